@@ -1,0 +1,18 @@
+option(PLUMB_TESTS "Build the tests" ON)
+option(PLUMB_BENCH "Build the benchmarks" ON)
+option(PLUMB_WERROR "Treat warnings as errors" OFF)
+option(PLUMB_NATIVE "Let the CPU back end use all instructions of this machine" ON)
+set(PLUMB_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()

@@ -1,0 +1,24 @@
+# Warnings are ours alone: private to our targets, never exported.
+add_library(plumb_warnings INTERFACE)
+target_compile_options(plumb_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                                $<$<BOOL:${PLUMB_WERROR}>:-Werror>)
+
+add_library(plumb_sanitizers INTERFACE)
+if(PLUMB_SANITIZE)
+  target_compile_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer
+                                                    -fno-sanitize-recover=all)
+  target_link_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE})
+endif()
+
+# plumb_library(models SOURCES a.cpp ... HEADERS a.hpp ...): target plumb_models, alias plumb::models.
+function(plumb_library folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS" ${ARGN})
+  add_library(plumb_${folder} STATIC ${ARG_SOURCES})
+  add_library(plumb::${folder} ALIAS plumb_${folder})
+  target_sources(plumb_${folder} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_link_libraries(plumb_${folder} PRIVATE $<BUILD_INTERFACE:plumb_warnings>
+                                        PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)
+  set_target_properties(plumb_${folder} PROPERTIES EXPORT_NAME ${folder} POSITION_INDEPENDENT_CODE ON
+                                                   VERIFY_INTERFACE_HEADER_SETS ON)
+  set_property(GLOBAL APPEND PROPERTY PLUMB_LIBRARIES plumb_${folder})
+endfunction()

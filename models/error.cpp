@@ -1,0 +1,53 @@
+#include "models/error.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace plumb {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
+  std::string best;
+  std::size_t best_distance = 0;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (3 * distance > std::max(name.size(), candidate.size())) continue;
+    if (best.empty() || distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+void throw_unknown(std::string_view what, std::string_view name, std::span<const std::string_view> candidates) {
+  std::string message = "unknown " + std::string(what) + " '" + std::string(name) + "'";
+  const std::string nearest = nearest_name(name, candidates);
+  if (!nearest.empty()) {
+    message += " (did you mean '" + nearest + "'?)";
+  } else {
+    message += "; expected one of:";
+    for (const std::string_view candidate : candidates) message += " " + std::string(candidate);
+  }
+  throw Error(message);
+}
+
+}  // namespace plumb

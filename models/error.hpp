@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// Input that the user can fix. The message is one line: where, what, and what was expected.
+/// `main` catches it once, prints it and exits with status 2.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The member of `candidates` with the smallest edit distance to `name`; empty when none is near
+/// (distance above a third of the longer length). Ties go to the earlier candidate.
+std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
+
+/// Throws `Error("unknown <what> '<name>' (did you mean '<nearest>'?)")`, or lists the known names when none is near.
+[[noreturn]] void throw_unknown(std::string_view what, std::string_view name,
+                                std::span<const std::string_view> candidates);
+
+}  // namespace plumb

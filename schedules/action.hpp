@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string_view>
+
+#include "models/units.hpp"
+
+namespace plumb {
+
+/// Letters follow PyTorch's pipelining package; the zero-bubble papers call our `I` "B".
+enum class Op : std::uint8_t {
+  kF,  ///< forward
+  kB,  ///< full backward = I then W
+  kI,  ///< input gradient
+  kW,  ///< weight gradient
+  kR,  ///< recompute the stage's forward
+  kU,  ///< optimizer update of a stage; counts updates, not microbatches
+  kV,  ///< post-validation of an update
+  kX,  ///< extra work, numbered
+  kSendF, kRecvF, kSendB, kRecvB, kSendR, kRecvR,
+  kReduceGrad, kUnshard, kReshard, kSyncWeights,
+  kEvict, kLoad,
+};
+
+inline constexpr std::size_t kOpCount = 20;
+
+/// Texts of the ops, indexed by `Op`.
+inline constexpr std::array<std::string_view, kOpCount> kOpNames{
+    "F", "B", "I", "W", "R", "U", "V", "X", "SEND_F", "RECV_F", "SEND_B", "RECV_B", "SEND_R", "RECV_R",
+    "REDUCE_GRAD", "UNSHARD", "RESHARD", "SYNC_WEIGHTS", "EVICT", "LOAD"};
+
+constexpr bool is_backward(Op op) { return op == Op::kB || op == Op::kI; }
+constexpr bool is_send(Op op) { return op == Op::kSendF || op == Op::kSendB || op == Op::kSendR; }
+constexpr bool is_recv(Op op) { return op == Op::kRecvF || op == Op::kRecvB || op == Op::kRecvR; }
+/// Occupies the compute lane.
+constexpr bool is_compute(Op op) { return op <= Op::kX; }
+/// Names no microbatch.
+constexpr bool is_collective(Op op) { return op >= Op::kReduceGrad && op <= Op::kSyncWeights; }
+
+/// One thing that a device does once: `[replica:]stage OP [microbatch][.slice][@where]`.
+///
+/// 16 bytes, because schedules hold millions of them.
+struct Action {
+  static constexpr std::int16_t kAllSlices = -1;
+  static constexpr std::int16_t kNowhere = -1;
+  static constexpr std::int16_t kHost = -2;
+
+  StageId stage{};
+  /// The update for U and V, the number of the work for X, -1 for collectives.
+  MicrobatchId microbatch{};
+  ReplicaId replica{};
+  std::int16_t slice = kAllSlices;
+  /// Peer of an explicit transfer or move: a device, `kHost`, or `kNowhere` (the neighbour).
+  std::int16_t where = kNowhere;
+  Op op{};
+  /// Further microbatches that follow `microbatch` in the same action (`0F4+5` has one).
+  std::uint8_t merged : 7 = 0;
+  /// First half of an overlapped pair; the next action of the device is the other half: `(a;b)OVERLAP_F_B`.
+  std::uint8_t overlaps_next : 1 = 0;
+
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+static_assert(sizeof(Action) == 16);
+
+}  // namespace plumb

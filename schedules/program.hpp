@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cluster.hpp"
+#include "models/stage_costs.hpp"
+#include "models/units.hpp"
+#include "schedules/action.hpp"
+
+namespace plumb {
+
+/// Index into `Program::instrs`: the position of a compute-lane step, unique over all devices.
+using InstrIndex = std::uint32_t;
+
+/// One step of a device's compute lane: F B I W R U V X, or the point where a collective is joined (no time).
+struct Instr {
+  Action action;
+  std::uint32_t row = 0;         ///< into `Program::rows` and `Program::durations`
+  std::uint32_t first_wait = 0;  ///< into `Program::waits`; the next instr's `first_wait` ends the range
+};
+
+/// What an instr waits for besides its predecessor in the lane.
+struct Wait {
+  /// Kinds of `via` other than an index of a transfer.
+  static constexpr std::uint32_t kDirect = 0xFFFFFFFFU;       ///< the end of `source`, nothing in between
+  static constexpr std::uint32_t kLatency = 0xFFFFFFFEU;      ///< the end of `source` + `Program::comm`
+  static constexpr std::uint32_t kCollectiveBit = 0x80000000U; ///< the rest is an index of a collective
+
+  InstrIndex source = 0;  ///< the instr that makes the value (a member, for a collective)
+  std::uint32_t via = kDirect;
+};
+
+/// A stage as held by one device: its own weights, gradients and stash.
+struct Holder {
+  ReplicaId replica{};
+  StageId stage{};
+  DeviceId device{};
+
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+/// What all instrs of one kind share: the same holder, op and variant take the same time and memory.
+struct Row {
+  std::uint32_t holder = 0;
+  Op op{};
+  bool recompute = false;          ///< the stash of F is dropped and made again before the backward
+  bool overlapped = false;         ///< first member of an overlapped pair: its duration is that of the pair;
+                                   ///< the second member's row says 0
+  std::uint8_t microbatches = 1;   ///< merged into one action
+};
+
+/// One message between devices. Positions refer to compute lanes, so that buffers live by order, not by time.
+struct Transfer {
+  InstrIndex producer = 0;  ///< its end makes the value
+  InstrIndex consumer = 0;  ///< it waits for the value
+  InstrIndex issue = 0;     ///< the send is issued at the end of this instr of the sender (>= producer)
+  InstrIndex post = 0;      ///< the receive is posted just before this instr of the receiver (<= consumer)
+  InstrIndex sent = 0;      ///< the sender waits for the send just before this instr; the lane's end when equal to
+                            ///< `Program::lane_begin[sender + 1]`
+  std::uint32_t channel = 0;  ///< into `Program::channels`
+  std::int64_t bytes = 0;
+  Op op{};  ///< kSendF (activation) or kSendB (gradient)
+};
+
+/// A pair of devices in one direction. Messages of a channel are issued and posted in the same order, which is
+/// their order in `Program::transfers`.
+struct Channel {
+  DeviceId from{};
+  DeviceId to{};
+  Route route;
+};
+
+/// A reduction over several holders. It starts when the last member has joined and occupies no compute lane.
+struct Collective {
+  enum class Kind : std::uint8_t { kReduceGrad, kReduceTied };
+
+  Kind kind = Kind::kReduceGrad;
+  std::vector<InstrIndex> members;  ///< the REDUCE_GRAD instrs that join it
+  std::int64_t bytes = 0;           ///< of one holder's gradients
+  Ticks duration = 0;
+};
+
+/// An older version of a holder's weights that must outlive the update that replaces it.
+struct KeptVersion {
+  std::uint32_t holder = 0;
+  std::int32_t version = 0;    ///< updates done before it was replaced
+  InstrIndex replaced_by = 0;  ///< the U that makes `version + 1`; the copy is allocated at its start
+  InstrIndex last_reader = 0;  ///< the copy is freed at the end of this instr
+};
+
+/// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
+///
+/// ### Life of a buffer
+/// All changes happen at fixed positions of the owner's compute lane, so the peak follows from order alone.
+/// Just before an instr: (1) waits of sends standing there free the send buffers, (2) receives posted there allocate
+/// their slots. Then its start, then its end. An overlapped pair: both starts, then both ends.
+///
+/// | action | start | end |
+/// |---|---|---|
+/// | F | + stash made by F (by class of last use), + output buffer (transfer), + workspace; the input moves from transfer to its kept class | - workspace; - input if nothing reads it after F |
+/// | I | + stash made by I, + input gradient (transfer), + workspace | - workspace, - everything last used by I (input included), - output gradient |
+/// | W | + workspace | - workspace, - everything last used by W |
+/// | B | + input gradient (transfer), + workspace of B | - workspace, - all stash of F and the input, - output gradient |
+/// | U | + workspace, + a weight version when the old one is still to be read | - workspace |
+/// | any reader | | - the version whose last reader it is |
+///
+/// With recompute (of the row) F frees its stash at its end, keeps the input until the backward ends, and the backward
+/// (B or I) allocates the stash of F again at its start.
+/// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over by
+/// the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a
+/// receive slot (its post until the consumer's end, or until the kept class takes it over).
+/// Weights, gradients, optimizer state and correction buffers live the whole run.
+struct Program {
+  Timebase base;
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int64_t num_microbatches = 0;
+  std::vector<std::int64_t> microbatches_per_update;  ///< one, or by stage
+  bool forward_only = false;
+  bool asynchronous = false;  ///< some stage's policy is not flush
+
+  std::vector<std::uint32_t> lane_begin;  ///< num_devices + 1 offsets into `instrs`
+  std::vector<Instr> instrs;              ///< device by device; one past the end is a sentinel that ends the waits
+  std::vector<Wait> waits;
+  std::vector<Row> rows;
+  std::vector<Ticks> durations;           ///< by row, device speed included
+  std::vector<Holder> holders;
+  std::vector<Transfer> transfers;        ///< empty when edges are latencies (abstract `comm`)
+  std::vector<Channel> channels;
+  std::vector<Collective> collectives;
+
+  std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush
+  std::vector<KeptVersion> kept_versions;
+  std::int32_t correction_buffers = 0;     ///< extra copies of the weights per holder
+
+  std::vector<StageMemory> memory;         ///< by stage; empty when memory is not modelled
+  std::int64_t memory_units_per_one = 0;   ///< see StageCosts
+  std::optional<Ticks> comm;               ///< see StageCosts
+  std::vector<SharedLink> shared_links;
+  std::vector<DeviceSpec> device_specs;    ///< jitter and limits; empty when no cluster is known
+  WorkUnits work;
+
+  std::size_t size() const { return instrs.empty() ? 0 : instrs.size() - 1; }
+};
+
+}  // namespace plumb

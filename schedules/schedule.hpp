@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/units.hpp"
+#include "schedules/action.hpp"
+
+namespace plumb {
+
+/// Which version of its weights a stage reads.
+enum class WeightPolicy : std::uint8_t {
+  kFlush,         ///< synchronous: the version of the current update everywhere
+  kStash,         ///< backward reads what its forward read (PipeDream)
+  kVerticalSync,  ///< every stage reads what the first stage's forward read
+  kDoubleBuffer,  ///< version of the update minus 1 (PipeDream-2BW)
+  kDelay,         ///< version of the update minus `d`
+  kLatest,        ///< whatever is in memory (PipeMare)
+  kPredicted,     ///< latest, corrected by a prediction
+};
+
+struct Weights {
+  WeightPolicy policy = WeightPolicy::kFlush;
+  std::int32_t delay = 1;                       ///< `d` of kDelay
+  std::vector<WeightPolicy> per_stage;          ///< when stages differ; otherwise empty
+  std::vector<std::string> correction_buffers;  ///< each one more copy of the stage's weights
+
+  friend bool operator==(const Weights&, const Weights&) = default;
+};
+
+/// What one iteration of a repeat block adds to the indices of its actions.
+struct Advance {
+  std::int32_t microbatch = 0;
+  std::int32_t update = 0;
+  std::int32_t slice = 0;
+
+  friend bool operator==(const Advance&, const Advance&) = default;
+};
+
+/// `actions[begin, end)` of a device, `count` times. Repeats nest or are apart; outer ones come first.
+struct Repeat {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::int64_t count = 1;
+  Advance advance;
+
+  friend bool operator==(const Repeat&, const Repeat&) = default;
+};
+
+/// The ordered work of one device, repeat blocks folded.
+struct DeviceList {
+  std::vector<Action> actions;
+  std::vector<Repeat> repeats;
+
+  friend bool operator==(const DeviceList&, const DeviceList&) = default;
+};
+
+/// Recompute the forward of stages [first, last] before their backward (folded into B or I).
+struct Recompute {
+  std::int32_t first_stage = 0;
+  std::int32_t last_stage = 0;
+  bool except_last_microbatch = false;
+  std::vector<std::int32_t> microbatches;  ///< empty: all
+  bool segment = false;                    ///< keep only the input of the first stage
+
+  friend bool operator==(const Recompute&, const Recompute&) = default;
+};
+
+struct Slices {
+  enum class Axis : std::uint8_t { kSequence, kBatch };
+  Axis axis = Axis::kSequence;
+  std::vector<std::vector<std::int64_t>> lengths;  ///< one row for all microbatches, or one each
+
+  friend bool operator==(const Slices&, const Slices&) = default;
+};
+
+/// An action that waits for another one beyond the rules.
+struct ExtraEdge {
+  Action before;
+  Action after;
+
+  friend bool operator==(const ExtraEdge&, const ExtraEdge&) = default;
+};
+
+/// A schedule is data: who runs what, in which order. No times, no idle slots. (Document: schedules/README.md)
+///
+/// Stages are 0 .. num_stages-1; `placement[replica][stage]` lists the devices that hold the stage.
+struct Schedule {
+  using Parameter = std::variant<bool, std::int64_t, double, std::string>;
+
+  std::string name;
+  std::map<std::string, Parameter> parameters;
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int64_t num_microbatches = 0;                 ///< of the whole document: m x updates
+  std::vector<std::int64_t> microbatches_per_update; ///< one for all stages, or one per stage
+  std::vector<std::vector<std::vector<DeviceId>>> placement;
+  Weights weights;
+  std::vector<DeviceList> devices;
+
+  std::vector<std::vector<DeviceId>> reduce_groups;  ///< empty: all holders of a stage
+  std::optional<Slices> slices;
+  std::vector<std::int64_t> microbatch_sizes;        ///< empty: all equal
+  std::vector<Recompute> recompute;
+  std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
+  std::vector<ExtraEdge> extra_edges;
+  std::map<std::string, double> extras;              ///< name of extra work -> its units
+  bool forward_only = false;                         ///< `mode: forward`
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+
+  /// Microbatches of one update of `stage`.
+  std::int64_t per_update(StageId stage) const {
+    return microbatches_per_update[microbatches_per_update.size() == 1 ? 0 : index(stage)];
+  }
+  WeightPolicy policy_of(StageId stage) const {
+    return weights.per_stage.empty() ? weights.policy : weights.per_stage[index(stage)];
+  }
+};
+
+/// Number of actions of `list` once its repeats are expanded. Computed, never expanded; saturates at INT64_MAX.
+std::int64_t expanded_size(const DeviceList& list);
+
+/// The device's actions in order, repeats expanded. Throws `Error` above `limit` actions, before expanding.
+std::vector<Action> expand(const DeviceList& list, std::int64_t limit = std::int64_t{1} << 31);
+
+}  // namespace plumb

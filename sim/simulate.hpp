@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "schedules/lower.hpp"
+#include "schedules/program.hpp"
+#include "sim/timeline.hpp"
+
+namespace plumb {
+
+/// How messages travel. Names as on the command line (`--transfers`).
+enum class TransferMode : std::uint8_t {
+  kBuffered,    ///< "buffered": asynchronous; a message starts when its value exists and its link is free
+  kFifo,        ///< "fifo": as buffered, but messages of a pair and direction start and arrive in order of issue
+  kRendezvous,  ///< "rendezvous": fifo, and a message starts only when its receive is posted
+  kBlocking,    ///< "blocking": rendezvous, and the sender's compute lane waits until the message has arrived
+  kBatched,     ///< "batched": rendezvous, and a send and a receive between the same two devices that stand at the same
+                ///< place of the lane are issued and completed together
+};
+
+enum class EngineChoice : std::uint8_t {
+  kAuto,   ///< one pass where it applies, events otherwise
+  kPass,   ///< fixed order, no contention: refuses what it cannot do
+  kEvent,  ///< event queue: everything
+};
+
+struct SimOptions {
+  EngineChoice engine = EngineChoice::kAuto;
+  TransferMode transfers = TransferMode::kBuffered;
+  bool spans = true;             ///< fill Timeline::spans
+  bool memory_curve = true;      ///< fill Timeline::memory
+  bool idle_causes = true;       ///< fill causes; off: only busy and idle
+  bool peak_composition = false; ///< fill DeviceSummary::peak_tensors
+  std::uint64_t seed = 0;        ///< of the jitter
+};
+
+/// Predicts what running `program` would look like. Same input, same bytes out.
+/// Throws `Error` when the chosen engine cannot do what the program or the options ask for, and when a transfer mode deadlocks
+/// (naming the cycle).
+Timeline simulate(const Program& program, const SimOptions& options = {});
+
+/// Simulates a folded schedule without expanding it where its repeats reach a steady state: the answer of the long way
+/// in the time of a few periods. Fills what a summary holds (no spans, no memory curve). Falls back to the long way where
+/// the document does not repeat; throws `Error` when that would exceed 2^31 actions.
+Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster = nullptr,
+                          const LowerOptions& lowering = {}, const SimOptions& options = {});
+
+}  // namespace plumb
