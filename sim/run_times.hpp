@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "models/units.hpp"
+#include "sim/transfer_semantics.hpp"
+
+namespace plumb {
+
+/// When everything in a Program happened: what an engine finds out, and all that metrics, causes and curves need.
+struct RunTimes {
+  std::vector<Ticks> start;              ///< by instr; both members of an overlapped pair: that of the pair
+  std::vector<Ticks> end;                ///< by instr; both members of an overlapped pair: that of the pair
+  std::vector<TransferTimes> transfers;  ///< by transfer
+  std::vector<Ticks> collective_end;     ///< by collective
+  Ticks makespan = 0;                    ///< last end of an instr or collective
+
+  friend bool operator==(const RunTimes&, const RunTimes&) = default;
+};
+
+}  // namespace plumb
