@@ -28,12 +28,6 @@ std::int64_t count(const DeviceList& list, std::size_t begin, std::size_t end, s
   return total;
 }
 
-void advance(Action& action, const Advance& by) {
-  const std::int32_t step = action.op == Op::kU || action.op == Op::kV ? by.update : by.microbatch;
-  if (!is_collective(action.op)) action.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + step};
-  if (action.slice != Action::kAllSlices) action.slice = static_cast<std::int16_t>(action.slice + by.slice);
-}
-
 /// Appends [begin, end) to `out`; returns the first repeat behind it.
 std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, std::size_t next, std::vector<Action>& out) {
   for (std::size_t at = begin; at < end;) {
@@ -47,8 +41,7 @@ std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, s
     const std::size_t length = out.size() - first;
     for (std::int64_t i = 1; i < repeat.count; ++i) {
       for (std::size_t j = 0; j < length; ++j) {
-        out.push_back(out[out.size() - length]);
-        advance(out.back(), repeat.advance);
+        out.push_back(advanced(out[out.size() - length], repeat.advance));
       }
     }
     if (repeat.count == 0) out.resize(first);

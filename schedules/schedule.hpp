@@ -42,6 +42,14 @@ struct Advance {
   friend bool operator==(const Advance&, const Advance&) = default;
 };
 
+/// The action one (or, for a sum of advances, several) iterations later. Collectives name nothing that advances.
+constexpr Action advanced(Action action, const Advance& by) {
+  const std::int32_t step = action.op == Op::kU || action.op == Op::kV ? by.update : by.microbatch;
+  if (!is_collective(action.op)) action.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + step};
+  if (action.slice != Action::kAllSlices) action.slice = static_cast<std::int16_t>(action.slice + by.slice);
+  return action;
+}
+
 /// `actions[begin, end)` of a device, `count` times. Repeats nest or are apart; outer ones come first.
 struct Repeat {
   std::size_t begin = 0;
@@ -97,20 +105,20 @@ struct Schedule {
   std::map<std::string, Parameter> parameters;
   std::int32_t num_devices = 0;
   std::int32_t num_stages = 0;
-  std::int64_t num_microbatches = 0;                 ///< of the whole document: m x updates
-  std::vector<std::int64_t> microbatches_per_update; ///< one for all stages, or one per stage
+  std::int64_t num_microbatches = 0;                  ///< of the whole document: m x updates
+  std::vector<std::int64_t> microbatches_per_update;  ///< one for all stages, or one per stage
   std::vector<std::vector<std::vector<DeviceId>>> placement;
   Weights weights;
   std::vector<DeviceList> devices;
 
   std::vector<std::vector<DeviceId>> reduce_groups;  ///< empty: all holders of a stage
   std::optional<Slices> slices;
-  std::vector<std::int64_t> microbatch_sizes;        ///< empty: all equal
+  std::vector<std::int64_t> microbatch_sizes;  ///< empty: all equal
   std::vector<Recompute> recompute;
   std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
   std::vector<ExtraEdge> extra_edges;
-  std::map<std::string, double> extras;              ///< name of extra work -> its units
-  bool forward_only = false;                         ///< `mode: forward`
+  std::map<std::string, double> extras;  ///< name of extra work -> its units
+  bool forward_only = false;             ///< `mode: forward`
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 

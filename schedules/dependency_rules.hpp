@@ -1,0 +1,78 @@
+#pragma once
+
+#include <vector>
+
+#include "schedules/dependencies.hpp"
+#include "schedules/schedule.hpp"
+
+namespace plumb {
+
+/// The rules of who waits for whom, prepared once per schedule so that they can be asked for millions of actions.
+/// `dependencies()`, the validator and lowering all enumerate with `for_each`; nobody else knows the rules.
+class DependencyRules {
+ public:
+  explicit DependencyRules(const Schedule& schedule);
+
+  /// Calls `visit(Action needed, DependencyKind kind)` for everything that `action` needs by rule; `needed` names one
+  /// microbatch, a backward is given as kB and means "B or I". Sends, updates and collectives need nothing by rule.
+  /// Extra edges of the document are not visited. R of a stage that no list recomputes explicitly must be ignored by
+  /// `visit`.
+  template <class Visit>
+  void for_each(const Action& action, Visit&& visit) const {
+    for (int i = 0; i <= action.merged; ++i) {
+      Action one = action;
+      one.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + i};
+      one.merged = 0;
+      one.overlaps_next = 0;
+      one.where = Action::kNowhere;
+      if (one.op == Op::kF) {
+        visit_sources(one, previous_, -1, visit);
+      } else if (one.op == Op::kB || one.op == Op::kI) {
+        visit(with(one, Op::kF), DependencyKind::kStash);
+        visit(with(one, Op::kR), DependencyKind::kStash);
+        one.op = Op::kB;
+        visit_sources(one, next_, +1, visit);
+      } else if (one.op == Op::kW) {
+        visit(with(one, Op::kI), DependencyKind::kInputGrad);
+      } else if (one.op == Op::kR) {
+        visit(with(one, Op::kF), DependencyKind::kStash);
+      }
+    }
+  }
+
+ private:
+  /// Stages that a stage takes values from, in compressed rows.
+  struct Sources {
+    std::vector<std::int32_t> begin;  ///< by stage, one more than stages
+    std::vector<StageId> stages;
+  };
+
+  static Action with(Action action, Op op) {
+    action.op = op;
+    return action;
+  }
+
+  /// The same op of the stages that feed this one, and of the neighbouring slice (before: -1, behind: +1).
+  template <class Visit>
+  void visit_sources(const Action& one, const Sources& sources, int slice_step, Visit& visit) const {
+    const DependencyKind kind = one.op == Op::kF ? DependencyKind::kActivation : DependencyKind::kGradient;
+    const std::size_t stage = index(one.stage);
+    for (auto at = static_cast<std::size_t>(sources.begin[stage]);
+         at < static_cast<std::size_t>(sources.begin[stage + 1]); ++at) {
+      Action needed = one;
+      needed.stage = sources.stages[at];
+      visit(needed, kind);
+    }
+    if (one.slice == Action::kAllSlices || !causal_slices_) return;
+    Action needed = one;
+    needed.slice = static_cast<std::int16_t>(one.slice + slice_step);
+    if (needed.slice >= 0 && needed.slice < num_slices_) visit(needed, DependencyKind::kStash);
+  }
+
+  Sources previous_;
+  Sources next_;
+  bool causal_slices_ = false;
+  std::int16_t num_slices_ = 0;
+};
+
+}  // namespace plumb
