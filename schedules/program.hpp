@@ -127,6 +127,7 @@ struct Program {
   std::vector<Wait> waits;
   std::vector<Row> rows;
   std::vector<Ticks> durations;           ///< by row, device speed included
+  std::vector<Ticks> folded_recompute;    ///< by row: the part of the duration that is recompute; empty when none has any
   std::vector<Holder> holders;
   std::vector<Transfer> transfers;        ///< empty when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;
