@@ -1,0 +1,87 @@
+#include "models/layer.hpp"
+
+#include <cassert>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "models/layer_kinds.hpp"
+
+namespace plumb {
+
+namespace {
+
+/// Figures that somebody measured; its times stay in the specification.
+LayerFacts describe_profiled(const LayerSizes& sizes) {
+  const ProfiledFigures& figures = sizes.spec.profiled;
+  LayerFacts facts;
+  if (figures.parameter_bytes > 0) {
+    facts.parameters.push_back(sizes.vector("parameters", figures.parameter_bytes / sizes.precision.weight_bytes));
+  }
+  if (figures.kept_for_input_grad_bytes > 0) {
+    facts.stash.push_back(sizes.kept("kept_for_input_grad", figures.kept_for_input_grad_bytes, LastUse::kInputGrad));
+  }
+  if (figures.kept_for_weight_grad_bytes > 0) {
+    facts.stash.push_back(sizes.kept("kept_for_weight_grad", figures.kept_for_weight_grad_bytes, LastUse::kWeightGrad));
+  }
+  facts.output_bytes = figures.output_bytes;
+  return facts;
+}
+
+}  // namespace
+
+std::int64_t ParameterFacts::count() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t LayerFacts::parameter_count() const {
+  return std::accumulate(parameters.begin(), parameters.end(), std::int64_t{0},
+                         [](std::int64_t sum, const ParameterFacts& parameter) { return sum + parameter.count(); });
+}
+
+/// Uniform variance 1/(3 inputs), as PyTorch's linear layers start.
+ParameterFacts LayerSizes::matrix(const std::string& part, std::int64_t outputs, std::int64_t inputs) const {
+  return {.name = spec.name + "." + part,
+          .shape = {outputs, inputs},
+          .decayed = true,
+          .initial_deviation = 1.0 / std::sqrt(3.0 * static_cast<double>(inputs))};
+}
+
+ParameterFacts LayerSizes::vector(const std::string& part, std::int64_t size, double initial) const {
+  return {.name = spec.name + "." + part, .shape = {size}, .initial_mean = initial};
+}
+
+StashTensor LayerSizes::kept(const std::string& part, std::int64_t bytes, LastUse last_use) const {
+  return {spec.name + "." + part, bytes, StashTensor::MadeBy::kForward, last_use};
+}
+
+StashTensor LayerSizes::made_by_input_grad(const std::string& part, std::int64_t bytes) const {
+  return {spec.name + "." + part, bytes, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad};
+}
+
+LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const Precision& precision) {
+  const LayerSizes sizes{spec, shape, precision};
+  switch (spec.kind) {
+    case LayerKind::kEmbedding:
+      return describe_embedding(sizes);
+    case LayerKind::kLayerNorm:
+    case LayerKind::kRmsNorm:
+      return describe_norm(sizes);
+    case LayerKind::kAttention:
+      return describe_attention(sizes);
+    case LayerKind::kMlp:
+      return describe_mlp(sizes);
+    case LayerKind::kLinear:
+      return describe_linear(sizes);
+    case LayerKind::kResidual:
+      return describe_residual(sizes);
+    case LayerKind::kHead:
+      return describe_head(sizes);
+    case LayerKind::kProfiled:
+      return describe_profiled(sizes);
+  }
+  assert(false && "unknown layer kind");
+  return {};
+}
+
+}  // namespace plumb

@@ -1,0 +1,69 @@
+#include "models/error.hpp"
+#include "models/layer_kinds.hpp"
+
+namespace plumb {
+
+namespace {
+
+void check(const LayerSpec& spec) {
+  const std::string where = "layer '" + spec.name + "': ";
+  if (spec.heads < 1 || spec.width % spec.heads != 0) {
+    throw Error(where + "heads (" + std::to_string(spec.heads) + ") must divide width (" + std::to_string(spec.width) +
+                ")");
+  }
+  const std::int64_t kv_heads = spec.kv_heads == 0 ? spec.heads : spec.kv_heads;
+  if (kv_heads < 1 || spec.heads % kv_heads != 0) {
+    throw Error(where + "kv_heads (" + std::to_string(kv_heads) + ") must divide heads (" + std::to_string(spec.heads) +
+                ")");
+  }
+  if (spec.rotary && (spec.width / spec.heads) % 2 != 0) {
+    throw Error(where + "rotary needs an even width per head, not " + std::to_string(spec.width / spec.heads));
+  }
+}
+
+}  // namespace
+
+/// F: qkv = x Wqkv, attended = softmax(q k / sqrt(d)) v, y = attended Wout. I computes the scores again from q, k and
+/// the log-sums (as FlashAttention does), so that nothing of size s x s is kept.
+LayerFacts describe_attention(const LayerSizes& sizes) {
+  const LayerSpec& spec = sizes.spec;
+  check(spec);
+  const std::int64_t width = spec.width;
+  const std::int64_t head_width = width / spec.heads;
+  const std::int64_t qkv_width = width + 2 * head_width * (spec.kv_heads == 0 ? spec.heads : spec.kv_heads);
+  const std::int64_t sequence = sizes.shape.sequence;
+  LayerFacts facts;
+  facts.parameters.push_back(sizes.matrix("qkv.weight", qkv_width, width));
+  if (spec.bias) facts.parameters.push_back(sizes.vector("qkv.bias", qkv_width));
+  facts.parameters.push_back(sizes.matrix("out.weight", width, width));
+  if (spec.bias) facts.parameters.push_back(sizes.vector("out.bias", width));
+
+  facts.stash = {sizes.kept("qkv", sizes.activations(qkv_width), LastUse::kInputGrad),
+                 sizes.kept("log_sums", sizes.statistics(sizes.tokens() * spec.heads), LastUse::kInputGrad),
+                 sizes.kept("attended", sizes.activations(width), LastUse::kWeightGrad),
+                 sizes.made_by_input_grad("qkv_grad", sizes.activations(qkv_width))};
+  facts.input_last_use = LastUse::kWeightGrad;
+  facts.output_grad_last_use = LastUse::kWeightGrad;
+  facts.input_bytes = sizes.activations(width);
+  facts.output_bytes = sizes.activations(width);
+
+  const double projections = sizes.product(width, qkv_width) + sizes.product(width, width);
+  const double scores = 2 * sizes.product(width, sequence);  // q k and (scores) v
+  facts.forward.flops = projections + scores;
+  facts.input_grad.flops = projections + 2 * scores;
+  facts.weight_grad.flops = projections;
+
+  const std::int64_t weights = sizes.weights(facts.parameter_count());
+  facts.forward.bytes_moved = sizes.activations(4 * width + 2 * qkv_width) + weights;
+  facts.input_grad.bytes_moved = sizes.activations(5 * width + 3 * qkv_width) + weights;
+  facts.weight_grad.bytes_moved = sizes.activations(3 * width + qkv_width) + sizes.accumulate(facts.parameter_count());
+
+  const std::int64_t number = sizes.precision.activation_bytes;
+  const std::int64_t score_rows = std::min(kAttentionRows, sequence) * sequence * number;
+  const std::int64_t angles = spec.rotary ? sequence * head_width * number : 0;
+  facts.forward.workspace_bytes = score_rows + angles;
+  facts.input_grad.workspace_bytes = 2 * score_rows + angles + sizes.activations(width);
+  return facts;
+}
+
+}  // namespace plumb

@@ -1,0 +1,56 @@
+#include "models/error.hpp"
+#include "models/layer_kinds.hpp"
+
+namespace plumb {
+
+namespace {
+
+constexpr std::int64_t kTokenBytes = 4;
+constexpr double kTableDeviation = 0.02;  // GPT-2; the first loss is then close to ln(vocabulary)
+
+}  // namespace
+
+/// Rows of a table, chosen by token ids and positions. There is no gradient for ids, so its backward is all W.
+LayerFacts describe_embedding(const LayerSizes& sizes) {
+  const LayerSpec& spec = sizes.spec;
+  if (spec.positions > 0 && spec.positions < sizes.shape.sequence) {
+    throw Error("layer '" + spec.name + "': positions (" + std::to_string(spec.positions) +
+                ") must be at least the sequence length (" + std::to_string(sizes.shape.sequence) + ")");
+  }
+  LayerFacts facts;
+  facts.parameters.push_back(sizes.matrix("weight", spec.vocabulary, spec.width));
+  if (spec.positions > 0) facts.parameters.push_back(sizes.matrix("positions", spec.positions, spec.width));
+  for (ParameterFacts& table : facts.parameters) table.initial_deviation = kTableDeviation;
+  const std::int64_t ids = sizes.tokens() * kTokenBytes;
+  facts.stash = {sizes.kept("tokens", ids, LastUse::kWeightGrad)};
+  facts.output_grad_last_use = LastUse::kWeightGrad;
+  facts.output_bytes = sizes.activations(spec.width);
+  const std::int64_t tables = spec.positions > 0 ? 2 : 1;
+  const std::int64_t rows = sizes.tokens() * spec.width * tables;
+  facts.forward.bytes_moved = 2 * ids + sizes.weights(rows) + facts.output_bytes;
+  facts.weight_grad.bytes_moved = ids + facts.output_bytes + sizes.accumulate(rows);
+  return facts;
+}
+
+/// Language-model head with softmax cross-entropy, mean over the microbatch's tokens. F overwrites the logits with
+/// their gradient, which I and W need; the targets are not needed after F.
+LayerFacts describe_head(const LayerSizes& sizes) {
+  const LayerSpec& spec = sizes.spec;
+  LayerFacts facts;
+  facts.parameters.push_back(sizes.matrix("weight", spec.vocabulary, spec.width));
+  facts.parameters.front().initial_deviation = kTableDeviation;
+  facts.parameters.front().tied = spec.tied;
+  facts.stash = {sizes.kept("logits_grad", sizes.activations(spec.vocabulary), LastUse::kWeightGrad)};
+  facts.input_last_use = LastUse::kWeightGrad;
+  facts.input_bytes = sizes.activations(spec.width);
+  const double product = sizes.product(spec.width, spec.vocabulary);
+  const std::int64_t logits = sizes.activations(spec.vocabulary);
+  const std::int64_t parameters = facts.parameter_count();
+  facts.forward = {product, facts.input_bytes + sizes.weights(parameters) + 3 * logits + sizes.tokens() * kTokenBytes,
+                   0};
+  facts.input_grad = {product, facts.input_bytes + sizes.weights(parameters) + logits, 0};
+  facts.weight_grad = {product, facts.input_bytes + sizes.accumulate(parameters) + logits, 0};
+  return facts;
+}
+
+}  // namespace plumb

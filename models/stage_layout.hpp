@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/layer.hpp"
+#include "models/network.hpp"
+#include "models/stage_costs.hpp"
+
+namespace plumb {
+
+/// The layers of one stage: [begin, end) of a network's chain.
+struct LayerRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  friend bool operator==(const LayerRange&, const LayerRange&) = default;
+};
+
+/// The memory blocks of one stage and microbatch; `schedules/program.hpp`, "Life of a buffer", says when each lives.
+enum class StageBlock : std::uint8_t {
+  kNone,
+  kInput,              ///< value from the previous stage
+  kOutput,             ///< value for the next stage
+  kOutputGrad,         ///< gradient from the next stage
+  kInputGrad,          ///< gradient for the previous stage
+  kKeptForInputGrad,   ///< stash made by F, last used by I
+  kKeptForWeightGrad,  ///< stash made by F, last used by W
+  kMadeByInputGrad,    ///< stash made by I, last used by W
+  kWorkspace,          ///< of the running pass
+};
+
+/// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
+constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Where a tensor lies: a block and an offset in it, a multiple of 64 bytes.
+struct TensorPlace {
+  StageBlock block = StageBlock::kNone;
+  std::int64_t offset = 0;
+
+  friend bool operator==(const TensorPlace&, const TensorPlace&) = default;
+};
+
+/// The places of one tensor in the passes that touch it (kNone where none does).
+struct TensorPlaces {
+  TensorPlace f{};
+  TensorPlace i{};
+  TensorPlace w{};
+  TensorPlace b{};  ///< fused backward
+};
+
+/// One layer of a stage, residual blocks opened up. Layer k reads value k and makes value k+1.
+struct LayoutStep {
+  LayerSpec spec;  ///< never a residual
+  LayerFacts facts;
+  std::vector<std::size_t> parameters{};  ///< by parameter of the facts: index into `StageLayout::parameters`
+  std::vector<TensorPlaces> stash{};      ///< by stash tensor of the facts
+  TensorPlaces workspace{};
+};
+
+/// x + body(x): value `from` is added to value `to` after F of step `to - 1`, and the gradient of value `to` to that of
+/// value `from` after I of step `from`.
+struct SkipConnection {
+  std::size_t from = 0;
+  std::size_t to = 0;
+
+  friend bool operator==(const SkipConnection&, const SkipConnection&) = default;
+};
+
+/// Everything that a stage computes with and where it lies. `StageMemory` follows from it, and the trainer allocates by
+/// it, so both know the same bytes.
+struct StageLayout {
+  std::vector<LayoutStep> steps;
+  std::vector<SkipConnection> skips;       ///< inner blocks before the blocks that hold them
+  std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
+  std::vector<TensorPlaces> values;        ///< steps + 1: the stage's input, between layers, output
+  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids in front, the loss behind)
+  std::vector<TensorPlaces> gradients;     ///< of the values
+  bool copies_output_grad = false;         ///< I copies it for W, because the received block dies with I
+  bool first = false;                      ///< begins the network
+  bool last = false;                       ///< ends the network
+  StageMemory memory;
+
+  /// Storage of a block, alignment gaps included (the counted bytes are without them, except in workspaces).
+  std::int64_t kept_for_input_grad_storage = 0;
+  std::int64_t kept_for_weight_grad_storage = 0;
+  std::int64_t made_by_input_grad_storage = 0;
+};
+
+/// Lays out the layers `range` of `chain` (the layers of a whole network, in order).
+StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                         const Precision& precision);
+
+/// The memory of that stage.
+StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                         const Precision& precision);
+
+}  // namespace plumb
