@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/network.hpp"
+#include "models/stage_layout.hpp"
+
+namespace plumb {
+
+/// A chain of layers cut into stages. Every stage has at least one layer.
+struct Partition {
+  /// Where each stage begins, and the number of layers at the end: `num_stages() + 1` ascending entries from 0.
+  std::vector<std::size_t> bounds;
+
+  std::size_t num_stages() const { return bounds.empty() ? 0 : bounds.size() - 1; }
+  std::size_t num_layers() const { return bounds.empty() ? 0 : bounds.back(); }
+  LayerRange range(std::size_t stage) const { return {bounds[stage], bounds[stage + 1]}; }
+
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+/// The same number of residual layers in every stage (a transformer block has two), so embeddings join the first
+/// stage, final norm and head the last. Networks with fewer residual layers than stages are cut by layers instead.
+/// Where the number does not divide, the first stages get one more. Throws `Error` for more stages than layers.
+Partition equal_partition(const Network& network, std::int32_t num_stages);
+
+/// The cut of a chain with layer costs `costs` (>= 0) that has the smallest possible largest stage, exactly; among
+/// those, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
+Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);
+
+/// Stages of the given numbers of layers, "3,4,4,3". Throws `Error` when they do not add up to `num_layers`.
+Partition parse_partition(std::string_view counts, std::size_t num_layers);
+
+/// "3,4,4,3".
+std::string to_string(const Partition& partition);
+
+}  // namespace plumb
