@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// What the program tells its caller.
+enum class ExitStatus : int {
+  kDone = 0,
+  kOurFault = 1,    ///< a bug in Plumbline
+  kWrongInput = 2,  ///< the user can fix it; one line on standard error said how
+  kNo = 3,          ///< the question was understood and the answer is no; all findings were printed
+};
+
+/// Arguments after the name of the command.
+using CommandLine = std::vector<std::string>;
+
+/// One row of the command table.
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  ExitStatus (*run)(const CommandLine& arguments);
+};
+
+/// All commands, in the order of the help page. Adding one: `cmd_<name>.cpp`, its declaration here, its row in
+/// `command.cpp`, its line in CMakeLists.txt.
+std::span<const Command> command_table();
+
+/// Runs one command line (without the program's name). Throws what the command throws.
+ExitStatus run_command(const CommandLine& arguments);
+
+ExitStatus run_schedules(const CommandLine& arguments);
+ExitStatus run_schedule(const CommandLine& arguments);
+ExitStatus run_validate(const CommandLine& arguments);
+ExitStatus run_simulate(const CommandLine& arguments);
+ExitStatus run_profile(const CommandLine& arguments);
+ExitStatus run_train(const CommandLine& arguments);
+ExitStatus run_compare(const CommandLine& arguments);
+ExitStatus run_sweep(const CommandLine& arguments);
+ExitStatus run_convert(const CommandLine& arguments);
+ExitStatus run_networks(const CommandLine& arguments);
+ExitStatus run_clusters(const CommandLine& arguments);
+ExitStatus run_demo(const CommandLine& arguments);
+ExitStatus run_version(const CommandLine& arguments);
+
+}  // namespace plumb

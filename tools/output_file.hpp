@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// A file that appears whole or not at all: text goes to an unseen temporary in the same directory, `commit` gives it
+/// its name. "-" is standard output; an existing pipe or device is written in place.
+///
+/// Open it before long work, so that an unwritable path is reported at once.
+class OutputFile {
+ public:
+  /// Throws `Error` ("PATH: cannot write: REASON") when the path cannot be written.
+  explicit OutputFile(std::string path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  /// Without `commit`, leaves what was there before.
+  ~OutputFile();
+
+  /// Throws `Error` when the text does not fit, e.g. on a full disk.
+  void write(std::string_view text);
+
+  /// Gives the file its name. Nothing may be written afterwards.
+  void commit();
+
+  /// Writes `text` and commits.
+  void finish(std::string_view text) {
+    write(text);
+    commit();
+  }
+
+  const std::string& path() const { return path_; }
+  bool is_standard_output() const { return path_ == "-"; }
+
+ private:
+  void open_temporary();
+  void link_unnamed();
+  [[noreturn]] void fail() const;
+  void close_descriptor();
+
+  std::string path_;       ///< as given
+  std::string target_;     ///< what the path stands for, links followed
+  std::string temporary_;  ///< name of the temporary; empty when it has none
+  int descriptor_ = -1;
+  bool in_place_ = false;  ///< standard output, a pipe or a device
+};
+
+/// Writes to standard output. Throws `Error` when that fails, e.g. on a full disk.
+void print(std::string_view text);
+
+}  // namespace plumb

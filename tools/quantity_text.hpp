@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// A unit of time and how many nanoseconds it has.
+struct TimeUnit {
+  std::string_view name;
+  double ns = 1;
+};
+
+/// The largest of ns, µs, ms, s in which `ns` is at least 1.
+TimeUnit time_unit(std::int64_t ns);
+
+/// `value` with up to `digits` significant digits, never in exponential form, no trailing zeros: `12.5`, `3`, `0.0251`.
+std::string number_text(double value, int digits = 4);
+
+/// `12.5 ms`.
+std::string time_text(std::int64_t ns);
+
+/// A share as `27.3 %`.
+std::string percent_text(double share);
+
+/// `1.5 GiB`.
+std::string bytes_text(std::int64_t bytes);
+
+/// Exactly `digits` after the point, for columns: fixed_text(2.5, 2) = `2.50`.
+std::string fixed_text(double value, int digits);
+
+}  // namespace plumb

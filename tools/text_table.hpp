@@ -1,0 +1,39 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// Columns of text, padded with spaces: `<` columns to the left, `>` columns to the right.
+///
+///   schedule  bubble  peak
+///   1f1b      27.3 %     4
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    char align = '<';
+  };
+
+  explicit TextTable(std::vector<Column> columns);
+
+  /// Cells from the left; missing ones are empty.
+  void add_row(std::vector<std::string> cells);
+
+  std::size_t row_count() const { return rows_.size(); }
+
+  /// Every line ends with a line feed; no line ends with spaces.
+  std::string to_string() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Characters that `text` takes on a terminal (UTF-8, one column each).
+std::size_t display_width(std::string_view text);
+
+}  // namespace plumb
