@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "schedules/schedule.hpp"
+
+namespace plumb {
+
+/// Writes one device's list in order, loops folded into repeat blocks as they are told.
+///
+/// A loop of a few actions in all is written out instead: `0F0 0F1 0F2` reads better than a block.
+class ListBuilder {
+ public:
+  /// Appends `op` of `stage` on microbatch (update, for U) `number`.
+  void add(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
+
+  /// Appends a collective of `stage`.
+  void add_collective(StageId stage, Op op, ReplicaId replica = {});
+
+  /// Appends the overlapped pair `(forward;backward)OVERLAP_F_B` of one stage.
+  void add_pair(StageId stage, std::int64_t forward, std::int64_t backward);
+
+  /// What `body` appends, `count` times (none when `count` <= 0); `body` is called at most once.
+  template <class Body>
+  void repeat(std::int64_t count, Advance advance, Body&& body) {
+    if (count <= 0) return;
+    const std::size_t begin = list_.actions.size();
+    const std::size_t slot = list_.repeats.size();
+    std::forward<Body>(body)();
+    close(begin, slot, count, advance);
+  }
+
+  /// `repeat` over consecutive microbatches.
+  template <class Body>
+  void each(std::int64_t count, Body&& body) {
+    repeat(count, {.microbatch = 1}, std::forward<Body>(body));
+  }
+
+  DeviceList take() { return std::move(list_); }
+
+ private:
+  /// Makes [begin, end of list) a block of its own, or writes it out; repeats from `slot` on lie inside.
+  void close(std::size_t begin, std::size_t slot, std::int64_t count, const Advance& advance);
+
+  DeviceList list_;
+};
+
+}  // namespace plumb

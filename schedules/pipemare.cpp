@@ -1,0 +1,21 @@
+#include "schedules/flush_free.hpp"
+
+namespace plumb {
+
+/// No flush, no stash: every action reads the weights in memory, so a backward may see newer ones than its forward.
+/// The order is PipeDream's by default; `timing=slots` is the model of the paper, where a stage runs a forward and a
+/// backward at once. Any p and m.
+/// One version of the weights. Device d keeps p - d activations (slots: 2(p - d), its pair included).
+/// (Yang et al., PipeMare, arXiv 1910.05124)
+///
+///   p = 3, m = 2, 3 updates, timing=slots; [FB] is an overlapped pair
+///   d0: 0F0 0F1 0F2 0F3 0F4 [0F5 0B0] 0B1 0U0 0B2 0B3 0U1 0B4 0B5 0U2
+///   d1: 1F0 1F1 1F2 [1F3 1B0] [1F4 1B1] 1U0 [1F5 1B2] 1B3 1U1 1B4 1B5 1U2
+///   d2: 2F0 [2F1 2B0] [2F2 2B1] 2U0 [2F3 2B2] [2F4 2B3] 2U1 [2F5 2B4] 2B5 2U2
+Schedule pipemare(const ScheduleParams& params) {
+  Schedule schedule = flush_free_schedule("pipemare", params);
+  schedule.weights.policy = WeightPolicy::kLatest;
+  return schedule;
+}
+
+}  // namespace plumb
