@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The check itself: a tree with one violation of every rule must give each of these findings.
+set -euo pipefail
+check=$(cd -- "$(dirname -- "$0")" && pwd)/check.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+cd "$tree"
+mkdir -p models schedules sim trainer tools tests
+
+printf '#pragma once\n#include "tools/command.hpp"\n' >models/upward.hpp
+printf '#pragma once\n#include <nlohmann/json.hpp>\n' >models/heavy.hpp
+printf '#include <tbb/parallel_for.h>\n' >models/parallel.cpp
+printf 'int x;\n' >models/unguarded.hpp
+{ echo '#pragma once' && seq -f '// %g' 150; } >sim/long.hpp
+seq -f '// %g' 501 >sim/long.cpp
+printf '// %s: later\n' TODO >sim/CamelCase.cpp
+touch sim/utils.cpp
+{ echo 'void endless() {' && seq -f '  // %g' 60 && echo '}'; } >trainer/endless.cpp
+echo 'void greedy(int a, int b, int c, int d, int e, int f) {}' >trainer/greedy.cpp
+
+status=0
+output=$("$check" "$tree") || status=$?
+echo "$output"
+[ "$status" = 1 ] || { echo "expected status 1, got $status"; exit 1; }
+
+expected=(
+  'include direction: models/upward.hpp:2'
+  'home of nlohmann/json: models/heavy.hpp:2'
+  'home of oneTBB: models/parallel.cpp:1'
+  'models/unguarded.hpp: expected #pragma once'
+  'sim/long.hpp: 151 lines'
+  'sim/long.cpp: 501 lines'
+  'TODO without an issue number: sim/CamelCase.cpp:1'
+  'sim/CamelCase.cpp: expected a name in snake_case'
+  'sim/utils.cpp: expected a name that says what is inside'
+)
+if command -v ctags >/dev/null && ctags --version | grep -q Universal; then
+  expected+=('trainer/endless.cpp:1: endless has 62 lines' 'trainer/greedy.cpp:1: greedy has 6 parameters')
+fi
+for line in "${expected[@]}"; do
+  grep -qF -- "$line" <<<"$output" || { echo "not found: $line"; exit 1; }
+done
+[ "$(wc -l <<<"$output")" = $((${#expected[@]} + 1)) ] || { echo "more findings than violations"; exit 1; }

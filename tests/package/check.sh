@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Installs a build into a scratch prefix, then builds and runs a project that finds Plumbline there.
+#   tests/package/check.sh BUILD
+set -euo pipefail
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+build=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
+cmake -S "$here" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_BUILD_TYPE=Debug >/dev/null
+cmake --build "$scratch/build"
+"$scratch/build/consumer"
+"$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --summary --json - | grep -q '"makespan_ns": *33000000'
