@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "models/error.hpp"
+#include "schedules/lower_state.hpp"
+#include "schedules/row_table.hpp"
+#include "schedules/schedule_io.hpp"
+#include "schedules/walk.hpp"
+
+namespace plumb::lowering {
+namespace {
+
+/// Which backwards make the stash of their forward again.
+class RecomputeRules {
+ public:
+  explicit RecomputeRules(const Schedule& schedule) : schedule_(schedule) {
+    for (const DeviceList& list : schedule.devices) {
+      for (const Action& action : list.actions) any_explicit_ = any_explicit_ || action.op == Op::kR;
+    }
+    if (any_explicit_) note_explicit();
+  }
+
+  bool any() const { return any_explicit_ || !schedule_.recompute.empty(); }
+
+  /// The stash of `action`'s microbatch (an F, B or I) is dropped after F; for B and I: and made again by this action.
+  bool applies(const Action& action) const {
+    if (action.op != Op::kF && !is_backward(action.op)) return false;
+    if (any_explicit_ && explicit_[place(action)]) return action.op == Op::kF;
+    return std::any_of(schedule_.recompute.begin(), schedule_.recompute.end(),
+                       [&](const Recompute& rule) { return covers(rule, action); });
+  }
+
+ private:
+  std::size_t place(const Action& action) const {
+    return index(action.stage) * static_cast<std::size_t>(schedule_.num_microbatches) + index(action.microbatch);
+  }
+
+  void note_explicit() {
+    explicit_.assign(static_cast<std::size_t>(schedule_.num_stages * schedule_.num_microbatches), false);
+    for (const DeviceList& list : schedule_.devices) {
+      walk(list, [&](const Action& action) {
+        if (action.op == Op::kR) explicit_[place(action)] = true;
+      });
+    }
+  }
+
+  bool covers(const Recompute& rule, const Action& action) const {
+    const auto stage = static_cast<std::int32_t>(action.stage);
+    if (stage < rule.first_stage || stage > rule.last_stage) return false;
+    const auto microbatch = static_cast<std::int32_t>(action.microbatch);
+    const std::int64_t per_update = schedule_.per_update(action.stage);
+    if (rule.except_last_microbatch && microbatch % per_update == per_update - 1) return false;
+    return rule.microbatches.empty() ||
+           std::find(rule.microbatches.begin(), rule.microbatches.end(), microbatch) != rule.microbatches.end();
+  }
+
+  const Schedule& schedule_;
+  bool any_explicit_ = false;
+  std::vector<bool> explicit_;  ///< by stage and microbatch: the document schedules its R
+};
+
+/// Writes the lanes, one device after the other.
+class LaneWriter {
+ public:
+  explicit LaneWriter(State& state) : state_(state), program_(state.program), rows_(state), recompute_(state.schedule) {
+    for (const ExtraEdge& edge : state.schedule.extra_edges) {
+      extra_ends_.push_back(edge.before);
+      extra_ends_.push_back(edge.after);
+    }
+  }
+
+  void write(DeviceId device) {
+    program_.lane_begin.push_back(here());
+    rows_.begin_device(device);
+    const auto visit = [this](const Action& action) { add(action); };
+    if (const auto actions = with_updates(state_, device)) {
+      for (const Action& action : *actions) visit(action);
+    } else {
+      walk(state_.schedule.devices[index(device)], visit);
+    }
+  }
+
+ private:
+  InstrIndex here() const { return static_cast<InstrIndex>(program_.instrs.size()); }
+
+  void add(const Action& action) {
+    if (is_compute(action.op)) {
+      add_compute(action);
+    } else if (is_send(action.op)) {
+      state_.sends.push_back({action, here()});
+    } else if (is_recv(action.op)) {
+      state_.receives.push_back({action, here()});
+    } else if (action.op == Op::kReduceGrad) {
+      if (state_.reduces_with[rows_.holder_of(action)] != 0) add_compute(action);
+    } else {
+      throw Error(to_string(action) +
+                  ": this op cannot be lowered; expected F, B, I, W, R, U, V, X, transfers or REDUCE_GRAD");
+    }
+  }
+
+  void add_compute(const Action& action) {
+    check_microbatch(action);
+    const bool again = recompute_.any() && recompute_.applies(action);
+    Instr instr{action, rows_.row(action, again), 0};
+    if (here() > program_.lane_begin.back() && program_.instrs.back().action.overlaps_next) {
+      Instr& first = program_.instrs.back();
+      std::tie(first.row, instr.row) = rows_.pair_rows(first.row, instr.row);
+    }
+    note(action);
+    program_.instrs.push_back(instr);
+  }
+
+  void note(const Action& action) {
+    state_.producers.set(action, here());
+    if (action.op == Op::kReduceGrad) state_.steps[rows_.holder_of(action)].reduces.push_back(here());
+    if (action.op == Op::kU) {
+      const std::uint32_t holder = rows_.holder_of(action);
+      if (state_.reduces_with[holder] != 0) state_.steps[holder].updates.push_back(here());
+    }
+    for (const Action& end : extra_ends_) {
+      if (same_work(end, action)) state_.extra_ends.emplace_back(end, here());
+    }
+  }
+
+  static bool same_work(Action a, Action b) {
+    a.overlaps_next = b.overlaps_next;
+    a.merged = b.merged;
+    return a == b;
+  }
+
+  void check_microbatch(const Action& action) const {
+    const auto first = static_cast<std::int64_t>(action.microbatch);
+    const bool names_one = action.op <= Op::kR;
+    if (!names_one || (first >= 0 && first + action.merged < state_.schedule.num_microbatches)) return;
+    throw Error(to_string(action) + ": microbatch out of range; expected 0 to " +
+                std::to_string(state_.schedule.num_microbatches - 1));
+  }
+
+  State& state_;
+  Program& program_;
+  RowTable rows_;
+  RecomputeRules recompute_;
+  std::vector<Action> extra_ends_;
+};
+
+}  // namespace
+
+void add_lanes(State& state) {
+  std::int64_t size = 1;
+  for (const DeviceList& list : state.schedule.devices) size += expanded_size(list);
+  state.program.instrs.reserve(static_cast<std::size_t>(size));
+  state.program.lane_begin.reserve(state.schedule.devices.size() + 1);
+  LaneWriter writer(state);
+  for (std::int32_t device = 0; device < state.schedule.num_devices; ++device) writer.write(DeviceId{device});
+  state.program.lane_begin.push_back(static_cast<InstrIndex>(state.program.instrs.size()));
+}
+
+}  // namespace plumb::lowering

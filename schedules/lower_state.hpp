@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "models/cluster.hpp"
+#include "models/stage_costs.hpp"
+#include "schedules/dependency_rules.hpp"
+#include "schedules/lower.hpp"
+#include "schedules/producer_table.hpp"
+#include "schedules/program.hpp"
+#include "schedules/schedule.hpp"
+
+/// The steps of `lower`, in order. Internal to schedules/lower*.cpp.
+namespace plumb::lowering {
+
+/// A SEND or RECV of the document: where it stands in the compute lane.
+struct ExplicitTransfer {
+  Action action;
+  InstrIndex before = 0;                      ///< the compute-lane step that follows it
+  std::uint32_t next = ProducerTable::kNone;  ///< another one of the same value (to another peer)
+};
+
+/// Steps of one holder at which gradients are reduced and weights updated, in order of updates.
+struct HolderSteps {
+  std::vector<InstrIndex> reduces;
+  std::vector<InstrIndex> updates;
+};
+
+struct State {
+  State(const Schedule& s, const StageCosts& c, const Cluster* cl, const LowerOptions& o);
+
+  const Schedule& schedule;
+  const StageCosts& costs;
+  const Cluster* cluster;
+  const LowerOptions& options;
+  DependencyRules rules;
+  ProducerTable producers;
+  Program program;
+
+  std::vector<std::uint32_t> first_holder;  ///< by replica * stages + stage; one more than those ends the last
+  std::vector<std::vector<std::uint32_t>> holders_on;  ///< by device
+  std::vector<std::int32_t> reduces_with;  ///< by holder: reduces its gradients with others (number of groups it is in)
+  std::vector<HolderSteps> steps;          ///< by holder; filled where `reduces_with` is not 0
+  std::vector<ExplicitTransfer> sends;
+  std::vector<ExplicitTransfer> receives;
+  std::vector<std::pair<Action, InstrIndex>> extra_ends;      ///< the ends of extra edges, as found in the lanes
+  std::vector<std::pair<InstrIndex, Wait>> collective_waits;  ///< by instr
+
+  bool has_transfers() const { return !costs.comm && cluster != nullptr; }
+};
+
+/// Marks a wait for a value from another device until its transfer is known.
+inline constexpr std::uint32_t kPendingTransfer = 0xFFFFFFFDU;
+
+/// Holders by replica and stage, and which of them reduce gradients together.
+void add_holders(State& state);
+/// Instrs, rows and durations of all devices, updates and reductions added where the document has none.
+void add_lanes(State& state);
+/// Collectives, and which updates wait for them.
+void add_collectives(State& state);
+/// Waits of all instrs.
+void add_waits(State& state);
+/// Transfers and channels for the waits between devices.
+void add_transfers(State& state);
+
+/// The actions of `device` in order, with U and REDUCE_GRAD added where the document has none for a holder; no value
+/// when there is nothing to add.
+std::optional<std::vector<Action>> with_updates(const State& state, DeviceId device);
+
+/// The groups of holders that reduce the gradients of `stage` together; groups of one are left out.
+std::vector<std::vector<std::uint32_t>> reduce_groups(const State& state, StageId stage);
+
+/// First member of the overlapped pair that `at` belongs to, otherwise `at`.
+inline InstrIndex pair_begin(const Program& program, InstrIndex at) {
+  return at > 0 && program.instrs[at - 1].action.overlaps_next ? at - 1 : at;
+}
+
+}  // namespace plumb::lowering

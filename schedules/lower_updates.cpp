@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "models/error.hpp"
+#include "schedules/lower_state.hpp"
+#include "schedules/walk.hpp"
+
+namespace plumb::lowering {
+namespace {
+
+/// What the document leaves to us for one holder.
+struct Missing {
+  std::uint32_t holder = 0;
+  std::int64_t per_update = 1;
+  bool update = false;
+  bool reduce = false;
+  bool at_once = false;  ///< asynchronous: U right behind the backward; otherwise behind those of the whole device
+  std::vector<std::int64_t> left;  ///< by update: microbatches whose backward is still to come
+};
+
+/// Inserts U and REDUCE_GRAD into one device's actions.
+///
+/// REDUCE_GRAD stands right behind the last backward (B or W) of the update, so that the reduction overlaps what
+/// follows; U of a synchronous schedule behind the last backward of the update on the device, of an asynchronous one at
+/// once.
+class Inserter {
+ public:
+  Inserter(const State& state, DeviceId device) : state_(state) {
+    for (const std::uint32_t holder : state.holders_on[index(device)]) {
+      const StageId stage = state.program.holders[holder].stage;
+      Missing missing;
+      missing.holder = holder;
+      missing.per_update = state.schedule.per_update(stage);
+      missing.update = true;
+      missing.reduce = state.reduces_with[holder] != 0;
+      missing.at_once = state.schedule.policy_of(stage) != WeightPolicy::kFlush;
+      missing_.push_back(std::move(missing));
+    }
+  }
+
+  /// Takes note of what the document has, from the end, where updates stand; false when nothing is missing.
+  bool look(const DeviceList& list) {
+    for (std::size_t at = list.actions.size(); at-- > 0 && any_missing();) {
+      const Action& action = list.actions[at];
+      if (action.op != Op::kU && action.op != Op::kReduceGrad) continue;
+      if (Missing* of = find(action)) (action.op == Op::kU ? of->update : of->reduce) = false;
+    }
+    return any_missing();
+  }
+
+  std::vector<Action> insert(const std::vector<Action>& actions) {
+    for (const Action& action : actions) count(action, +1);
+    std::vector<Action> out;
+    out.reserve(actions.size() + actions.size() / 8);
+    for (const Action& action : actions) {
+      out.push_back(action);
+      count(action, -1);
+      if (!action.overlaps_next) append_finished(out);
+    }
+    return out;
+  }
+
+ private:
+  bool any_missing() const {
+    return std::any_of(missing_.begin(), missing_.end(), [](const Missing& of) { return of.update || of.reduce; });
+  }
+
+  Missing* find(const Action& action) {
+    for (Missing& of : missing_) {
+      const Holder& holder = state_.program.holders[of.holder];
+      if (holder.stage == action.stage && holder.replica == action.replica) return &of;
+    }
+    return nullptr;
+  }
+
+  /// Adds `step` to what is left for every microbatch whose backward `action` ends.
+  void count(const Action& action, std::int64_t step) {
+    if (action.op != Op::kB && action.op != Op::kW) return;
+    Missing* of = find(action);
+    if (of == nullptr) return;
+    for (std::size_t i = 0; i <= action.merged; ++i) {
+      const std::size_t update = (index(action.microbatch) + i) / static_cast<std::size_t>(of->per_update);
+      if (update >= of->left.size()) of->left.resize(update + 1, 0);
+      of->left[update] += step;
+      if (step > 0 || of->left[update] != 0) continue;
+      finished_.emplace_back(of, update);
+    }
+  }
+
+  void append_finished(std::vector<Action>& out) {
+    for (const auto& [of, update] : std::exchange(finished_, {})) {
+      if (of->reduce) out.push_back(action_of(*of, Op::kReduceGrad, -1));
+      if (of->update && of->at_once) out.push_back(action_of(*of, Op::kU, static_cast<std::int32_t>(update)));
+      if (!of->at_once && device_finished(update)) append_updates(out, static_cast<std::int32_t>(update));
+    }
+  }
+
+  bool device_finished(std::size_t update) const {
+    for (const Missing& of : missing_) {
+      if (!of.at_once && update < of.left.size() && of.left[update] != 0) return false;
+    }
+    return true;
+  }
+
+  void append_updates(std::vector<Action>& out, std::int32_t update) const {
+    for (const Missing& of : missing_) {
+      if (of.update && !of.at_once) out.push_back(action_of(of, Op::kU, update));
+    }
+  }
+
+  Action action_of(const Missing& of, Op op, std::int32_t number) const {
+    const Holder& holder = state_.program.holders[of.holder];
+    Action action;
+    action.stage = holder.stage;
+    action.replica = holder.replica;
+    action.op = op;
+    action.microbatch = MicrobatchId{number};
+    return action;
+  }
+
+  const State& state_;
+  std::vector<Missing> missing_;
+  std::vector<std::pair<Missing*, std::size_t>> finished_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Action>> with_updates(const State& state, DeviceId device) {
+  if (state.schedule.forward_only) return std::nullopt;
+  Inserter inserter(state, device);
+  const DeviceList& list = state.schedule.devices[index(device)];
+  if (!inserter.look(list)) return std::nullopt;
+  return inserter.insert(expand(list));
+}
+
+}  // namespace plumb::lowering

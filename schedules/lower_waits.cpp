@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <string>
+
+#include "models/error.hpp"
+#include "schedules/lower_state.hpp"
+#include "schedules/schedule_io.hpp"
+
+namespace plumb::lowering {
+namespace {
+
+/// An extra edge with both ends found.
+struct FoundEdge {
+  InstrIndex after = 0;
+  InstrIndex before = 0;
+};
+
+std::vector<FoundEdge> found_extra_edges(const State& state) {
+  std::vector<FoundEdge> edges;
+  const auto find = [&](const Action& action) {
+    for (const auto& [end, at] : state.extra_ends) {
+      if (end == action) return at;
+    }
+    throw Error("extra_edges: " + to_string(action) + ": expected an action of the document");
+  };
+  for (const ExtraEdge& edge : state.schedule.extra_edges) edges.push_back({find(edge.after), find(edge.before)});
+  std::sort(edges.begin(), edges.end(), [](const FoundEdge& a, const FoundEdge& b) {
+    return std::pair(a.after, a.before) < std::pair(b.after, b.before);
+  });
+  return edges;
+}
+
+/// Writes the waits lane by lane. What stands earlier in the same lane needs no wait.
+class WaitWriter {
+ public:
+  explicit WaitWriter(State& state)
+      : state_(state),
+        program_(state.program),
+        value_via_(state.has_transfers()                                   ? kPendingTransfer
+                   : state.costs.comm.has_value() && *state.costs.comm > 0 ? Wait::kLatency
+                                                                           : Wait::kDirect),
+        extra_edges_(found_extra_edges(state)) {}
+
+  void write_lane(InstrIndex begin, InstrIndex end) {
+    for (InstrIndex at = begin; at < end; ++at) {
+      Instr& instr = program_.instrs[at];
+      instr.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+      state_.rules.for_each(instr.action, [&](const Action& needed, DependencyKind kind) {
+        if (kind == DependencyKind::kActivation || kind == DependencyKind::kGradient) {
+          add_value(instr.first_wait, needed, begin, end);
+        }
+      });
+      for (; next_collective_ < state_.collective_waits.size() && state_.collective_waits[next_collective_].first == at;
+           ++next_collective_) {
+        program_.waits.push_back(state_.collective_waits[next_collective_].second);
+      }
+      for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
+        const InstrIndex source = extra_edges_[next_extra_].before;
+        if (source < begin || source >= end) program_.waits.push_back({source, Wait::kDirect});
+      }
+    }
+  }
+
+ private:
+  void add_value(std::uint32_t first_wait, const Action& needed, InstrIndex begin, InstrIndex end) {
+    const InstrIndex source = state_.producers.find(needed);
+    if (source - begin < end - begin) return;
+    if (source == ProducerTable::kNone) {
+      throw Error(to_string(needed) + ": needed but run by no device; expected a valid schedule");
+    }
+    for (std::size_t i = first_wait; i < program_.waits.size(); ++i) {
+      if (program_.waits[i].source == source) return;
+    }
+    program_.waits.push_back({source, value_via_});
+  }
+
+  State& state_;
+  Program& program_;
+  std::uint32_t value_via_;
+  std::vector<FoundEdge> extra_edges_;
+  std::size_t next_collective_ = 0;
+  std::size_t next_extra_ = 0;
+};
+
+}  // namespace
+
+void add_waits(State& state) {
+  Program& program = state.program;
+  program.waits.reserve(program.instrs.size() + state.collective_waits.size());
+  WaitWriter writer(state);
+  for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) {
+    writer.write_lane(program.lane_begin[device], program.lane_begin[device + 1]);
+  }
+  Instr sentinel;
+  sentinel.first_wait = static_cast<std::uint32_t>(program.waits.size());
+  program.instrs.push_back(sentinel);
+}
+
+}  // namespace plumb::lowering
