@@ -1,9 +1,7 @@
 #include "sim/transfer_semantics.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -85,13 +83,8 @@ Ticks sending_time(std::int64_t bytes, const Route& route, Timebase base) {
 Ticks latency_time(const Route& route, Timebase base) { return route.latency_ns * base.ticks_per_ns; }
 
 IndexLists service_order(const Program& program, TransferMode mode) {
-  IndexLists lists;
-  lists.begin.assign(program.channels.size() + 1, 0);
-  lists.items.resize(program.transfers.size());
-  for (const Transfer& transfer : program.transfers) ++lists.begin[transfer.channel + 1];
-  std::partial_sum(lists.begin.begin(), lists.begin.end(), lists.begin.begin());
-  std::vector<std::uint32_t> next(lists.begin.begin(), lists.begin.end() - 1);
-  for (std::uint32_t t = 0; t < program.transfers.size(); ++t) lists.items[next[program.transfers[t].channel]++] = t;
+  IndexLists lists = group_by(program.transfers.size(), program.channels.size(),
+                              [&](std::size_t t) { return program.transfers[t].channel; });
   if (rules_of(mode).in_issue_order) return lists;
   const auto producer = [&](std::uint32_t t) { return program.transfers[t].producer; };
   for (std::size_t c = 0; c < program.channels.size(); ++c) {

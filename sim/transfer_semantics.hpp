@@ -2,13 +2,12 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "models/cluster.hpp"
 #include "models/units.hpp"
 #include "schedules/program.hpp"
+#include "sim/index_lists.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
 
@@ -80,16 +79,6 @@ Ticks sending_time(std::int64_t bytes, std::int64_t bytes_per_s, Timebase base);
 Ticks sending_time(std::int64_t bytes, const Route& route, Timebase base);
 
 Ticks latency_time(const Route& route, Timebase base);
-
-/// Lists of indices, one per key: `of(key)` is `items[begin[key], begin[key + 1])`.
-struct IndexLists {
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> items;
-
-  std::span<const std::uint32_t> of(std::size_t key) const {
-    return std::span(items).subspan(begin[key], begin[key + 1] - begin[key]);
-  }
-};
 
 /// The transfers of every channel in the order in which it serves them.
 IndexLists service_order(const Program& program, TransferMode mode);

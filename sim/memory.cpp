@@ -1,0 +1,223 @@
+#include "sim/memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+namespace {
+
+std::int64_t total(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}); }
+
+std::int64_t& of(MemoryByClass& bytes, MemoryClass cls) { return bytes[static_cast<std::size_t>(cls)]; }
+
+/// A buffer of one microbatch: what it holds, of which stage, in which class, how large.
+struct BufferName {
+  MemoryClass cls{};
+  StageId stage{};
+  BufferKind kind{};
+  std::int64_t bytes = 0;
+
+  auto operator<=>(const BufferName&) const = default;
+};
+
+/// Microbatches alive, by buffer.
+using Alive = std::map<BufferName, std::multiset<std::int64_t>>;
+
+/// The stage whose value the buffer holds. A value handed over on the device is its consumer's from the start.
+StageId stage_of(const Program& program, const MemoryChange& change) {
+  const Row& row = program.rows[program.instrs[change.owner].row];
+  const StageId stage = program.holders[row.holder].stage;
+  if (change.phase != MemoryPhase::kStart || change.bytes < 0 || change.cls != MemoryClass::kTransfer) return stage;
+  const int to_consumer = change.buffer == BufferKind::kInput ? 1 : change.buffer == BufferKind::kOutputGrad ? -1 : 0;
+  return StageId{static_cast<std::int32_t>(stage) + to_consumer};
+}
+
+void apply(const Program& program, const MemoryChange& change, Alive& alive) {
+  const Row& row = program.rows[program.instrs[change.owner].row];
+  const std::int64_t count = row.op == Op::kU ? 1 : row.microbatches;
+  const auto first = static_cast<std::int64_t>(program.instrs[change.owner].action.microbatch);
+  const BufferName name{change.cls, stage_of(program, change), change.buffer, std::abs(change.bytes) / count};
+  auto& microbatches = alive[name];
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (change.bytes > 0) {
+      microbatches.insert(first + k);
+    } else if (const auto found = microbatches.find(first + k); found != microbatches.end()) {
+      microbatches.erase(found);
+    } else if (!microbatches.empty()) {
+      microbatches.erase(microbatches.begin());  // a version: freed by its last reader, not by an update
+    }
+  }
+}
+
+std::string_view name_of(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::kInput:
+      return "input";
+    case BufferKind::kOutput:
+      return "output";
+    case BufferKind::kOutputGrad:
+      return "output_grad";
+    case BufferKind::kInputGrad:
+      return "input_grad";
+    case BufferKind::kWeightVersion:
+      return "weights";
+    default:
+      return "workspace";
+  }
+}
+
+void append_tensors(const Program& program, const BufferName& buffer, const std::multiset<std::int64_t>& microbatches,
+                    std::vector<PeakTensor>& tensors) {
+  const std::vector<std::int64_t> alive(microbatches.begin(), microbatches.end());
+  if (alive.empty()) return;
+  if (buffer.kind > BufferKind::kStashFromInputGrad) {
+    tensors.push_back({buffer.cls, buffer.stage, std::string(name_of(buffer.kind)), buffer.bytes, alive});
+    return;
+  }
+  for (const StashTensor& tensor : program.memory[index(buffer.stage)].stash) {
+    if (buffer_of(tensor) == buffer.kind && tensor.bytes != 0) {
+      tensors.push_back({buffer.cls, buffer.stage, tensor.name, tensor.bytes, alive});
+    }
+  }
+}
+
+void append_resident(const Program& program, const Holder& holder, std::vector<PeakTensor>& tensors) {
+  const StageMemory& memory = program.memory[index(holder.stage)];
+  const auto append = [&](MemoryClass cls, const char* name, std::int64_t bytes) {
+    if (bytes != 0) tensors.push_back({cls, holder.stage, name, bytes, {}});
+  };
+  append(MemoryClass::kWeights, "weights", memory.weight_bytes);
+  if (program.forward_only) return;
+  append(MemoryClass::kWeightVersions, "corrections", memory.weight_bytes * program.correction_buffers);
+  append(MemoryClass::kGradients, "gradients", memory.gradient_bytes);
+  append(MemoryClass::kOptimizer, "optimizer", memory.optimizer_bytes);
+}
+
+/// Bytes by class on their way through time; emits a point when a moment is over.
+class Curve {
+ public:
+  Curve(DeviceId device, const MemoryByClass& resident, std::vector<MemoryPoint>& points)
+      : device_(device), bytes_(resident), points_(points) {}
+
+  void apply(Ticks time, const MemoryChange& change) {
+    if (time > time_) flush();
+    time_ = std::max(time_, time);
+    of(bytes_, change.cls) += change.bytes;
+  }
+
+  /// Points for all classes whose bytes differ from the last ones told.
+  void flush() {
+    for (std::size_t c = 0; c < kMemoryClassCount; ++c) {
+      if (bytes_[c] == told_[c]) continue;
+      points_.push_back({time_, device_, static_cast<MemoryClass>(c), bytes_[c]});
+      told_[c] = bytes_[c];
+    }
+  }
+
+ private:
+  DeviceId device_;
+  MemoryByClass bytes_;
+  MemoryByClass told_{};
+  Ticks time_ = 0;
+  std::vector<MemoryPoint>& points_;
+};
+
+/// When the lane of `walk` has waited for the sends that stand before `i` (a pair is one).
+Ticks before_time(const Program& program, const RunTimes& times, const MemoryChanges& walk, InstrIndex i) {
+  const InstrIndex begin = walk.lane_begin();
+  const bool second = i > begin && i < walk.lane_end() && program.rows[program.instrs[i - 1].row].overlapped;
+  const InstrIndex first = second ? i - 1 : i;
+  Ticks time = first == begin ? 0 : times.end[first - 1];
+  for (InstrIndex j = first; j <= i; ++j) {
+    for (const std::uint32_t t : walk.sends_waited_for(j)) time = std::max(time, times.transfers[t].sent);
+  }
+  return time;
+}
+
+}  // namespace
+
+MemoryModel::MemoryModel(const Program& program) : positions_(program) {}
+
+MemoryByClass MemoryModel::resident(DeviceId device) const {
+  MemoryByClass bytes{};
+  if (program().memory.empty()) return bytes;
+  for (const Holder& holder : program().holders) {
+    if (holder.device != device) continue;
+    const StageMemory& memory = program().memory[index(holder.stage)];
+    of(bytes, MemoryClass::kWeights) += memory.weight_bytes;
+    if (program().forward_only) continue;
+    of(bytes, MemoryClass::kWeightVersions) += memory.weight_bytes * program().correction_buffers;
+    of(bytes, MemoryClass::kGradients) += memory.gradient_bytes;
+    of(bytes, MemoryClass::kOptimizer) += memory.optimizer_bytes;
+  }
+  return bytes;
+}
+
+std::vector<MemoryChange> MemoryModel::changes(DeviceId device) const {
+  std::vector<MemoryChange> all;
+  std::vector<MemoryChange> some;
+  MemoryChanges walk(positions_, device);
+  while (walk.next(some)) all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+MemoryPeak MemoryModel::peak(DeviceId device) const {
+  MemoryByClass now = resident(device);
+  std::int64_t bytes = total(now);
+  MemoryPeak peak{bytes, now, program().lane_begin[index(device)], MemoryPhase::kBefore};
+  std::vector<MemoryChange> changes;
+  MemoryChanges walk(positions_, device);
+  while (walk.next(changes)) {
+    for (const MemoryChange& change : changes) {
+      of(now, change.cls) += change.bytes;
+      bytes += change.bytes;
+      if (bytes > peak.bytes) peak = {bytes, now, change.instr, change.phase};
+    }
+  }
+  return peak;
+}
+
+std::vector<PeakTensor> MemoryModel::composition(DeviceId device) const {
+  std::vector<PeakTensor> tensors;
+  if (program().memory.empty()) return tensors;
+  for (const Holder& holder : program().holders) {
+    if (holder.device == device) append_resident(program(), holder, tensors);
+  }
+  Alive alive;
+  std::int64_t bytes = total(resident(device));
+  const std::int64_t peak_bytes = peak(device).bytes;
+  std::vector<MemoryChange> changes;
+  MemoryChanges walk(positions_, device);
+  while (bytes < peak_bytes && walk.next(changes)) {
+    for (const MemoryChange& change : changes) {
+      if (bytes == peak_bytes) break;
+      bytes += change.bytes;
+      apply(program(), change, alive);
+    }
+  }
+  for (const auto& [buffer, microbatches] : alive) append_tensors(program(), buffer, microbatches, tensors);
+  return tensors;
+}
+
+void MemoryModel::append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const {
+  Curve curve(device, resident(device), points);
+  std::vector<MemoryChange> changes;
+  MemoryChanges walk(positions_, device);
+  while (walk.next(changes)) {
+    for (const MemoryChange& change : changes) {
+      const Ticks time = change.phase == MemoryPhase::kStart ? times.start[change.instr]
+                         : change.phase == MemoryPhase::kEnd ? times.end[change.instr]
+                                                             : before_time(program(), times, walk, change.instr);
+      curve.apply(time, change);
+    }
+  }
+  curve.flush();
+}
+
+}  // namespace plumb

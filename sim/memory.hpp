@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/memory_class.hpp"
+#include "models/units.hpp"
+#include "schedules/program.hpp"
+#include "sim/memory_changes.hpp"
+#include "sim/run_times.hpp"
+#include "sim/timeline.hpp"
+
+namespace plumb {
+
+/// The fullest moment of a device.
+struct MemoryPeak {
+  std::int64_t bytes = 0;
+  MemoryByClass by_class{};  ///< at the first moment when `bytes` are reached
+  InstrIndex instr = 0;      ///< that moment; the lane's begin and kBefore when nothing ever exceeds the resident bytes
+  MemoryPhase phase = MemoryPhase::kBefore;
+
+  friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
+};
+
+/// Memory of every device as it follows from a Program alone: no times needed, because buffers come and go at fixed
+/// positions of their device's lane (sim/memory_changes.hpp).
+class MemoryModel {
+ public:
+  /// `program` must outlive the model. Linear in its size.
+  explicit MemoryModel(const Program& program);
+
+  /// Bytes there from beginning to end: weights, corrections, gradients, optimizer state.
+  MemoryByClass resident(DeviceId device) const;
+
+  /// Everything that comes and goes, in order.
+  std::vector<MemoryChange> changes(DeviceId device) const;
+
+  MemoryPeak peak(DeviceId device) const;
+
+  /// What is alive at the peak, by class, stage and name: stash tensors by their own names, else "input", "output", ...
+  /// Resident bytes name no microbatch; weight versions and the workspace of an update name the update instead.
+  /// The bytes of all entries (times microbatches, at least 1) add up to the peak.
+  std::vector<PeakTensor> composition(DeviceId device) const;
+
+  /// Appends the curve of every class that the device ever uses: its bytes at 0, then a point per moment of change.
+  /// Buffers that come and go at one moment leave no point.
+  void append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const;
+
+ private:
+  const Program& program() const { return *positions_.program; }
+
+  MemoryPositions positions_;
+};
+
+}  // namespace plumb
