@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,6 +27,10 @@ enum class WeightPolicy : std::uint8_t {
   kPredicted,     ///< latest, corrected by a prediction
 };
 
+/// Names in documents, indexed by `WeightPolicy`.
+inline constexpr std::array<std::string_view, 7> kWeightPolicyNames{"flush", "stash",  "vertical_sync", "double_buffer",
+                                                                    "delay", "latest", "predicted"};
+
 struct Weights {
   WeightPolicy policy = WeightPolicy::kFlush;
   std::int32_t delay = 1;                       ///< `d` of kDelay
@@ -42,10 +49,11 @@ struct Advance {
   friend bool operator==(const Advance&, const Advance&) = default;
 };
 
-/// The action one (or, for a sum of advances, several) iterations later. Collectives name nothing that advances.
+/// The action one (or, for a sum of advances, several) iterations later. What names no microbatch stays.
 constexpr Action advanced(Action action, const Advance& by) {
   const std::int32_t step = action.op == Op::kU || action.op == Op::kV ? by.update : by.microbatch;
-  if (!is_collective(action.op)) action.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + step};
+  const std::int32_t number = static_cast<std::int32_t>(action.microbatch);
+  if (number >= 0) action.microbatch = MicrobatchId{number + step};
   if (action.slice != Action::kAllSlices) action.slice = static_cast<std::int16_t>(action.slice + by.slice);
   return action;
 }

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/error.hpp"
+#include "models/json_reader.hpp"
+#include "schedules/device_list_json.hpp"
+#include "schedules/schedule_io.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostDevices = 65536;
+constexpr std::int64_t kMostStages = std::int64_t{1} << 20;
+constexpr std::int64_t kMostReplicas = 32767;
+
+/// The members of a document's object, in the order of the documentation.
+const std::vector<std::string_view> kKeys{
+    "format",  "version",       "name",    "parameters",       "num_devices", "num_stages",  "num_microbatches",
+    "mode",    "placement",     "weights", "microbatch_sizes", "recompute",   "stage_edges", "microbatches_per_update",
+    "devices", "reduce_groups", "slices",  "extra_edges",      "extras"};
+
+std::int32_t index_of(const JsonValue& json, std::int64_t count) {
+  return static_cast<std::int32_t>(json.integer(0, count - 1));
+}
+
+template <class Element, class Read>
+std::vector<Element> list_of(const JsonValue& json, Read read) {
+  std::vector<Element> list;
+  for (const JsonValue& element : json.elements()) list.push_back(read(element));
+  return list;
+}
+
+Action action_of(const JsonValue& json) {
+  Action action;
+  const std::string_view expected = read_action(json.text(), action);
+  if (!expected.empty()) json.fail("action '" + std::string(json.text()) + "': expected " + std::string(expected));
+  return action;
+}
+
+std::map<std::string, Schedule::Parameter> parameters_of(const JsonValue& json) {
+  std::map<std::string, Schedule::Parameter> parameters;
+  for (const auto& [key, value] : json.members()) {
+    Schedule::Parameter& parameter = parameters[std::string(key)];
+    switch (value.kind()) {
+      case JsonValue::Kind::kBoolean:
+        parameter = value.boolean();
+        break;
+      case JsonValue::Kind::kInteger:
+        parameter = value.integer();
+        break;
+      case JsonValue::Kind::kNumber:
+        parameter = value.number();
+        break;
+      case JsonValue::Kind::kString:
+        parameter = std::string(value.text());
+        break;
+      default:
+        value.fail_expected("a number, a text, true or false");
+    }
+  }
+  return parameters;
+}
+
+WeightPolicy policy_of(const JsonValue& json) {
+  const auto found = std::find(kWeightPolicyNames.begin(), kWeightPolicyNames.end(), json.text());
+  if (found != kWeightPolicyNames.end()) return static_cast<WeightPolicy>(found - kWeightPolicyNames.begin());
+  const std::string nearest = nearest_name(json.text(), kWeightPolicyNames);
+  if (!nearest.empty()) json.fail("unknown weight policy (did you mean '" + nearest + "'?)");
+  std::string known;
+  for (const std::string_view name : kWeightPolicyNames) known += (known.empty() ? "" : ", ") + std::string(name);
+  json.fail("unknown weight policy; expected one of " + known);
+}
+
+Weights weights_of(const JsonValue& json, std::int64_t num_stages) {
+  Weights weights;
+  if (const auto phases = json.find("phases"))
+    phases->fail("phases of the weight policy are not supported yet; expected one policy");
+  json.allow_only({"policy", "d", "correction_buffers"});
+  const JsonValue policy = json.at("policy");
+  if (policy.is_array()) {
+    if (policy.size() != static_cast<std::size_t>(num_stages)) {
+      policy.fail("expected a policy for each of the " + std::to_string(num_stages) + " stages, found " +
+                  std::to_string(policy.size()));
+    }
+    weights.per_stage = list_of<WeightPolicy>(policy, policy_of);
+    weights.policy = weights.per_stage.front();
+  } else {
+    weights.policy = policy_of(policy);
+  }
+  if (const auto d = json.find("d")) weights.delay = static_cast<std::int32_t>(d->integer(0, kMostIndex));
+  if (const auto buffers = json.find("correction_buffers")) {
+    weights.correction_buffers =
+        list_of<std::string>(*buffers, [](const JsonValue& name) { return std::string(name.text()); });
+  }
+  return weights;
+}
+
+/// `placement[replica][stage]`: a list of devices each.
+void read_placement(const JsonValue& json, Schedule& schedule) {
+  if (json.size() == 0 || json.size() > kMostReplicas) json.fail_expected("one to 32767 replicas");
+  for (const JsonValue& replica : json.elements()) {
+    if (replica.size() != static_cast<std::size_t>(schedule.num_stages)) {
+      replica.fail("expected a list of devices for each of the " + std::to_string(schedule.num_stages) +
+                   " stages, found " + std::to_string(replica.size()));
+    }
+    auto& stages = schedule.placement.emplace_back();
+    for (const JsonValue& stage : replica.elements()) {
+      if (stage.size() == 0) stage.fail("expected at least one device that holds the stage");
+      stages.push_back(
+          list_of<DeviceId>(stage, [&](const JsonValue& d) { return DeviceId{index_of(d, schedule.num_devices)}; }));
+      std::vector<DeviceId> sorted = stages.back();
+      std::sort(sorted.begin(), sorted.end());
+      if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) stage.fail("names a device twice");
+    }
+  }
+}
+
+Recompute recompute_of(const JsonValue& json, const Schedule& schedule) {
+  json.allow_only({"stages", "microbatches", "segment"});
+  Recompute recompute;
+  const JsonValue stages = json.at("stages");
+  const auto ends = list_of<std::int32_t>(stages, [&](const JsonValue& s) { return index_of(s, schedule.num_stages); });
+  if (ends.size() != 2 || ends[0] > ends[1]) stages.fail("expected [first, last] with first <= last");
+  recompute.first_stage = ends[0];
+  recompute.last_stage = ends[1];
+  const JsonValue which = json.at("microbatches");
+  if (which.is_array()) {
+    if (which.size() == 0) which.fail("expected \"all\", \"except_last\" or at least one microbatch");
+    const auto read = [&](const JsonValue& m) { return index_of(m, schedule.num_microbatches); };
+    recompute.microbatches = list_of<std::int32_t>(which, read);
+  } else {
+    recompute.except_last_microbatch = which.text() == "except_last";
+    if (which.text() != "all" && which.text() != "except_last") {
+      which.fail_expected("\"all\", \"except_last\" or a list of microbatches");
+    }
+  }
+  if (const auto segment = json.find("segment")) recompute.segment = segment->boolean();
+  return recompute;
+}
+
+Slices slices_of(const JsonValue& json, std::int64_t num_microbatches) {
+  json.allow_only({"axis", "lengths"});
+  Slices slices;
+  const JsonValue axis = json.at("axis");
+  if (axis.text() != "sequence" && axis.text() != "batch") axis.fail_expected("\"sequence\" or \"batch\"");
+  slices.axis = axis.text() == "batch" ? Slices::Axis::kBatch : Slices::Axis::kSequence;
+  const JsonValue lengths = json.at("lengths");
+  const auto row = [&](const JsonValue& of) {
+    if (of.size() == 0 || of.size() > kMostReplicas) of.fail("expected 1 to 32767 lengths");
+    return list_of<std::int64_t>(of, [](const JsonValue& length) { return length.integer(1); });
+  };
+  const bool per_microbatch = lengths.size() > 0 && lengths.elements().begin()->is_array();
+  if (!per_microbatch) {
+    slices.lengths.push_back(row(lengths));
+  } else {
+    slices.lengths = list_of<std::vector<std::int64_t>>(lengths, row);
+    if (lengths.size() != 1 && static_cast<std::int64_t>(lengths.size()) != num_microbatches) {
+      lengths.fail("expected one row of lengths, or one for each of the " + std::to_string(num_microbatches) +
+                   " microbatches");
+    }
+  }
+  return slices;
+}
+
+void read_sizes(const JsonValue& json, Schedule& schedule) {
+  schedule.num_devices = static_cast<std::int32_t>(json.at("num_devices").integer(1, kMostDevices));
+  schedule.num_stages = static_cast<std::int32_t>(json.at("num_stages").integer(1, kMostStages));
+  schedule.num_microbatches = json.at("num_microbatches").integer(1, kMostIndex);
+  const JsonValue per_update = json.at("microbatches_per_update");
+  const auto read = [&](const JsonValue& number) { return number.integer(1, schedule.num_microbatches); };
+  if (!per_update.is_array()) {
+    schedule.microbatches_per_update = {read(per_update)};
+    return;
+  }
+  schedule.microbatches_per_update = list_of<std::int64_t>(per_update, read);
+  if (per_update.size() != static_cast<std::size_t>(schedule.num_stages)) {
+    per_update.fail("expected a number, or one for each of the " + std::to_string(schedule.num_stages) + " stages");
+  }
+}
+
+void read_optional(const JsonValue& json, Schedule& schedule) {
+  const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, schedule.num_stages)}; };
+  const auto pair_of = [](const JsonValue& pair, std::string_view what, auto read) {
+    if (pair.size() != 2) pair.fail_expected(what);
+    const auto ends = list_of<decltype(read(pair))>(pair, read);
+    return std::pair{ends[0], ends[1]};
+  };
+  if (const auto mode = json.find("mode")) {
+    if (mode->text() != "training" && mode->text() != "forward") mode->fail_expected("\"training\" or \"forward\"");
+    schedule.forward_only = mode->text() == "forward";
+  }
+  if (const auto groups = json.find("reduce_groups")) {
+    schedule.reduce_groups = list_of<std::vector<DeviceId>>(*groups, [&](const JsonValue& group) {
+      return list_of<DeviceId>(group, [&](const JsonValue& d) { return DeviceId{index_of(d, schedule.num_devices)}; });
+    });
+  }
+  if (const auto sizes = json.find("microbatch_sizes")) {
+    schedule.microbatch_sizes = list_of<std::int64_t>(*sizes, [](const JsonValue& size) { return size.integer(1); });
+    if (static_cast<std::int64_t>(sizes->size()) != schedule.num_microbatches) {
+      sizes->fail("expected " + std::to_string(schedule.num_microbatches) + " sizes, found " +
+                  std::to_string(sizes->size()));
+    }
+  }
+  if (const auto slices = json.find("slices")) schedule.slices = slices_of(*slices, schedule.num_microbatches);
+  if (const auto list = json.find("recompute")) {
+    schedule.recompute = list_of<Recompute>(*list, [&](const JsonValue& one) { return recompute_of(one, schedule); });
+  }
+  if (const auto edges = json.find("stage_edges")) {
+    for (const JsonValue& edge : edges->elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
+  }
+  if (const auto edges = json.find("extra_edges")) {
+    for (const JsonValue& edge : edges->elements()) {
+      const auto [before, after] = pair_of(edge, "[before, after]", action_of);
+      schedule.extra_edges.push_back({before, after});
+    }
+  }
+  if (const auto extras = json.find("extras")) {
+    for (const auto& [name, units] : extras->members()) schedule.extras[std::string(name)] = units.number(0);
+  }
+}
+
+}  // namespace
+
+Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
+  const JsonDocument document{std::string(text), std::string(file_name)};
+  const JsonValue json = document.root();
+  if (const auto policy = json.find("policy")) {
+    policy->fail("run-time rules are not supported yet; expected the lists of the devices under 'devices'");
+  }
+  json.allow_only(kKeys);
+  if (json.at("format").text() != "plumbline-schedule") json.at("format").fail_expected("\"plumbline-schedule\"");
+  json.at("version").integer(1, 1);
+  Schedule schedule;
+  schedule.name = json.at("name").text();
+  schedule.parameters = parameters_of(json.at("parameters"));
+  read_sizes(json, schedule);
+  read_placement(json.at("placement"), schedule);
+  schedule.weights = weights_of(json.at("weights"), schedule.num_stages);
+  read_optional(json, schedule);
+  const JsonValue devices = json.at("devices");
+  if (devices.size() != static_cast<std::size_t>(schedule.num_devices)) {
+    devices.fail("expected a list for each of the " + std::to_string(schedule.num_devices) + " devices, found " +
+                 std::to_string(devices.size()));
+  }
+  for (const JsonValue& device : devices.elements()) schedule.devices.push_back(device_list_from_json(device));
+  return schedule;
+}
+
+}  // namespace plumb
