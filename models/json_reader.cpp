@@ -399,4 +399,10 @@ void JsonValue::fail_expected(std::string_view what) const {
   fail("expected " + std::string(what) + ", found " + describe(*tree_, node_));
 }
 
+void check_format(const JsonValue& root, std::string_view format, std::int64_t version) {
+  const JsonValue found = root.at("format");
+  if (found.text() != format) found.fail_expected("\"" + std::string(format) + "\"");
+  root.at("version").integer(version, version);
+}
+
 }  // namespace plumb

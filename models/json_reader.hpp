@@ -122,4 +122,7 @@ struct JsonValue::Member {
   JsonValue value;
 };
 
+/// Fails unless `root` is an object with `"format": format` and `"version": version`.
+void check_format(const JsonValue& root, std::string_view format, std::int64_t version);
+
 }  // namespace plumb

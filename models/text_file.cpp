@@ -23,4 +23,8 @@ std::string read_text_file(const std::filesystem::path& path) {
   return std::move(text).str();
 }
 
+bool is_document_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".json");
+}
+
 }  // namespace plumb

@@ -2,10 +2,14 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace plumb {
 
 /// The whole file. Throws `Error` with the name and the reason when it cannot be read or is a directory.
 std::string read_text_file(const std::filesystem::path& path);
+
+/// Whether a name on the command line means a document on disk: it has a '/' or ends in ".json".
+bool is_document_path(std::string_view name);
 
 }  // namespace plumb

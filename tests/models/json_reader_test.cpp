@@ -4,28 +4,18 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");
 
 using plumb::JsonDocument;
 using plumb::JsonValue;
+using plumb::testing::error_message;
 
 namespace {
 
-/// The message that `read` fails with; empty when it does not.
-template <class Read>
-std::string message_of(Read read) {
-  try {
-    read();
-  } catch (const plumb::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 std::string message_of_text(const std::string& text) {
-  return message_of([&] { JsonDocument(text, "a.json"); });
+  return error_message([&] { JsonDocument(text, "a.json"); });
 }
 
 }  // namespace
@@ -82,19 +72,19 @@ TEST_CASE("a wrong value is named by place, path, expectation and what was found
   const JsonDocument document("{\"layers\": [{}, {\n  \"width\": \"wide\", \"n\": 12, \"x\": 1.50}]}", "net.json");
   JsonValue layer = document.root();
   for (const JsonValue& value : document.root().at("layers").elements()) layer = value;
-  CHECK(message_of([&] { layer.at("width").integer(1, 100); }) ==
+  CHECK(error_message([&] { layer.at("width").integer(1, 100); }) ==
         "net.json:2:12: layers[1].width: expected an integer from 1 to 100, found \"wide\"");
-  CHECK(message_of([&] { layer.at("n").integer(13); }) ==
+  CHECK(error_message([&] { layer.at("n").integer(13); }) ==
         "net.json:2:25: layers[1].n: expected an integer of at least 13, found 12");
-  CHECK(message_of([&] { layer.at("x").integer(); }) == "net.json:2:34: layers[1].x: expected an integer, found 1.50");
-  CHECK(message_of([&] { layer.at("x").number(2, 3.5); }) ==
+  CHECK(error_message([&] { layer.at("x").integer(); }) == "net.json:2:34: layers[1].x: expected an integer, found 1.50");
+  CHECK(error_message([&] { layer.at("x").number(2, 3.5); }) ==
         "net.json:2:34: layers[1].x: expected a number from 2 to 3.5, found 1.50");
-  CHECK(message_of([&] { layer.text(); }) == "net.json:1:17: layers[1]: expected a string, found an object");
-  CHECK(message_of([&] { layer.at("heads"); }) == "net.json:1:17: layers[1]: missing key 'heads'");
-  CHECK(message_of([&] {
+  CHECK(error_message([&] { layer.text(); }) == "net.json:1:17: layers[1]: expected a string, found an object");
+  CHECK(error_message([&] { layer.at("heads"); }) == "net.json:1:17: layers[1]: missing key 'heads'");
+  CHECK(error_message([&] {
           layer.allow_only({"widths", "n", "x"});
         }) == "net.json:2:3: layers[1]: unknown key 'width' (did you mean 'widths'?)");
-  CHECK(message_of([&] { document.root().elements(); }) == "net.json:1:1: expected an array, found an object");
+  CHECK(error_message([&] { document.root().elements(); }) == "net.json:1:1: expected an array, found an object");
 }
 
 TEST_CASE("an integer beyond 64 bits is a number and no integer") {
@@ -102,9 +92,9 @@ TEST_CASE("an integer beyond 64 bits is a number and no integer") {
   std::vector<JsonValue> values;
   for (const JsonValue& value : document.root().elements()) values.push_back(value);
   CHECK(values[0].integer() == INT64_MAX);
-  CHECK(message_of([&] { values[1].integer(); }) == "a.json:1:23: [1]: expected an integer, found 9223372036854775808");
+  CHECK(error_message([&] { values[1].integer(); }) == "a.json:1:23: [1]: expected an integer, found 9223372036854775808");
   CHECK(values[1].number() == 9223372036854775808.0);
-  CHECK(message_of([&] { values[2].integer(); }) == "a.json:1:44: [2]: expected an integer, found 1e3");
+  CHECK(error_message([&] { values[2].integer(); }) == "a.json:1:44: [2]: expected an integer, found 1e3");
 }
 
 TEST_SUITE_END();
