@@ -183,7 +183,7 @@ MemoryPeak MemoryModel::peak(DeviceId device) const {
   return peak;
 }
 
-std::vector<PeakTensor> MemoryModel::composition(DeviceId device) const {
+std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPeak& peak) const {
   std::vector<PeakTensor> tensors;
   if (program().memory.empty()) return tensors;
   for (const Holder& holder : program().holders) {
@@ -191,12 +191,11 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device) const {
   }
   Alive alive;
   std::int64_t bytes = total(resident(device));
-  const std::int64_t peak_bytes = peak(device).bytes;
   std::vector<MemoryChange> changes;
   MemoryChanges walk(positions_, device);
-  while (bytes < peak_bytes && walk.next(changes)) {
+  while (bytes < peak.bytes && walk.next(changes)) {
     for (const MemoryChange& change : changes) {
-      if (bytes == peak_bytes) break;
+      if (bytes == peak.bytes) break;
       bytes += change.bytes;
       apply(program(), change, alive);
     }

@@ -37,10 +37,10 @@ class MemoryModel {
 
   MemoryPeak peak(DeviceId device) const;
 
-  /// What is alive at the peak, by class, stage and name: stash tensors by their own names, else "input", "output", ...
-  /// Resident bytes name no microbatch; weight versions and the workspace of an update name the update instead.
-  /// The bytes of all entries (times microbatches, at least 1) add up to the peak.
-  std::vector<PeakTensor> composition(DeviceId device) const;
+  /// What is alive at `peak(device)`, by class, stage and name: stash tensors by their own names, else "input",
+  /// "output", ... Resident bytes name no microbatch; weight versions and the workspace of an update name the update
+  /// instead. The bytes of all entries (times microbatches, at least 1) add up to the peak.
+  std::vector<PeakTensor> composition(DeviceId device, const MemoryPeak& peak) const;
 
   /// Appends the curve of every class that the device ever uses: its bytes at 0, then a point per moment of change.
   /// Buffers that come and go at one moment leave no point.

@@ -10,6 +10,15 @@ MemoryClass class_of(LastUse use) {
   return use == LastUse::kWeightGrad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad;
 }
 
+/// Whether `wait` of `consumer` is for a value of another stage. Waits are only for other devices.
+bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consumer) {
+  if (wait.via != Wait::kDirect && wait.via != Wait::kLatency) return false;
+  const Row& from = program.rows[program.instrs[wait.source].row];
+  const Row& to = program.rows[program.instrs[consumer].row];
+  if (program.holders[from.holder].stage == program.holders[to.holder].stage) return false;
+  return (from.op == Op::kF && to.op == Op::kF) || (is_backward(from.op) && is_backward(to.op));
+}
+
 }  // namespace
 
 BufferKind buffer_of(const StashTensor& tensor) {
@@ -27,10 +36,12 @@ MemoryPositions::MemoryPositions(const Program& source) : program(&source) {
   channels_to = group_by(all.size(), devices, [&](std::size_t c) { return index(all[c].to); });
   versions =
       group_by(kept.size(), devices, [&](std::size_t v) { return index(source.holders[kept[v].holder].device); });
-  if (source.memory.empty() || !source.comm) return;
-  leaves_by_latency.resize(source.size());
-  for (const Wait& wait : source.waits) {
-    if (wait.via == Wait::kLatency) leaves_by_latency[wait.source] = true;
+  if (source.memory.empty() || !source.transfers.empty()) return;
+  leaves_without_transfer.resize(source.size());
+  for (InstrIndex i = 0; i < source.size(); ++i) {
+    for (std::uint32_t w = source.instrs[i].first_wait; w < source.instrs[i + 1].first_wait; ++w) {
+      if (hands_over_value(source, source.waits[w], i)) leaves_without_transfer[source.waits[w].source] = true;
+    }
   }
 }
 
@@ -131,7 +142,7 @@ void MemoryChanges::before(InstrIndex i) {
            transfer.bytes);
   }
   owner_ = i;
-  if (comes_by_latency(i)) {
+  if (comes_without_transfer(i)) {
     const Op op = row(i).op;
     const std::int64_t bytes = op == Op::kF ? memory(i).input_bytes : memory(i).output_grad_bytes;
     change(MemoryClass::kTransfer, op == Op::kF ? BufferKind::kInput : BufferKind::kOutputGrad,
@@ -139,27 +150,23 @@ void MemoryChanges::before(InstrIndex i) {
   }
 }
 
-/// Whether the instr's input crosses devices by an edge that is a latency.
-bool MemoryChanges::comes_by_latency(InstrIndex i) const {
-  if (positions_.leaves_by_latency.empty() || !(row(i).op == Op::kF || is_backward(row(i).op))) return false;
-  const auto waits =
-      std::span(program_.waits)
-          .subspan(program_.instrs[i].first_wait, program_.instrs[i + 1].first_wait - program_.instrs[i].first_wait);
-  return std::ranges::any_of(waits, [&](const Wait& wait) {
-    return wait.via == Wait::kLatency && is_backward(row(wait.source).op) == is_backward(row(i).op) &&
-           stage(wait.source) != stage(i);
-  });
+bool MemoryChanges::comes_without_transfer(InstrIndex i) const {
+  if (positions_.leaves_without_transfer.empty()) return false;
+  for (std::uint32_t w = program_.instrs[i].first_wait; w < program_.instrs[i + 1].first_wait; ++w) {
+    if (hands_over_value(program_, program_.waits[w], i)) return true;
+  }
+  return false;
 }
 
 /// A value for another stage: a send buffer for each message, or one buffer for the consumer on this device.
 void MemoryChanges::make_value(InstrIndex i, BufferKind buffer, BufferKind handed_over, std::int64_t bytes) {
   const auto messages = made_.of(i - begin_);
   for (const std::uint32_t t : messages) change(MemoryClass::kTransfer, buffer, program_.transfers[t].bytes);
-  if (messages.empty()) change(MemoryClass::kTransfer, leaves_by_latency(i) ? buffer : handed_over, bytes);
+  if (messages.empty()) change(MemoryClass::kTransfer, leaves_without_transfer(i) ? buffer : handed_over, bytes);
 }
 
-bool MemoryChanges::leaves_by_latency(InstrIndex i) const {
-  return !positions_.leaves_by_latency.empty() && positions_.leaves_by_latency[i];
+bool MemoryChanges::leaves_without_transfer(InstrIndex i) const {
+  return !positions_.leaves_without_transfer.empty() && positions_.leaves_without_transfer[i];
 }
 
 void MemoryChanges::start(InstrIndex i) {
@@ -217,7 +224,7 @@ void MemoryChanges::start_backward(InstrIndex i) {
   const std::int64_t n = row(i).microbatches;
   const StageMemory& m = memory(i);
   const bool whole = row(i).op == Op::kB;
-  if (row(i).recompute && !was_recomputed(i)) allocate_stash(i, n);
+  if (row(i).recompute) allocate_stash(i, n);
   if (!whole) change(MemoryClass::kKeptForWeightGrad, BufferKind::kStashFromInputGrad, sums_[stage(i)].from_i * n);
   make_value(i, BufferKind::kInputGrad, BufferKind::kOutputGrad, m.input_grad_bytes * n);
   change(MemoryClass::kWorkspace, BufferKind::kWorkspace, (whole ? m.workspace_b_bytes : m.workspace_i_bytes) * n);
@@ -269,7 +276,7 @@ void MemoryChanges::end_forward(InstrIndex i) {
   change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -m.workspace_f_bytes * n);
   if (row(i).recompute && !program_.forward_only) allocate_stash(i, -n);
   if (!keeps_input(i)) change(MemoryClass::kTransfer, BufferKind::kInput, -m.input_bytes * n);
-  if (leaves_by_latency(i)) change(MemoryClass::kTransfer, BufferKind::kOutput, -m.output_bytes * n);
+  if (leaves_without_transfer(i)) change(MemoryClass::kTransfer, BufferKind::kOutput, -m.output_bytes * n);
 }
 
 void MemoryChanges::end_backward(InstrIndex i) {
@@ -279,11 +286,12 @@ void MemoryChanges::end_backward(InstrIndex i) {
   change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -(whole ? m.workspace_b_bytes : m.workspace_i_bytes) * n);
   change(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, -sums_[stage(i)].for_i * n);
   if (whole) free_stash_for_weight_grad(i);
-  if (m.input_last_use == LastUse::kInputGrad || (m.input_last_use == LastUse::kForward && row(i).recompute)) {
+  if (m.input_last_use == LastUse::kInputGrad ||
+      (m.input_last_use == LastUse::kForward && (row(i).recompute || was_recomputed(i)))) {
     change(MemoryClass::kKeptForInputGrad, BufferKind::kInput, -m.input_bytes * n);
   }
   change(MemoryClass::kTransfer, BufferKind::kOutputGrad, -m.output_grad_bytes * n);
-  if (leaves_by_latency(i)) change(MemoryClass::kTransfer, BufferKind::kInputGrad, -m.input_grad_bytes * n);
+  if (leaves_without_transfer(i)) change(MemoryClass::kTransfer, BufferKind::kInputGrad, -m.input_grad_bytes * n);
 }
 
 void MemoryChanges::free_stash_for_weight_grad(InstrIndex i) {

@@ -49,11 +49,12 @@ struct MemoryPositions {
   explicit MemoryPositions(const Program& program);
 
   const Program* program;
-  IndexLists by_channel;                ///< transfers in order of index
-  IndexLists channels_from;             ///< channels by sending device
-  IndexLists channels_to;               ///< channels by receiving device
-  IndexLists versions;                  ///< kept versions by device
-  std::vector<bool> leaves_by_latency;  ///< by instr: another device gets its value by an edge that is a latency
+  IndexLists by_channel;                      ///< transfers in order of index
+  IndexLists channels_from;                   ///< channels by sending device
+  IndexLists channels_to;                     ///< channels by receiving device
+  IndexLists versions;                        ///< kept versions by device
+  std::vector<bool> leaves_without_transfer;  ///< by instr: another device gets its value by an edge that is no
+                                              ///< transfer; empty when transfers exist
 };
 
 /// Tells the changes of one device, lane position by lane position.
@@ -88,8 +89,8 @@ class MemoryChanges {
   std::size_t stage(InstrIndex i) const;
   const StageMemory& memory(InstrIndex i) const;
   Work work_of(InstrIndex i) const;
-  bool comes_by_latency(InstrIndex i) const;
-  bool leaves_by_latency(InstrIndex i) const;
+  bool comes_without_transfer(InstrIndex i) const;
+  bool leaves_without_transfer(InstrIndex i) const;
   bool keeps_input(InstrIndex i) const;
   bool was_recomputed(InstrIndex i);
 
