@@ -1,0 +1,89 @@
+#include "models/profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+#include "models/error.hpp"
+#include "models/network_costs.hpp"
+
+namespace plumb {
+namespace {
+
+/// What each pass of a stage adds to its times.
+void add_times(const ProfiledTimes& part, StageTimes& stage) {
+  const auto or_else = [](const Measured& measured, std::int64_t otherwise) {
+    return measured.count > 0 ? measured.median_ns : otherwise;
+  };
+  stage.f += part.f.median_ns;
+  stage.i += part.i.median_ns;
+  stage.w += part.w.median_ns;
+  stage.b += or_else(part.b, part.i.median_ns + part.w.median_ns);
+  stage.r += or_else(part.r, part.f.median_ns);
+  stage.u += part.u.median_ns;
+}
+
+/// The profiled stage that has exactly `range`, if any.
+const ProfiledTimes* same_stage(const Profile& profile, LayerRange range) {
+  const auto at = std::find_if(profile.stages.begin(), profile.stages.end(),
+                               [&](const ProfiledTimes& stage) { return stage.layers == range; });
+  return at == profile.stages.end() ? nullptr : &*at;
+}
+
+StageTimes times_of(const Profile& profile, LayerRange range) {
+  StageTimes times;
+  if (const ProfiledTimes* stage = same_stage(profile, range)) {
+    add_times(*stage, times);
+    return times;
+  }
+  if (profile.layers.empty()) {
+    throw Error("profile of '" + profile.network + "': has no times for layers " + std::to_string(range.begin) +
+                " to " + std::to_string(range.end) + ", expected the profiled partition " +
+                to_string(profiled_partition(profile)) + " or a profile with layer times");
+  }
+  for (std::size_t k = range.begin; k < range.end; ++k) add_times(profile.layers[k], times);
+  return times;
+}
+
+}  // namespace
+
+Partition profiled_partition(const Profile& profile) {
+  Partition partition{{0}};
+  for (const ProfiledTimes& stage : profile.stages) partition.bounds.push_back(stage.layers.end);
+  return partition;
+}
+
+StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition) {
+  const std::size_t num_layers = profiled_partition(profile).num_layers();
+  if (profile.network != network.name || num_layers != network.layers.size()) {
+    throw Error("profile: is of '" + profile.network + "' with " + std::to_string(num_layers) + " layers, expected '" +
+                network.name + "' with " + std::to_string(network.layers.size()));
+  }
+  if (partition.num_layers() != num_layers) {
+    throw Error("partition: has " + std::to_string(partition.num_layers()) + " layers, the profile " +
+                std::to_string(num_layers));
+  }
+  StageCosts costs = untimed_costs(network, partition, profile.shape, profile.precision);
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) costs.times[s] = times_of(profile, partition.range(s));
+  return costs;
+}
+
+Cluster profile_cluster(const Profile& profile, std::int32_t num_devices, std::int64_t message_bytes) {
+  Cluster cluster;
+  cluster.name = profile.machine;
+  cluster.source = "profile of '" + profile.network + "'";
+  cluster.devices.assign(static_cast<std::size_t>(num_devices), DeviceSpec{.name = profile.machine});
+  cluster.devices_per_node = num_devices;
+  const auto distance = [&](const ProfiledTransfer& transfer) { return std::abs(transfer.bytes - message_bytes); };
+  const auto nearest =
+      std::min_element(profile.transfers.begin(), profile.transfers.end(),
+                       [&](const ProfiledTransfer& a, const ProfiledTransfer& b) { return distance(a) < distance(b); });
+  if (nearest != profile.transfers.end()) {
+    cluster.intra_node = {nearest->latency_ns, nearest->bytes_per_s, false, false};
+  }
+  cluster.finish();
+  return cluster;
+}
+
+}  // namespace plumb
