@@ -1,0 +1,107 @@
+#include "sim/simulate.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "models/error.hpp"
+#include "sim/lanes.hpp"
+#include "sim/memory.hpp"
+#include "sim/metrics.hpp"
+#include "sim/pass_engine.hpp"
+#include "sim/stash.hpp"
+
+namespace plumb {
+namespace {
+
+/// A timeline of what the program says about itself.
+Timeline empty_timeline(const Program& program) {
+  Timeline timeline;
+  timeline.base = program.base;
+  timeline.num_microbatches = program.num_microbatches;
+  const auto& per_update = program.microbatches_per_update;
+  if (!per_update.empty() && per_update.front() > 0 && !program.forward_only) {
+    timeline.updates = std::max<std::int64_t>(1, program.num_microbatches / per_update.front());
+  }
+  return timeline;
+}
+
+/// Bytes are modelled, not abstract units.
+bool has_memory(const Program& program) { return !program.memory.empty() && program.memory_units_per_one == 0; }
+
+/// Whether totals per lane are all that is asked for. Steady utilization needs every update.
+bool totals_suffice(const Program& program, const SimOptions& options) {
+  const bool curve = options.memory_curve && has_memory(program);
+  return !options.spans && !curve && !program.asynchronous && has_plain_waits_only(program);
+}
+
+void fill_causes(DeviceSummary& device, Ticks makespan, Ticks latency) {
+  const auto cause = [&](IdleCause which) -> Ticks& { return device.idle_causes[static_cast<std::size_t>(which)]; };
+  cause(IdleCause::kWarmup) = device.first_start;
+  cause(IdleCause::kDrain) = makespan - device.last_end;
+  cause(IdleCause::kTransferLatency) = latency;
+  cause(IdleCause::kCompute) = device.last_end - device.first_start - device.busy - latency;
+}
+
+std::vector<UpdateMark> fill_from_totals(const Program& program, const std::vector<LaneTotals>& lanes,
+                                         const SimOptions& options, Timeline& timeline) {
+  const StashChanges stash = stash_changes(program);
+  std::vector<UpdateMark> marks;
+  for (const LaneTotals& lane : lanes) timeline.makespan = std::max(timeline.makespan, lane.last_end);
+  for (const LaneTotals& lane : lanes) {
+    const auto device = DeviceId{static_cast<std::int32_t>(timeline.devices.size())};
+    DeviceSummary& summary = timeline.devices.emplace_back();
+    summary.busy = lane.busy;
+    summary.useful = lane.useful;
+    summary.first_start = lane.first_start;
+    summary.last_end = lane.last_end;
+    summary.peak_activations = stash.in_units(lane.peak_stash);
+    if (options.idle_causes) fill_causes(summary, timeline.makespan, lane.latency);
+    if (lane.last_update < 0) continue;
+    marks.push_back({.device = device, .update = 0, .end = lane.first_update});
+    marks.push_back({.device = device, .update = timeline.updates - 1, .end = lane.last_update});
+  }
+  return marks;
+}
+
+void fill_memory(const Program& program, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
+  const MemoryModel model(program);
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
+    const DeviceId device{static_cast<std::int32_t>(d)};
+    DeviceSummary& summary = timeline.devices[d];
+    const MemoryPeak peak = model.peak(device);
+    summary.peak_memory_bytes = peak.bytes;
+    summary.peak_memory_by_class = peak.by_class;
+    if (options.peak_composition) summary.peak_tensors = model.composition(device, peak);
+    if (options.memory_curve && times != nullptr) model.append_curve(device, *times, timeline.memory);
+  }
+}
+
+RunTimes run(const Program& program, const SimOptions& options) {
+  const auto reason = why_not_one_pass(program, options);
+  if (options.engine == EngineChoice::kPass && reason) {
+    throw Error("engine pass: " + *reason + "; expected links of their own, or the event engine");
+  }
+  if (auto times = run_one_pass(program, options)) return *std::move(times);
+  throw Error("deadlock");
+}
+
+}  // namespace
+
+Timeline simulate(const Program& program, const SimOptions& options) {
+  Timeline timeline = empty_timeline(program);
+  std::vector<UpdateMark> marks;
+  if (options.engine != EngineChoice::kEvent && totals_suffice(program, options)) {
+    if (const auto lanes = run_totals(program)) marks = fill_from_totals(program, *lanes, options, timeline);
+  }
+  if (timeline.devices.empty()) {
+    const RunTimes times = run(program, options);
+    marks = fill_lanes(program, times, options, timeline);
+    if (has_memory(program)) fill_memory(program, &times, options, timeline);
+  } else if (has_memory(program)) {
+    fill_memory(program, nullptr, options, timeline);
+  }
+  fill_metrics(timeline, program.work, program.asynchronous, marks);
+  return timeline;
+}
+
+}  // namespace plumb
