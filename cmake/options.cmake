@@ -1,3 +1,13 @@
+include(CheckLanguage)
+if(NOT CMAKE_CUDA_COMPILER AND EXISTS /usr/local/cuda/bin/nvcc)
+  set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)  # where the toolkit's packages put it; not always on PATH
+endif()
+check_language(CUDA)
+set(plumb_has_nvcc OFF)
+if(CMAKE_CUDA_COMPILER)
+  set(plumb_has_nvcc ON)
+endif()
+option(PLUMB_CUDA "Build what needs the CUDA toolkit" ${plumb_has_nvcc})
 option(PLUMB_TESTS "Build the tests" ON)
 option(PLUMB_BENCH "Build the benchmarks" ON)
 option(PLUMB_WERROR "Treat warnings as errors" OFF)

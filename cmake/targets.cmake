@@ -1,12 +1,13 @@
 # Warnings are ours alone: private to our targets, never exported.
 add_library(plumb_warnings INTERFACE)
-target_compile_options(plumb_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                                $<$<BOOL:${PLUMB_WERROR}>:-Werror>)
+target_compile_options(plumb_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${PLUMB_WERROR}>:-Werror>>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow $<$<BOOL:${PLUMB_WERROR}>:-Werror=all-warnings>>)
 
 add_library(plumb_sanitizers INTERFACE)
 if(PLUMB_SANITIZE)
-  target_compile_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer
-                                                    -fno-sanitize-recover=all)
+  target_compile_options(plumb_sanitizers INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
   target_link_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE})
 endif()
 
