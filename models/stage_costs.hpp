@@ -35,7 +35,7 @@ struct StageMemory {
   std::int64_t optimizer_bytes = 0;  ///< state of the optimizer (master weights included)
 
   // Between passes.
-  std::vector<StashTensor> stash;  ///< without the stage's input
+  std::vector<StashTensor> stash = {};  ///< without the stage's input
   std::int64_t input_bytes = 0;    ///< value received from the previous stage (0 on the first stage)
   LastUse input_last_use = LastUse::kForward;
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)

@@ -16,7 +16,7 @@ struct ScheduleParams {
   std::int64_t num_microbatches = 0;  ///< per update
   std::int32_t chunks = 0;            ///< per device; 0: the schedule's own default
   std::int64_t updates = 0;           ///< 0: the schedule's own default
-  std::map<std::string, std::string> options;  ///< `--opt key=value`
+  std::map<std::string, std::string> options = {};  ///< `--opt key=value`
 };
 
 /// One row of the catalogue.

@@ -13,6 +13,10 @@ namespace {
 
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
 
+constexpr bool delays(WeightPolicy policy) {
+  return policy == WeightPolicy::kDelay || policy == WeightPolicy::kDoubleBuffer;
+}
+
 /// What every stage does, by stage, so that the policy is looked up once.
 struct Rule {
   WeightPolicy policy{};
@@ -115,7 +119,7 @@ class Versions {
       std::int32_t& latest = updates[program_.rows[program_.instrs[at].row].holder];
       if (action.op == Op::kU) ++latest;
       const Rule& rule = rules_[index(action.stage)];
-      if (!reads_weights(action.op) || rule.delay == 0) continue;
+      if (!reads_weights(action.op) || !delays(rule.policy)) continue;
       const std::int64_t lag = static_cast<std::int64_t>(action.microbatch) / rule.per_update - latest;
       smallest = std::max(smallest.value_or(0), lag);
     }
