@@ -10,6 +10,8 @@
 namespace plumb {
 namespace {
 
+constexpr std::size_t kResidualsPerBlock = 2;  // a transformer block: attention and MLP
+
 void refuse_more_stages(std::size_t num_layers, std::int32_t num_stages) {
   if (num_stages < 1) throw Error("partition: expected at least 1 stage, found " + std::to_string(num_stages));
   if (static_cast<std::size_t>(num_stages) > num_layers) {
@@ -21,6 +23,29 @@ void refuse_more_stages(std::size_t num_layers, std::int32_t num_stages) {
 /// `units` things in `stages` groups as equal as can be, larger ones first: how many precede group `s`.
 std::size_t units_before(std::size_t units, std::size_t stages, std::size_t s) {
   return s * (units / stages) + std::min(s, units % stages);
+}
+
+/// What `equal_partition` counts: the layers at which its units begin.
+std::vector<std::size_t> equal_units(const Network& network, std::size_t stages) {
+  const std::vector<LayerSpec>& layers = network.layers;
+  std::vector<std::size_t> units;
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    if (layers[k].kind == LayerKind::kResidual) units.push_back(k);
+  }
+  if (units.size() < stages) {
+    units.resize(layers.size());
+    std::iota(units.begin(), units.end(), std::size_t{0});
+    return units;
+  }
+  const std::size_t blocks = units.size() / kResidualsPerBlock;
+  const bool whole_blocks = units.size() % kResidualsPerBlock == 0 && blocks % stages == 0;
+  const bool has_ends = layers.front().kind == LayerKind::kEmbedding && layers.back().kind == LayerKind::kHead;
+  const bool ends_fit = units.size() % kResidualsPerBlock == 0 && (blocks + 2) % stages == 0;
+  if (!whole_blocks && has_ends && ends_fit) {
+    units.insert(units.begin(), kResidualsPerBlock, 0);
+    units.insert(units.end(), kResidualsPerBlock, layers.size() - 1);
+  }
+  return units;
 }
 
 /// Whether stages of at most `most` each can hold `costs` in at most `num_stages` stages.
@@ -88,14 +113,7 @@ Partition equal_partition(const Network& network, std::int32_t num_stages) {
   const std::size_t num_layers = network.layers.size();
   refuse_more_stages(num_layers, num_stages);
   const auto stages = static_cast<std::size_t>(num_stages);
-  std::vector<std::size_t> units;  // where each begins
-  for (std::size_t k = 0; k < num_layers; ++k) {
-    if (network.layers[k].kind == LayerKind::kResidual) units.push_back(k);
-  }
-  if (units.size() < stages) {
-    units.resize(num_layers);
-    std::iota(units.begin(), units.end(), std::size_t{0});
-  }
+  const std::vector<std::size_t> units = equal_units(network, stages);
   Partition partition;
   for (std::size_t s = 0; s < stages; ++s) partition.bounds.push_back(units[units_before(units.size(), stages, s)]);
   partition.bounds.front() = 0;

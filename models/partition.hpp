@@ -24,9 +24,11 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-/// The same number of residual layers in every stage (a transformer block has two), so embeddings join the first
-/// stage, final norm and head the last. Networks with fewer residual layers than stages are cut by layers instead.
-/// Where the number does not divide, the first stages get one more. Throws `Error` for more stages than layers.
+/// The same number of transformer blocks (two residual layers each) in every stage; the embedding joins the first
+/// stage, final norm and head the last. Where that does not divide, embedding and head count as a block each (22 blocks
+/// on 8 stages: 2, 3, ..., 3, 2, as in the zero-bubble paper). Where that does not divide either, residual layers are
+/// spread as evenly as can be, the first stages getting one more; with fewer of them than stages, all layers are.
+/// Throws `Error` for more stages than layers.
 Partition equal_partition(const Network& network, std::int32_t num_stages);
 
 /// The cut of a chain with layer costs `costs` (>= 0) that has the smallest possible largest stage, exactly; among
