@@ -9,6 +9,9 @@
 
 namespace plumb {
 
+/// Rows of the score matrix that attention handles at a time; bounds its workspace.
+inline constexpr std::int64_t kAttentionRows = 64;
+
 /// One parameter of a layer.
 struct ParameterFacts {
   std::string name;                 ///< "<layer>.<parameter>", unique in the network

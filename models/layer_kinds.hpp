@@ -10,9 +10,6 @@
 
 namespace plumb {
 
-/// Rows of the score matrix that attention handles at a time; bounds its workspace.
-inline constexpr std::int64_t kAttentionRows = 64;
-
 /// A layer together with the sizes that its facts depend on. Internal to `models/layer_*.cpp`.
 struct LayerSizes {
   const LayerSpec& spec;

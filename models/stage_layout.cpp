@@ -110,14 +110,15 @@ class LayoutBuilder {
   TensorPlace keep(StashTensor tensor) {
     const bool by_forward = tensor.made_by == StashTensor::MadeBy::kForward;
     const bool for_input_grad = tensor.last_use == LastUse::kInputGrad;
-    std::int64_t& storage = !by_forward      ? layout_.made_by_input_grad_storage
-                            : for_input_grad ? layout_.kept_for_input_grad_storage
-                                             : layout_.kept_for_weight_grad_storage;
+    BlockSize& size = !by_forward      ? layout_.made_by_input_grad
+                      : for_input_grad ? layout_.kept_for_input_grad
+                                       : layout_.kept_for_weight_grad;
     const StageBlock block = !by_forward      ? StageBlock::kMadeByInputGrad
                              : for_input_grad ? StageBlock::kKeptForInputGrad
                                               : StageBlock::kKeptForWeightGrad;
-    const TensorPlace place{block, storage};
-    storage += aligned_bytes(tensor.bytes);
+    const TensorPlace place{block, size.storage};
+    size.bytes += tensor.bytes;
+    size.storage += aligned_bytes(tensor.bytes);
     layout_.memory.stash.push_back(std::move(tensor));
     return place;
   }

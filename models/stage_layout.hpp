@@ -37,6 +37,16 @@ enum class StageBlock : std::uint8_t {
 /// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
 constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+inline constexpr std::size_t kStageBlockCount = 9;
+
+/// A block of several tensors.
+struct BlockSize {
+  std::int64_t bytes = 0;    ///< of the tensors, as counted
+  std::int64_t storage = 0;  ///< with the gaps that alignment leaves between them
+
+  friend bool operator==(const BlockSize&, const BlockSize&) = default;
+};
+
 /// Where a tensor lies: a block and an offset in it, a multiple of 64 bytes.
 struct TensorPlace {
   StageBlock block = StageBlock::kNone;
@@ -85,10 +95,9 @@ struct StageLayout {
   bool last = false;                       ///< ends the network
   StageMemory memory;
 
-  /// Storage of a block, alignment gaps included (the counted bytes are without them, except in workspaces).
-  std::int64_t kept_for_input_grad_storage = 0;
-  std::int64_t kept_for_weight_grad_storage = 0;
-  std::int64_t made_by_input_grad_storage = 0;
+  BlockSize kept_for_input_grad;
+  BlockSize kept_for_weight_grad;
+  BlockSize made_by_input_grad;
 };
 
 /// Lays out the layers `range` of `chain` (the layers of a whole network, in order).

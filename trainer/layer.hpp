@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "models/network.hpp"
+
+namespace plumb {
+
+/// What one pass of one layer computes on. Pointers of tensors that are dead in a pass are null.
+/// Matrices are row-major with one row per token, samples one after the other.
+template <class T>
+struct LayerPass {
+  std::span<const T* const> weights;  ///< F and I; by parameter of the layer's facts
+  std::span<T* const> gradients;      ///< I (norms) and W; added to
+  std::span<std::byte* const> stash;  ///< by stash tensor of the layer's facts
+  const T* input = nullptr;           ///< F; in I and W as the facts say
+  T* output = nullptr;                ///< F
+  const T* output_grad = nullptr;     ///< I; in W as the facts say
+  T* input_grad = nullptr;            ///< I; overwritten
+  std::byte* workspace = nullptr;     ///< of the pass
+  const std::int32_t* ids = nullptr;  ///< F: tokens (embedding) or targets (head)
+  double* loss = nullptr;             ///< F of the head: mean cross-entropy of the microbatch, in nats
+
+  T* stash_values(std::size_t tensor) const { return reinterpret_cast<T*>(stash[tensor]); }
+};
+
+/// The arithmetic of one layer, for one size of microbatch. It has no state but sizes: forward and backward may be
+/// given different versions of the weights. `LayerFacts` (models/layer.hpp) lists what it reads and writes. Same input,
+/// same bits, on whatever thread.
+template <class T>
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  /// F: output and what the facts keep.
+  virtual void forward(const LayerPass<T>& pass) const = 0;
+  /// I: gradient of the input, and of the parameters where the facts say so.
+  virtual void input_grad(const LayerPass<T>& pass) const = 0;
+  /// W: gradients of the parameters. May run any time after I.
+  virtual void weight_grad(const LayerPass<T>& pass) const = 0;
+};
+
+/// The layer of `spec`, for float or double. Throws Error for kinds that have no arithmetic of their own: profiled
+/// layers, and residual blocks (which `StageLayout` opens up).
+template <class T>
+std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShape& shape);
+
+}  // namespace plumb

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/layer.hpp"
+#include "trainer/layers/kinds.hpp"
+#include "trainer/layers/matrix.hpp"
+#include "trainer/layers/projection.hpp"
+#include "trainer/layers/rotary.hpp"
+#include "trainer/layers/softmax.hpp"
+
+namespace plumb {
+
+namespace {
+
+/// One head of one sample.
+struct HeadPlace {
+  std::int64_t first_token = 0;  ///< of the sample
+  std::int64_t query = 0;        ///< columns in qkv
+  std::int64_t key = 0;
+  std::int64_t value = 0;
+  std::int64_t attended = 0;  ///< column in attended
+  std::int64_t head = 0;
+};
+
+/// Some rows of the scores with the keys that they may see.
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t keys = 0;
+
+  std::int64_t size() const { return end - begin; }
+};
+
+template <class T>
+MatrixView<const T> view(MatrixView<T> m) {
+  return {m.data, m.rows, m.columns, m.stride};
+}
+
+/// Multi-head self-attention with its projections; heads share keys and values in groups when there are fewer of them.
+/// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional).
+/// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I).
+/// The scores exist for 64 rows at a time; causal heads skip the keys after those rows.
+template <class T>
+class Attention final : public Layer<T> {
+ public:
+  Attention(const LayerSpec& spec, const MicrobatchShape& shape)
+      : shape_(shape),
+        width_(spec.width),
+        heads_(spec.heads),
+        kv_heads_(spec.kv_heads == 0 ? spec.heads : spec.kv_heads),
+        head_width_(spec.width / spec.heads),
+        qkv_width_(width_ + 2 * kv_heads_ * head_width_),
+        scale_(T(1) / std::sqrt(static_cast<T>(head_width_))),
+        causal_(spec.causal),
+        rotary_(spec.rotary),
+        has_bias_(spec.bias),
+        qkv_{shape.tokens(), width_, qkv_width_},
+        out_{shape.tokens(), width_, width_} {}
+
+  void forward(const LayerPass<T>& pass) const override {
+    T* qkv = pass.stash_values(0);
+    T* attended = pass.stash_values(2);
+    qkv_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
+    T* scores = reinterpret_cast<T*>(pass.workspace);
+    if (rotary_) turn(qkv, scores + scores_size(), T(1));
+    for_each_head([&](const HeadPlace& place) { attend(place, qkv, scores, attended, pass.stash_values(1)); });
+    out_.forward(static_cast<const T*>(attended), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
+                 pass.output);
+  }
+
+  void input_grad(const LayerPass<T>& pass) const override {
+    T* scores = reinterpret_cast<T*>(pass.workspace);
+    T* scores_grad = scores + scores_size();
+    T* attended_grad = scores_grad + scores_size();
+    T* angles = attended_grad + shape_.tokens() * width_;
+    T* qkv_grad = pass.stash_values(3);
+    out_.input_grad(pass.output_grad, pass.weights[out_weight()], attended_grad);
+    std::fill(qkv_grad, qkv_grad + shape_.tokens() * qkv_width_, T(0));
+    for_each_head([&](const HeadPlace& place) {
+      for_each_rows([&](const RowRange& rows) {
+        const T* qkv = pass.stash_values(0);
+        const T* attended = pass.stash_values(2);
+        const auto p = matrix(scores, rows.size(), rows.keys);
+        const auto dp = matrix(scores_grad, rows.size(), rows.keys);
+        const auto dout = head_rows(attended_grad, place, rows);
+        scores_of(place, rows, qkv, scores);
+        softmax_from_log_sums(place, rows, pass.stash_values(1), scores);
+        multiply_transposed<T>(view(dout), head_keys(qkv, place.value, place, rows), dp);
+        accumulate_outer<T>(view(p), view(dout), head_keys(qkv_grad, place.value, place, rows));
+        softmax_grad(head_rows(attended, place, rows), view(dout), view(p), dp);
+        multiply<T>(view(dp), head_keys(qkv, place.key, place, rows), query_rows(qkv_grad, place, rows));
+        accumulate_outer<T>(view(dp), query_rows(qkv, place, rows), head_keys(qkv_grad, place.key, place, rows));
+      });
+    });
+    if (rotary_) turn(qkv_grad, angles, T(-1));
+    qkv_.input_grad(static_cast<const T*>(qkv_grad), pass.weights[0], pass.input_grad);
+  }
+
+  void weight_grad(const LayerPass<T>& pass) const override {
+    out_.weight_grad(pass.output_grad, static_cast<const T*>(pass.stash_values(2)), pass.gradients[out_weight()],
+                     has_bias_ ? pass.gradients[3] : nullptr);
+    qkv_.weight_grad(static_cast<const T*>(pass.stash_values(3)), pass.input, pass.gradients[0],
+                     has_bias_ ? pass.gradients[1] : nullptr);
+  }
+
+ private:
+  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
+  std::int64_t scores_size() const { return std::min(kAttentionRows, shape_.sequence) * shape_.sequence; }
+
+  template <class F>
+  void for_each_head(F f) const {
+    const std::int64_t group = heads_ / kv_heads_;
+    for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
+      for (std::int64_t head = 0; head < heads_; ++head) {
+        const std::int64_t kv = head / group * head_width_;
+        f(HeadPlace{.first_token = sample * shape_.sequence,
+                    .query = head * head_width_,
+                    .key = width_ + kv,
+                    .value = width_ + kv_heads_ * head_width_ + kv,
+                    .attended = head * head_width_,
+                    .head = head});
+      }
+    }
+  }
+
+  template <class F>
+  void for_each_rows(F f) const {
+    for (std::int64_t begin = 0; begin < shape_.sequence; begin += kAttentionRows) {
+      const std::int64_t end = std::min(begin + kAttentionRows, shape_.sequence);
+      f(RowRange{begin, end, causal_ ? end : shape_.sequence});
+    }
+  }
+
+  template <class U>
+  auto query_rows(U* qkv, const HeadPlace& place, const RowRange& rows) const {
+    return matrix(qkv + (place.first_token + rows.begin) * qkv_width_ + place.query, rows.size(), head_width_,
+                  qkv_width_);
+  }
+  template <class U>
+  auto head_keys(U* qkv, std::int64_t column, const HeadPlace& place, const RowRange& rows) const {
+    return matrix(qkv + place.first_token * qkv_width_ + column, rows.keys, head_width_, qkv_width_);
+  }
+  template <class U>
+  auto head_rows(U* attended, const HeadPlace& place, const RowRange& rows) const {
+    return matrix(attended + (place.first_token + rows.begin) * width_ + place.attended, rows.size(), head_width_,
+                  width_);
+  }
+  std::int64_t visible(const RowRange& rows, std::int64_t row) const {
+    return causal_ ? rows.begin + row + 1 : rows.keys;
+  }
+
+  void scores_of(const HeadPlace& place, const RowRange& rows, const T* qkv, T* scores) const {
+    multiply_transposed<T>(query_rows(qkv, place, rows), head_keys(qkv, place.key, place, rows),
+                           matrix(scores, rows.size(), rows.keys));
+  }
+
+  void attend(const HeadPlace& place, const T* qkv, T* scores, T* attended, T* log_sums) const {
+    for_each_rows([&](const RowRange& rows) {
+      scores_of(place, rows, qkv, scores);
+      for (std::int64_t r = 0; r < rows.size(); ++r) {
+        T* row = scores + r * rows.keys;
+        const std::int64_t seen = visible(rows, r);
+        for (std::int64_t j = 0; j < seen; ++j) row[j] *= scale_;
+        log_sums[(place.first_token + rows.begin + r) * heads_ + place.head] = softmax_row(row, seen);
+        std::fill(row + seen, row + rows.keys, T(0));
+      }
+      multiply<T>(view(matrix(scores, rows.size(), rows.keys)), head_keys(qkv, place.value, place, rows),
+                  head_rows(attended, place, rows));
+    });
+  }
+
+  /// The probabilities of F once more, from the scores and the kept log-sums.
+  void softmax_from_log_sums(const HeadPlace& place, const RowRange& rows, const T* log_sums, T* scores) const {
+    for (std::int64_t r = 0; r < rows.size(); ++r) {
+      T* row = scores + r * rows.keys;
+      const std::int64_t seen = visible(rows, r);
+      const T log_sum = log_sums[(place.first_token + rows.begin + r) * heads_ + place.head];
+      for (std::int64_t j = 0; j < seen; ++j) row[j] = exponential(row[j] * scale_ - log_sum);
+      std::fill(row + seen, row + rows.keys, T(0));
+    }
+  }
+
+  /// dS = P (dP - sum_j P_j dP_j) * scale; the sum equals attended . d attended (FlashAttention, appendix B.4).
+  void softmax_grad(MatrixView<const T> attended, MatrixView<const T> attended_grad, MatrixView<const T> p,
+                    MatrixView<T> dp) const {
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      const T* o = attended.data + r * attended.stride;
+      const T* grad = attended_grad.data + r * attended_grad.stride;
+      const T sum = row_sum<T>(head_width_, [=](auto j) { return o[j] * grad[j]; });
+      const T* probability = p.data + r * p.stride;
+      T* ds = dp.data + r * dp.stride;
+      for (std::int64_t j = 0; j < p.columns; ++j) ds[j] = probability[j] * (ds[j] - sum) * scale_;
+    }
+  }
+
+  /// Turns all queries and keys; `angles` is workspace.
+  void turn(T* qkv, T* angles, T direction) const {
+    const Rotary<T> rotary(angles, shape_.sequence, head_width_);
+    for (std::int64_t t = 0; t < shape_.tokens(); ++t) {
+      T* row = qkv + t * qkv_width_;
+      for (std::int64_t head = 0; head < heads_ + kv_heads_; ++head) {
+        rotary.turn(row + head * head_width_, t % shape_.sequence, direction);
+      }
+    }
+  }
+
+  MicrobatchShape shape_;
+  std::int64_t width_;
+  std::int64_t heads_;
+  std::int64_t kv_heads_;
+  std::int64_t head_width_;
+  std::int64_t qkv_width_;
+  T scale_;
+  bool causal_;
+  bool rotary_;
+  bool has_bias_;
+  Projection qkv_;
+  Projection out_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_attention(const LayerSpec& spec, const MicrobatchShape& shape) {
+  return std::make_unique<Attention<T>>(spec, shape);
+}
+
+template std::unique_ptr<Layer<float>> make_attention(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<Layer<double>> make_attention(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb

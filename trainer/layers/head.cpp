@@ -1,0 +1,59 @@
+#include "trainer/layers/kinds.hpp"
+#include "trainer/layers/projection.hpp"
+#include "trainer/layers/softmax.hpp"
+
+namespace plumb {
+
+namespace {
+
+/// Logits, softmax and mean cross-entropy in one. Parameter: weight. Stash: gradient of the logits, made by F in place
+/// of the logits: (softmax - one at the target) / tokens.
+template <class T>
+class Head final : public Layer<T> {
+ public:
+  Head(const LayerSpec& spec, const MicrobatchShape& shape)
+      : projection_{shape.tokens(), spec.width, spec.vocabulary} {}
+
+  void forward(const LayerPass<T>& pass) const override {
+    T* logits = pass.stash_values(0);
+    projection_.forward(pass.input, pass.weights[0], static_cast<const T*>(nullptr), logits);
+    const std::int64_t tokens = projection_.tokens;
+    const std::int64_t vocabulary = projection_.outputs;
+    const T scale = T(1) / T(tokens);
+    double loss = 0;
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      T* row = logits + t * vocabulary;
+      const std::int32_t target = pass.ids[t];
+      const T target_logit = row[target];
+      const T log_sum = softmax_row(row, vocabulary);
+      loss += static_cast<double>(log_sum - target_logit);
+      row[target] -= T(1);
+      for (std::int64_t j = 0; j < vocabulary; ++j) row[j] *= scale;
+    }
+    *pass.loss = loss / static_cast<double>(tokens);
+  }
+
+  void input_grad(const LayerPass<T>& pass) const override {
+    projection_.input_grad(static_cast<const T*>(pass.stash_values(0)), pass.weights[0], pass.input_grad);
+  }
+
+  void weight_grad(const LayerPass<T>& pass) const override {
+    projection_.weight_grad(static_cast<const T*>(pass.stash_values(0)), pass.input, pass.gradients[0],
+                            static_cast<T*>(nullptr));
+  }
+
+ private:
+  Projection projection_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_head(const LayerSpec& spec, const MicrobatchShape& shape) {
+  return std::make_unique<Head<T>>(spec, shape);
+}
+
+template std::unique_ptr<Layer<float>> make_head(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<Layer<double>> make_head(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+
+#include "trainer/layer.hpp"
+
+namespace plumb {
+
+// One maker per kind of layer, each in the source of that name. For float and double.
+
+template <class T>
+std::unique_ptr<Layer<T>> make_embedding(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_layer_norm(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_rms_norm(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_attention(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_mlp(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_linear(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_head(const LayerSpec& spec, const MicrobatchShape& shape);
+
+}  // namespace plumb

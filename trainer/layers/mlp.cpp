@@ -1,0 +1,113 @@
+#include "trainer/layers/exponential.hpp"
+#include "trainer/layers/kinds.hpp"
+#include "trainer/layers/projection.hpp"
+
+namespace plumb {
+
+namespace {
+
+// GELU in its tanh form (Hendrycks and Gimpel, 2016; GPT-2): x s(u) with s the logistic function and
+// u = 2 sqrt(2/pi) (x + 0.044715 x^3), since (1 + tanh(u/2)) / 2 = s(u).
+constexpr double kGeluScale = 1.5957691216057307118;
+constexpr double kGeluCubic = 0.044715;
+
+template <class T>
+T gelu(T x) {
+  return x * logistic(T(kGeluScale) * (x + T(kGeluCubic) * x * x * x));
+}
+
+template <class T>
+T gelu_slope(T x) {
+  const T s = logistic(T(kGeluScale) * (x + T(kGeluCubic) * x * x * x));
+  return s + x * s * (T(1) - s) * T(kGeluScale) * (T(1) + T(3 * kGeluCubic) * x * x);
+}
+
+/// What GELU and SwiGLU share: two projections with an activation in between.
+/// Parameters: in weight, in bias (optional), out weight, out bias (optional).
+/// Stash: inner (I), activated (W), gradient of inner (made by I).
+template <class T, bool gated>
+class Mlp final : public Layer<T> {
+ public:
+  Mlp(const LayerSpec& spec, const MicrobatchShape& shape)
+      : in_{shape.tokens(), spec.width, gated ? 2 * spec.hidden : spec.hidden},
+        out_{shape.tokens(), spec.hidden, spec.width},
+        has_bias_(spec.bias) {}
+
+  void forward(const LayerPass<T>& pass) const override {
+    T* inner = pass.stash_values(0);
+    T* activated = pass.stash_values(1);
+    in_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, inner);
+    activate(inner, activated);
+    out_.forward(static_cast<const T*>(activated), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
+                 pass.output);
+  }
+
+  /// The gradient of the activated values lands where that of the inner ones will be: its second half when gated.
+  void input_grad(const LayerPass<T>& pass) const override {
+    const T* inner = pass.stash_values(0);
+    T* inner_grad = pass.stash_values(2);
+    T* activated_grad = gated ? inner_grad + out_.inputs : inner_grad;
+    out_.input_grad(pass.output_grad, pass.weights[out_weight()], activated_grad, in_.outputs);
+    for (std::int64_t t = 0; t < in_.tokens; ++t) {
+      activation_grad(inner + t * in_.outputs, inner_grad + t * in_.outputs);
+    }
+    in_.input_grad(static_cast<const T*>(inner_grad), pass.weights[0], pass.input_grad);
+  }
+
+  void weight_grad(const LayerPass<T>& pass) const override {
+    out_.weight_grad(pass.output_grad, static_cast<const T*>(pass.stash_values(1)), pass.gradients[out_weight()],
+                     has_bias_ ? pass.gradients[3] : nullptr);
+    in_.weight_grad(static_cast<const T*>(pass.stash_values(2)), pass.input, pass.gradients[0],
+                    has_bias_ ? pass.gradients[1] : nullptr);
+  }
+
+ private:
+  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
+
+  void activate(const T* inner, T* activated) const {
+    const std::int64_t hidden = out_.inputs;
+    for (std::int64_t t = 0; t < in_.tokens; ++t) {
+      const T* x = inner + t * in_.outputs;
+      T* y = activated + t * hidden;
+      for (std::int64_t j = 0; j < hidden; ++j) {
+        if constexpr (gated) {
+          y[j] = x[j] * logistic(x[j]) * x[hidden + j];
+        } else {
+          y[j] = gelu(x[j]);
+        }
+      }
+    }
+  }
+
+  /// One row, in place: gradient of the activated values to that of the inner ones.
+  void activation_grad(const T* x, T* gradient) const {
+    const std::int64_t hidden = out_.inputs;
+    for (std::int64_t j = 0; j < hidden; ++j) {
+      if constexpr (gated) {
+        const T s = logistic(x[j]);
+        const T activated_grad = gradient[hidden + j];
+        gradient[j] = activated_grad * x[hidden + j] * (s + x[j] * s * (T(1) - s));
+        gradient[hidden + j] = activated_grad * x[j] * s;
+      } else {
+        gradient[j] *= gelu_slope(x[j]);
+      }
+    }
+  }
+
+  Projection in_;
+  Projection out_;
+  bool has_bias_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_mlp(const LayerSpec& spec, const MicrobatchShape& shape) {
+  if (spec.gated) return std::make_unique<Mlp<T, true>>(spec, shape);
+  return std::make_unique<Mlp<T, false>>(spec, shape);
+}
+
+template std::unique_ptr<Layer<float>> make_mlp(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<Layer<double>> make_mlp(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb

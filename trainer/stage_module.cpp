@@ -1,0 +1,143 @@
+#include "trainer/stage_module.hpp"
+
+#include <array>
+#include <cassert>
+#include <cstring>
+
+namespace plumb {
+
+namespace {
+
+/// More than any layer has parameters or stash tensors.
+constexpr std::size_t kMaxTensors = 8;
+
+}  // namespace
+
+template <class T>
+struct StageModule<T>::Parameters {
+  const T* weights = nullptr;
+  T* gradients = nullptr;
+};
+
+/// The arguments of one layer, with the pointer lists that they refer to.
+template <class T>
+struct StageModule<T>::StepPass {
+  std::array<const T*, kMaxTensors> weights{};
+  std::array<T*, kMaxTensors> gradients{};
+  std::array<std::byte*, kMaxTensors> stash{};
+  LayerPass<T> pass;
+
+  /// `pass` with spans into this object.
+  LayerPass<T> bound() const {
+    LayerPass<T> result = pass;
+    result.weights = weights;
+    result.gradients = gradients;
+    result.stash = stash;
+    return result;
+  }
+};
+
+template <class T>
+StageModule<T>::StageModule(const StageLayout& layout, const MicrobatchShape& shape) : layout_(&layout) {
+  for (const LayoutStep& step : layout.steps) {
+    assert(step.parameters.size() <= kMaxTensors && step.stash.size() <= kMaxTensors);
+    layers_.push_back(make_layer<T>(step.spec, shape));
+  }
+  std::int64_t offset = 0;
+  for (const ParameterFacts& parameter : layout.parameters) {
+    parameter_offsets_.push_back(offset);
+    offset += parameter.count();
+  }
+  assert(layout.memory.weight_bytes == offset * static_cast<std::int64_t>(sizeof(T)) &&
+         "the layout must be made with the precision of T");
+}
+
+template <class T>
+typename StageModule<T>::StepPass StageModule<T>::step_pass(std::size_t k, PassPlace place,
+                                                            const Parameters& parameters,
+                                                            const StageBlocks& blocks) const {
+  const LayoutStep& step = layout_->steps[k];
+  const auto value = [&](const TensorPlaces& places) { return reinterpret_cast<T*>(blocks.at(places.*place)); };
+  StepPass result;
+  for (std::size_t i = 0; i < step.parameters.size(); ++i) {
+    const std::int64_t offset = parameter_offsets_[step.parameters[i]];
+    if (parameters.weights != nullptr) result.weights[i] = parameters.weights + offset;
+    if (parameters.gradients != nullptr) result.gradients[i] = parameters.gradients + offset;
+  }
+  for (std::size_t i = 0; i < step.stash.size(); ++i) result.stash[i] = blocks.at(step.stash[i].*place);
+  result.pass.input = value(layout_->values[k]);
+  result.pass.output = value(layout_->values[k + 1]);
+  result.pass.output_grad = value(layout_->gradients[k + 1]);
+  result.pass.input_grad = value(layout_->gradients[k]);
+  result.pass.workspace = blocks.at(step.workspace.*place);
+  return result;
+}
+
+template <class T>
+void StageModule<T>::add(std::byte* sum, const std::byte* term, std::size_t value) const {
+  T* to = reinterpret_cast<T*>(sum);
+  const T* from = reinterpret_cast<const T*>(term);
+  const auto count = static_cast<std::size_t>(layout_->value_bytes[value]) / sizeof(T);
+  for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+template <class T>
+void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids,
+                             double* loss) const {
+  for (std::size_t k = 0; k < layers_.size(); ++k) {
+    const StepPass step = step_pass(k, &TensorPlaces::f, {weights, nullptr}, blocks);
+    LayerPass<T> pass = step.bound();
+    pass.ids = layout_->steps[k].spec.kind == LayerKind::kEmbedding ? ids.tokens : ids.targets;
+    pass.loss = loss;
+    layers_[k]->forward(pass);
+    for (const SkipConnection& skip : layout_->skips) {
+      if (skip.to == k + 1)
+        add(blocks.at(layout_->values[skip.to].f), blocks.at(layout_->values[skip.from].f), skip.to);
+    }
+  }
+}
+
+template <class T>
+void StageModule<T>::input_grad_step(std::size_t k, PassPlace place, const StepPass& step,
+                                     const StageBlocks& blocks) const {
+  layers_[k]->input_grad(step.bound());
+  for (const SkipConnection& skip : layout_->skips) {
+    if (skip.from == k) {
+      add(blocks.at(layout_->gradients[k].*place), blocks.at(layout_->gradients[skip.to].*place), k);
+    }
+  }
+}
+
+template <class T>
+void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const {
+  if (layout_->copies_output_grad) {
+    const TensorPlaces& places = layout_->gradients.back();
+    std::memcpy(blocks.at(places.w), blocks.at(places.i), static_cast<std::size_t>(layout_->value_bytes.back()));
+  }
+  for (std::size_t k = layers_.size(); k-- > 0;) {
+    const StepPass step = step_pass(k, &TensorPlaces::i, {weights, gradients}, blocks);
+    input_grad_step(k, &TensorPlaces::i, step, blocks);
+  }
+}
+
+template <class T>
+void StageModule<T>::weight_grad(T* gradients, const StageBlocks& blocks) const {
+  for (std::size_t k = layers_.size(); k-- > 0;) {
+    const StepPass step = step_pass(k, &TensorPlaces::w, {nullptr, gradients}, blocks);
+    layers_[k]->weight_grad(step.bound());
+  }
+}
+
+template <class T>
+void StageModule<T>::backward(const T* weights, T* gradients, const StageBlocks& blocks) const {
+  for (std::size_t k = layers_.size(); k-- > 0;) {
+    const StepPass step = step_pass(k, &TensorPlaces::b, {weights, gradients}, blocks);
+    input_grad_step(k, &TensorPlaces::b, step, blocks);
+    layers_[k]->weight_grad(step.bound());
+  }
+}
+
+template class StageModule<float>;
+template class StageModule<double>;
+
+}  // namespace plumb

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/stage_layout.hpp"
+#include "trainer/layer.hpp"
+#include "trainer/stage_stash.hpp"
+
+namespace plumb {
+
+/// Token ids of one microbatch; only the first and the last stage look at them.
+struct MicrobatchIds {
+  const std::int32_t* tokens = nullptr;   ///< read by F of the first stage (and kept in its stash)
+  const std::int32_t* targets = nullptr;  ///< read by F of the last stage
+};
+
+/// The arithmetic of one stage for one microbatch: its layers, laid out by `StageLayout`.
+///
+/// ### Protocol for an executor
+/// Per holder of the stage, for the whole run, in its device's arena:
+///
+///     StageLayout layout = stage_layout(network.layers, range, shape, precision_of<T>(optimizer));
+///     StageModule<T> module(layout, shape);
+///     Block weights   = arena.allocate(MemoryClass::kWeights,   layout.memory.weight_bytes);
+///     Block gradients = arena.allocate(MemoryClass::kGradients, layout.memory.gradient_bytes);  // zero them, and
+///     after U Block state     = arena.allocate(MemoryClass::kOptimizer, layout.memory.optimizer_bytes); // zero them
+///     fill_parameters(layout.parameters, seed, weights);
+///
+/// Per microbatch one `StageStash`. Each action is begin, compute, end:
+///
+///     F: blocks = stash.begin_forward(input);         module.forward(w, blocks, ids, &loss);    output =
+///     stash.end_forward(); I: blocks = stash.begin_input_grad(output_grad); module.input_grad(w, g, blocks);
+///     input_grad = stash.end_input_grad(); W: blocks = stash.begin_weight_grad();          module.weight_grad(g,
+///     blocks);                 stash.end_weight_grad(); B: blocks = stash.begin_backward(output_grad);
+///     module.backward(w, g, blocks);       input_grad = stash.end_backward(); U: update(...) of trainer/optimizer.hpp
+///     on the flat blocks, with gradient_scale = 1 / microbatches.
+///
+/// `w` is the version that the action reads: the current weights, or a copy in another block (class kWeightVersions).
+/// F and the backward may read different ones; W reads none. I writes parameter gradients too (those of norms), so I
+/// and W of one holder must not run at the same time. A transfer copies the bytes of a block; its receive slot is
+/// `arena.allocate(MemoryClass::kTransfer, memory.input_bytes or output_grad_bytes)`. A neighbour on the same device
+/// gets the block itself. The loss is the mean over the microbatch's tokens, and so are the gradients: sums over
+/// microbatches are scaled by U.
+template <class T>
+class StageModule {
+ public:
+  /// Keeps `layout` by reference. Throws Error when a layer cannot be trained.
+  StageModule(const StageLayout& layout, const MicrobatchShape& shape);
+
+  /// F. `loss` is written on the last stage only.
+  void forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss) const;
+  /// I. Adds to `gradients` where a layer's facts say so.
+  void input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const;
+  /// W. Adds to `gradients`.
+  void weight_grad(T* gradients, const StageBlocks& blocks) const;
+  /// B: I and W layer by layer, with the same bits as I and then W.
+  void backward(const T* weights, T* gradients, const StageBlocks& blocks) const;
+
+ private:
+  using PassPlace = TensorPlace TensorPlaces::*;
+  struct Parameters;
+  struct StepPass;
+
+  StepPass step_pass(std::size_t k, PassPlace place, const Parameters& parameters, const StageBlocks& blocks) const;
+  void input_grad_step(std::size_t k, PassPlace place, const StepPass& step, const StageBlocks& blocks) const;
+  void add(std::byte* sum, const std::byte* term, std::size_t value) const;
+
+  const StageLayout* layout_;
+  std::vector<std::unique_ptr<Layer<T>>> layers_;  ///< by step
+  std::vector<std::int64_t> parameter_offsets_;    ///< into the flat block, in numbers
+};
+
+}  // namespace plumb

@@ -1,0 +1,82 @@
+#include "trainer/stage_stash.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace plumb {
+
+Block StageStash::take(StageBlock which) { return std::exchange(block(which), Block()); }
+
+StageBlocks StageStash::view() {
+  StageBlocks blocks;
+  for (std::size_t i = 0; i < kStageBlockCount; ++i) blocks.data[i] = blocks_[i].data();
+  return blocks;
+}
+
+StageBlocks StageStash::begin_forward(Block input) {
+  const StageMemory& memory = layout_->memory;
+  assert(input.bytes() == memory.input_bytes);
+  if (memory.input_last_use == LastUse::kInputGrad) input.move_to(MemoryClass::kKeptForInputGrad);
+  if (memory.input_last_use == LastUse::kWeightGrad) input.move_to(MemoryClass::kKeptForWeightGrad);
+  block(StageBlock::kInput) = std::move(input);
+  block(StageBlock::kKeptForInputGrad) = allocate(MemoryClass::kKeptForInputGrad, layout_->kept_for_input_grad);
+  block(StageBlock::kKeptForWeightGrad) = allocate(MemoryClass::kKeptForWeightGrad, layout_->kept_for_weight_grad);
+  block(StageBlock::kOutput) = arena_->allocate(MemoryClass::kTransfer, memory.output_bytes);
+  block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, memory.workspace_f_bytes);
+  return view();
+}
+
+Block StageStash::end_forward() {
+  free(StageBlock::kWorkspace);
+  if (layout_->memory.input_last_use == LastUse::kForward) free(StageBlock::kInput);
+  return take(StageBlock::kOutput);
+}
+
+void StageStash::start_backward(Block output_grad, std::int64_t workspace_bytes) {
+  assert(output_grad.bytes() == layout_->memory.output_grad_bytes);
+  block(StageBlock::kOutputGrad) = std::move(output_grad);
+  block(StageBlock::kInputGrad) = arena_->allocate(MemoryClass::kTransfer, layout_->memory.input_grad_bytes);
+  block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, workspace_bytes);
+}
+
+StageBlocks StageStash::begin_input_grad(Block output_grad) {
+  block(StageBlock::kMadeByInputGrad) = allocate(MemoryClass::kKeptForWeightGrad, layout_->made_by_input_grad);
+  start_backward(std::move(output_grad), layout_->memory.workspace_i_bytes);
+  return view();
+}
+
+Block StageStash::end_input_grad() {
+  free(StageBlock::kWorkspace);
+  free(StageBlock::kKeptForInputGrad);
+  if (layout_->memory.input_last_use == LastUse::kInputGrad) free(StageBlock::kInput);
+  free(StageBlock::kOutputGrad);
+  return take(StageBlock::kInputGrad);
+}
+
+StageBlocks StageStash::begin_weight_grad() {
+  block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_w_bytes);
+  return view();
+}
+
+void StageStash::end_weight_grad() {
+  free(StageBlock::kWorkspace);
+  free(StageBlock::kKeptForWeightGrad);
+  free(StageBlock::kMadeByInputGrad);
+  free(StageBlock::kInput);
+}
+
+StageBlocks StageStash::begin_backward(Block output_grad) {
+  start_backward(std::move(output_grad), layout_->memory.workspace_b_bytes);
+  return view();
+}
+
+Block StageStash::end_backward() {
+  free(StageBlock::kWorkspace);
+  free(StageBlock::kKeptForInputGrad);
+  free(StageBlock::kKeptForWeightGrad);
+  free(StageBlock::kInput);
+  free(StageBlock::kOutputGrad);
+  return take(StageBlock::kInputGrad);
+}
+
+}  // namespace plumb

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "models/stage_layout.hpp"
+#include "trainer/arena.hpp"
+
+namespace plumb {
+
+/// The blocks that a pass may touch, by `StageBlock`; null where there is none.
+struct StageBlocks {
+  std::array<std::byte*, kStageBlockCount> data{};
+
+  std::byte*& operator[](StageBlock block) { return data[static_cast<std::size_t>(block)]; }
+  /// Address of a tensor; null for a tensor that has no place, or whose block is not alive.
+  std::byte* at(const TensorPlace& place) const {
+    std::byte* base = data[static_cast<std::size_t>(place.block)];
+    return base == nullptr ? nullptr : base + place.offset;
+  }
+};
+
+/// The memory of one microbatch in one stage, by the rules of `schedules/program.hpp`, "Life of a buffer".
+///
+/// `begin_x` does what stands under "start" in that table and returns the blocks for the pass, `end_x` what stands
+/// under "end" and hands back the value to send. Values travel as blocks of class transfer: a receive slot that the
+/// executor allocated, or the block that the neighbour on the same device handed back. On the first stage the input is
+/// an empty block, on the last one the output gradient. F comes first, then either B, or I and later W; the stash is
+/// empty again after B or W. Destroying it earlier frees what is left (forward only).
+class StageStash {
+ public:
+  /// Both must outlive the stash.
+  StageStash(const StageLayout& layout, Arena& arena) : layout_(&layout), arena_(&arena) {}
+
+  StageBlocks begin_forward(Block input);
+  [[nodiscard]] Block end_forward();  ///< the output
+
+  StageBlocks begin_input_grad(Block output_grad);
+  [[nodiscard]] Block end_input_grad();  ///< the input gradient
+
+  StageBlocks begin_weight_grad();
+  void end_weight_grad();
+
+  StageBlocks begin_backward(Block output_grad);
+  [[nodiscard]] Block end_backward();  ///< the input gradient
+
+ private:
+  Block allocate(MemoryClass cls, BlockSize size) const { return arena_->allocate(cls, size.bytes, size.storage); }
+  Block& block(StageBlock which) { return blocks_[static_cast<std::size_t>(which)]; }
+  Block take(StageBlock which);
+  void free(StageBlock which) { take(which); }
+  void start_backward(Block output_grad, std::int64_t workspace_bytes);
+  StageBlocks view();
+
+  const StageLayout* layout_;
+  Arena* arena_;
+  std::array<Block, kStageBlockCount> blocks_;
+};
+
+}  // namespace plumb
