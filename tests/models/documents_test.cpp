@@ -1,0 +1,99 @@
+// Every example in models/README.md is read, and no damaged document does anything but fail with an Error.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "models/cluster_io.hpp"
+#include "models/error.hpp"
+#include "models/network_costs.hpp"
+#include "models/network_io.hpp"
+#include "models/profile.hpp"
+#include "models/text_file.hpp"
+
+TEST_SUITE_BEGIN("models");
+
+using namespace plumb;
+
+namespace {
+
+/// The ```json blocks of the README.
+std::vector<std::string> examples() {
+  const std::string readme = read_text_file(PLUMB_SOURCE_DIR "/models/README.md");
+  constexpr std::string_view kOpen = "```json\n";
+  std::vector<std::string> blocks;
+  for (std::size_t at = readme.find(kOpen); at != std::string::npos; at = readme.find(kOpen, at)) {
+    at += kOpen.size();
+    const std::size_t end = readme.find("```", at);
+    blocks.push_back(readme.substr(at, end - at));
+    at = end;
+  }
+  return blocks;
+}
+
+/// Reads a document of any of our formats.
+void read_any(const std::string& text) {
+  if (text.find("plumbline-network") != std::string::npos) {
+    network_from_json(text, "README.md");
+  } else if (text.find("plumbline-cluster") != std::string::npos) {
+    cluster_from_json(text, "README.md");
+  } else {
+    profile_from_json(text, "README.md");
+  }
+}
+
+/// True when reading works or fails with a one-line Error.
+bool reads_or_refuses(const std::string& text) {
+  try {
+    read_any(text);
+  } catch (const Error& error) {
+    return std::string_view(error.what()).find('\n') == std::string_view::npos;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("the README's documents are valid and say what the text says") {
+  const std::vector<std::string> blocks = examples();
+  REQUIRE(blocks.size() == 3);
+  const Network network = network_from_json(blocks[0], "README.md");
+  CHECK(network.layers == load_network("gpt2-small").layers);
+  CHECK(parameter_count(network) == 124'439'808);
+  const Cluster cluster = cluster_from_json(blocks[1], "README.md");
+  CHECK(cluster.devices.size() == 4);
+  CHECK(cluster.devices[3].speed == 0.8);
+  CHECK(cluster.shared_links.size() == 4);
+  const Profile profile = profile_from_json(blocks[2], "README.md");
+  CHECK(to_string(profiled_partition(profile)) == "1,1");
+}
+
+TEST_CASE("the README names every built-in network and cluster") {
+  const std::string readme = read_text_file(PLUMB_SOURCE_DIR "/models/README.md");
+  const auto named = [&](std::string_view name) {
+    const std::string whole = "`" + std::string(name) + "`";
+    const std::size_t dash = name.find('-');
+    const std::string ending = "`" + std::string(dash == std::string_view::npos ? name : name.substr(dash)) + "`";
+    return readme.find(whole) != std::string::npos || readme.find(ending) != std::string::npos;
+  };
+  for (const std::string_view name : builtin_networks()) CHECK_MESSAGE(named(name), name);
+  for (const std::string_view name : builtin_clusters()) CHECK_MESSAGE(named(name), name);
+}
+
+TEST_CASE("a document cut off anywhere, or with any character replaced, is read or refused in one line") {
+  for (const std::string& whole : examples()) {
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      CAPTURE(at);
+      if (!reads_or_refuses(whole.substr(0, at))) FAIL_CHECK("cut off");
+      for (const char replacement : {'9', '-', '"', '{', ']', '\n', '\0', '\xff'}) {
+        std::string damaged = whole;
+        damaged[at] = replacement;
+        if (!reads_or_refuses(damaged)) FAIL_CHECK("replaced by '" << replacement << "'");
+      }
+    }
+  }
+}
+
+TEST_SUITE_END();
