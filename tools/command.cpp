@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"schedules", "list the schedules that Plumbline knows", run_schedules},
+    Command{"networks", "list the built-in networks, or print one", run_networks},
+    Command{"clusters", "list the built-in clusters, or print one", run_clusters},
     Command{"version", "print the version and what this build can do", run_version},
 };
 

@@ -52,6 +52,14 @@ std::string bytes_text(std::int64_t bytes) {
   return number_text(value) + " " + kUnits[unit];
 }
 
+std::string count_text(std::int64_t count) {
+  static constexpr std::array kPrefixes{"", " k", " M", " G", " T", " P", " E"};
+  auto value = static_cast<double>(count);
+  std::size_t prefix = 0;
+  for (; std::abs(value) >= 1000 && prefix + 1 < kPrefixes.size(); ++prefix) value /= 1000;
+  return number_text(value, 3) + kPrefixes[prefix];
+}
+
 std::string fixed_text(double value, int digits) {
   std::array<char, 400> text{};
   std::snprintf(text.data(), text.size(), "%.*f", digits, value);

@@ -27,6 +27,9 @@ std::string percent_text(double share);
 /// `1.5 GiB`.
 std::string bytes_text(std::int64_t bytes);
 
+/// `1.53 G` for 1.53e9: a count with a decimal prefix and three significant digits.
+std::string count_text(std::int64_t count);
+
 /// Exactly `digits` after the point, for columns: fixed_text(2.5, 2) = `2.50`.
 std::string fixed_text(double value, int digits);
 

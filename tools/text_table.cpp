@@ -36,6 +36,8 @@ std::string TextTable::to_string() const {
   return text;
 }
 
+std::string first_clause(std::string_view text) { return std::string(text.substr(0, text.find(';'))); }
+
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -33,6 +33,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// `text` up to its first semicolon: what fits in a table.
+std::string first_clause(std::string_view text);
+
 /// Characters that `text` takes on a terminal (UTF-8, one column each).
 std::size_t display_width(std::string_view text);
 

@@ -1,0 +1,52 @@
+#include <nlohmann/json.hpp>
+
+#include "models/network_costs.hpp"
+#include "models/network_io.hpp"
+#include "tools/arguments.hpp"
+#include "tools/command.hpp"
+#include "tools/output_file.hpp"
+#include "tools/quantity_text.hpp"
+#include "tools/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+std::string networks_json() {
+  auto rows = nlohmann::ordered_json::array();
+  for (const std::string_view name : builtin_networks()) {
+    const Network network = load_network(name);
+    rows.push_back({{"name", name},
+                    {"parameters", parameter_count(network)},
+                    {"layers", network.layers.size()},
+                    {"sequence", network.sequence},
+                    {"samples", network.samples},
+                    {"source", network.source}});
+  }
+  return rows.dump(2) + "\n";
+}
+
+std::string networks_table() {
+  TextTable table({{"name"}, {"parameters", '>'}, {"layers", '>'}, {"tokens per sample", '>'}, {"source"}});
+  for (const std::string_view name : builtin_networks()) {
+    const Network network = load_network(name);
+    table.add_row({std::string(name), count_text(parameter_count(network)), std::to_string(network.layers.size()),
+                   std::to_string(network.sequence), first_clause(network.source)});
+  }
+  return table.to_string();
+}
+
+}  // namespace
+
+ExitStatus run_networks(const CommandLine& arguments) {
+  ArgumentParser parser("networks [NAME|FILE] [options]",
+                        "Lists the built-in networks, or prints the document of one (the layers of a model).");
+  std::vector<std::string> names;
+  bool json = false;
+  parser.positionals(names, 0, "NAME").flag("json", json, "print the list as JSON");
+  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  for (const std::string& name : names) print(network_to_json(load_network(name)));
+  if (names.empty()) print(json ? networks_json() : networks_table());
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb
