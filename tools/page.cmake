@@ -1,0 +1,21 @@
+# Makes the C++ source that holds the report page: the template with styles and scripts inlined, cut where the data goes.
+#   cmake -DPAGE_DIR=... -DOUTPUT=... -DSTYLES=a.css,... -DSCRIPTS=a.js,... -P page.cmake
+function(concatenate files out)
+  set(text "")
+  string(REPLACE "," ";" files "${files}")
+  foreach(file IN LISTS files)
+    file(READ "${PAGE_DIR}/${file}" part)
+    string(APPEND text "${part}\n")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+concatenate("${STYLES}" styles)
+concatenate("${VENDOR_SCRIPTS}" vendor)
+concatenate("${SCRIPTS}" scripts)
+file(READ "${PAGE_DIR}/index.html" page)
+string(REPLACE "%STYLE%" "${styles}" page "${page}")
+string(REPLACE "%SCRIPT%" "${vendor}(() => {\n\"use strict\";\n${scripts}})();" page "${page}")
+string(REPLACE "%DATA%" ")PLUMB_PAGE\";\nconst std::string_view kPageAfterData = R\"PLUMB_PAGE(" page "${page}")
+file(WRITE "${OUTPUT}" "// Generated from tools/page/.\n#include \"tools/report_page.hpp\"\n\nnamespace plumb {\n\n"
+     "const std::string_view kPageBeforeData = R\"PLUMB_PAGE(" "${page}" ")PLUMB_PAGE\";\n\n}  // namespace plumb\n")

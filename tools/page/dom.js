@@ -1,0 +1,55 @@
+// Building elements, and colours that follow the theme.
+
+/** Makes an element: `element("p", {class: "note"}, "text", child)`. Attributes that are functions become listeners. */
+function element(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** The value of a custom property of the page's theme, e.g. `themed("--ink")`. */
+function themed(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** `#rrggbb` as three numbers. */
+function rgbOf(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+}
+
+/** `colour` mixed with white; tells the chunks and replicas of a device apart. */
+function shaded(colour, level) {
+  const share = Math.min(0.22 * level, 0.66);
+  const parts = rgbOf(colour).map((value) => Math.round(value * (1 - share) + 255 * share));
+  return "#" + parts.map((value) => value.toString(16).padStart(2, "0")).join("");
+}
+
+/** Whether light text reads better than dark text on `colour`. */
+function wantsLightText(colour) {
+  const [r, g, b] = rgbOf(colour).map((value) => (value / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.36;
+}
+
+/** A legend of `[colour, name]` pairs. */
+function legend(entries) {
+  return element("ul", { class: "legend" }, entries.map(([colour, name]) =>
+    element("li", {}, element("span", { class: "swatch", style: `background:${colour}` }), name)));
+}
+
+/** Buttons of which one is pressed; `choose(i)` is called with the one that was clicked. */
+function choice(label, names, chosen, choose) {
+  const buttons = names.map((name, i) => element("button", {
+    type: "button",
+    "aria-pressed": String(i === chosen),
+    click: () => {
+      buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === i)));
+      choose(i);
+    },
+  }, name));
+  return element("div", { class: "choice", role: "group", "aria-label": label }, buttons);
+}

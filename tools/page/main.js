@@ -1,0 +1,157 @@
+// The page: figures of all runs, then one section per run or pair of runs.
+
+const LOGO = '<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><path d="M16 2v15" stroke="currentColor" ' +
+  'stroke-width="1.6"/><path d="M10.5 15h11l-2.2 6.2L16 30l-3.3-8.8z" fill="var(--accent)"/></svg>';
+
+class Section {
+  constructor(page, section, number) {
+    this.page = page;
+    this.section = section;
+    this.timeline = section.runs.some((run) => run.spanCount > 0) ? new TimelineView(page, section) : null;
+    const hasMemory = this.timeline && section.runs.some((run) => run.memory.length > 0);
+    this.memory = hasMemory ? new MemoryView(page, section, this.timeline) : null;
+    this.composition = element("div", { class: "composition" });
+    this.element = element("section", { id: `section-${number}`, "aria-label": section.title },
+      this.heading(), this.timelinePart(), this.memoryPart(), this.idlePart());
+    if (this.hasPeaks()) this.choose(this.fullestDevice(), 0);
+  }
+
+  hasPeaks() { return this.section.runs.some((run) => run.devices.some((device) => device.peak > 0)); }
+
+  fullestDevice() {
+    const peaks = this.section.runs[0].devices.map((device) => device.peak);
+    return peaks.indexOf(Math.max(...peaks));
+  }
+
+  heading() {
+    const { section } = this;
+    const run = section.runs[0];
+    const facts = [`${run.devices.length} devices`, `${run.microbatches} microbatches`];
+    if (run.updates > 1) facts.push(`${run.updates} updates`);
+    const machines = [...new Set(section.runs.map((one) => one.machine).filter((text) => text !== ""))];
+    return element("header", {}, element("h2", {}, section.title),
+      element("p", { class: "facts" }, [...facts, ...machines].join(" · ")),
+      section.note ? element("p", { class: "note" }, element("code", {}, section.note)) : null);
+  }
+
+  timelinePart() {
+    const { timeline, section } = this;
+    if (!timeline) return element("p", { class: "note" }, "This run was recorded without its actions: only figures are shown.");
+    const { names } = section;
+    const controls = [
+      element("button", { type: "button", title: "zoom in (+)", "aria-label": "zoom in", click: () => timeline.zoom(1.6) }, "+"),
+      element("button", { type: "button", title: "zoom out (−)", "aria-label": "zoom out", click: () => timeline.zoom(1 / 1.6) }, "−"),
+      element("button", { type: "button", title: "show everything (0)", click: () => timeline.fit() }, "fit"),
+    ];
+    if (names.length > 1) {
+      controls.unshift(choice("runs shown", ["both", ...names], 0, (i) => timeline.show(i === 0 ? [0, 1] : [i - 1])));
+    }
+    return element("div", { class: "card" },
+      element("div", { class: "card-head" }, element("h3", {}, "Timeline"),
+        element("p", { class: "hint" }, "wheel zooms · drag moves · click follows a microbatch · double click comes close"),
+        element("div", { class: "controls" }, controls)),
+      timeline.element, this.opLegend());
+  }
+
+  opLegend() {
+    const { page, section } = this;
+    const ops = new Set(section.runs.flatMap((run) => run.actions.map(([op]) => op)));
+    const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
+    const hatched = (colour) => `repeating-linear-gradient(135deg, ${colour} 0 2px, var(--lane) 2px 5px)`;
+    return legend([
+      ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
+      ...[...causes].sort((a, b) => a - b).map((cause) => [hatched(page.causes[cause].colour), `idle: ${page.causes[cause].title}`]),
+    ]);
+  }
+
+  memoryPart() {
+    if (!this.hasPeaks()) return null;
+    this.memoryTitle = element("h3", {}, "Memory");
+    return element("div", { class: "card" },
+      element("div", { class: "card-head" }, this.memoryTitle,
+        element("p", { class: "hint" }, "choose a device below; drag over the curve to zoom")),
+      this.memory?.element ?? null,
+      element("div", { class: "columns" }, peakTable(this.page, this.section, (device, r) => this.choose(device, r)), this.composition));
+  }
+
+  idlePart() {
+    return element("div", { class: "card" },
+      element("div", { class: "card-head" }, element("h3", {}, "Where the time goes"),
+        element("p", { class: "hint" }, "share of the makespan that each device is idle, on the right")),
+      idleView(this.page, this.section));
+  }
+
+  /** Shows the memory of a device of one of the runs. */
+  choose(device, r) {
+    const { section, page } = this;
+    const name = section.runs.length > 1 ? `, ${section.names[r]}` : "";
+    this.memoryTitle.textContent = `Memory of device ${device}${name}`;
+    this.memory?.select(device, r);
+    this.composition.replaceChildren(...[tensorTable(page, section.runs[r], device)].filter(Boolean));
+    for (const row of this.element?.querySelectorAll(".peaks tr") ?? []) {
+      row.classList.toggle("chosen", row.dataset.device === String(device) && row.dataset.run === String(r));
+    }
+  }
+
+  repaint() {
+    this.timeline?.paintNow();
+    this.memory?.draw();
+  }
+}
+
+/** Light, dark, or what the system says. */
+function themeChoice(repaint) {
+  const themes = ["auto", "light", "dark"];
+  return choice("theme", themes, 0, (i) => {
+    if (i === 0) delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = themes[i];
+    repaint();
+  });
+}
+
+/** One time axis for all sections, so that lengths can be compared by eye. */
+function scaleChoice(sections) {
+  const views = sections.map((section) => section.timeline).filter(Boolean);
+  if (views.length < 2) return null;
+  const longest = Math.max(...views.map((view) => view.ownLimit));
+  const shortest = Math.min(...views.map((view) => view.ownLimit));
+  const set = (i) => views.forEach((view) => view.setLimit(i === 0 ? longest : view.ownLimit));
+  const first = longest <= 3 * shortest ? 0 : 1;
+  set(first);
+  return choice("time axis", ["same time axis", "each its own"], first, set);
+}
+
+function printLight(repaint) {
+  let before;
+  window.addEventListener("beforeprint", () => {
+    before = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = "light";
+    repaint();
+  });
+  window.addEventListener("afterprint", () => {
+    if (before) document.documentElement.dataset.theme = before;
+    else delete document.documentElement.dataset.theme;
+    repaint();
+  });
+}
+
+function start() {
+  const page = decode(JSON.parse(document.getElementById("data").textContent));
+  document.title = `${page.title} – Plumbline`;
+  const sections = page.sections.map((section, number) => new Section(page, section, number));
+  const repaint = () => sections.forEach((section) => section.repaint());
+  const logo = element("span", { class: "logo" });
+  logo.innerHTML = LOGO;
+  document.getElementById("page").append(
+    element("header", { class: "top" }, logo,
+      element("div", {}, element("h1", {}, page.title), page.note ? element("p", { class: "note" }, page.note) : null),
+      element("div", { class: "controls" }, scaleChoice(sections), themeChoice(repaint))),
+    element("div", { class: "card" }, summaryView(page)),
+    ...sections.map((section) => section.element),
+    element("footer", {}, "Made by Plumbline."));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  printLight(repaint);
+  window.plumbline = { page, sections };
+}
+
+start();

@@ -1,0 +1,137 @@
+// Memory of one device over time, by class, on the time axis of the timeline above it.
+
+/** Points of a device as columns: times, and per class the bytes from that time on. Later points of one time win. */
+function memoryColumns(run, device, classes) {
+  const points = run.memory[device];
+  const times = [];
+  const columns = classes.map(() => []);
+  const now = new Array(classes.length).fill(0);
+  const push = (time) => {
+    times.push(time);
+    columns.forEach((column, k) => column.push(now[k]));
+  };
+  const place = new Map(classes.map((c, k) => [c, k]));
+  for (let i = 0; i < points.time.length; i += 1) {
+    now[place.get(points.class[i])] = points.bytes[i];
+    if (i + 1 === points.time.length || points.time[i + 1] !== points.time[i]) push(points.time[i]);
+  }
+  if (times.length > 0 && times[times.length - 1] < run.makespan) push(run.makespan);
+  return { times, columns };
+}
+
+/** Classes that the device ever uses, in the order of the legend. */
+function usedClasses(run, device) {
+  const used = new Set();
+  const points = run.memory[device];
+  points.class.forEach((c, i) => { if (points.bytes[i] > 0) used.add(c); });
+  return [...used].sort((a, b) => a - b);
+}
+
+/** Running totals: the top edge of each class when they are stacked. */
+function stacked(columns) {
+  let below = null;
+  return columns.map((column) => {
+    below = column.map((value, i) => value + (below ? below[i] : 0));
+    return below;
+  });
+}
+
+const BYTE_STEPS = Array.from({ length: 60 }, (_, power) => 2 ** power);
+
+class MemoryView {
+  constructor(page, section, timeline) {
+    Object.assign(this, { page, section, timeline, device: 0, run: 0 });
+    this.plot = element("div", { class: "memory-plot" });
+    this.key = element("div", {});
+    this.element = element("div", { class: "memory" }, this.plot, this.key);
+    timeline.listeners.push((range) => this.follow(range));
+    new ResizeObserver(() => this.resize()).observe(this.element);
+  }
+
+  select(device, run = this.run) {
+    Object.assign(this, { device, run });
+    this.draw();
+  }
+
+  draw() {
+    this.chart?.destroy();
+    this.chart = null;
+    const width = this.element.clientWidth;
+    const run = this.section.runs[this.run];
+    if (width === 0 || !run.memory[this.device]) return;
+    const classes = usedClasses(run, this.device);
+    const { times, columns } = memoryColumns(run, this.device, classes);
+    const edges = stacked(columns);
+    const lines = classes.map((c) => this.edge(c)).reverse();
+    const data = [times, ...edges.reverse()];
+    const other = this.otherTotal();
+    if (other) {
+      lines.push(other.line);
+      this.chart = new uPlot(this.options(width, lines), uPlot.join([data, other.data]), this.plot);
+    } else {
+      this.chart = new uPlot(this.options(width, lines), data, this.plot);
+    }
+    const titles = [...classes].map((c) => [this.page.classes[c].colour, this.page.classes[c].title]);
+    if (other) titles.push(["repeating-linear-gradient(90deg, var(--ink) 0 4px, transparent 4px 7px)", `total, ${other.name}`]);
+    this.key.replaceChildren(legend(titles));
+    this.follow(this.timeline.range);
+  }
+
+  edge(c) {
+    const { colour, title } = this.page.classes[c];
+    return {
+      label: title, stroke: colour, fill: colour, width: 0, points: { show: false },
+      paths: uPlot.paths.stepped({ align: 1 }), spanGaps: true,
+    };
+  }
+
+  /** Total of the section's other run, as a dashed line. */
+  otherTotal() {
+    const r = 1 - this.run;
+    const run = this.section.runs[r];
+    if (!run?.memory[this.device]) return null;
+    const { times, columns } = memoryColumns(run, this.device, usedClasses(run, this.device));
+    const total = stacked(columns).pop();
+    if (!total) return null;
+    const line = {
+      label: `total, ${this.section.names[r]}`, stroke: themed("--ink"), width: 1.25, dash: [4, 3], points: { show: false },
+      paths: uPlot.paths.stepped({ align: 1 }), spanGaps: true,
+    };
+    return { name: this.section.names[r], line, data: [times, total] };
+  }
+
+  options(width, lines) {
+    const grid = { stroke: themed("--grid"), width: 1 };
+    const axis = { stroke: themed("--dim"), grid, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    return {
+      width, height: 190, legend: { show: false }, padding: [8, this.timeline.right, 0, 0],
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      scales: { x: { time: false }, y: { range: (_, __, most) => [0, (most || 1) * 1.06] } },
+      series: [{ label: "time" }, ...lines],
+      axes: [
+        { ...axis, values: (_, splits) => splits.map((time) => timeText(time)), space: 90, size: 26 },
+        {
+          ...axis, size: this.timeline.left, gap: 6,
+          incrs: BYTE_STEPS,
+          values: (_, splits) => splits.map(bytesText),
+        },
+      ],
+      hooks: {
+        setSelect: [(chart) => {
+          if (chart.select.width < 4) return;
+          const from = chart.posToVal(chart.select.left, "x");
+          const to = chart.posToVal(chart.select.left + chart.select.width, "x");
+          chart.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+          this.timeline.setRange({ from, to });
+        }],
+      },
+    };
+  }
+
+  follow({ from, to }) { this.chart?.setScale("x", { min: from, max: to }); }
+
+  resize() {
+    if (!this.chart) this.draw();
+    else this.chart.setSize({ width: this.element.clientWidth, height: 190 });
+  }
+}

@@ -1,0 +1,52 @@
+// The whole run in a thin strip above the timeline, with the visible part marked; drag to move it.
+
+class Overview {
+  constructor(view) {
+    this.view = view;
+    this.canvas = element("canvas", { class: "overview", "aria-hidden": "true" });
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.canvas.setPointerCapture(event.pointerId);
+      this.moveTo(event);
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      if (event.buttons & 1) this.moveTo(event);
+    });
+  }
+
+  moveTo(event) {
+    const { view } = this;
+    const time = this.scale.time(event.offsetX);
+    const half = (view.range.to - view.range.from) / 2;
+    view.setRange({ from: time - half, to: time + half });
+  }
+
+  paint(width) {
+    const { view } = this;
+    const tracks = view.layout.tracks;
+    const line = Math.max(1, Math.min(6, Math.floor(44 / tracks.length)));
+    const height = line * tracks.length + 6;
+    const context = sizedContext(this.canvas, width, height);
+    this.scale = new TimeScale({ from: 0, to: view.limit }, view.left, width - view.left - view.right);
+    tracks.forEach((track, k) => {
+      const row = track.layers.find((layer) => layer.row.lane === LANE_COMPUTE)?.row;
+      if (!row) return;
+      paintDense(context, track.run, { row, top: 3 + k * line, height: line }, this.scale, [0, row.start.length]);
+    });
+    this.paintWindow(context, height);
+  }
+
+  paintWindow(context, height) {
+    const { range, limit } = this.view;
+    const from = this.scale.x(range.from);
+    const to = this.scale.x(range.to);
+    const end = this.scale.left + this.scale.width;
+    if (range.from > 0 || range.to < limit) {
+      context.fillStyle = themed("--veil");
+      context.fillRect(this.scale.left, 0, from - this.scale.left, height);
+      context.fillRect(to, 0, end - to, height);
+    }
+    context.strokeStyle = themed("--accent");
+    context.lineWidth = 1.5;
+    context.strokeRect(from + 0.75, 0.75, Math.max(to - from - 1.5, 2), height - 1.5);
+  }
+}

@@ -1,0 +1,52 @@
+// Peak memory of every device by class, and what is alive at the peak of the chosen one.
+
+const TENSORS_SHOWN = 12;
+
+function peakParts(page, run, device) {
+  return run.devices[device].peakByClass.map((bytes, c) => [page.classes[c].colour, page.classes[c].title, bytes])
+    .filter(([, , bytes]) => bytes > 0);
+}
+
+function peakRow(page, section, device, r, whole, choose) {
+  const run = section.runs[r];
+  const { peak, peakActivations } = run.devices[device];
+  const button = element("button", { type: "button", class: "plain", click: () => choose(device, r) }, r === 0 ? `device ${device}` : "″");
+  button.setAttribute("aria-label", `device ${device}, ${section.names[r]}: show memory`);
+  return element("tr", { class: r > 0 ? "second" : "", "data-device": device, "data-run": r },
+    element("th", { scope: "row" }, button),
+    section.runs.length > 1 ? element("td", { class: "run" }, section.names[r]) : null,
+    element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, bytesText)),
+    element("td", { class: "number" }, bytesText(peak)),
+    element("td", { class: "number dim" }, `${numberText(peakActivations)} stashes`));
+}
+
+function peakTable(page, section, choose) {
+  const whole = Math.max(...section.runs.flatMap((run) => run.devices.map((device) => device.peak)), 1);
+  const rows = [];
+  section.runs[0].devices.forEach((_, device) => section.runs.forEach((run, r) => {
+    if (device < run.devices.length) rows.push(peakRow(page, section, device, r, whole, choose));
+  }));
+  return element("table", { class: "bars peaks" }, element("tbody", {}, rows));
+}
+
+/** Tensors alive at the peak, largest first; the long tail in one line. */
+function tensorTable(page, run, device) {
+  const tensors = run.devices[device].tensors
+    .map((tensor) => ({ ...tensor, total: tensor.bytes * Math.max(tensor.microbatches.length, 1) }))
+    .sort((a, b) => b.total - a.total);
+  if (tensors.length === 0) return null;
+  const tail = tensors.slice(TENSORS_SHOWN);
+  const row = (tensor) => element("tr", {},
+    element("th", { scope: "row" }, element("span", { class: "swatch", style: `background:${page.classes[tensor.class].colour}` }), tensor.name),
+    element("td", {}, `stage ${tensor.stage}`),
+    element("td", {}, rangesText(tensor.microbatches)),
+    element("td", { class: "number" }, bytesText(tensor.bytes)),
+    element("td", { class: "number" }, bytesText(tensor.total)));
+  const rest = tail.length === 0 ? null : element("tr", {}, element("th", { scope: "row" }, `${tail.length} smaller ones`),
+    element("td", {}), element("td", {}), element("td", {}),
+    element("td", { class: "number" }, bytesText(tail.reduce((sum, tensor) => sum + tensor.total, 0))));
+  return element("table", { class: "tensors" },
+    element("thead", {}, element("tr", {}, ["alive at the peak", "", "microbatches", "each", "together"].map((name, k) =>
+      element("th", { scope: "col", class: k > 2 ? "number" : "" }, name)))),
+    element("tbody", {}, tensors.slice(0, TENSORS_SHOWN).map(row), rest));
+}

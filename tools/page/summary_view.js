@@ -1,0 +1,61 @@
+// Figures of all runs of the page in one table; a prediction shows how far it is from its measurement.
+
+/** `[title, value of a run (undefined: unknown), text of a value, whether less is better]` */
+const FIGURES = [
+  ["makespan", (run) => run.makespan, timeText, true],
+  ["step time", (run) => run.stepTime, timeText, true],
+  ["bubble", (run) => run.bubbleFraction, percentText, true],
+  ["bubble rate", (run) => run.bubbleRate, percentText, true],
+  ["utilization", (run) => run.utilization, percentText, false],
+  ["samples/s", (run) => run.samplesPerSecond, countText, false],
+  ["tokens/s", (run) => run.tokensPerSecond, countText, false],
+  ["model FLOPs used", (run) => run.modelFlopsUtilization, percentText, false],
+  ["peak memory", peakMemory, bytesText, true],
+  ["peak stashes", peakStashes, numberText, true],
+];
+
+function peakMemory(run) { return Math.max(...run.devices.map((device) => device.peak)) || undefined; }
+function peakStashes(run) { return Math.max(...run.devices.map((device) => device.peakActivations)) || undefined; }
+
+/** The difference of a prediction to the measurement beside it: shares in points, the rest relative. */
+function errorText(figure, predicted, measured) {
+  if (predicted === undefined || predicted === null || measured === undefined || measured === null) return "";
+  if (figure[2] === percentText) {
+    const points = 100 * (predicted - measured);
+    return `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points`;
+  }
+  return measured === 0 ? "" : differenceText(predicted / measured - 1);
+}
+
+function summaryCell(figure, run, measured, best) {
+  const value = figure[1](run);
+  if (value === undefined || value === null) return element("td", { class: "number" }, "–");
+  const error = measured ? errorText(figure, value, figure[1](measured)) : "";
+  return element("td", { class: `number${value === best ? " best" : ""}` }, figure[2](value),
+    error ? element("small", {}, error) : null);
+}
+
+/** The best value of a figure over runs of one kind; undefined when they do not differ. */
+function bestValue(figure, runs) {
+  const values = runs.map(figure[1]).filter((value) => value !== undefined && value !== null);
+  if (new Set(values).size < 2) return undefined;
+  return figure[3] ? Math.min(...values) : Math.max(...values);
+}
+
+function summaryView(page) {
+  const runs = page.sections.flatMap((section) => section.runs);
+  const figures = FIGURES.filter((figure) => runs.some((run) => (figure[1](run) ?? null) !== null));
+  const best = (figure, kind) => bestValue(figure, runs.filter((run) => run.kind === kind));
+  const rows = page.sections.flatMap((section, s) => section.runs.map((run, r) => {
+    const other = section.runs[1 - r];
+    const measured = run.kind === "simulated" && other?.kind === "measured" ? other : null;
+    return element("tr", { class: r > 0 ? "second" : "first" },
+      element("th", { scope: "row" }, r === 0 ? element("a", { href: `#section-${s}` }, section.title) : ""),
+      element("td", {}, element("span", { class: `kind ${run.kind}` }, section.names[r])),
+      figures.map((figure) => summaryCell(figure, run, measured, best(figure, run.kind))));
+  }));
+  return element("div", { class: "scrolling" }, element("table", { class: "summary" },
+    element("thead", {}, element("tr", {}, element("th", {}, "schedule"), element("th", {}, ""),
+      figures.map(([title]) => element("th", { scope: "col", class: "number" }, title)))),
+    element("tbody", {}, rows)));
+}

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "models/memory_class.hpp"
+#include "schedules/action.hpp"
+#include "sim/timeline.hpp"
+
+namespace plumb {
+
+/// Fills of the ops, by `Op`. Forward is cool and backward warm, apart also for readers who see few colours: B stands
+/// between its halves I and W.
+inline constexpr std::array<std::string_view, kOpCount> kOpColours{
+    "#3f7ddb", "#ee8a3c", "#dd5b50", "#f2b950", "#8f6fd6", "#3a4a5f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
+    "#f4b98a", "#f4b98a", "#bfa8ea", "#bfa8ea", "#2fa59a", "#61c2b9", "#61c2b9", "#2fa59a", "#b58a6a", "#b58a6a"};
+
+/// Fills of idle time, by `IdleCause`: greys where the pipeline fills and drains, colours where somebody is waited for.
+inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleColours{
+    "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#b23a63", "#2fa59a", "#8f6fd6", "#4b5563"};
+
+/// Fills of memory, by `MemoryClass`.
+inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
+    "#3a5a8c", "#6f93c9", "#2f9e8f", "#9ad1c6", "#ee8a3c", "#f2c46b", "#d9708c", "#a9b4c2", "#8f6fd6"};
+
+/// What people call things, where the names of the formats are too terse.
+inline constexpr std::array<std::string_view, kOpCount> kOpTitles{"forward",
+                                                                  "backward",
+                                                                  "input gradient",
+                                                                  "weight gradient",
+                                                                  "recompute",
+                                                                  "update",
+                                                                  "post-validation",
+                                                                  "extra work",
+                                                                  "send activation",
+                                                                  "receive activation",
+                                                                  "send gradient",
+                                                                  "receive gradient",
+                                                                  "send recompute",
+                                                                  "receive recompute",
+                                                                  "reduce gradients",
+                                                                  "unshard",
+                                                                  "reshard",
+                                                                  "sync weights",
+                                                                  "evict",
+                                                                  "load"};
+
+inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleTitles{"warm-up",
+                                                                           "drain",
+                                                                           "another device computes",
+                                                                           "transfer: latency",
+                                                                           "transfer: bandwidth",
+                                                                           "transfer: behind another message",
+                                                                           "collective or update",
+                                                                           "memory limit",
+                                                                           "runtime overhead"};
+
+inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryTitles{"weights",
+                                                                               "weight versions",
+                                                                               "gradients",
+                                                                               "optimizer state",
+                                                                               "kept for input gradient",
+                                                                               "kept for weight gradient",
+                                                                               "transfer buffers",
+                                                                               "workspace",
+                                                                               "evicted"};
+
+}  // namespace plumb

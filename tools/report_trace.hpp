@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "sim/timeline.hpp"
+
+namespace plumb {
+
+/// Chrome trace events (JSON object form), as read by Perfetto and chrome://tracing.
+///
+/// One process per device, with a row for compute, one for idle time by cause, rows for transfers by direction and for
+/// collectives; an arrow for every value that changes devices; one memory counter with a series per class.
+/// Times are microseconds with three decimals, so that no nanosecond is lost.
+std::string trace_report(const Timeline& timeline);
+
+}  // namespace plumb
