@@ -1,0 +1,135 @@
+#include "schedules/registry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "models/error.hpp"
+#include "schedules/schedule_io.hpp"
+#include "schedules/validate.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/replay.hpp"
+
+TEST_SUITE_BEGIN("schedules");
+
+namespace plumb::testing {
+namespace {
+
+/// Calls `visit` with every schedule of the catalogue over a grid of p, m, v and updates; returns how many there were.
+int for_each_schedule(const std::function<void(const ScheduleSpec&, const Schedule&)>& visit) {
+  int count = 0;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    for (const std::int32_t p : {1, 2, 3, 4, 6}) {
+      for (const std::int64_t m : {1, 2, 3, 4, 6, 8, 12, 13}) {
+        for (const std::int32_t v : {0, 1, 3}) {
+          for (const std::int64_t updates : {0, 1, 3}) {
+            if (v > 0 && spec.placement != "looped") continue;
+            ScheduleParams params{.num_devices = p, .num_microbatches = m, .chunks = v, .updates = updates};
+            CAPTURE(spec.name);
+            CAPTURE(p);
+            CAPTURE(m);
+            CAPTURE(v);
+            CAPTURE(updates);
+            Schedule schedule;
+            try {
+              schedule = generate(spec.name, params);
+            } catch (const Error&) {
+              REQUIRE(!spec.needs.empty());
+              continue;
+            }
+            visit(spec, schedule);
+            ++count;
+          }
+        }
+      }
+    }
+  }
+  return count;
+}
+
+std::int64_t total_size(const Schedule& schedule) {
+  std::int64_t total = 0;
+  for (const DeviceList& list : schedule.devices) total += expanded_size(list);
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("every generated schedule is valid and runs to its end") {
+  const int count = for_each_schedule([](const ScheduleSpec&, const Schedule& schedule) {
+    const auto violations = validate(schedule);
+    if (!violations.empty()) FAIL_CHECK(to_string(violations.front()));
+    CHECK(replay(schedule, {}).finished);
+  });
+  CHECK(count > 900);
+}
+
+TEST_CASE("a generated schedule holds every forward, backward and update once and nothing else but reductions") {
+  for_each_schedule([](const ScheduleSpec& spec, const Schedule& schedule) {
+    const std::int64_t replicas = static_cast<std::int64_t>(schedule.placement.size());
+    const std::int64_t updates = schedule.num_microbatches / schedule.microbatches_per_update[0];
+    const std::int64_t per_microbatch = spec.name == "zb-h1" ? 3 : 2;
+    const std::int64_t reductions = replicas > 1 ? 1 : 0;
+    CHECK(total_size(schedule) ==
+          schedule.num_stages * (per_microbatch * schedule.num_microbatches + replicas * updates * (1 + reductions)));
+  });
+}
+
+TEST_CASE("a generated schedule comes back from its document as it was") {
+  for_each_schedule([](const ScheduleSpec&, const Schedule& schedule) {
+    CHECK(schedule_from_json(schedule_to_json(schedule), "round-trip.json") == schedule);
+  });
+}
+
+TEST_CASE("names, weights and kind agree between the catalogue and what it makes") {
+  for_each_schedule([](const ScheduleSpec& spec, const Schedule& schedule) {
+    CHECK(schedule.name == spec.name);
+    CHECK(kWeightPolicyNames[static_cast<std::size_t>(schedule.weights.policy)] == spec.weights);
+    CHECK((schedule.weights.policy == WeightPolicy::kFlush) == spec.synchronous);
+  });
+}
+
+TEST_CASE("a thousand million microbatches cost no more to write down than a thousand") {
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    CAPTURE(spec.name);
+    const ScheduleParams params{.num_devices = 8, .num_microbatches = 1'000'000'000};
+    const Schedule schedule = generate(spec.name, params);
+    std::size_t actions = 0;
+    for (const DeviceList& list : schedule.devices) actions += list.actions.size();
+    CHECK(actions < 1000);
+    const std::int64_t per_microbatch = spec.name == "zb-h1" ? 3 : 2;
+    CHECK(total_size(schedule) >= per_microbatch * schedule.num_stages * schedule.num_microbatches);
+  }
+}
+
+TEST_CASE("impossible requests are refused with the rule") {
+  const auto message = [](std::string_view name, ScheduleParams params) {
+    return error_message([&] { generate(name, params); });
+  };
+  CHECK(message("interleavd", {.num_devices = 2, .num_microbatches = 2}) ==
+        "unknown schedule 'interleavd' (did you mean 'interleaved'?)");
+  CHECK(message("1f1b", {.num_devices = 1'000'000'000, .num_microbatches = 2}) ==
+        "1f1b: num_devices (1000000000) must be from 1 to 65536");
+  CHECK(message("1f1b", {.num_devices = 0, .num_microbatches = 2}) == "1f1b: num_devices (0) must be from 1 to 65536");
+  CHECK(message("gpipe", {.num_devices = 2, .num_microbatches = 1'000'000'000'000}) ==
+        "gpipe: num_microbatches (1000000000000) must be from 1 to 2147483647");
+  CHECK(message("gpipe", {.num_devices = 2, .num_microbatches = 0}) ==
+        "gpipe: num_microbatches (0) must be from 1 to 2147483647");
+  CHECK(message("1f1b", {.num_devices = 2, .num_microbatches = 1'000'000, .updates = 1'000'000}) ==
+        "1f1b: num_microbatches (1000000) times updates (1000000) must be at most 2147483647");
+  CHECK(message("1f1b", {.num_devices = 2, .num_microbatches = 2, .chunks = 2}) ==
+        "1f1b: chunks per device (2) must be 1; see 'interleaved'");
+  CHECK(message("interleaved", {.num_devices = 65536, .num_microbatches = 65536, .chunks = 1000}) ==
+        "interleaved: chunks per device (1000) must be from 0 to 16");
+  CHECK(message("gpipe", {.num_devices = 2, .num_microbatches = 2, .options = {{"ordr", "fifo"}}}) ==
+        "unknown option of gpipe 'ordr' (did you mean 'order'?)");
+  CHECK(message("gpipe", {.num_devices = 2, .num_microbatches = 2, .options = {{"order", "lifo"}}}) ==
+        "gpipe: option order: expected reverse or fifo, found 'lifo'");
+  CHECK(message("1f1b", {.num_devices = 2, .num_microbatches = 2, .options = {{"group", "2"}}}) ==
+        "1f1b: has no options, found 'group'");
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();
