@@ -47,8 +47,8 @@ struct LayerSpec {
   bool gated = false;           ///< MLP: SwiGLU instead of GELU
   bool bias = true;             ///< attention, MLP, linear, layer norm
   bool tied = false;            ///< head: uses the embedding's weight (without bias)
-  std::vector<LayerSpec> body;  ///< residual
-  ProfiledFigures profiled;
+  std::vector<LayerSpec> body{};  ///< residual
+  ProfiledFigures profiled{};
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
