@@ -4,6 +4,8 @@
 #include <string>
 
 #include "models/error.hpp"
+#include "sim/deadlock.hpp"
+#include "sim/event_engine.hpp"
 #include "sim/lanes.hpp"
 #include "sim/memory.hpp"
 #include "sim/metrics.hpp"
@@ -81,8 +83,9 @@ RunTimes run(const Program& program, const SimOptions& options) {
   if (options.engine == EngineChoice::kPass && reason) {
     throw Error("engine pass: " + *reason + "; expected links of their own, or the event engine");
   }
-  if (auto times = run_one_pass(program, options)) return *std::move(times);
-  throw Error("deadlock");
+  const bool by_events = options.engine == EngineChoice::kEvent || reason;
+  if (auto times = by_events ? run_events(program, options) : run_one_pass(program, options)) return *std::move(times);
+  throw Error(describe_deadlock(program, options.transfers));
 }
 
 }  // namespace

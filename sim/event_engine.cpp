@@ -1,0 +1,269 @@
+#include "sim/event_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sim/event_queue.hpp"
+#include "sim/jitter.hpp"
+#include "sim/link_servers.hpp"
+#include "sim/moments.hpp"
+#include "sim/waits.hpp"
+
+namespace plumb {
+namespace {
+
+/// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
+constexpr std::size_t kInstrsAhead = 16;
+
+/// What a lane does next at its instr (sim/transfer_semantics.hpp, "Moments of a lane").
+enum class Step : std::uint8_t { kReach, kSends, kPost, kInputs, kRun };
+
+struct Lane {
+  InstrIndex end = 0;
+  InstrIndex next = 0;
+  InstrIndex behind = 0;    ///< behind the unit of `next`
+  InstrIndex previous = 0;  ///< the unit before; `next` at the lane's begin
+  std::uint32_t wait = 0;   ///< the first wait of the unit that is not known to be over
+  Step step = Step::kReach;
+  Ticks clock = 0;
+};
+
+class EventEngine {
+ public:
+  EventEngine(const Program& program, const SimOptions& options)
+      : program_(program),
+        options_(options),
+        rules_(rules_of(options.transfers)),
+        jitter_(has_jitter(program)),
+        queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
+        moments_(static_cast<std::size_t>(program.num_devices)),
+        links_(program, options.transfers, queue_, static_cast<std::uint32_t>(program.num_devices), moments_,
+               times_.transfers) {
+    times_.start.assign(program.size(), Moments::kUnknown);
+    times_.end.assign(program.size(), Moments::kUnknown);
+    times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);
+    for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
+      Lane& lane = lanes_.emplace_back();
+      lane.end = program.lane_begin[d + 1];
+      lane.previous = program.lane_begin[d];
+      enter(lane, program.lane_begin[d]);
+    }
+    if (!program.transfers.empty()) index_transfers();
+    index_collectives();
+  }
+
+  std::optional<RunTimes> run() {
+    const bool transfers = !program_.transfers.empty();
+    transfers ? run_all<true>() : run_all<false>();
+    for (const Lane& lane : lanes_) {
+      if (lane.next != lane.end) return std::nullopt;
+      if (lane.previous != lane.end) times_.makespan = std::max(times_.makespan, times_.end[lane.previous]);
+    }
+    for (const Ticks end : times_.collective_end) times_.makespan = std::max(times_.makespan, end);
+    return std::move(times_);
+  }
+
+ private:
+  void index_transfers() {
+    const std::size_t count = program_.transfers.size();
+    const TransferMode mode = options_.transfers;
+    offered_ = group_by(count, program_.size(), [&](std::size_t t) { return offered_by(program_.transfers[t], mode); });
+    sent_ = sends_by_wait(program_);
+    if (rules_.needs_post) {
+      posts_ = group_by(count, program_.size(), [&](std::size_t t) { return program_.transfers[t].post; });
+    }
+  }
+
+  void index_collectives() {
+    for (std::uint32_t c = 0; c < program_.collectives.size(); ++c) {
+      missing_.push_back(static_cast<std::uint32_t>(program_.collectives[c].members.size()));
+      for (const InstrIndex member : program_.collectives[c].members) joins_.emplace_back(member, c);
+    }
+    std::ranges::sort(joins_);
+  }
+
+  /// Puts the lane before the unit of `next`.
+  void enter(Lane& lane, InstrIndex next) {
+    lane.next = next;
+    if (next == lane.end) return;
+    lane.behind = unit_end(program_, next);
+    lane.wait = program_.instrs[next].first_wait;
+    lane.step = Step::kReach;
+  }
+
+  template <bool kTransfers>
+  void run_all() {
+    for (std::uint32_t d = 0; d < lanes_.size(); ++d) advance<kTransfers>(d, 0);
+    const auto lanes = static_cast<std::uint32_t>(lanes_.size());
+    Ticks now = 0;
+    for (;;) {
+      while (moments_.has_woken()) advance<kTransfers>(moments_.take_woken(), now);
+      if (kTransfers && !links_.is_settled() && (queue_.empty() || queue_.first().time > now)) {
+        links_.settle(now);
+        continue;
+      }
+      if (queue_.empty()) return;
+      const EventQueue::Event event = queue_.take();
+      now = event.time;
+      if (event.slot >= lanes) {
+        links_.finish(event.slot - lanes, now);
+      } else {
+        if (lanes_[event.slot].step == Step::kRun) end_unit<kTransfers>(lanes_[event.slot], now);
+        advance<kTransfers>(event.slot, now);
+      }
+    }
+  }
+
+  template <bool kTransfers>
+  void end_unit(Lane& lane, Ticks now) {
+    for (InstrIndex i = lane.next; i != lane.behind; ++i) {
+      moments_.set(times_.end[i], now);
+      if constexpr (kTransfers) {
+        for (const std::uint32_t t : offered_.of(i)) links_.offer(t, now);
+      }
+    }
+    if (!joins_.empty()) join(lane, now);
+    lane.previous = lane.next;
+    lane.clock = now;
+    enter(lane, lane.behind);
+  }
+
+  /// Takes the lane as far as it gets at `now`.
+  template <bool kTransfers>
+  void advance(std::uint32_t self, Ticks now) {
+    Lane& lane = lanes_[self];
+    if (lane.next == lane.end || lane.step == Step::kRun) return;
+    if constexpr (kTransfers) {
+      if (lane.step != Step::kInputs && !prepare(lane, self, now)) return;
+    }
+    lane.step = Step::kInputs;
+    const std::uint32_t waits = program_.instrs[lane.behind].first_wait;
+    for (; lane.wait != waits; ++lane.wait) {
+      const Wait& wait = program_.waits[lane.wait];
+      Ticks& moment = moment_of(wait);
+      if (!Moments::is_known(moment)) {
+        moments_.wait(self, moment);
+        return;
+      }
+      lane.clock = std::max(lane.clock, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
+    }
+    start_unit(lane, self);
+  }
+
+  void start_unit(Lane& lane, std::uint32_t self) {
+    prefetch(lane.next);
+    for (InstrIndex i = lane.next; i != lane.behind; ++i) times_.start[i] = lane.clock;
+    lane.step = Step::kRun;
+    queue_.schedule(self, lane.clock + duration(lane.next, self));
+  }
+
+  Ticks duration(InstrIndex i, std::uint32_t lane) const {
+    if (!jitter_) return program_.durations[program_.instrs[i].row];
+    return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
+  }
+
+  Ticks& moment_of(const Wait& wait) {
+    if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
+    if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
+    return times_.end[wait.source];
+  }
+
+  /// Everything before the inputs: own messages, waits of sends, posts. False when the lane must come back later.
+  bool prepare(Lane& lane, std::uint32_t self, Ticks now) {
+    if (lane.step == Step::kReach) {
+      if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
+      if (!be_there(lane, self, now)) return false;
+      if (rules_.batches) post(lane, now, true);
+      lane.step = Step::kSends;
+    }
+    if (lane.step == Step::kSends) {
+      for (InstrIndex i = lane.next; i != lane.behind; ++i) {
+        for (const std::uint32_t t : sent_.of(i)) {
+          if (!wait(lane, self, times_.transfers[t].sent)) return false;
+        }
+      }
+      lane.step = Step::kPost;
+    }
+    if (!rules_.needs_post) return true;
+    if (!be_there(lane, self, now)) return false;
+    post(lane, now, false);
+    return true;
+  }
+
+  /// Blocking mode: everything issued at the unit before has arrived.
+  bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
+    for (InstrIndex i = lane.previous; i != lane.next; ++i) {
+      for (const std::uint32_t t : offered_.of(i)) {
+        if (!wait(lane, self, times_.transfers[t].available)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Moves the lane's clock to `moment`; false when it is not known yet.
+  bool wait(Lane& lane, std::uint32_t self, Ticks& moment) {
+    if (!Moments::is_known(moment)) {
+      moments_.wait(self, moment);
+      return false;
+    }
+    lane.clock = std::max(lane.clock, moment);
+    return true;
+  }
+
+  /// Whether the lane's clock has come; otherwise it comes back at that moment.
+  bool be_there(const Lane& lane, std::uint32_t self, Ticks now) {
+    if (lane.clock <= now) return true;
+    queue_.schedule(self, lane.clock);
+    return false;
+  }
+
+  /// Posts the receives of the unit: those in batches, or the others.
+  void post(const Lane& lane, Ticks now, bool batched) {
+    for (InstrIndex i = lane.next; i != lane.behind; ++i) {
+      for (const std::uint32_t t : posts_.of(i)) {
+        const bool in_batch = rules_.batches && links_.batches().of_receive[t] != Batches::kNone;
+        if (in_batch == batched) links_.post(t, now);
+      }
+    }
+  }
+
+  void join(const Lane& lane, Ticks now) {
+    if (program_.rows[program_.instrs[lane.next].row].op != Op::kReduceGrad) return;
+    const auto from = std::ranges::lower_bound(joins_, std::pair(lane.next, 0U));
+    for (auto at = from; at != joins_.end() && at->first < lane.behind; ++at) {
+      const std::uint32_t c = at->second;
+      if (--missing_[c] == 0) moments_.set(times_.collective_end[c], now + program_.collectives[c].duration);
+    }
+  }
+
+  void prefetch(InstrIndex at) const {
+    __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
+    __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
+    __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);
+    __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
+  }
+
+  const Program& program_;
+  const SimOptions& options_;
+  TransferRules rules_;
+  bool jitter_;
+  RunTimes times_;
+  EventQueue queue_;
+  Moments moments_;
+  LinkServers links_;
+  std::vector<Lane> lanes_;
+  IndexLists offered_;                                       ///< transfers by the instr whose end offers them
+  IndexLists sent_;                                          ///< transfers by `Transfer::sent`
+  IndexLists posts_;                                         ///< transfers by `Transfer::post`; where posts matter
+  std::vector<std::pair<InstrIndex, std::uint32_t>> joins_;  ///< (member, collective), sorted
+  std::vector<std::uint32_t> missing_;                       ///< by collective: members that have not joined
+};
+
+}  // namespace
+
+std::optional<RunTimes> run_events(const Program& program, const SimOptions& options) {
+  return EventEngine(program, options).run();
+}
+
+}  // namespace plumb

@@ -1,0 +1,133 @@
+#include "sim/link_servers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plumb {
+
+LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot,
+                         Moments& moments, std::vector<TransferTimes>& times)
+    : program_(program),
+      queue_(queue),
+      first_slot_(first_slot),
+      moments_(moments),
+      times_(times),
+      order_(service_order(program, mode)),
+      noted_(program.transfers.size(), rules_of(mode).needs_post ? std::uint8_t{0} : kPosted),
+      shares_(program),
+      batches_(batches_of(program, mode)) {
+  constexpr Ticks kUnknown = Moments::kUnknown;
+  times_.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown, kUnknown});
+  for (std::uint32_t c = 0; c < program.channels.size(); ++c) {
+    Server& server = servers_.emplace_back();
+    server.next = order_.begin[c];
+    server.end = order_.begin[c + 1];
+    server.latency = latency_time(program.channels[c].route, program.base);
+    server.shared = shares_.serves(c);
+    server.half_duplex = program.channels[c].route.half_duplex;
+  }
+  find_mates();
+  if (rules_of(mode).batches) group_batches();
+}
+
+void LinkServers::find_mates() {
+  for (std::uint32_t a = 0; a < servers_.size(); ++a) {
+    if (!servers_[a].half_duplex) continue;
+    for (std::uint32_t b = 0; b < servers_.size(); ++b) {
+      const bool opposite =
+          program_.channels[a].from == program_.channels[b].to && program_.channels[a].to == program_.channels[b].from;
+      if (opposite && servers_[b].half_duplex) servers_[a].mate = b;
+    }
+  }
+}
+
+void LinkServers::group_batches() {
+  for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
+  const auto members = [&](const std::vector<std::uint32_t>& of) {
+    return group_by(of.size(), batches_.size.size() + 1,
+                    [&](std::size_t t) { return of[t] == Batches::kNone ? batches_.size.size() : std::size_t{of[t]}; });
+  };
+  batch_sends_ = members(batches_.of_send);
+  batch_receives_ = members(batches_.of_receive);
+}
+
+void LinkServers::take_note(std::uint32_t transfer, std::uint8_t what, Ticks now) {
+  noted_[transfer] = static_cast<std::uint8_t>(noted_[transfer] | what);
+  if (noted_[transfer] == kMayStart) try_start(program_.transfers[transfer].channel, now);
+}
+
+/// Starts the channel's next message when nothing stands in its way.
+void LinkServers::try_start(std::uint32_t channel, Ticks now) {
+  Server& server = servers_[channel];
+  if (server.sending != kNone || server.next == server.end || noted_[order_.items[server.next]] != kMayStart) return;
+  if (!server.half_duplex) {
+    begin(channel, now);
+  } else if (server.may_start == Moments::kUnknown) {
+    server.may_start = now;
+    open_pairs_.push_back(channel);
+  }
+}
+
+void LinkServers::begin(std::uint32_t channel, Ticks now) {
+  Server& server = servers_[channel];
+  const std::uint32_t t = order_.items[server.next++];
+  const std::int64_t bytes = program_.transfers[t].bytes;
+  server.sending = t;
+  server.may_start = Moments::kUnknown;
+  times_[t].start = now;
+  if (server.shared) {
+    shares_.start(channel, bytes, now);
+    return;
+  }
+  if (bytes != server.last_bytes) {
+    server.last_bytes = bytes;
+    server.last_sending = sending_time(bytes, program_.channels[channel].route, program_.base);
+  }
+  queue_.schedule(first_slot_ + channel, now + server.last_sending);
+}
+
+void LinkServers::finish(std::uint32_t channel, Ticks now) {
+  Server& server = servers_[channel];
+  const std::uint32_t t = std::exchange(server.sending, kNone);
+  TransferTimes& times = times_[t];
+  times.done = now;
+  const std::uint32_t sends = batches_.of_send.empty() ? Batches::kNone : batches_.of_send[t];
+  const std::uint32_t receives = batches_.of_receive.empty() ? Batches::kNone : batches_.of_receive[t];
+  if (receives == Batches::kNone) moments_.set(times.available, now + server.latency);
+  if (sends == Batches::kNone) moments_.set(times.sent, now);
+  if (receives != Batches::kNone) complete_in_batch(receives, now + server.latency);
+  if (sends != Batches::kNone) complete_in_batch(sends, now);
+  if (server.shared) shares_.finish(channel);
+  try_start(channel, now);
+  if (server.mate != kNone) open_pairs_.push_back(server.mate);
+}
+
+void LinkServers::complete_in_batch(std::uint32_t batch, Ticks at) {
+  BatchState& state = batch_states_[batch];
+  state.end = std::max(state.end, at);
+  if (--state.missing != 0) return;
+  for (const std::uint32_t t : batch_sends_.of(batch)) moments_.set(times_[t].sent, state.end);
+  for (const std::uint32_t t : batch_receives_.of(batch)) moments_.set(times_[t].available, state.end);
+}
+
+void LinkServers::settle(Ticks now) {
+  for (const std::uint32_t channel : open_pairs_) choose(channel, now);
+  open_pairs_.clear();
+  if (shares_.is_settled()) return;
+  for (const FairShare::Change& change : shares_.settle(now))
+    queue_.schedule(first_slot_ + change.channel, change.done);
+}
+
+/// Of the two directions of a pair, the one whose head could start first goes first; ties to the smaller index.
+void LinkServers::choose(std::uint32_t channel, Ticks now) {
+  const std::uint32_t mate = servers_[channel].mate;
+  const Server& one = servers_[channel];
+  if (one.sending != kNone || (mate != kNone && servers_[mate].sending != kNone)) return;
+  const bool one_may = one.may_start != Moments::kUnknown;
+  const bool mate_may = mate != kNone && servers_[mate].may_start != Moments::kUnknown;
+  if (!one_may && !mate_may) return;
+  const auto rank = [&](std::uint32_t c) { return std::pair(servers_[c].may_start, order_.items[servers_[c].next]); };
+  begin(mate_may && (!one_may || rank(mate) < rank(channel)) ? mate : channel, now);
+}
+
+}  // namespace plumb

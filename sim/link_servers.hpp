@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/program.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/fair_share.hpp"
+#include "sim/moments.hpp"
+#include "sim/run_times.hpp"
+#include "sim/transfer_semantics.hpp"
+
+namespace plumb {
+
+/// The links of a run of the event engine: every channel serves its messages one at a time in their order; both
+/// directions of a half-duplex pair take turns; shared links are divided among those that send over them.
+///
+/// The link of channel c is slot `first_slot` + c of the queue; its event is the end of sending.
+class LinkServers {
+ public:
+  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot, Moments& moments,
+              std::vector<TransferTimes>& times);
+
+  /// The message may be sent as far as the sender is concerned.
+  void offer(std::uint32_t transfer, Ticks now) { take_note(transfer, kOffered, now); }
+
+  /// Its receive is posted.
+  void post(std::uint32_t transfer, Ticks now) { take_note(transfer, kPosted, now); }
+
+  /// The channel's message has been sent: its moments become known and the next one may start.
+  void finish(std::uint32_t channel, Ticks now);
+
+  /// Lets half-duplex links choose and divides shared links, after everything else of this moment.
+  void settle(Ticks now);
+
+  bool is_settled() const { return open_pairs_.empty() && shares_.is_settled(); }
+
+  const Batches& batches() const { return batches_; }
+
+ private:
+  static constexpr std::uint8_t kOffered = 1;
+  static constexpr std::uint8_t kPosted = 2;
+  static constexpr std::uint8_t kMayStart = kOffered | kPosted;
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+
+  struct Server {
+    std::uint32_t next = 0;  ///< into the service order
+    std::uint32_t end = 0;
+    std::uint32_t sending = kNone;        ///< the message under way
+    std::uint32_t mate = kNone;           ///< half duplex: the channel of the other direction
+    Ticks may_start = Moments::kUnknown;  ///< half duplex: since when the head could start
+    Ticks latency = 0;
+    std::int64_t last_bytes = -1;  ///< messages of a channel mostly have one size: its sending time is kept
+    Ticks last_sending = 0;
+    bool shared = false;
+    bool half_duplex = false;
+  };
+
+  struct BatchState {
+    std::uint32_t missing = 0;
+    Ticks end = 0;
+  };
+
+  void find_mates();
+  void group_batches();
+  void take_note(std::uint32_t transfer, std::uint8_t what, Ticks now);
+  void try_start(std::uint32_t channel, Ticks now);
+  void choose(std::uint32_t channel, Ticks now);
+  void begin(std::uint32_t channel, Ticks now);
+  void complete_in_batch(std::uint32_t batch, Ticks at);
+
+  const Program& program_;
+  EventQueue& queue_;
+  std::uint32_t first_slot_;
+  Moments& moments_;
+  std::vector<TransferTimes>& times_;
+  IndexLists order_;                 ///< transfers by channel, as served
+  std::vector<std::uint8_t> noted_;  ///< by transfer
+  std::vector<Server> servers_;      ///< by channel
+  FairShare shares_;
+  std::vector<std::uint32_t> open_pairs_;  ///< half-duplex channels that may have something to choose
+  Batches batches_;
+  IndexLists batch_sends_;
+  IndexLists batch_receives_;
+  std::vector<BatchState> batch_states_;
+};
+
+}  // namespace plumb
