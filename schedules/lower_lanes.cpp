@@ -16,7 +16,8 @@ class RecomputeRules {
  public:
   explicit RecomputeRules(const Schedule& schedule) : schedule_(schedule) {
     for (const DeviceList& list : schedule.devices) {
-      for (const Action& action : list.actions) any_explicit_ = any_explicit_ || action.op == Op::kR;
+      any_explicit_ = any_explicit_ || std::any_of(list.actions.begin(), list.actions.end(),
+                                                   [](const Action& action) { return action.op == Op::kR; });
     }
     if (any_explicit_) note_explicit();
   }
@@ -63,7 +64,12 @@ class RecomputeRules {
 /// Writes the lanes, one device after the other.
 class LaneWriter {
  public:
-  explicit LaneWriter(State& state) : state_(state), program_(state.program), rows_(state), recompute_(state.schedule) {
+  explicit LaneWriter(State& state)
+      : state_(state),
+        program_(state.program),
+        rows_(state),
+        recompute_(state.schedule),
+        recompute_any_(recompute_.any()) {
     for (const ExtraEdge& edge : state.schedule.extra_edges) {
       extra_ends_.push_back(edge.before);
       extra_ends_.push_back(edge.after);
@@ -71,7 +77,8 @@ class LaneWriter {
   }
 
   void write(DeviceId device) {
-    program_.lane_begin.push_back(here());
+    program_.lane_begin.push_back(here_);
+    in_pair_ = false;
     rows_.begin_device(device);
     const auto visit = [this](const Action& action) { add(action); };
     if (const auto actions = with_updates(state_, device)) {
@@ -82,15 +89,13 @@ class LaneWriter {
   }
 
  private:
-  InstrIndex here() const { return static_cast<InstrIndex>(program_.instrs.size()); }
-
   void add(const Action& action) {
     if (is_compute(action.op)) {
       add_compute(action);
     } else if (is_send(action.op)) {
-      state_.sends.push_back({action, here()});
+      state_.sends.push_back({action, here_});
     } else if (is_recv(action.op)) {
-      state_.receives.push_back({action, here()});
+      state_.receives.push_back({action, here_});
     } else if (action.op == Op::kReduceGrad) {
       if (state_.reduces_with[rows_.holder_of(action)] != 0) add_compute(action);
     } else {
@@ -101,26 +106,27 @@ class LaneWriter {
 
   void add_compute(const Action& action) {
     check_microbatch(action);
-    const bool again = recompute_.any() && recompute_.applies(action);
+    const bool again = recompute_any_ && recompute_.applies(action);
     Instr instr{action, rows_.row(action, again), 0};
-    if (here() > program_.lane_begin.back() && program_.instrs.back().action.overlaps_next) {
+    if (in_pair_) {
       Instr& first = program_.instrs.back();
       std::tie(first.row, instr.row) = rows_.pair_rows(first.row, instr.row);
     }
-    note(action);
+    in_pair_ = action.overlaps_next;
+    state_.producers.set(action, here_);
+    if (action.op == Op::kU || action.op == Op::kReduceGrad) note_step(action);
+    for (const Action& end : extra_ends_) {
+      if (same_work(end, action)) state_.extra_ends.emplace_back(end, here_);
+    }
     program_.instrs.push_back(instr);
+    ++here_;
   }
 
-  void note(const Action& action) {
-    state_.producers.set(action, here());
-    if (action.op == Op::kReduceGrad) state_.steps[rows_.holder_of(action)].reduces.push_back(here());
-    if (action.op == Op::kU) {
-      const std::uint32_t holder = rows_.holder_of(action);
-      if (state_.reduces_with[holder] != 0) state_.steps[holder].updates.push_back(here());
-    }
-    for (const Action& end : extra_ends_) {
-      if (same_work(end, action)) state_.extra_ends.emplace_back(end, here());
-    }
+  void note_step(const Action& action) {
+    const std::uint32_t holder = rows_.holder_of(action);
+    if (state_.reduces_with[holder] == 0) return;
+    HolderSteps& steps = state_.steps[holder];
+    (action.op == Op::kU ? steps.updates : steps.reduces).push_back(here_);
   }
 
   static bool same_work(Action a, Action b) {
@@ -141,6 +147,9 @@ class LaneWriter {
   Program& program_;
   RowTable rows_;
   RecomputeRules recompute_;
+  bool recompute_any_;
+  InstrIndex here_ = 0;   ///< the next instr
+  bool in_pair_ = false;  ///< it is the second half of a pair
   std::vector<Action> extra_ends_;
 };
 

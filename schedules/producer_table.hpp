@@ -25,6 +25,10 @@ class ProducerTable {
     if (table == nullptr) return;
     if (table->empty()) table->assign(stages_ * microbatches_ * slices_, kNone);
     const std::size_t first = place(action);
+    if (slices_ == 1 && action.merged == 0) {
+      (*table)[first] = value;
+      return;
+    }
     const std::size_t count = slices_ * (action.merged + std::size_t{1});
     if (action.slice != Action::kAllSlices) {
       (*table)[first + static_cast<std::size_t>(action.slice)] = value;

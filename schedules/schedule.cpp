@@ -54,6 +54,7 @@ std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, s
 }  // namespace
 
 std::int64_t expanded_size(const DeviceList& list) {
+  if (list.repeats.empty()) return static_cast<std::int64_t>(list.actions.size());
   std::size_t next = 0;
   return count(list, 0, list.actions.size(), next);
 }

@@ -37,7 +37,11 @@ std::size_t walk(const DeviceList& list, std::size_t begin, std::size_t end, std
 /// All actions of a device in order.
 template <class Visit>
 void walk(const DeviceList& list, Visit&& visit) {
-  walk(list, 0, list.actions.size(), 0, Advance{}, visit);
+  if (list.repeats.empty()) {
+    for (const Action& action : list.actions) visit(action);
+  } else {
+    walk(list, 0, list.actions.size(), 0, Advance{}, visit);
+  }
 }
 
 }  // namespace plumb
