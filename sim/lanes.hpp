@@ -3,16 +3,57 @@
 #include <vector>
 
 #include "schedules/program.hpp"
+#include "sim/idle_causes.hpp"
 #include "sim/metrics.hpp"
 #include "sim/run_times.hpp"
 #include "sim/simulate.hpp"
+#include "sim/stash.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {
 
-/// Fills what a timeline holds of every device's compute lane: busy and useful time, first start, last end, the idle
-/// causes
-/// (`options.idle_causes`) and the peak of activations; the spans of all lanes when `options.spans`; the makespan.
+/// Reads compute lanes front to back and adds up what a timeline holds of every device: busy and useful time, first
+/// start, last end, the idle causes between them (`options.idle_causes`), the peak of activations, and the spans
+/// (`options.spans`). Lanes may be read in parts, and times behind the part read may still change.
+class LaneReader {
+ public:
+  /// All must outlive this. Clears `timeline.devices`.
+  LaneReader(const Program& program, const RunTimes& times, const SimOptions& options, Timeline& timeline);
+
+  /// Reads on to `until`, between units.
+  void read(std::size_t lane, InstrIndex until);
+
+  /// Stashes held at the position reached, in the units of `StashChanges`, and their change by what is not read one by
+  /// one.
+  std::int64_t stash(std::size_t lane) const { return places_[lane].stash; }
+  void add_stash(std::size_t lane, std::int64_t change) { places_[lane].stash += change; }
+
+  /// The updates met, by device.
+  std::vector<UpdateMark> marks() const;
+
+ private:
+  struct Place {
+    InstrIndex next = 0;
+    InstrIndex previous = 0;  ///< first instr of the unit before `next`
+    bool started = false;
+    std::int64_t stash = 0;
+    std::int64_t peak_stash = 0;
+    std::vector<UpdateMark> marks;
+  };
+
+  void read_unit(DeviceId device, const Place& place, InstrIndex i, InstrIndex behind);
+  void mark(DeviceId device, Place& place, InstrIndex i) const;
+
+  const Program& program_;
+  const RunTimes& times_;
+  const SimOptions& options_;
+  Timeline& timeline_;
+  IdleCauses causes_;
+  StashChanges stash_;
+  std::vector<Place> places_;
+};
+
+/// Everything that `LaneReader` finds in a finished run, the spans of all lanes, and the makespan.
 /// Returns the updates of every device, for `fill_metrics`.
 std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times, const SimOptions& options,
                                    Timeline& timeline);

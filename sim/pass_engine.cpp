@@ -1,9 +1,10 @@
-#include "sim/pass_engine.hpp"
+#include "sim/one_pass.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <cassert>
 
 #include "sim/jitter.hpp"
+#include "sim/pass_engine.hpp"
 #include "sim/waits.hpp"
 
 namespace plumb {
@@ -17,316 +18,285 @@ constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
 /// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
 constexpr std::size_t kInstrsAhead = 16;
 
-/// What a lane does next at its instr (sim/transfer_semantics.hpp, "Moments of a lane").
-enum class Phase : std::uint8_t { kReach, kPost, kStart };
+}  // namespace
 
-struct Lane {
-  InstrIndex next = 0;
-  InstrIndex begin = 0;
-  InstrIndex end = 0;
-  std::uint32_t next_waiter = kNoLane;
-  Ticks clock = 0;
-  Phase phase = Phase::kReach;
-};
-
-struct ChannelState {
-  std::uint32_t next = 0;  ///< into the service order
-  std::uint32_t end = 0;
-  Ticks free = 0;
-  Ticks latency = 0;
-  std::int64_t last_bytes = -1;  ///< messages of a channel mostly have one size: its sending time is kept
-  Ticks last_sending = 0;
-};
-
-/// A send and receive batch under way.
-struct BatchState {
-  std::uint32_t missing = 0;
-  Ticks end = 0;
-};
-
-class OnePass {
- public:
-  OnePass(const Program& program, const SimOptions& options)
-      : program_(program), options_(options), rules_(rules_of(options.transfers)), jitter_(has_jitter(program)) {
-    times_.start.resize(program.size());
-    times_.end.assign(program.size(), kUnknown);
-    times_.collective_end.assign(program.collectives.size(), kUnknown);
-    lanes_.resize(static_cast<std::size_t>(program.num_devices));
-    for (std::size_t d = lanes_.size(); d-- > 0;) {
-      lanes_[d].next = lanes_[d].begin = program.lane_begin[d];
-      lanes_[d].end = program.lane_begin[d + 1];
-      ready_.push_back(static_cast<std::uint32_t>(d));
-    }
-    if (!program.transfers.empty()) prepare_transfers();
-    prepare_collectives();
+OnePass::OnePass(const Program& program, const SimOptions& options)
+    : program_(program), options_(options), rules_(rules_of(options.transfers)), jitter_(has_jitter(program)) {
+  times_.start.resize(program.size());
+  times_.end.assign(program.size(), kUnknown);
+  times_.collective_end.assign(program.collectives.size(), kUnknown);
+  for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
+    lanes_.push_back({.next = program.lane_begin[d], .begin = program.lane_begin[d]});
   }
+  if (!program.transfers.empty()) prepare_transfers();
+  prepare_collectives();
+}
 
-  std::optional<RunTimes> run() {
-    while (!ready_.empty()) {
-      const std::uint32_t lane = ready_.back();
-      ready_.pop_back();
-      if (program_.transfers.empty()) {
-        advance<false>(lane);
-      } else {
-        advance<true>(lane);
-      }
-    }
-    for (const Lane& lane : lanes_) {
-      if (lane.next != lane.end) return std::nullopt;
-      times_.makespan = std::max(times_.makespan, lane.begin == lane.end ? 0 : times_.end[lane.end - 1]);
-    }
-    for (const Ticks end : times_.collective_end) times_.makespan = std::max(times_.makespan, end);
-    return std::move(times_);
+void OnePass::run() { run(std::span(program_.lane_begin).subspan(1)); }
+
+void OnePass::run(std::span<const InstrIndex> limits) {
+  for (std::size_t d = lanes_.size(); d-- > 0;) {
+    lanes_[d].limit = std::max(limits[d], lanes_[d].next);
+    if (!lanes_[d].hangs) ready_.push_back(static_cast<std::uint32_t>(d));
   }
-
- private:
-  void prepare_transfers() {
-    const std::size_t count = program_.transfers.size();
-    const auto transfer = [this](std::size_t t) -> const Transfer& { return program_.transfers[t]; };
-    times_.transfers.assign(count, {.start = kUnknown, .done = kUnknown, .available = kUnknown, .sent = kUnknown});
-    offered_ =
-        group_by(count, program_.size(), [&](std::size_t t) { return offered_by(transfer(t), options_.transfers); });
-    sent_ = sends_by_wait(program_);
-    order_ = service_order(program_, options_.transfers);
-    for (std::size_t c = 0; c < program_.channels.size(); ++c) {
-      channels_.push_back({.next = order_.begin[c],
-                           .end = order_.begin[c + 1],
-                           .latency = latency_time(program_.channels[c].route, program_.base)});
-    }
-    if (!rules_.needs_post) return;
-    posts_ = group_by(count, program_.size(), [&](std::size_t t) { return transfer(t).post; });
-    posted_.assign(count, kUnknown);
-    batches_ = batches_of(program_, options_.transfers);
-    for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
-    if (!rules_.batches) return;
-    const auto members = [&](const std::vector<std::uint32_t>& of) {
-      return group_by(count, batches_.size.size() + 1, [&](std::size_t t) {
-        return of[t] == Batches::kNone ? batches_.size.size() : std::size_t{of[t]};
-      });
-    };
-    batch_sends_ = members(batches_.of_send);
-    batch_receives_ = members(batches_.of_receive);
-  }
-
-  void prepare_collectives() {
-    for (std::uint32_t c = 0; c < program_.collectives.size(); ++c) {
-      missing_.push_back(static_cast<std::uint32_t>(program_.collectives[c].members.size()));
-      for (const InstrIndex member : program_.collectives[c].members) joins_.emplace_back(member, c);
-    }
-    std::ranges::sort(joins_);
-    joined_.assign(missing_.size(), 0);
-  }
-
-  /// Runs the lane until it is done or waits for a moment that is not known yet.
-  template <bool kTransfers>
-  void advance(std::uint32_t self) {
-    Lane& lane = lanes_[self];
-    while (lane.next != lane.end) {
-      prefetch(lane.next);
-      const InstrIndex behind = unit_end(program_, lane.next);
-      if constexpr (kTransfers) {
-        if (!reach_and_post(lane, self, behind)) return;
-      }
-      const std::optional<Ticks> start = start_of(lane, self, behind);
-      if (!start) return;
-      const Ticks end = *start + duration(lane.next, self);
-      for (InstrIndex i = lane.next; i != behind; ++i) {
-        times_.start[i] = *start;
-        set(times_.end[i], end);
-      }
-      lane.clock = end;
-      lane.phase = Phase::kReach;
-      if constexpr (kTransfers) offer(lane.next, behind);
-      if (!joins_.empty()) join(lane.next, behind);
-      lane.next = behind;
+  while (!ready_.empty()) {
+    const std::uint32_t lane = ready_.back();
+    ready_.pop_back();
+    if (program_.transfers.empty()) {
+      advance<false>(lane);
+    } else {
+      advance<true>(lane);
     }
   }
+}
 
-  Ticks duration(InstrIndex i, std::uint32_t lane) const {
-    if (!jitter_) return program_.durations[program_.instrs[i].row];
-    return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
+bool OnePass::finished() const {
+  for (std::size_t d = 0; d < lanes_.size(); ++d) {
+    if (lanes_[d].next != program_.lane_begin[d + 1]) return false;
   }
+  return true;
+}
 
-  bool reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) {
-    if (lane.phase == Phase::kReach) {
-      if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
-      if (rules_.batches) post(lane, behind, true);
-      lane.phase = Phase::kPost;
-    }
-    if (lane.phase == Phase::kPost) {
-      for (InstrIndex i = lane.next; i != behind; ++i) {
-        for (const std::uint32_t t : sent_.of(i)) {
-          if (!wait(lane, self, times_.transfers[t].sent)) return false;
-        }
-      }
-      if (rules_.needs_post) post(lane, behind, false);
-      lane.phase = Phase::kStart;
-    }
-    return true;
+void OnePass::shift(std::size_t lane, InstrIndex from, Ticks by) {
+  for (InstrIndex i = from; i != lanes_[lane].next; ++i) {
+    times_.start[i] += by;
+    times_.end[i] += by;
   }
+  lanes_[lane].clock += by;
+}
 
-  /// Blocking mode: everything issued at the unit before has arrived.
-  bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
-    if (lane.next == lane.begin) return true;
-    const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
-    for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
-      for (const std::uint32_t t : offered_.of(i)) {
-        if (!wait(lane, self, times_.transfers[t].available)) return false;
-      }
-    }
-    return true;
+RunTimes OnePass::take_times() {
+  assert(finished());
+  for (const Lane& lane : lanes_) times_.makespan = std::max(times_.makespan, lane.clock);
+  for (const Ticks end : times_.collective_end) times_.makespan = std::max(times_.makespan, end);
+  return std::move(times_);
+}
+
+void OnePass::prepare_transfers() {
+  const std::size_t count = program_.transfers.size();
+  const auto transfer = [this](std::size_t t) -> const Transfer& { return program_.transfers[t]; };
+  times_.transfers.assign(count, {.start = kUnknown, .done = kUnknown, .available = kUnknown, .sent = kUnknown});
+  offered_ =
+      group_by(count, program_.size(), [&](std::size_t t) { return offered_by(transfer(t), options_.transfers); });
+  sent_ = sends_by_wait(program_);
+  order_ = service_order(program_, options_.transfers);
+  for (std::size_t c = 0; c < program_.channels.size(); ++c) {
+    channels_.push_back({.next = order_.begin[c],
+                         .end = order_.begin[c + 1],
+                         .latency = latency_time(program_.channels[c].route, program_.base)});
   }
+  if (!rules_.needs_post) return;
+  posts_ = group_by(count, program_.size(), [&](std::size_t t) { return transfer(t).post; });
+  posted_.assign(count, kUnknown);
+  batches_ = batches_of(program_, options_.transfers);
+  if (rules_.batches) prepare_batches();
+}
 
-  /// Posts the receives of the unit: those in batches, or the others.
-  void post(const Lane& lane, InstrIndex behind, bool batched) {
+void OnePass::prepare_batches() {
+  const std::size_t count = program_.transfers.size();
+  for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
+  const auto members = [&](const std::vector<std::uint32_t>& of) {
+    return group_by(count, batches_.size.size() + 1,
+                    [&](std::size_t t) { return of[t] == Batches::kNone ? batches_.size.size() : std::size_t{of[t]}; });
+  };
+  batch_sends_ = members(batches_.of_send);
+  batch_receives_ = members(batches_.of_receive);
+}
+
+void OnePass::prepare_collectives() {
+  for (std::uint32_t c = 0; c < program_.collectives.size(); ++c) {
+    missing_.push_back(static_cast<std::uint32_t>(program_.collectives[c].members.size()));
+    for (const InstrIndex member : program_.collectives[c].members) joins_.emplace_back(member, c);
+  }
+  std::ranges::sort(joins_);
+  joined_.assign(missing_.size(), 0);
+}
+
+/// Runs the lane until it is done or waits for a moment that is not known yet.
+template <bool kTransfers>
+void OnePass::advance(std::uint32_t self) {
+  Lane& lane = lanes_[self];
+  while (lane.next != lane.limit) {
+    prefetch(lane.next);
+    const InstrIndex behind = unit_end(program_, lane.next);
+    if constexpr (kTransfers) {
+      if (!reach_and_post(lane, self, behind)) return;
+    }
+    const std::optional<Ticks> start = start_of(lane, self, behind);
+    if (!start) return;
+    const Ticks end = *start + duration(lane.next, self);
     for (InstrIndex i = lane.next; i != behind; ++i) {
-      for (const std::uint32_t t : posts_.of(i)) {
-        const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
-        if (in_batch != batched) continue;
-        posted_[t] = lane.clock;
-        pump(program_.transfers[t].channel);
+      times_.start[i] = *start;
+      set(times_.end[i], end);
+    }
+    lane.clock = end;
+    lane.phase = Phase::kReach;
+    if constexpr (kTransfers) offer(lane.next, behind);
+    if (!joins_.empty()) join(lane.next, behind);
+    lane.next = behind;
+  }
+}
+
+Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
+  if (!jitter_) return program_.durations[program_.instrs[i].row];
+  return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
+}
+
+bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) {
+  if (lane.phase == Phase::kReach) {
+    if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
+    if (rules_.batches) post(lane, behind, true);
+    lane.phase = Phase::kPost;
+  }
+  if (lane.phase == Phase::kPost) {
+    for (InstrIndex i = lane.next; i != behind; ++i) {
+      for (const std::uint32_t t : sent_.of(i)) {
+        if (!wait(lane, self, times_.transfers[t].sent)) return false;
       }
     }
+    if (rules_.needs_post) post(lane, behind, false);
+    lane.phase = Phase::kStart;
   }
+  return true;
+}
 
-  /// When everything that the unit waits for is there; nothing when the lane must wait for it.
-  std::optional<Ticks> start_of(Lane& lane, std::uint32_t self, InstrIndex behind) {
-    Ticks start = lane.clock;
-    for (std::uint32_t w = program_.instrs[lane.next].first_wait; w != program_.instrs[behind].first_wait; ++w) {
-      const Wait& wait = program_.waits[w];
-      Ticks& moment = moment_of(wait);
-      if (moment < 0) {
-        hang(lane, self, moment);
-        return std::nullopt;
-      }
-      start = std::max(start, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
+/// Blocking mode: everything issued at the unit before has arrived.
+bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
+  if (lane.next == lane.begin) return true;
+  const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
+  for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
+    for (const std::uint32_t t : offered_.of(i)) {
+      if (!wait(lane, self, times_.transfers[t].available)) return false;
     }
-    return start;
   }
+  return true;
+}
 
-  Ticks& moment_of(const Wait& wait) {
-    if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
-    if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
-    return times_.end[wait.source];
+/// Posts the receives of the unit: those in batches, or the others.
+void OnePass::post(const Lane& lane, InstrIndex behind, bool batched) {
+  for (InstrIndex i = lane.next; i != behind; ++i) {
+    for (const std::uint32_t t : posts_.of(i)) {
+      const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
+      if (in_batch != batched) continue;
+      posted_[t] = lane.clock;
+      pump(program_.transfers[t].channel);
+    }
   }
+}
 
-  /// Moves the lane's clock to `moment`; false when it is not known and the lane hangs on it.
-  bool wait(Lane& lane, std::uint32_t self, Ticks& moment) {
+/// When everything that the unit waits for is there; nothing when the lane must wait for it.
+std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrIndex behind) {
+  Ticks start = lane.clock;
+  for (std::uint32_t w = program_.instrs[lane.next].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+    const Wait& wait = program_.waits[w];
+    Ticks& moment = moment_of(wait);
     if (moment < 0) {
       hang(lane, self, moment);
-      return false;
+      return std::nullopt;
     }
-    lane.clock = std::max(lane.clock, moment);
-    return true;
+    start = std::max(start, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
   }
+  return start;
+}
 
-  void hang(Lane& lane, std::uint32_t self, Ticks& moment) {
-    lane.next_waiter = moment == kUnknown ? kNoLane : static_cast<std::uint32_t>(kUnknown - 1 - moment);
-    moment = kUnknown - 1 - static_cast<Ticks>(self);
+Ticks& OnePass::moment_of(const Wait& wait) {
+  if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
+  if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
+  return times_.end[wait.source];
+}
+
+/// Moves the lane's clock to `moment`; false when it is not known and the lane hangs on it.
+bool OnePass::wait(Lane& lane, std::uint32_t self, Ticks& moment) {
+  if (moment < 0) {
+    hang(lane, self, moment);
+    return false;
   }
+  lane.clock = std::max(lane.clock, moment);
+  return true;
+}
 
-  /// Makes a moment known and wakes the lanes that hang on it.
-  void set(Ticks& moment, Ticks value) {
-    const Ticks before = moment;
-    moment = value;
-    if (before == kUnknown) return;
-    for (auto lane = static_cast<std::uint32_t>(kUnknown - 1 - before); lane != kNoLane;) {
-      ready_.push_back(lane);
-      lane = lanes_[lane].next_waiter;
+void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
+  lane.hangs = true;
+  lane.next_waiter = moment == kUnknown ? kNoLane : static_cast<std::uint32_t>(kUnknown - 1 - moment);
+  moment = kUnknown - 1 - static_cast<Ticks>(self);
+}
+
+/// Makes a moment known and wakes the lanes that hang on it.
+void OnePass::set(Ticks& moment, Ticks value) {
+  const Ticks before = moment;
+  moment = value;
+  if (before == kUnknown) return;
+  for (auto lane = static_cast<std::uint32_t>(kUnknown - 1 - before); lane != kNoLane;) {
+    lanes_[lane].hangs = false;
+    ready_.push_back(lane);
+    lane = lanes_[lane].next_waiter;
+  }
+}
+
+void OnePass::offer(InstrIndex first, InstrIndex behind) {
+  for (InstrIndex i = first; i != behind; ++i) {
+    for (const std::uint32_t t : offered_.of(i)) pump(program_.transfers[t].channel);
+  }
+}
+
+/// Sends what the channel can send: its head until that is not offered or not posted.
+void OnePass::pump(std::uint32_t channel) {
+  ChannelState& state = channels_[channel];
+  for (; state.next != state.end; ++state.next) {
+    const std::uint32_t t = order_.items[state.next];
+    const Transfer& transfer = program_.transfers[t];
+    const Ticks offered = times_.end[offered_by(transfer, options_.transfers)];
+    if (offered < 0) return;
+    Ticks start = std::max(offered, state.free);
+    if (rules_.needs_post) {
+      if (posted_[t] < 0) return;
+      start = std::max(start, posted_[t]);
     }
-  }
-
-  void offer(InstrIndex first, InstrIndex behind) {
-    for (InstrIndex i = first; i != behind; ++i) {
-      for (const std::uint32_t t : offered_.of(i)) pump(program_.transfers[t].channel);
+    if (transfer.bytes != state.last_bytes) {
+      state.last_bytes = transfer.bytes;
+      state.last_sending = sending_time(transfer.bytes, program_.channels[channel].route, program_.base);
     }
+    times_.transfers[t].start = start;
+    state.free = start + state.last_sending;
+    finish(t, state.free, state.latency);
   }
+}
 
-  /// Sends what the channel can send: its head until that is not offered or not posted.
-  void pump(std::uint32_t channel) {
-    ChannelState& state = channels_[channel];
-    for (; state.next != state.end; ++state.next) {
-      const std::uint32_t t = order_.items[state.next];
-      const Transfer& transfer = program_.transfers[t];
-      const Ticks offered = times_.end[offered_by(transfer, options_.transfers)];
-      if (offered < 0) return;
-      Ticks start = std::max(offered, state.free);
-      if (rules_.needs_post) {
-        if (posted_[t] < 0) return;
-        start = std::max(start, posted_[t]);
-      }
-      if (transfer.bytes != state.last_bytes) {
-        state.last_bytes = transfer.bytes;
-        state.last_sending = sending_time(transfer.bytes, program_.channels[channel].route, program_.base);
-      }
-      times_.transfers[t].start = start;
-      state.free = start + state.last_sending;
-      finish(t, state.free, state.latency);
-    }
+void OnePass::finish(std::uint32_t t, Ticks done, Ticks latency) {
+  TransferTimes& times = times_.transfers[t];
+  times.done = done;
+  const std::uint32_t sends = rules_.batches ? batches_.of_send[t] : Batches::kNone;
+  const std::uint32_t receives = rules_.batches ? batches_.of_receive[t] : Batches::kNone;
+  if (receives == Batches::kNone) set(times.available, done + latency);
+  if (sends == Batches::kNone) set(times.sent, done);
+  if (receives != Batches::kNone) complete_in_batch(receives, done + latency);
+  if (sends != Batches::kNone) complete_in_batch(sends, done);
+}
+
+void OnePass::complete_in_batch(std::uint32_t batch, Ticks at) {
+  BatchState& state = batch_states_[batch];
+  state.end = std::max(state.end, at);
+  if (--state.missing != 0) return;
+  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.transfers[t].sent, state.end);
+  for (const std::uint32_t t : batch_receives_.of(batch)) set(times_.transfers[t].available, state.end);
+}
+
+void OnePass::join(InstrIndex first, InstrIndex behind) {
+  if (program_.rows[program_.instrs[first].row].op != Op::kReduceGrad) return;
+  for (auto at = std::ranges::lower_bound(joins_, std::pair(first, 0U)); at != joins_.end() && at->first < behind;
+       ++at) {
+    const std::uint32_t c = at->second;
+    joined_[c] = std::max(joined_[c], times_.end[at->first]);
+    if (--missing_[c] == 0) set(times_.collective_end[c], joined_[c] + program_.collectives[c].duration);
   }
+}
 
-  void finish(std::uint32_t t, Ticks done, Ticks latency) {
-    TransferTimes& times = times_.transfers[t];
-    times.done = done;
-    const std::uint32_t sends = rules_.batches ? batches_.of_send[t] : Batches::kNone;
-    const std::uint32_t receives = rules_.batches ? batches_.of_receive[t] : Batches::kNone;
-    if (receives == Batches::kNone) set(times.available, done + latency);
-    if (sends == Batches::kNone) set(times.sent, done);
-    if (receives != Batches::kNone) complete_in_batch(receives, done + latency);
-    if (sends != Batches::kNone) complete_in_batch(sends, done);
-  }
-
-  void complete_in_batch(std::uint32_t batch, Ticks at) {
-    BatchState& state = batch_states_[batch];
-    state.end = std::max(state.end, at);
-    if (--state.missing != 0) return;
-    for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.transfers[t].sent, state.end);
-    for (const std::uint32_t t : batch_receives_.of(batch)) set(times_.transfers[t].available, state.end);
-  }
-
-  void join(InstrIndex first, InstrIndex behind) {
-    if (program_.rows[program_.instrs[first].row].op != Op::kReduceGrad) return;
-    for (auto at = std::ranges::lower_bound(joins_, std::pair(first, 0U)); at != joins_.end() && at->first < behind;
-         ++at) {
-      const std::uint32_t c = at->second;
-      joined_[c] = std::max(joined_[c], times_.end[at->first]);
-      if (--missing_[c] == 0) set(times_.collective_end[c], joined_[c] + program_.collectives[c].duration);
-    }
-  }
-
-  void prefetch(InstrIndex at) const {
-    __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
-    __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
-    __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);
-    __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
-  }
-
-  const Program& program_;
-  const SimOptions& options_;
-  TransferRules rules_;
-  bool jitter_;
-  RunTimes times_;
-  std::vector<Lane> lanes_;
-  std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
-
-  std::vector<ChannelState> channels_;
-  IndexLists offered_;  ///< transfers by the instr whose end offers them
-  IndexLists sent_;     ///< transfers by `Transfer::sent`
-  IndexLists posts_;    ///< transfers by `Transfer::post`; where posts matter
-  IndexLists order_;    ///< transfers by channel, as served
-  std::vector<Ticks> posted_;
-
-  Batches batches_;
-  IndexLists batch_sends_;
-  IndexLists batch_receives_;
-  std::vector<BatchState> batch_states_;
-
-  std::vector<std::pair<InstrIndex, std::uint32_t>> joins_;  ///< (member, collective), sorted
-  std::vector<std::uint32_t> missing_;                       ///< by collective: members that have not joined
-  std::vector<Ticks> joined_;                                ///< by collective: the last end of a member so far
-};
-
-}  // namespace
+void OnePass::prefetch(InstrIndex at) const {
+  __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
+  __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
+  __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);
+  __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
+}
 
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions&) {
   for (const Channel& channel : program.channels) {
@@ -337,7 +307,10 @@ std::optional<std::string> why_not_one_pass(const Program& program, const SimOpt
 }
 
 std::optional<RunTimes> run_one_pass(const Program& program, const SimOptions& options) {
-  return OnePass(program, options).run();
+  OnePass pass(program, options);
+  pass.run();
+  if (!pass.finished()) return std::nullopt;
+  return pass.take_times();
 }
 
 }  // namespace plumb
