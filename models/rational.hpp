@@ -13,7 +13,7 @@ struct Rational {
   std::int64_t denominator = 1;
 
   Rational() = default;
-  Rational(std::int64_t n, std::int64_t d = 1);  // NOLINT(google-explicit-constructor): an integer is a fraction
+  Rational(std::int64_t n, std::int64_t d = 1);  ///< implicit: an integer is a fraction
 
   friend Rational operator+(const Rational& a, const Rational& b);
   friend Rational operator-(const Rational& a, const Rational& b);
