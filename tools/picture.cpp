@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -78,6 +79,48 @@ ValueKey made_by(const Action& action, std::int64_t microbatch, bool backward) {
 }
 
 bool makes_value(Op op) { return op == Op::kF || is_backward(op); }
+bool carries_value(Op op) { return op == Op::kSendF || op == Op::kSendB; }
+
+/// Finds who made or sent the value that a span reads.
+class ValueSources {
+ public:
+  explicit ValueSources(const Timeline& timeline) : timeline_(timeline) {
+    for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
+      const Action& action = timeline.spans[i].action;
+      if (!makes_value(action.op) && !carries_value(action.op)) continue;
+      SpanOf& map = carries_value(action.op) ? sent_ : made_;
+      for (int k = 0; k <= action.merged; ++k) {
+        map.emplace(made_by(action, static_cast<std::int64_t>(action.microbatch) + k, is_downward(action.op)), i);
+      }
+    }
+  }
+
+  /// The span that `reader` has its value from, if that came from another span over a device's edge.
+  std::optional<std::size_t> source(const Span& reader) const {
+    const bool downward = is_downward(reader.action.op);
+    ValueKey key = made_by(reader.action, static_cast<std::int64_t>(reader.action.microbatch), downward);
+    if (carries_value(reader.action.op)) return find(made_, key);
+    if (!makes_value(reader.action.op)) return std::nullopt;
+    key.stage += downward ? 1 : -1;
+    const std::optional<std::size_t> maker = find(made_, key);
+    if (!maker || timeline_.spans[*maker].device == reader.device) return std::nullopt;
+    const std::optional<std::size_t> message = find(sent_, key);
+    const bool takes_time = message && timeline_.spans[*message].end > timeline_.spans[*message].start;
+    return takes_time ? message : maker;
+  }
+
+ private:
+  static bool is_downward(Op op) { return is_backward(op) || op == Op::kSendB; }
+
+  static std::optional<std::size_t> find(const SpanOf& map, const ValueKey& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  const Timeline& timeline_;
+  SpanOf made_;
+  SpanOf sent_;
+};
 
 }  // namespace
 
@@ -117,31 +160,11 @@ std::vector<IdleGap> idle_gaps(const Timeline& timeline) {
 }
 
 std::vector<PictureArrow> picture_arrows(const Timeline& timeline) {
-  SpanOf compute;
-  SpanOf message;
-  for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
-    const Action& action = timeline.spans[i].action;
-    if (!makes_value(action.op) && !is_send(action.op)) continue;
-    SpanOf& map = is_send(action.op) ? message : compute;
-    const bool backward = is_backward(action.op) || action.op == Op::kSendB;
-    for (int k = 0; k <= action.merged; ++k) {
-      map.emplace(made_by(action, static_cast<std::int64_t>(action.microbatch) + k, backward), i);
-    }
-  }
+  const ValueSources sources(timeline);
   std::vector<PictureArrow> arrows;
   for (std::size_t to = 0; to < timeline.spans.size(); ++to) {
-    const Span& reader = timeline.spans[to];
-    if (!makes_value(reader.action.op)) continue;
-    const bool backward = is_backward(reader.action.op);
-    ValueKey key = made_by(reader.action, static_cast<std::int64_t>(reader.action.microbatch), backward);
-    key.stage += backward ? 1 : -1;
-    const auto maker = compute.find(key);
-    if (maker == compute.end() || timeline.spans[maker->second].device == reader.device) continue;
-    const auto sent = message.find(key);
-    const bool by_message =
-        sent != message.end() && timeline.spans[sent->second].end > timeline.spans[sent->second].start;
-    const std::size_t from = by_message ? sent->second : maker->second;
-    if (timeline.spans[from].end <= reader.start) arrows.push_back({from, to});
+    const std::optional<std::size_t> from = sources.source(timeline.spans[to]);
+    if (from && timeline.spans[*from].end <= timeline.spans[to].start) arrows.push_back({*from, to});
   }
   return arrows;
 }

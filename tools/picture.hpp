@@ -42,10 +42,11 @@ struct IdleGap {
   friend bool operator==(const IdleGap&, const IdleGap&) = default;
 };
 
-/// A value on its way from one span to another on a different device; both index `Timeline::spans`.
+/// A value on its way between devices: from the compute span that made it to its transfer, from there to the compute
+/// span that reads it; directly where transfers are latencies. Both index `Timeline::spans`.
 struct PictureArrow {
-  std::size_t from = 0;  ///< the transfer, or the compute span that made the value where transfers are latencies
-  std::size_t to = 0;    ///< the compute span that reads it
+  std::size_t from = 0;
+  std::size_t to = 0;
 
   friend bool operator==(const PictureArrow&, const PictureArrow&) = default;
 };
@@ -56,7 +57,7 @@ std::vector<PictureRow> picture_rows(const Timeline& timeline);
 /// Gaps of all devices, by device and start.
 std::vector<IdleGap> idle_gaps(const Timeline& timeline);
 
-/// Arrows in the order of the spans that they end in; along the chain of stages, forwards up and backwards down.
+/// At most one arrow ends in a span; in the order of these. Along the chain of stages, forwards up and backwards down.
 std::vector<PictureArrow> picture_arrows(const Timeline& timeline);
 
 /// Name of an action that sorts and colours well in viewers: `F s3 m7`, `F s3 m7.2 r1` with slice and replica.

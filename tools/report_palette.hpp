@@ -12,7 +12,7 @@ namespace plumb {
 /// Fills of the ops, by `Op`. Forward is cool and backward warm, apart also for readers who see few colours: B stands
 /// between its halves I and W.
 inline constexpr std::array<std::string_view, kOpCount> kOpColours{
-    "#3f7ddb", "#ee8a3c", "#dd5b50", "#f2b950", "#8f6fd6", "#3a4a5f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
+    "#3f7ddb", "#ee8a3c", "#dd5b50", "#f2b950", "#8f6fd6", "#54687f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
     "#f4b98a", "#f4b98a", "#bfa8ea", "#bfa8ea", "#2fa59a", "#61c2b9", "#61c2b9", "#2fa59a", "#b58a6a", "#b58a6a"};
 
 /// Fills of idle time, by `IdleCause`: greys where the pipeline fills and drains, colours where somebody is waited for.

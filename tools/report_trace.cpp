@@ -102,8 +102,10 @@ class TraceWriter {
 
   std::int64_t ns(Ticks ticks) const { return to_ns(ticks, timeline_.base); }
   static std::int64_t pid(DeviceId device) { return static_cast<std::int64_t>(device) + 1; }
-  /// Unique in the file, and never equal to a pid of its own process, which viewers take for the main thread.
-  std::int64_t tid(DeviceId device, int row) const { return pid(device) * stride_ + row; }
+  /// Unique in the file, and never equal to a pid, which viewers take for the main thread.
+  std::int64_t tid(DeviceId device, int row) const {
+    return static_cast<std::int64_t>(timeline_.devices.size()) + pid(device) * stride_ + row;
+  }
 
   static std::string at(const Place& place) {
     return "\"pid\":" + std::to_string(place.pid) + ",\"tid\":" + std::to_string(place.tid);

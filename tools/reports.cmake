@@ -13,7 +13,7 @@ set(page_styles vendor/uplot.css page.css)
 set(page_vendor vendor/uplot.js)
 set(page_scripts
   dom.js quantities.js data.js
-  timeline_layout.js timeline_paint.js timeline_overlay.js timeline_tip.js overview.js timeline_view.js
+  timeline_layout.js timeline_paint.js timeline_dense.js timeline_overlay.js timeline_tip.js overview.js timeline_view.js
   memory_view.js idle_view.js peak_view.js summary_view.js main.js)
 set(page_files ${page_styles} ${page_vendor} ${page_scripts} index.html)
 list(TRANSFORM page_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/page/)

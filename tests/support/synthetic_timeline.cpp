@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace plumb {
+namespace plumb::testing {
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
@@ -205,4 +205,4 @@ class Synthesis {
 
 Timeline synthetic_timeline(const SyntheticRun& run) { return Synthesis(run).make(); }
 
-}  // namespace plumb
+}  // namespace plumb::testing

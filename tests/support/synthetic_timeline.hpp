@@ -5,7 +5,7 @@
 
 #include "sim/timeline.hpp"
 
-namespace plumb {
+namespace plumb::testing {
 
 /// A pipeline run made without the simulator, for tests of what reads timelines: one stage per device, 1F1B order.
 struct SyntheticRun {
@@ -24,4 +24,4 @@ struct SyntheticRun {
 /// Spans, memory curve and all figures of the run. Same input, same result.
 Timeline synthetic_timeline(const SyntheticRun& run);
 
-}  // namespace plumb
+}  // namespace plumb::testing

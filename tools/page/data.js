@@ -85,7 +85,6 @@ function decodeRun(run, ops) {
   run.memory = run.memory.map((points) => ({ ...points, time: summed(points.time) }));
   const levels = actionLevels(run);
   run.colours = run.actions.map(([op], i) => shaded(ops[op].colour, levels[i]));
-  run.rgb = run.colours.map(rgbOf);
   return run;
 }
 

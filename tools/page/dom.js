@@ -12,9 +12,19 @@ function element(tag, attributes, ...children) {
   return made;
 }
 
-/** The value of a custom property of the page's theme, e.g. `themed("--ink")`. */
+/** The value of a custom property of the page's theme, e.g. `themed("--ink")`; read once until `forgetTheme`. */
+const themeCache = new Map();
 function themed(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  if (!themeCache.has(name)) {
+    themeCache.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  }
+  return themeCache.get(name);
+}
+
+/** To be called whenever the theme changes, before anything is painted again. */
+function forgetTheme() {
+  themeCache.clear();
+  hatchCache.clear();
 }
 
 /** `#rrggbb` as three numbers. */

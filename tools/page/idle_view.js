@@ -2,6 +2,7 @@
 
 const USEFUL_COLOUR = "#4d9a6a";
 const EXTRA_COLOUR = "#a9c7b4";
+const BARS_WITH_ROOM = 16;
 
 /** `[colour, title, ns]` of the parts of a device's makespan, in a fixed order; parts that are 0 are left out. */
 function deviceParts(page, run, device) {
@@ -14,6 +15,12 @@ function deviceParts(page, run, device) {
 function partsBar(parts, whole, text = timeText) {
   return element("span", { class: "bar" }, parts.map(([colour, title, amount]) =>
     element("i", { style: `background:${colour};width:${(100 * amount) / whole}%`, title: `${title}: ${text(amount)}` })));
+}
+
+/** A table of bars, in a box of its own that scrolls when there are many. */
+function barsTable(name, rows) {
+  const table = element("table", { class: `bars ${name}${rows.length > BARS_WITH_ROOM ? " many" : ""}` }, element("tbody", {}, rows));
+  return element("div", { class: "bars-box", tabindex: rows.length > BARS_WITH_ROOM ? "0" : null }, table);
 }
 
 /** Sum over all devices of what `deviceParts` lists. */
@@ -39,7 +46,7 @@ function idleTable(page, section) {
       element("td", { class: "wide" }, partsBar(parts, whole)),
       element("td", { class: "number" }, percentText(run.makespan > 0 ? run.devices[device].idle / run.makespan : 0))));
   }));
-  return element("table", { class: "bars" }, element("tbody", {}, rows));
+  return barsTable("", rows);
 }
 
 /** Where the device time of each run goes, as a legend with shares. */

@@ -57,7 +57,8 @@ class Section {
     const { page, section } = this;
     const ops = new Set(section.runs.flatMap((run) => run.actions.map(([op]) => op)));
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
-    const hatched = (colour) => `repeating-linear-gradient(135deg, ${colour} 0 2px, var(--lane) 2px 5px)`;
+    const hatched = (colour) =>
+      `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} calc(100% * var(--hatching)), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
     return legend([
       ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
       ...[...causes].sort((a, b) => a - b).map((cause) => [hatched(page.causes[cause].colour), `idle: ${page.causes[cause].title}`]),
@@ -139,7 +140,10 @@ function start() {
   const page = decode(JSON.parse(document.getElementById("data").textContent));
   document.title = `${page.title} – Plumbline`;
   const sections = page.sections.map((section, number) => new Section(page, section, number));
-  const repaint = () => sections.forEach((section) => section.repaint());
+  const repaint = () => {
+    forgetTheme();
+    sections.forEach((section) => section.repaint());
+  };
   const logo = element("span", { class: "logo" });
   logo.innerHTML = LOGO;
   document.getElementById("page").append(

@@ -43,7 +43,8 @@ class MemoryView {
     Object.assign(this, { page, section, timeline, device: 0, run: 0 });
     this.plot = element("div", { class: "memory-plot" });
     this.key = element("div", {});
-    this.element = element("div", { class: "memory" }, this.plot, this.key);
+    this.readout = element("p", { class: "readout", "aria-live": "off" });
+    this.element = element("div", { class: "memory" }, this.plot, this.readout, this.key);
     timeline.listeners.push((range) => this.follow(range));
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
@@ -109,7 +110,7 @@ class MemoryView {
       scales: { x: { time: false }, y: { range: (_, __, most) => [0, (most || 1) * 1.06] } },
       series: [{ label: "time" }, ...lines],
       axes: [
-        { ...axis, values: (_, splits) => splits.map((time) => timeText(time)), space: 90, size: 26 },
+        { ...axis, values: (_, splits) => timeTexts(splits), space: 90, size: 26 },
         {
           ...axis, size: this.timeline.left, gap: 6,
           incrs: BYTE_STEPS,
@@ -117,6 +118,7 @@ class MemoryView {
         },
       ],
       hooks: {
+        setCursor: [(chart) => this.read(chart)],
         setSelect: [(chart) => {
           if (chart.select.width < 4) return;
           const from = chart.posToVal(chart.select.left, "x");
@@ -126,6 +128,23 @@ class MemoryView {
         }],
       },
     };
+  }
+
+  /** Under the curve: what is alive at the pointer. */
+  read(chart) {
+    const i = chart.cursor.idx;
+    const amounts = i === null || i === undefined ? [] : this.amountsAt(chart.data[0][i]);
+    const total = amounts.reduce((sum, [, bytes]) => sum + bytes, 0);
+    this.readout.textContent = amounts.length === 0 ? " " : `${timeText(chart.posToVal(chart.cursor.left, "x"), 5)}: ${bytesText(total)} = ` +
+      amounts.map(([title, bytes]) => `${title} ${bytesText(bytes)}`).join(" + ");
+  }
+
+  /** `[title, bytes]` of the classes alive at `time`. */
+  amountsAt(time) {
+    const points = this.section.runs[this.run].memory[this.device];
+    const now = new Map();
+    for (let i = 0; i < points.time.length && points.time[i] <= time; i += 1) now.set(points.class[i], points.bytes[i]);
+    return [...now].filter(([, bytes]) => bytes > 0).sort(([a], [b]) => a - b).map(([c, bytes]) => [this.page.classes[c].title, bytes]);
   }
 
   follow({ from, to }) { this.chart?.setScale("x", { min: from, max: to }); }

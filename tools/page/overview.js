@@ -27,12 +27,21 @@ class Overview {
     const height = line * tracks.length + 6;
     const context = sizedContext(this.canvas, width, height);
     this.scale = new TimeScale({ from: 0, to: view.limit }, view.left, width - view.left - view.right);
+    this.picture(tracks, line, height).drawOn(context);
+    this.paintWindow(context, height);
+  }
+
+  /** All compute rows; made again only when they or the size change. */
+  picture(tracks, line, height) {
+    const made = [this.scale.width, this.view.limit, this.view.shown.join(), devicePixelRatio].join(" ");
+    if (this.made === made) return this.dense;
+    this.made = made;
+    this.dense = new DensePicture(this.scale, height);
     tracks.forEach((track, k) => {
       const row = track.layers.find((layer) => layer.row.lane === LANE_COMPUTE)?.row;
-      if (!row) return;
-      paintDense(context, track.run, { row, top: 3 + k * line, height: line }, this.scale, [0, row.start.length]);
+      if (row) this.dense.add(track.run, { row, top: 3 + k * line, height: line }, [0, row.start.length]);
     });
-    this.paintWindow(context, height);
+    return this.dense;
   }
 
   paintWindow(context, height) {

@@ -10,11 +10,13 @@ function peakParts(page, run, device) {
 function peakRow(page, section, device, r, whole, choose) {
   const run = section.runs[r];
   const { peak, peakActivations } = run.devices[device];
-  const button = element("button", { type: "button", class: "plain", click: () => choose(device, r) }, r === 0 ? `device ${device}` : "″");
-  button.setAttribute("aria-label", `device ${device}, ${section.names[r]}: show memory`);
-  return element("tr", { class: r > 0 ? "second" : "", "data-device": device, "data-run": r },
-    element("th", { scope: "row" }, button),
-    section.runs.length > 1 ? element("td", { class: "run" }, section.names[r]) : null,
+  const several = section.runs.length > 1;
+  const button = element("button", {
+    type: "button", class: "plain", "aria-label": `show memory of device ${device}, ${section.names[r]}`,
+  }, several ? section.names[r] : `device ${device}`);
+  return element("tr", { class: r > 0 ? "second" : "", "data-device": device, "data-run": r, click: () => choose(device, r) },
+    element("th", { scope: "row" }, !several ? button : r === 0 ? `device ${device}` : ""),
+    several ? element("td", { class: "run" }, button) : null,
     element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, bytesText)),
     element("td", { class: "number" }, bytesText(peak)),
     element("td", { class: "number dim" }, `${numberText(peakActivations)} stashes`));
@@ -26,7 +28,7 @@ function peakTable(page, section, choose) {
   section.runs[0].devices.forEach((_, device) => section.runs.forEach((run, r) => {
     if (device < run.devices.length) rows.push(peakRow(page, section, device, r, whole, choose));
   }));
-  return element("table", { class: "bars peaks" }, element("tbody", {}, rows));
+  return barsTable("peaks", rows);
 }
 
 /** Tensors alive at the peak, largest first; the long tail in one line. */

@@ -20,6 +20,14 @@ function timeText(ns, digits = 4) {
   return `${numberText(ns / size, digits)} ${unit}`;
 }
 
+/** Times of an axis, all in one unit and with as many decimals as their distance asks for. */
+function timeTexts(times) {
+  const step = times.length > 1 ? times[1] - times[0] : 1;
+  const [unit, size] = timeUnit(Math.max(Math.abs(times[times.length - 1] ?? 0), step));
+  const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+  return times.map((time) => `${(time / size).toFixed(digits)} ${unit}`);
+}
+
 function percentText(share, digits = 1) {
   return `${(100 * share).toFixed(digits)} %`;
 }

@@ -43,21 +43,27 @@ function paintArrow(context, from, to, colour) {
 function paintSource(context, view, run, index, colour) {
   const { row, i } = locate(run, index);
   const source = row.source[i];
-  if (source < 0) return;
+  if (source < 0 || locate(run, source).row.device === row.device) return;
   const from = boxOnScreen(view, run, source);
   const to = boxOnScreen(view, run, index);
   if (from && to) paintArrow(context, from, to, colour);
 }
 
-/** Everything but the chosen microbatch steps back. */
-function paintPath(context, view, run, microbatch) {
-  const { scale, layout, page } = view;
+/** Everything but the chosen microbatch steps back, in all runs that are shown. */
+function paintPaths(context, view, microbatch) {
+  const { scale, layout } = view;
   context.save();
   context.beginPath();
   context.rect(scale.left, AXIS_HEIGHT, scale.width, layout.bottom - AXIS_HEIGHT);
   context.clip();
   context.fillStyle = themed("--veil");
   context.fillRect(scale.left, AXIS_HEIGHT, scale.width, layout.bottom);
+  for (const r of view.shown) paintPath(context, view, view.section.runs[r], microbatch);
+  context.restore();
+}
+
+function paintPath(context, view, run, microbatch) {
+  const { page } = view;
   const spans = spansOfMicrobatch(run, microbatch).filter((index) => boxOnScreen(view, run, index));
   for (const index of spans.slice(0, 4000)) {
     const box = boxOnScreen(view, run, index);
@@ -72,7 +78,6 @@ function paintPath(context, view, run, microbatch) {
     }
   }
   for (const index of spans.slice(0, 4000)) paintSource(context, view, run, index, themed("--accent"));
-  context.restore();
 }
 
 /** A thin line at the pointer with the time on the axis. */
@@ -105,7 +110,7 @@ function paintOverlay(context, view) {
   const { hit, chosen, pointerTime } = view;
   if (chosen) {
     const microbatch = chosen.row.microbatch[chosen.i];
-    if (namesMicrobatch(chosen.run, chosen.row, chosen.i)) paintPath(context, view, chosen.run, microbatch);
+    if (namesMicrobatch(chosen.run, chosen.row, chosen.i)) paintPaths(context, view, microbatch);
     const box = boxOnScreen(view, chosen.run, chosen.row.first + chosen.i);
     if (box) outline(context, box, themed("--ink"));
   }

@@ -1,6 +1,6 @@
-// Drawing a timeline on a canvas. Rows with more spans than pixels are drawn as averaged colour per pixel, so that a
-// frame costs the same however long the run is.
+// Drawing a timeline on a canvas: axis, idle time, spans as boxes, names. Rows with more spans than pixels: timeline_dense.js.
 
+const RIGHT_OF_PLOT = 12; // pixels that stay free
 const NUMBER_FONT = "11px system-ui, sans-serif";
 
 /** Turns times into pixels of the plot. */
@@ -15,23 +15,19 @@ class TimeScale {
   time(x) { return this.from + (x - this.left) / this.perNs; }
 }
 
-/** Times at which the axis has lines, with their texts; all in the unit of the range's length. */
+/** Times at which the axis has lines. */
 function axisTicks(scale, room = 90) {
   const length = scale.width / scale.perNs;
   const step = niceStep(length * room / Math.max(scale.width, room));
-  const [unit, size] = timeUnit(Math.max(Math.abs(scale.from + length), step));
-  const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
   const ticks = [];
-  for (let k = Math.ceil(scale.from / step - 1e-9); k * step <= scale.from + length; k += 1) {
-    ticks.push({ time: k * step, text: `${(k * step / size).toFixed(digits)} ${unit}` });
-  }
+  for (let k = Math.ceil(scale.from / step - 1e-9); k * step <= scale.from + length; k += 1) ticks.push(k * step);
   return ticks;
 }
 
-/** Diagonal hatching in the colour of a cause. Cached per theme. */
+/** Diagonal hatching in the colour of a cause. Cached until the theme changes. */
 const hatchCache = new Map();
 function hatch(context, colour, background) {
-  const key = colour + background;
+  const key = colour;
   if (!hatchCache.has(key)) {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 8;
@@ -40,16 +36,16 @@ function hatch(context, colour, background) {
     pen.fillRect(0, 0, 8, 8);
     pen.strokeStyle = colour;
     pen.lineWidth = 1.6;
-    pen.globalAlpha = 0.7;
+    pen.globalAlpha = Number(themed("--hatching"));
     pen.beginPath();
     for (const shift of [-8, 0, 8]) {
       pen.moveTo(shift - 1, 9);
       pen.lineTo(shift + 9, -1);
     }
     pen.stroke();
-    hatchCache.set(key, tile);
+    hatchCache.set(key, context.createPattern(tile, "repeat"));
   }
-  return context.createPattern(hatchCache.get(key), "repeat");
+  return hatchCache.get(key);
 }
 
 function paintAxis(context, scale, bottom) {
@@ -58,7 +54,9 @@ function paintAxis(context, scale, bottom) {
   context.font = NUMBER_FONT;
   context.textBaseline = "middle";
   context.textAlign = "center";
-  for (const { time, text } of axisTicks(scale)) {
+  const ticks = axisTicks(scale);
+  const texts = timeTexts(ticks);
+  ticks.forEach((time, k) => {
     const x = Math.round(scale.x(time)) + 0.5;
     context.strokeStyle = themed("--grid");
     context.beginPath();
@@ -66,8 +64,9 @@ function paintAxis(context, scale, bottom) {
     context.lineTo(x, bottom);
     context.stroke();
     context.fillStyle = ink;
-    context.fillText(text, x, AXIS_HEIGHT / 2);
-  }
+    const half = context.measureText(texts[k]).width / 2;
+    context.fillText(texts[k], Math.min(x, scale.left + scale.width + RIGHT_OF_PLOT - half), AXIS_HEIGHT / 2);
+  });
 }
 
 function paintGaps(context, track, scale, causes) {
@@ -85,11 +84,11 @@ function paintGaps(context, track, scale, causes) {
   }
 }
 
-/** One row: boxes while there is room for them, averaged pixels beyond. */
-function paintRow(context, run, layer, scale, ops) {
+/** One row: boxes while there is room for them, shares of each pixel beyond. */
+function paintRow(context, run, layer, scale, ops, dense) {
   const low = firstEndingAfter(layer.row, scale.from);
   const high = firstEndingAfter(layer.row, scale.from + scale.width / scale.perNs);
-  if (high - low > scale.width / 3) paintDense(context, run, layer, scale, [low, high]);
+  if (high - low > scale.width / 3) dense.add(run, layer, [low, high]);
   else paintBoxes(context, run, layer, scale, low, ops);
 }
 
@@ -119,65 +118,19 @@ function paintBoxes(context, run, layer, scale, low, ops) {
   }
 }
 
-/** The action's text where it fits, otherwise its microbatch, otherwise nothing. */
+/** The action's text where that of any would fit, otherwise its microbatch, otherwise nothing. */
 function spanLabel(ops, run, row, i, width) {
-  const text = actionText(ops, run, row, i);
-  if (text.length * 7 + 8 < width) return text;
+  const digits = String(run.microbatches).length;
+  if ((digits + String(run.devices.length).length + 1) * 7 + 8 < width) return actionText(ops, run, row, i);
   const op = run.actions[row.action[i]][0];
   if (row.microbatch[i] < 0 || op > OP_LAST_OF_MICROBATCH) return "";
-  const number = String(row.microbatch[i]);
-  return number.length * 6.6 + 3 < width ? number : "";
+  return digits * 6.6 + 3 < width ? String(row.microbatch[i]) : "";
 }
 
 function paintLabel(context, text, colour, x, y) {
   if (text === "") return;
   context.fillStyle = wantsLightText(colour) ? "#ffffff" : "#1d2630";
   context.fillText(text, x, y);
-}
-
-/** Adds up the colours of spans [low, high) by pixel column; returns RGBA bytes of a one-pixel-high picture. */
-function averagedColumns(run, row, scale, [low, high], columns) {
-  const perNs = scale.perNs * columns / scale.width;
-  const sums = new Float32Array(columns * 4);
-  const add = (column, share, [r, g, b]) => {
-    const at = column * 4;
-    sums[at] += r * share;
-    sums[at + 1] += g * share;
-    sums[at + 2] += b * share;
-    sums[at + 3] += share;
-  };
-  for (let i = low; i < high; i += 1) {
-    const from = Math.max((row.start[i] - scale.from) * perNs, 0);
-    const to = Math.min((row.end[i] - scale.from) * perNs, columns);
-    const rgb = run.rgb[row.action[i]];
-    const first = Math.floor(from);
-    const last = Math.min(Math.floor(to), columns - 1);
-    if (first === last) add(first, to - from, rgb);
-    else {
-      add(first, first + 1 - from, rgb);
-      for (let column = first + 1; column < last; column += 1) add(column, 1, rgb);
-      add(last, to - last, rgb);
-    }
-  }
-  const bytes = new Uint8ClampedArray(columns * 4);
-  for (let at = 0; at < sums.length; at += 4) {
-    const share = sums[at + 3];
-    if (share <= 0) continue;
-    for (let c = 0; c < 3; c += 1) bytes[at + c] = sums[at + c] / share;
-    bytes[at + 3] = 255 * Math.min(share, 1);
-  }
-  return bytes;
-}
-
-const columnCanvas = document.createElement("canvas");
-function paintDense(context, run, layer, scale, interval) {
-  const columns = Math.max(1, Math.round(scale.width * devicePixelRatio));
-  const bytes = averagedColumns(run, layer.row, scale, interval, columns);
-  columnCanvas.width = columns;
-  columnCanvas.height = 1;
-  columnCanvas.getContext("2d").putImageData(new ImageData(bytes, columns, 1), 0, 0);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(columnCanvas, 0, 0, columns, 1, scale.left, layer.top, scale.width, layer.height);
 }
 
 /** Device names, and the names of the runs where two stand together. */
@@ -205,12 +158,14 @@ function paintNames(context, tracks, names, left) {
 /** Everything below the pointer's layer. */
 function paintTimeline(context, view) {
   const { layout, scale, page } = view;
+  const dense = new DensePicture(scale, layout.bottom);
   paintAxis(context, scale, layout.bottom);
   for (const track of layout.tracks) {
     context.fillStyle = themed("--lane");
     context.fillRect(scale.left, track.top, scale.width, track.height);
     paintGaps(context, track, scale, page.causes);
-    for (const layer of track.layers) paintRow(context, track.run, layer, scale, page.ops);
+    for (const layer of track.layers) paintRow(context, track.run, layer, scale, page.ops, dense);
   }
+  dense.drawOn(context);
   paintNames(context, layout.tracks, view.section.names, scale.left);
 }

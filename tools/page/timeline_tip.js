@@ -17,12 +17,19 @@ function gapBefore(run, row, i) {
   return gap >= 0 && gaps.end[gap] === row.start[i] ? gap : -1;
 }
 
-/** `0.4 ms for transfer: bandwidth, 0SEND_F3 on device 0`. */
+/** The span that kept the device waiting: the message, or its maker where the message was not the reason. */
+function waitedFor(page, run, index, cause) {
+  const { row, i } = locate(run, index);
+  const byMessage = page.causes[cause].name.startsWith("transfer");
+  return row.lane === LANE_TRANSFER && !byMessage && row.source[i] >= 0 ? row.source[i] : index;
+}
+
+/** `0.4 ms: transfer: bandwidth (0SEND_F3 on device 0)`. */
 function waitText(page, run, row, i, gap) {
   const gaps = run.gaps[row.device];
-  const cause = page.causes[gaps.cause[gap]].title;
-  const source = row.source[i] < 0 ? "" : ` (${spanRefersTo(page, run, row.source[i])})`;
-  return `${timeText(gaps.end[gap] - gaps.start[gap])}: ${cause}${source}`;
+  const cause = gaps.cause[gap];
+  const source = row.source[i] < 0 ? "" : ` (${spanRefersTo(page, run, waitedFor(page, run, row.source[i], cause))})`;
+  return `${timeText(gaps.end[gap] - gaps.start[gap])}: ${page.causes[cause].title}${source}`;
 }
 
 /** How the other run of the section did the same action. */
@@ -78,7 +85,8 @@ function gapTip(view, track, gap) {
       tipRow("from", timeText(gaps.start[gap], 7)),
       tipRow("to", timeText(gaps.end[gap], 7)),
       next >= 0 ? tipRow("until", actionText(page.ops, track.run, row, next)) : null,
-      next >= 0 && row.source[next] >= 0 ? tipRow("reads", spanRefersTo(page, track.run, row.source[next])) : null),
+      next >= 0 && row.source[next] >= 0
+        ? tipRow("for", spanRefersTo(page, track.run, waitedFor(page, track.run, row.source[next], gaps.cause[gap]))) : null),
   ];
 }
 

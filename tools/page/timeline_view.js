@@ -21,7 +21,7 @@ class TimelineView {
     this.section = section;
     this.shown = section.runs.map((_, r) => r);
     this.left = section.runs.length > 1 ? 104 : 72;
-    this.right = 12;
+    this.right = RIGHT_OF_PLOT;
     this.ownLimit = Math.max(...section.runs.map((run) => run.makespan), 1);
     this.limit = this.ownLimit;
     this.range = { from: 0, to: this.limit };
