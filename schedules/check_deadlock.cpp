@@ -17,7 +17,19 @@ namespace {
 struct Blocker {
   Action needed;
   std::size_t device = 0;
+  bool extra = false;  ///< by an extra edge, not by rule
 };
+
+/// Calls `visit` with the action for each of its microbatches.
+template <class Visit>
+void for_each_microbatch(Action action, Visit visit) {
+  const int more = action.merged;
+  action.merged = 0;
+  for (int i = 0; i <= more; ++i) {
+    visit(action);
+    action.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + 1};
+  }
+}
 
 /// The ends of `extra_edges`, which may be any op.
 class ExtraEnds {
@@ -70,7 +82,9 @@ class Run {
   void locate_extras(Findings& findings) {
     for (std::size_t device = 0; device < cursors_.size() && !extras_.empty(); ++device) {
       for (ListCursor at(schedule_.devices[device]); !at.at_end(); at.step()) {
-        if (auto* extra = extras_.find(at.action()); extra != nullptr && !extra->device) extra->device = device;
+        for_each_microbatch(at.action(), [&](const Action& one) {
+          if (auto* extra = extras_.find(one); extra != nullptr && !extra->device) extra->device = device;
+        });
       }
     }
     for (const auto& extra : extras_.all()) {
@@ -87,10 +101,12 @@ class Run {
       ready.pop_back();
       run(device);
       auto& waiting = waiting_on_[device];
-      const auto still =
-          std::partition(waiting.begin(), waiting.end(), [&](std::size_t other) { return blocker(other); });
-      ready.insert(ready.end(), still, waiting.end());
-      waiting.erase(still, waiting.end());
+      const auto still = [&](const Waiting& other) {
+        return other.extra ? !extras_.find(other.needed)->done : !done(other.needed, other.device != device);
+      };
+      const auto woken = std::partition(waiting.begin(), waiting.end(), still);
+      for (auto at = woken; at != waiting.end(); ++at) ready.push_back(at->device);
+      waiting.erase(woken, waiting.end());
     }
   }
 
@@ -113,6 +129,13 @@ class Run {
   }
 
  private:
+  /// A device that waits for what another one does.
+  struct Waiting {
+    Action needed;
+    std::size_t device = 0;
+    bool extra = false;
+  };
+
   /// The action that the device is stuck on (of a pair, the first half).
   Action head(std::size_t device) const { return cursors_[device].action(); }
 
@@ -123,7 +146,8 @@ class Run {
   /// Whether doing `head` does what is needed (a backward is asked for as B).
   static bool same_work(const Action& needed, const Action& head) {
     const bool same_op = needed.op == head.op || (needed.op == Op::kB && head.op == Op::kI);
-    return same_op && needed.stage == head.stage && needed.replica == head.replica &&
+    const bool same_slice = needed.slice == head.slice || needed.slice < 0 || head.slice < 0;
+    return same_op && same_slice && needed.stage == head.stage && needed.replica == head.replica &&
            needed.microbatch == head.microbatch;
   }
 
@@ -131,7 +155,7 @@ class Run {
     ListCursor& at = cursors_[device];
     while (!at.at_end()) {
       if (const auto on = blocker(device)) {
-        waiting_on_[on->device].push_back(device);
+        waiting_on_[on->device].push_back({on->needed, device, on->extra});
         return;
       }
       bool pair = true;
@@ -144,16 +168,12 @@ class Run {
   }
 
   void finish(const Action& action) {
-    if (!extras_.empty()) {
-      if (auto* extra = extras_.find(action)) extra->done = true;
-    }
     const OpSet bit = op_bit(action.op);
-    if (bit == 0 || static_cast<std::int32_t>(action.microbatch) < 0) return;
-    Action one = action;
-    for (std::int32_t i = 0; i <= action.merged; ++i) {
-      one.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + i};
-      done_.add(one, bit);
-    }
+    if (bit == 0 && extras_.empty()) return;
+    for_each_microbatch(action, [&](const Action& one) {
+      if (bit != 0 && number(one) >= 0) done_.add(one, bit);
+      if (auto* extra = extras_.empty() ? nullptr : extras_.find(one)) extra->done = true;
+    });
   }
 
   /// What the device's next action or pair still waits for.
@@ -171,7 +191,7 @@ class Run {
     rules_.for_each(action, [&](const Action& needed, DependencyKind) {
       if (found) return;
       const std::size_t maker = index(device_of(schedule_, needed.replica, needed.stage, number(needed)));
-      if (!done(needed, maker != device)) found = Blocker{needed, maker};
+      if (!done(needed, maker != device)) found = Blocker{needed, maker, false};
     });
     return found ? found : extra_blocker(action);
   }
@@ -201,7 +221,7 @@ class Run {
     if (after == nullptr) return std::nullopt;
     for (const Action& needed : after->needs) {
       const auto* before = extras_.find(needed);
-      if (!before->done) return Blocker{needed, *before->device};
+      if (!before->done) return Blocker{needed, *before->device, true};
     }
     return std::nullopt;
   }
@@ -214,7 +234,7 @@ class Run {
   ExtraEnds extras_;
   ActionTable done_;
   std::vector<ListCursor> cursors_;
-  std::vector<std::vector<std::size_t>> waiting_on_;  ///< by device: who waits for something it does
+  std::vector<std::vector<Waiting>> waiting_on_;  ///< by device: who waits for something it does
 };
 
 }  // namespace

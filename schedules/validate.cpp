@@ -12,7 +12,7 @@ namespace plumb {
 namespace {
 
 /// Actions that a document may have when every one of them is looked at.
-constexpr std::int64_t kMostActions = std::int64_t{1} << 31;
+constexpr std::int64_t kMostActions = std::int64_t{1} << 28;
 
 std::int64_t total_size(const Schedule& schedule) {
   std::int64_t total = 0;
