@@ -59,7 +59,7 @@ LaneReader::LaneReader(const Program& program, const RunTimes& times, const SimO
       causes_(program, times, options),
       stash_(stash_changes(program)) {
   timeline.devices.assign(static_cast<std::size_t>(program.num_devices), {});
-  for (std::size_t d = 0; d < timeline.devices.size(); ++d) places_.push_back({.next = program.lane_begin[d]});
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) places_.emplace_back().next = program.lane_begin[d];
 }
 
 void LaneReader::read(std::size_t lane, InstrIndex until) {

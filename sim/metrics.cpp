@@ -125,6 +125,11 @@ void fill_throughput(Timeline& timeline, const WorkUnits& work) {
 
 }  // namespace
 
+std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only) {
+  if (forward_only || per_update.empty() || per_update.front() <= 0) return 1;
+  return std::max<std::int64_t>(1, num_microbatches / per_update.front());
+}
+
 void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks) {
   fill_bubbles(timeline);
   const std::vector<Marks> lists = by_device(marks);

@@ -21,6 +21,9 @@ struct UpdateMark {
   friend bool operator==(const UpdateMark&, const UpdateMark&) = default;
 };
 
+/// How many updates a run of so many microbatches has: by the first stage's pace, at least 1.
+std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only);
+
 /// Computes the figures of a timeline from its devices; the same for simulated and measured runs.
 ///
 /// Reads `makespan`, `base`, `num_microbatches`, `updates` and, of every device, `busy`, `useful`, `first_start` and

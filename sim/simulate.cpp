@@ -20,10 +20,7 @@ Timeline empty_timeline(const Program& program) {
   Timeline timeline;
   timeline.base = program.base;
   timeline.num_microbatches = program.num_microbatches;
-  const auto& per_update = program.microbatches_per_update;
-  if (!per_update.empty() && per_update.front() > 0 && !program.forward_only) {
-    timeline.updates = std::max<std::int64_t>(1, program.num_microbatches / per_update.front());
-  }
+  timeline.updates = count_updates(program.num_microbatches, program.microbatches_per_update, program.forward_only);
   return timeline;
 }
 

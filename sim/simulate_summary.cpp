@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "models/error.hpp"
+#include "sim/fold.hpp"
+#include "sim/jitter.hpp"
+#include "sim/metrics.hpp"
+#include "sim/simulate.hpp"
+#include "sim/steady_state.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostActions = std::int64_t{1} << 31U;
+/// Folded schedules longer than this are not tried: their iterations would cost more than they save.
+constexpr std::int64_t kMostFolded = std::int64_t{1} << 24U;
+constexpr std::int64_t kFirstKept = 32;  ///< iterations of a repeat that the first try keeps
+
+std::int64_t size_of(const Schedule& schedule) {
+  std::int64_t size = 0;
+  for (const DeviceList& list : schedule.devices) {
+    const std::int64_t own = expanded_size(list);
+    size =
+        own > std::numeric_limits<std::int64_t>::max() - size ? std::numeric_limits<std::int64_t>::max() : size + own;
+  }
+  return size;
+}
+
+/// Whether the lanes of the program are the lists of the schedule, action by action.
+bool stands_as_written(const Program& program, const Schedule& schedule) {
+  for (std::size_t d = 0; d < schedule.devices.size(); ++d) {
+    if (program.lane_begin[d + 1] - program.lane_begin[d] != expanded_size(schedule.devices[d])) return false;
+  }
+  return true;
+}
+
+bool can_jump(const Program& program, const Schedule& schedule, const SimOptions& options) {
+  const bool bytes = !program.memory.empty() && program.memory_units_per_one == 0;
+  return program.transfers.empty() && !has_jitter(program) && !bytes && options.engine != EngineChoice::kEvent &&
+         stands_as_written(program, schedule);
+}
+
+struct SummaryJob {
+  const Schedule& schedule;
+  const StageCosts& costs;
+  const Cluster* cluster;
+  const LowerOptions& lowering;
+  SimOptions options;
+};
+
+/// The answer by way of a folded schedule; nothing when it does not repeat or the long way is as short.
+std::optional<Timeline> jumped(const SummaryJob& job) {
+  const std::int64_t size = size_of(job.schedule);
+  std::int64_t multiple = 1;
+  for (std::int64_t keep = kFirstKept;;) {
+    const auto folded = fold(job.schedule, keep, multiple);
+    if (!folded) return std::nullopt;
+    const std::int64_t folded_size = size_of(folded->schedule);
+    if (folded_size > kMostFolded || folded_size > size / 2) return std::nullopt;
+    const Program program = lower(folded->schedule, job.costs, job.cluster, job.lowering);
+    if (!can_jump(program, folded->schedule, job.options)) return std::nullopt;
+    FoldedResult result = run_folded(program, *folded, job.options);
+    if (result.timeline) {
+      Timeline& timeline = *result.timeline;
+      timeline.base = program.base;
+      timeline.num_microbatches = job.schedule.num_microbatches;
+      timeline.updates =
+          count_updates(job.schedule.num_microbatches, job.schedule.microbatches_per_update, job.schedule.forward_only);
+      fill_metrics(timeline, program.work, program.asynchronous, result.marks);
+      return std::move(timeline);
+    }
+    if (multiple % result.multiple == 0) {
+      keep *= 4;
+    } else {
+      multiple = std::lcm(multiple, result.multiple);
+    }
+  }
+}
+
+}  // namespace
+
+Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster,
+                          const LowerOptions& lowering, const SimOptions& options) {
+  SummaryJob job{schedule, costs, cluster, lowering, options};
+  job.options.spans = false;
+  job.options.memory_curve = false;
+  if (auto timeline = jumped(job)) return *std::move(timeline);
+  const std::int64_t size = size_of(schedule);
+  if (size > kMostActions) {
+    throw Error("schedule '" + schedule.name + "' has " + std::to_string(size) +
+                " actions and no steady state that could be jumped over; expected at most " +
+                std::to_string(kMostActions));
+  }
+  return simulate(lower(schedule, costs, cluster, lowering), job.options);
+}
+
+}  // namespace plumb
