@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"schedules", "list the schedules that Plumbline knows", run_schedules},
+    Command{"schedule", "write the document of a schedule", run_schedule},
+    Command{"validate", "check a schedule document", run_validate},
+    Command{"convert", "rewrite a schedule in another format", run_convert},
+    Command{"simulate", "predict timeline, bubbles and memory of a schedule", run_simulate},
+    Command{"sweep", "simulate schedules over ranges of sizes", run_sweep},
     Command{"networks", "list the built-in networks, or print one", run_networks},
     Command{"clusters", "list the built-in clusters, or print one", run_clusters},
     Command{"version", "print the version and what this build can do", run_version},

@@ -15,6 +15,8 @@
 namespace plumb {
 namespace {
 
+const std::string kStandardOutput = "standard output";
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr mode_t kNewFileMode = 0666;  // less the user's mask
 
 [[noreturn]] void throw_cannot_write(const std::string& where, int reason) {
@@ -67,6 +69,7 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
+      buffer_(std::move(other.buffer_)),
       temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
       in_place_(other.in_place_) {}
@@ -99,11 +102,18 @@ void OutputFile::link_unnamed() {
 }
 
 void OutputFile::write(std::string_view text) {
-  if (is_standard_output()) return print(text);
-  if (const int error = write_all(descriptor_, text); error != 0) throw_cannot_write(path_, error);
+  buffer_ += text;
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void OutputFile::flush() {
+  const int error = write_all(descriptor_, buffer_);
+  buffer_.clear();
+  if (error != 0) throw_cannot_write(is_standard_output() ? kStandardOutput : path_, error);
 }
 
 void OutputFile::commit() {
+  flush();
   if (!in_place_) {
     if (temporary_.empty()) link_unnamed();
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail();
@@ -120,7 +130,7 @@ void OutputFile::close_descriptor() {
 }
 
 void print(std::string_view text) {
-  if (const int error = write_all(STDOUT_FILENO, text); error != 0) throw_cannot_write("standard output", error);
+  if (const int error = write_all(STDOUT_FILENO, text); error != 0) throw_cannot_write(kStandardOutput, error);
 }
 
 }  // namespace plumb

@@ -20,10 +20,10 @@ class OutputFile {
   /// Without `commit`, leaves what was there before.
   ~OutputFile();
 
-  /// Throws `Error` when the text does not fit, e.g. on a full disk.
+  /// Takes text in pieces of any size; buffered. Throws `Error` when it does not fit, e.g. on a full disk.
   void write(std::string_view text);
 
-  /// Gives the file its name. Nothing may be written afterwards.
+  /// Writes what is buffered and gives the file its name. Nothing may be written afterwards. Throws as `write` does.
   void commit();
 
   /// Writes `text` and commits.
@@ -37,12 +37,14 @@ class OutputFile {
 
  private:
   void open_temporary();
+  void flush();
   void link_unnamed();
   [[noreturn]] void fail() const;
   void close_descriptor();
 
-  std::string path_;       ///< as given
-  std::string target_;     ///< what the path stands for, links followed
+  std::string path_;    ///< as given
+  std::string target_;  ///< what the path stands for, links followed
+  std::string buffer_;
   std::string temporary_;  ///< name of the temporary; empty when it has none
   int descriptor_ = -1;
   bool in_place_ = false;  ///< standard output, a pipe or a device

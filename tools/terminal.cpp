@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-constexpr int kDefaultColumns = 100;
+constexpr int kDefaultColumns = 120;
 constexpr int kLeastColumns = 40;
 constexpr int kMostColumns = 1000;
 

@@ -54,7 +54,20 @@ TEST_CASE("a replaced file keeps its permissions, and a link keeps pointing at i
 
 TEST_CASE("a full disk is an error that names the file") {
   OutputFile file("/dev/full");
-  CHECK_THROWS_WITH_AS(file.write("text"), "/dev/full: cannot write: No space left on device", plumb::Error);
+  CHECK_THROWS_WITH_AS(file.finish("text"), "/dev/full: cannot write: No space left on device", plumb::Error);
+}
+
+TEST_CASE("text of many pieces arrives whole") {
+  const ScratchDirectory scratch;
+  OutputFile file((scratch.path() / "big").string());
+  std::string expected;
+  for (int i = 0; i < 40'000; ++i) {
+    const std::string piece = std::to_string(i) + " and some more text to fill the buffer\n";
+    expected += piece;
+    file.write(piece);
+  }
+  file.commit();
+  CHECK(file_text(scratch.path() / "big") == expected);
 }
 
 TEST_CASE("a directory that does not exist is reported when the file is opened") {

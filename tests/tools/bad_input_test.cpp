@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/run_command.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace {
+
+using namespace plumb::testing;
+
+/// A command, its exit status, and what its one line must say.
+struct BadInput {
+  std::string command;
+  std::vector<std::string> says;
+  int status = 2;
+};
+
+/// Runs every case in `scratch`: one line on standard error, nothing on standard output, no file left behind.
+void check_all(const std::vector<BadInput>& cases, const ScratchDirectory& scratch) {
+  const std::string before = scratch.listing();
+  for (const BadInput& bad : cases) {
+    CAPTURE(bad.command);
+    const CommandResult result = run_command(bad.command, scratch.path());
+    CAPTURE(result.err);
+    CHECK(result.status == bad.status);
+    CHECK(result.err.starts_with("plumbline: error: "));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK(result.out == "");
+    for (const std::string& text : bad.says) {
+      CAPTURE(text);
+      CHECK(result.err.find(text) != std::string::npos);
+    }
+    CHECK(scratch.listing() == before);
+  }
+}
+
+const std::string kSimulate = "plumbline simulate 1f1b -p 4 -m 8 --cost F=1,B=2 ";
+
+/// A valid document with two devices and two microbatches; parts are replaced to break it.
+std::string document(const std::string& from = "", const std::string& to = "") {
+  std::string text =
+      "{\n"
+      "  \"format\": \"plumbline-schedule\", \"version\": 1,\n"
+      "  \"name\": \"mine\", \"parameters\": {},\n"
+      "  \"num_devices\": 2, \"num_stages\": 2, \"num_microbatches\": 2, \"microbatches_per_update\": 2,\n"
+      "  \"placement\": [[[0], [1]]],\n"
+      "  \"weights\": {\"policy\": \"flush\"},\n"
+      "  \"devices\": [[\"0F0\", \"0F1\", \"0B0\", \"0B1\", \"0U0\"], [\"1F0\", \"1B0\", \"1F1\", \"1B1\", \"1U0\"]]\n"
+      "}\n";
+  if (const std::size_t at = text.find(from); !from.empty() && at != std::string::npos) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("unknown names come with the nearest known one") {
+  const ScratchDirectory scratch;
+  check_all(
+      {
+          {"plumbline simulte", {"'simulte'", "did you mean 'simulate'?"}},
+          {"plumbline simulate 1f1c -p 4 -m 8 --cost F=1", {"'1f1c'", "did you mean '1f1b'?"}},
+          {kSimulate + "--jsn -", {"'--jsn'", "did you mean '--json'?"}},
+          {kSimulate + "--transfers bufered", {"'bufered'", "did you mean 'buffered'?"}},
+          {kSimulate + "--engine evnt", {"'evnt'", "did you mean 'event'?"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --cost F=1,WW=2", {"'WW'"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --network gpt-tny --cluster a100", {"'gpt-tny'", "'gpt-tiny'"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --network gpt-tiny --cluster a10", {"'a10'", "'a100'"}},
+          {"plumbline schedule 1f1b -p 4 -m 8 --format jsn", {"'jsn'", "did you mean 'json'?"}},
+          {"plumbline schedule 1f1b -p 4 -m 8 --opt speed=1", {"speed"}},
+      },
+      scratch);
+}
+
+TEST_CASE("impossible sizes name the rule") {
+  const ScratchDirectory scratch;
+  check_all(
+      {
+          {"plumbline schedule 1f1b -m 8", {"1f1b", "-p N"}},
+          {"plumbline schedule 1f1b -p 4", {"1f1b", "-m N"}},
+          {"plumbline schedule 1f1b -p 0 -m 8", {"--devices", "'0'", "expected 1"}},
+          {"plumbline schedule 1f1b -p -4 -m 8", {"--devices", "'-4'", "expected 1"}},
+          {"plumbline schedule 1f1b -p four -m 8", {"--devices", "'four'", "expected 1"}},
+          {"plumbline schedule 1f1b -p 4 -m 2.5", {"--microbatches", "'2.5'"}},
+          {"plumbline schedule chimera -p 3 -m 4", {"chimera", "3"}},
+          {"plumbline schedule interleaved -p 4 -m 6 -v 2", {"interleaved", "6"}},
+          {"plumbline simulate 1f1b -p 1000000000 -m 8 --cost F=1,B=2", {"1f1b", "1000000000"}},
+          {"plumbline schedule 1f1b -p 1000000000 -m 8", {"1f1b", "1000000000"}},
+          {"plumbline schedule 1f1b -p 99999999999 -m 8", {"out of range"}},
+      },
+      scratch);
+}
+
+TEST_CASE("costs that are missing or contradict each other are refused") {
+  const ScratchDirectory scratch;
+  const std::string simulate = "plumbline simulate 1f1b -p 4 -m 8 ";
+  check_all(
+      {
+          {simulate, {"costs are not known", "--cost"}},
+          {simulate + "--cost F=1,B=3,I=1,W=1", {"B"}},
+          {simulate + "--cost F=-1", {"F"}},
+          {simulate + "--cost F=x", {"x"}},
+          {simulate + "--cost F=1,B=2 --memory F=1,I=0,W=0", {"0"}},
+          {simulate + "--cost F=1,B=2 --network gpt-tiny", {"--network"}},
+          {simulate + "--network gpt-tiny", {"--cluster"}},
+          {simulate + "--network gpt-tiny --cluster a100 --memory F=1,W=-1", {"--memory", "--cost"}},
+          {simulate + "--network gpt-tiny --cluster a100 --partition 1,2", {"1,2"}},
+          {"plumbline simulate 1f1b -p 16 -m 8 --network gpt2-small --cluster a100", {"a100", "8 devices", "16"}},
+          {simulate + "--profile nothing.json", {"nothing.json", "No such file"}},
+          {simulate + "--cost F=1,B=2 --memory-limit lots", {"--memory-limit", "'lots'"}},
+      },
+      scratch);
+}
+
+TEST_CASE("broken documents are refused with line, column and path") {
+  const ScratchDirectory scratch;
+  scratch.write("torn.json", document().substr(0, 150));
+  scratch.write("comma.json", document("\"version\": 1,", "\"version\": 1"));
+  scratch.write("type.json", document("\"num_devices\": 2", "\"num_devices\": \"two\""));
+  scratch.write("key.json", document("\"parameters\": {}", "\"parametres\": {}"));
+  scratch.write("action.json", document("\"0F1\"", "\"0Q1\""));
+  scratch.write("format.json", document("plumbline-schedule", "something-else"));
+  scratch.write("version.json", document("\"version\": 1", "\"version\": 99"));
+  scratch.write("repeat.json", document("\"0F1\"", "{\"repeat\": 0, \"advance\": 1, \"actions\": [\"0F1\"]}"));
+  scratch.write("huge.json", document("\"num_devices\": 2", "\"num_devices\": 1000000000"));
+  scratch.write("device.json", document("[[[0], [1]]]", "[[[0], [7]]]"));
+  check_all(
+      {
+          {"plumbline validate device.json", {"device.json:5:", "placement", "0 to 1", "7"}},
+          {"plumbline validate torn.json", {"torn.json:"}},
+          {"plumbline validate comma.json", {"comma.json:3:"}},
+          {"plumbline validate type.json", {"type.json:4:", "num_devices", "two"}},
+          {"plumbline validate key.json", {"key.json:3:", "parametres", "parameters"}},
+          {"plumbline validate action.json", {"action.json:7:", "0Q1"}},
+          {"plumbline validate format.json", {"format.json:2:"}},
+          {"plumbline validate version.json", {"version.json:2:", "99"}},
+          {"plumbline validate repeat.json", {"repeat.json:7:", "repeat"}},
+          {"plumbline validate huge.json", {"huge.json:"}},
+          {"plumbline validate nothing.json", {"nothing.json", "No such file"}},
+          {"plumbline validate .", {"directory"}},
+          {"plumbline simulate ./key.json --cost F=1,B=2", {"key.json:3:"}},
+          {"plumbline simulate nothing.json -p 4 --cost F=1,B=2", {"expected no -p"}},
+      },
+      scratch);
+}
+
+TEST_CASE("an invalid schedule gives all findings and exit status 3") {
+  struct Case {
+    std::string name;
+    std::string from;
+    std::string to;
+    std::vector<std::string> says;
+  };
+  const std::vector<Case> cases{
+      {"duplicate.json", "\"0F1\", ", "\"0F1\", \"0F1\", ", {"0F1", "device 0"}},
+      {"missing.json", "\"0F1\", ", "", {"0F1"}},
+      {"order.json", "\"1F0\", \"1B0\"", "\"1B0\", \"1F0\"", {"1B0", "device 1"}},
+      {"stranger.json", "\"0B1\", ", "\"0B1\", \"1F1\", ", {"1F1", "device 0"}},
+  };
+  for (const Case& test : cases) {
+    CAPTURE(test.name);
+    const ScratchDirectory scratch;
+    scratch.write(test.name, document(test.from, test.to));
+    const CommandResult result = run_command("plumbline validate " + test.name, scratch.path());
+    CAPTURE(result.out);
+    CAPTURE(result.err);
+    CHECK(result.status == 3);
+    for (const std::string& text : test.says) CHECK(result.out.find(text) != std::string::npos);
+    const CommandResult simulated =
+        run_command("plumbline simulate " + test.name + " --cost F=1,B=2 --json out.json", scratch.path());
+    CHECK(simulated.status == 3);
+    CHECK(simulated.out == "");
+    CHECK(scratch.listing() == test.name);
+  }
+}
+
+TEST_CASE("a schedule that waits for itself is named with its cycle") {
+  const ScratchDirectory scratch;
+  // Device 0 runs F1 only after B0, device 1 runs B0 only after F1.
+  scratch.write("deadlock.json",
+                document("\"0F0\", \"0F1\", \"0B0\", \"0B1\", \"0U0\"], [\"1F0\", \"1B0\", \"1F1\", \"1B1\"",
+                         "\"0F0\", \"0B0\", \"0F1\", \"0B1\", \"0U0\"], [\"1F0\", \"1F1\", \"1B0\", \"1B1\""));
+  const CommandResult result = run_command("plumbline validate deadlock.json", scratch.path());
+  CHECK(result.status == 3);
+  CAPTURE(result.out);
+  CHECK(result.out.find("deadlock") != std::string::npos);
+  CHECK(result.out.find("0B0") != std::string::npos);
+  CHECK(result.out.find("1F1") != std::string::npos);
+}
+
+TEST_CASE("outputs that cannot be written are one line, and no part of them is left") {
+  const ScratchDirectory scratch;
+  scratch.write("file", "not a directory");
+  check_all(
+      {
+          {kSimulate + "--json /dev/full", {"/dev/full", "No space left on device"}},
+          {kSimulate + "--html /dev/full", {"/dev/full", "No space left on device"}},
+          {kSimulate + "--json - >/dev/full", {"standard output", "No space left on device"}},
+          {"plumbline schedule 1f1b -p 4 -m 8 >/dev/full", {"standard output", "No space left on device"}},
+          {"plumbline schedules >/dev/full", {"standard output", "No space left on device"}},
+          {kSimulate + "--svg no/such/place.svg", {"no/such/place.svg", "No such file or directory"}},
+          {kSimulate + "--trace file/trace.json", {"file/trace.json", "Not a directory"}},
+          {kSimulate + "--csv .", {".: cannot write: Is a directory"}},
+          {kSimulate + "--json - --csv -", {"standard output", "expected one"}},
+          {"plumbline schedule chimera -p 3 -m 4 -o out.json", {"chimera"}},
+          {"plumbline convert nothing.json out.csv", {"nothing.json"}},
+      },
+      scratch);
+}
+
+TEST_CASE("what does not fit in memory is exit status 3 with every device at once") {
+  const ScratchDirectory scratch;
+  const CommandResult result = run_command(kSimulate + "--memory-limit 2.5 --summary", scratch.path());
+  CHECK(result.status == 3);
+  CHECK(result.err ==
+        "1f1b: device 0: does not fit: the peak of 4 stash units is 1.5 above the limit of 2.5\n"
+        "1f1b: device 1: does not fit: the peak of 3 stash units is 0.5 above the limit of 2.5\n");
+  CHECK(run_command(kSimulate + "--memory-limit 4 --summary", scratch.path()).status == 0);
+}

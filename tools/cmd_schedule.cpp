@@ -1,0 +1,26 @@
+#include "tools/arguments.hpp"
+#include "tools/command.hpp"
+#include "tools/output_file.hpp"
+#include "tools/schedule_arguments.hpp"
+#include "tools/schedule_formats.hpp"
+
+namespace plumb {
+
+ExitStatus run_schedule(const CommandLine& arguments) {
+  ArgumentParser parser("schedule NAME -p P -m M [options]", "Writes the document of a schedule.");
+  std::string name;
+  std::string path = "-";
+  std::string format_name;
+  parser.positional(name, "NAME")
+      .text("output,o", path, "FILE", "where to write (default: standard output)")
+      .text("format", format_name, "FORMAT", "json, torch-csv or text (default: by the file's extension, or json)");
+  ScheduleArguments schedule;
+  schedule.add_to(parser);
+  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  const ScheduleFormat& format = schedule_format(format_name, path);
+  OutputFile file(path);
+  file.finish(format.write(load_schedule(name, schedule)));
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

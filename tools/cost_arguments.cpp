@@ -1,0 +1,240 @@
+#include "tools/cost_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "models/abstract_costs.hpp"
+#include "models/cluster_io.hpp"
+#include "models/error.hpp"
+#include "models/network_costs.hpp"
+#include "models/network_io.hpp"
+#include "models/profile.hpp"
+#include "models/roofline.hpp"
+#include "models/text_file.hpp"
+
+namespace plumb {
+namespace {
+
+Precision load_precision(const CostArguments& arguments) {
+  static constexpr std::array<std::string_view, 2> kNames{"mixed", "single"};
+  const std::string fallback = arguments.cluster == "host" ? "single" : "mixed";
+  const std::string& name = arguments.precision.empty() ? fallback : arguments.precision;
+  if (name == "mixed") return kMixedPrecision;
+  if (name == "single") return Precision{};
+  throw_unknown("precision", name, kNames);
+}
+
+void refuse(const std::string& value, const std::string& option, const std::string& why) {
+  if (!value.empty()) throw Error(option + ": " + why);
+}
+
+/// Stages of the fullest device, with every replica counted.
+std::int32_t stages_per_device(const Schedule& schedule) {
+  std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
+  for (const auto& replica : schedule.placement) {
+    for (const auto& holders : replica) {
+      for (const DeviceId device : holders) ++held[index(device)];
+    }
+  }
+  return held.empty() ? 1 : std::max(1, *std::max_element(held.begin(), held.end()));
+}
+
+MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
+  return {arguments.samples.value_or(network.samples), arguments.sequence.value_or(network.sequence)};
+}
+
+void check_devices(const Cluster& cluster, const Schedule& schedule, const std::string& name) {
+  const auto needed = static_cast<std::size_t>(schedule.num_devices);
+  if (cluster.devices.size() >= needed) return;
+  throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
+              std::to_string(needed) + " (NODESxDEVICES behind the name says how many, such as " + name + "-2x8)");
+}
+
+/// Refuses options of networks beside abstract costs.
+void check_abstract(const CostArguments& arguments) {
+  const std::string why = "goes with --network, expected no --cost beside it";
+  refuse(arguments.profile, "--profile", "has measured times, expected no --cost beside it");
+  refuse(arguments.network, "--network", "has computed times, expected no --cost beside it");
+  refuse(arguments.partition, "--partition", why);
+  refuse(arguments.precision, "--precision", why);
+  if (arguments.samples) throw Error("--samples: " + why);
+  if (arguments.sequence) throw Error("--sequence: " + why);
+}
+
+/// Refuses what a profile already says.
+void check_profile(const CostArguments& arguments) {
+  const std::string why = "is part of the profile, expected no --profile beside it";
+  if (arguments.samples) throw Error("--samples: " + why);
+  if (arguments.sequence) throw Error("--sequence: " + why);
+  refuse(arguments.precision, "--precision", why);
+}
+
+CostInput abstract_input(const CostArguments& arguments, const Schedule& schedule) {
+  CostInput input;
+  input.costs = abstract_costs(arguments.cost, arguments.memory,
+                               {.num_stages = schedule.num_stages,
+                                .stages_together = arguments.per_device ? stages_per_device(schedule) : 1,
+                                .recompute = !schedule.recompute.empty()});
+  input.description = arguments.cost;
+  return input;
+}
+
+CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
+  const Network& network = *documents.network;
+  const Cluster& cluster = *documents.cluster;
+  const RooflineOptions options{.shape = shape_of(arguments, network), .precision = load_precision(arguments)};
+  const bool balanced = arguments.partition == "balanced";
+  const auto layer_times = balanced ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
+  CostInput input;
+  input.network = network;
+  input.partition = load_partition(arguments.partition, network, schedule.num_stages, layer_times);
+  input.costs = roofline_costs(network, *input.partition, cluster, options);
+  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
+  return input;
+}
+
+/// Bytes of the largest message between stages.
+std::int64_t largest_message(const StageCosts& costs) {
+  std::int64_t bytes = 0;
+  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
+  return bytes;
+}
+
+Partition partition_of(const Profile& profile, const CostArguments& arguments, const Network& network,
+                       std::int32_t num_stages) {
+  const Partition profiled = profiled_partition(profile);
+  if (arguments.partition.empty() && profiled.num_stages() == static_cast<std::size_t>(num_stages)) return profiled;
+  std::vector<std::int64_t> layer_times;
+  for (const ProfiledTimes& layer : profile.layers) {
+    const std::int64_t backward = layer.b.count > 0 ? layer.b.median_ns : layer.i.median_ns + layer.w.median_ns;
+    layer_times.push_back(layer.f.median_ns + backward);
+  }
+  return load_partition(arguments.partition, network, num_stages, layer_times);
+}
+
+CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
+  const Profile& profile = *documents.profile;
+  CostInput input;
+  input.network = documents.network;
+  input.partition = partition_of(profile, arguments, *input.network, schedule.num_stages);
+  input.costs = profile_costs(profile, *input.network, *input.partition);
+  if (!documents.cluster) input.cluster = profile_cluster(profile, schedule.num_devices, largest_message(input.costs));
+  input.description = profile.network + " as measured on " + profile.machine;
+  return input;
+}
+
+/// Jitter needs devices; where no cluster is known they are plain ones without links.
+void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
+  if (jitter < 0 || jitter > 1)
+    throw Error("--jitter: " + std::to_string(jitter) + " is out of range, expected 0 to 1");
+  if (!input.cluster) {
+    input.cluster.emplace();
+    input.cluster->devices.resize(static_cast<std::size_t>(num_devices));
+    input.cluster->devices_per_node = num_devices;
+    input.cluster->finish();
+  }
+  for (DeviceSpec& device : input.cluster->devices) device.jitter = jitter;
+}
+
+}  // namespace
+
+void CostArguments::add_to(ArgumentParser& parser) {
+  parser.group("Costs: --cost, or --network with --cluster, or --profile")
+      .text("cost", cost, "LIST", "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR comm")
+      .text("memory", memory, "LIST", "changes of the stash in abstract units: F=1,I=0,W=-1")
+      .flag("per-device", per_device, "costs are those of all stages of a device together")
+      .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("partition", partition, "HOW", "equal, balanced, or layers of each stage: 3,4,4,3 (default: equal)")
+      .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
+      .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
+      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
+      .real("jitter", jitter, "standard deviation of every action's time, relative to it")
+      .text("memory-limit", memory_limit, "X",
+            "of every device, in units of --memory or bytes (80GiB); exit status 3 when it does not fit");
+}
+
+CostDocuments load_cost_documents(const CostArguments& arguments) {
+  CostDocuments documents;
+  if (!arguments.cost.empty()) {
+    check_abstract(arguments);
+  } else {
+    refuse(arguments.memory, "--memory", "goes with --cost, expected --cost LIST");
+    if (arguments.per_device) throw Error("--per-device: goes with --cost, expected --cost LIST");
+    if (!arguments.profile.empty()) {
+      check_profile(arguments);
+      documents.profile = profile_from_json(read_text_file(arguments.profile), arguments.profile);
+      documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
+    } else if (arguments.network.empty()) {
+      throw Error("costs are not known, expected --cost LIST, --profile FILE, or --network NAME --cluster NAME");
+    } else if (arguments.cluster.empty()) {
+      throw Error("--network: the machine is not known, expected --cluster NAME or --profile FILE");
+    } else {
+      documents.network = load_network(arguments.network);
+    }
+  }
+  if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
+  return documents;
+}
+
+CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
+  if (documents.cluster) check_devices(*documents.cluster, schedule, arguments.cluster);
+  CostInput input;
+  if (documents.profile) {
+    input = profile_input(arguments, documents, schedule);
+  } else {
+    input = documents.network ? roofline_input(arguments, documents, schedule) : abstract_input(arguments, schedule);
+  }
+  if (documents.cluster) input.cluster = documents.cluster;
+  if (arguments.jitter) apply_jitter(input, *arguments.jitter, schedule.num_devices);
+  return input;
+}
+
+Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
+                         const std::vector<std::int64_t>& layer_costs) {
+  if (partition.empty() || partition == "equal") return equal_partition(network, num_stages);
+  if (partition == "balanced") {
+    if (layer_costs.empty()) throw Error("--partition: balanced needs the times of single layers, expected equal");
+    return balanced_partition(layer_costs, num_stages);
+  }
+  const Partition given = parse_partition(partition, network.layers.size());
+  if (given.num_stages() != static_cast<std::size_t>(num_stages)) {
+    throw Error("--partition: " + partition + " has " + std::to_string(given.num_stages()) + " stages, expected " +
+                std::to_string(num_stages));
+  }
+  return given;
+}
+
+std::int64_t parse_bytes(std::string_view text, std::string_view where) {
+  struct Unit {
+    std::string_view suffix;
+    double bytes;
+  };
+  static constexpr std::array<Unit, 9> kUnits{{{"KiB", 0x1p10},
+                                               {"MiB", 0x1p20},
+                                               {"GiB", 0x1p30},
+                                               {"TiB", 0x1p40},
+                                               {"kB", 1e3},
+                                               {"MB", 1e6},
+                                               {"GB", 1e9},
+                                               {"TB", 1e12},
+                                               {"B", 1}}};
+  double factor = 1;
+  std::string_view number = text;
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.suffix)) continue;
+    factor = unit.bytes;
+    number.remove_suffix(unit.suffix.size());
+    break;
+  }
+  const double bytes = parse_real(number, where) * factor;
+  if (!(bytes >= 0 && bytes < 0x1p62)) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is out of range, expected bytes such as 80GiB");
+  }
+  return std::llround(bytes);
+}
+
+}  // namespace plumb

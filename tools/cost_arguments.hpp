@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/cluster.hpp"
+#include "models/network.hpp"
+#include "models/partition.hpp"
+#include "models/profile.hpp"
+#include "models/stage_costs.hpp"
+#include "schedules/schedule.hpp"
+#include "tools/arguments.hpp"
+
+namespace plumb {
+
+/// Options that say what actions cost and how much memory there is: abstract units, a roofline, or a profile.
+struct CostArguments {
+  std::string cost;
+  std::string memory;
+  bool per_device = false;
+  std::string memory_limit;
+  std::string profile;
+  std::string network;
+  std::string cluster;
+  std::string partition;
+  std::string precision;
+  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> sequence;
+  std::optional<double> jitter;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+};
+
+/// The documents that the options name, read (or measured) once for any number of schedules.
+struct CostDocuments {
+  std::optional<Profile> profile;
+  std::optional<Network> network;
+  std::optional<Cluster> cluster;
+};
+
+/// Throws `Error` for missing and contradicting options.
+CostDocuments load_cost_documents(const CostArguments& arguments);
+
+/// What the options came to for one schedule.
+struct CostInput {
+  StageCosts costs;
+  std::optional<Cluster> cluster;  ///< none: edges between devices are latencies
+  std::optional<Network> network;  ///< known unless costs are abstract
+  std::optional<Partition> partition;
+  std::string description;  ///< "F=1,B=2" or "gpt-1.5b on a100, equal partition"
+
+  const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }
+};
+
+/// The costs of every stage of `schedule`. Throws `Error` for a cluster with too few devices and whatever else does not
+/// fit the schedule.
+CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule);
+
+/// The cut of `network` into stages that `--partition` asks for: "equal" (also when empty), "balanced" by
+/// `layer_costs`, or numbers of layers.
+Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
+                         const std::vector<std::int64_t>& layer_costs);
+
+/// "80GiB", "512MB", "1000": bytes.
+std::int64_t parse_bytes(std::string_view text, std::string_view where);
+
+}  // namespace plumb

@@ -1,0 +1,53 @@
+#include "tools/report_arguments.hpp"
+
+#include <algorithm>
+
+#include "models/error.hpp"
+#include "sim/timeline_io.hpp"
+#include "tools/reports.hpp"
+
+namespace plumb {
+
+ReportArguments::ReportArguments() : files(report_formats().size()) {}
+
+void ReportArguments::add_to(ArgumentParser& parser) {
+  parser.group("Output (- is standard output)")
+      .flag("summary", summary, "figures only, without spans and memory curve")
+      .text("json", json, "FILE", "everything, for programs (schema: sim/README.md)");
+  const auto formats = report_formats();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));
+  }
+}
+
+bool ReportArguments::takes_standard_output() const {
+  return json == "-" || std::find(files.begin(), files.end(), "-") != files.end();
+}
+
+bool ReportArguments::needs_spans() const {
+  const bool reports = std::any_of(files.begin(), files.end(), [](const std::string& file) { return !file.empty(); });
+  return reports || (!json.empty() && !summary);
+}
+
+ReportFiles::ReportFiles(const ReportArguments& arguments) : summary_(arguments.summary) {
+  const auto wanting =
+      std::count(arguments.files.begin(), arguments.files.end(), "-") + (arguments.json == "-" ? 1 : 0);
+  if (wanting > 1) {
+    throw Error("standard output: " + std::to_string(wanting) + " reports want it, expected one");
+  }
+  if (!arguments.json.empty()) json_.emplace_back(arguments.json);
+  for (std::size_t i = 0; i < arguments.files.size(); ++i) {
+    if (!arguments.files[i].empty()) reports_.emplace_back(i, OutputFile(arguments.files[i]));
+  }
+}
+
+void ReportFiles::write(const Timeline& timeline) {
+  for (OutputFile& file : json_) {
+    write_timeline_json(timeline, summary_, [&file](std::string_view piece) { file.write(piece); });
+    file.commit();
+  }
+  const auto formats = report_formats();
+  for (auto& [format, file] : reports_) file.finish(formats[format].make(timeline));
+}
+
+}  // namespace plumb

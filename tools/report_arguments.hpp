@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/timeline.hpp"
+#include "tools/arguments.hpp"
+#include "tools/output_file.hpp"
+
+namespace plumb {
+
+/// Options that say where a timeline goes: `--json FILE` and one option per row of the report table.
+struct ReportArguments {
+  bool summary = false;
+  std::string json;
+  std::vector<std::string> files;  ///< by row of `report_formats()`; empty: not asked for
+
+  ReportArguments();
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// Whether standard output belongs to a report, so that nothing else may be printed there.
+  bool takes_standard_output() const;
+  /// Whether a report needs spans and the memory curve.
+  bool needs_spans() const;
+};
+
+/// The files of a `ReportArguments`, opened before the work that fills them.
+class ReportFiles {
+ public:
+  /// Throws `Error` when a file cannot be written, or two reports want standard output.
+  explicit ReportFiles(const ReportArguments& arguments);
+
+  /// Writes all reports of `timeline`.
+  void write(const Timeline& timeline);
+
+ private:
+  bool summary_;
+  std::vector<OutputFile> json_;                             ///< one or none
+  std::vector<std::pair<std::size_t, OutputFile>> reports_;  ///< with the row of the format
+};
+
+}  // namespace plumb

@@ -1,0 +1,73 @@
+#include "tools/schedule_arguments.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "models/error.hpp"
+#include "tools/schedule_formats.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr NumberRange kPositive32{1, std::numeric_limits<std::int32_t>::max()};
+
+}  // namespace
+
+void ScheduleArguments::add_to(ArgumentParser& parser) {
+  parser.group("Schedule")
+      .whole("devices,p", devices, kPositive32, "pipeline devices")
+      .whole("microbatches,m", microbatches, {}, "microbatches per update")
+      .whole("chunks,v", chunks, kPositive32, "stages per device, for schedules that have several")
+      .whole("updates", updates, {},
+             "optimizer updates to cover (default: 1, or enough for a steady period when asynchronous)")
+      .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`");
+}
+
+bool is_schedule_file(const std::string& name_or_file) {
+  const auto catalogue = schedule_catalogue();
+  if (std::any_of(catalogue.begin(), catalogue.end(), [&](const auto& spec) { return spec.name == name_or_file; })) {
+    return false;
+  }
+  if (name_or_file == "-" || name_or_file.find('/') != std::string::npos) return true;
+  const auto formats = schedule_formats();
+  std::error_code ignored;
+  return std::any_of(formats.begin(), formats.end(),
+                     [&](const ScheduleFormat& format) { return name_or_file.ends_with(format.extension); }) ||
+         std::filesystem::is_regular_file(name_or_file, ignored);
+}
+
+void check_schedule_name(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const ScheduleSpec& spec : schedule_catalogue()) names.push_back(spec.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) throw_unknown("schedule", name, names);
+}
+
+ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments) {
+  if (!arguments.devices) throw Error(name + ": the number of devices is missing, expected -p N");
+  if (!arguments.microbatches) throw Error(name + ": the number of microbatches is missing, expected -m N");
+  ScheduleParams params;
+  params.num_devices = static_cast<std::int32_t>(*arguments.devices);
+  params.num_microbatches = *arguments.microbatches;
+  params.chunks = static_cast<std::int32_t>(arguments.chunks.value_or(0));
+  params.updates = arguments.updates.value_or(0);
+  for (const std::string& option : arguments.options) {
+    const auto [key, value] = parse_assignment(option, "--opt");
+    if (!params.options.emplace(key, value).second) throw Error("--opt: '" + key + "' is given twice, expected once");
+  }
+  return params;
+}
+
+Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments) {
+  if (!is_schedule_file(name_or_file)) {
+    check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
+    return generate(name_or_file, schedule_params(name_or_file, arguments));
+  }
+  if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
+      !arguments.options.empty()) {
+    throw Error(name_or_file + ": a document has its own size, expected no -p, -m, -v, --updates or --opt");
+  }
+  return read_schedule(name_or_file);
+}
+
+}  // namespace plumb

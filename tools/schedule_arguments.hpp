@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/registry.hpp"
+#include "schedules/schedule.hpp"
+#include "tools/arguments.hpp"
+
+namespace plumb {
+
+/// Options that say which schedule: shared by every command that takes NAME|FILE.
+struct ScheduleArguments {
+  std::optional<std::int64_t> devices;
+  std::optional<std::int64_t> microbatches;
+  std::optional<std::int64_t> chunks;
+  std::optional<std::int64_t> updates;
+  std::vector<std::string> options;  ///< key=value
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+};
+
+/// Whether `name_or_file` means a document: "-", a path, or a file that is there; names of the catalogue never do.
+bool is_schedule_file(const std::string& name_or_file);
+
+/// Throws `Error` with the nearest name unless the catalogue has `name`.
+void check_schedule_name(const std::string& name);
+
+/// Parameters of the generator. Throws `Error` when -p or -m is missing.
+ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments);
+
+/// Generates the schedule, or reads the document. Throws `Error` for options of a generator given with a file.
+Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments);
+
+}  // namespace plumb

@@ -1,0 +1,51 @@
+#include "tools/simulation_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "models/error.hpp"
+
+namespace plumb {
+namespace {
+
+/// Names on the command line, in the order of the enumerators.
+constexpr std::array<std::string_view, 5> kTransferModes{"buffered", "fifo", "rendezvous", "blocking", "batched"};
+constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
+constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
+
+template <class Enum, std::size_t N>
+Enum by_name(const std::array<std::string_view, N>& names, std::string_view what, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw_unknown(what, name, names);
+  return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
+void SimulationArguments::add_to(ArgumentParser& parser) {
+  parser.group("Simulation")
+      .text("transfers", transfers, "MODE", "buffered, fifo, rendezvous, blocking or batched (default: buffered)")
+      .text("receives", receives, "WHERE", "when receives are posted: ahead, late or on-send (default: ahead)")
+      .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
+             "messages per channel on their way before the sender waits (default: 2)")
+      .text("engine", engine, "NAME", "auto, pass (fixed order, no contention) or event (default: auto)")
+      .whole("seed", seed, {0}, "of the jitter (default: 0)");
+}
+
+SimOptions SimulationArguments::simulation() const {
+  SimOptions options;
+  options.transfers = by_name<TransferMode>(kTransferModes, "transfer mode", transfers);
+  options.engine = by_name<EngineChoice>(kEngines, "engine", engine);
+  options.seed = static_cast<std::uint64_t>(seed.value_or(0));
+  return options;
+}
+
+LowerOptions SimulationArguments::lowering() const {
+  LowerOptions options;
+  options.receives = by_name<ReceivePlacement>(kReceives, "placement of receives", receives);
+  if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
+  return options;
+}
+
+}  // namespace plumb

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/registry.hpp"
+
+namespace plumb {
+
+/// Numbers of a range: "2,4,8", "8:64:8" (from 8 to 64 in steps of 8), "1:4", and mixtures such as "1,2,4:16:4".
+/// Throws `Error` for anything else, numbers below 1, and more than 100000 numbers.
+std::vector<std::int64_t> parse_range(std::string_view text, std::string_view where);
+
+/// One simulation of a sweep.
+struct SweepPoint {
+  std::string schedule;
+  ScheduleParams params;
+};
+
+/// What a sweep runs over.
+struct SweepRanges {
+  std::vector<std::string> schedules;
+  std::vector<std::int64_t> devices;
+  std::vector<std::int64_t> chunks;
+  std::vector<std::int64_t> microbatches;
+};
+
+/// All combinations: schedules outermost, then devices, chunks, microbatches. `base` has what all share.
+std::vector<SweepPoint> sweep_grid(const SweepRanges& ranges, const ScheduleParams& base);
+
+}  // namespace plumb

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "sim/timeline.hpp"
+
+namespace plumb {
+
+/// The figures of the whole run, one per line: `makespan         33 ms`.
+std::string figures_text(const Timeline& timeline);
+
+/// One row per device: busy and idle time, idle time by cause (causes that occur), peak memory. Past the first 32
+/// devices, which are counted, nothing is shown.
+std::string devices_text(const Timeline& timeline);
+
+/// What is alive on every device at its peak, largest first: tensors and for which microbatches.
+/// `timeline` must have been made with the composition of the peak.
+std::string peaks_text(const Timeline& timeline);
+
+}  // namespace plumb
