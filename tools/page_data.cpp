@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "sim/compare.hpp"
 #include "tools/picture.hpp"
 #include "tools/report_palette.hpp"
 
@@ -24,6 +25,13 @@ Json vocabulary(const std::array<std::string_view, n>& names, const std::array<s
   for (std::size_t i = 0; i < n; ++i)
     list.push_back({{"name", names[i]}, {"title", titles[i]}, {"colour", colours[i]}});
   return list;
+}
+
+/// The comparison of a section with two runs; null for one.
+Json comparison(const HtmlSection& section) {
+  if (section.second == nullptr) return {};
+  if (section.comparison != nullptr) return Json::parse(comparison_to_json(*section.comparison));
+  return Json::parse(comparison_to_json(compare(*section.first, *section.second)));
 }
 
 Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -196,7 +204,10 @@ std::string page_data(const HtmlReport& report) {
     for (const Timeline* timeline : {section.first, section.second}) {
       if (timeline != nullptr) runs.push_back(RunData(*timeline).make());
     }
-    page["sections"].push_back({{"title", section.title}, {"note", section.note}, {"runs", std::move(runs)}});
+    page["sections"].push_back({{"title", section.title},
+                                {"note", section.note},
+                                {"comparison", comparison(section)},
+                                {"runs", std::move(runs)}});
   }
   const std::string text = page.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;

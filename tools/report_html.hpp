@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/compare.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {
@@ -13,6 +14,8 @@ struct HtmlSection {
   std::string note;                  ///< e.g. the command that made it; may be empty
   const Timeline* first = nullptr;   ///< never null; must outlive the call
   const Timeline* second = nullptr;  ///< null when there is nothing to compare with
+  /// Of the two, e.g. with a bound; null: made from `first` and `second` without one.
+  const Comparison* comparison = nullptr;
 };
 
 struct HtmlReport {

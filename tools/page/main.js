@@ -12,7 +12,7 @@ class Section {
     this.memory = hasMemory ? new MemoryView(page, section, this.timeline) : null;
     this.composition = element("div", { class: "composition" });
     this.element = element("section", { id: `section-${number}`, "aria-label": section.title },
-      this.heading(), this.timelinePart(), this.memoryPart(), this.idlePart());
+      this.heading(), this.timelinePart(), this.memoryPart(), this.idlePart(), this.comparisonPart());
     if (this.hasPeaks()) this.choose(this.fullestDevice(), 0);
   }
 
@@ -80,6 +80,11 @@ class Section {
       element("div", { class: "card-head" }, element("h3", {}, "Where the time goes"),
         element("p", { class: "hint" }, "share of the makespan that each device is idle, on the right")),
       idleView(this.page, this.section));
+  }
+
+  comparisonPart() {
+    if (!this.section.comparison) return null;
+    return comparisonCard(this.page, this.section, (device, text) => this.timeline?.showAction(device, text));
   }
 
   /** Shows the memory of a device of one of the runs. */

@@ -28,6 +28,10 @@ function timeTexts(times) {
   return times.map((time) => `${(time / size).toFixed(digits)} ${unit}`);
 }
 
+function capitalized(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function percentText(share, digits = 1) {
   return `${(100 * share).toFixed(digits)} %`;
 }

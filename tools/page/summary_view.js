@@ -35,8 +35,9 @@ function summaryCell(figure, run, measured, best) {
     error ? element("small", {}, error) : null);
 }
 
-/** The best value of a figure over runs of one kind; undefined when they do not differ. */
+/** The best value of a figure over runs of one kind; undefined when they do not differ or do not do the same work. */
 function bestValue(figure, runs) {
+  if (figure[0] === "makespan" && new Set(runs.map((run) => run.microbatches)).size > 1) return undefined;
   const values = runs.map(figure[1]).filter((value) => value !== undefined && value !== null);
   if (new Set(values).size < 2) return undefined;
   return figure[3] ? Math.min(...values) : Math.max(...values);

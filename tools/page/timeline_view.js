@@ -241,6 +241,22 @@ class TimelineView {
     this.paintOverlay();
   }
 
+  /** Comes close to an action of the first run, given by its text, and marks it. */
+  showAction(device, text) {
+    const run = this.section.runs[0];
+    for (const row of run.rows) {
+      if (row.device !== device || row.lane !== LANE_COMPUTE) continue;
+      const i = row.start.findIndex((_, k) => actionText(this.page.ops, run, row, k) === text);
+      if (i < 0) continue;
+      this.overlay.scrollIntoView({ block: "center" });
+      const length = (row.end[i] - row.start[i]) * 20;
+      const middle = (row.start[i] + row.end[i]) / 2;
+      this.setRange({ from: middle - length / 2, to: middle + length / 2 });
+      this.goTo(run, row, i);
+      return;
+    }
+  }
+
   // Painting, at most once per frame
 
   paint() {

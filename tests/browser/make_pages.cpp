@@ -1,0 +1,68 @@
+// Writes the pages that the browser test opens: make_pages FOLDER
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "tests/support/synthetic_timeline.hpp"
+#include "tools/report_html.hpp"
+
+namespace {
+
+using plumb::html_report;
+using plumb::Timeline;
+using plumb::testing::synthetic_timeline;
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) throw std::runtime_error(path.string() + ": cannot write");
+}
+
+/// Two schedules, each predicted and measured.
+std::string pairs() {
+  const Timeline predicted = synthetic_timeline({.transfer_ns = 200'000});
+  const Timeline measured =
+      synthetic_timeline({.transfer_ns = 250'000, .noise = 0.1, .kind = Timeline::Kind::kMeasured});
+  const Timeline gpipe = synthetic_timeline({.name = "gpipe", .all_forwards_first = true, .transfer_ns = 200'000});
+  return html_report({.title = "pairs",
+                      .note = "made without the simulator",
+                      .sections = {{.title = "1F1B", .note = "", .first = &predicted, .second = &measured},
+                                   {.title = "GPipe", .note = "", .first = &gpipe}}});
+}
+
+std::string large() {
+  const Timeline run = synthetic_timeline({.devices = 64, .microbatches = 800, .transfer_ns = 100'000});
+  return html_report({.title = "large", .note = "", .sections = {{.title = "1f1b", .note = "", .first = &run}}});
+}
+
+/// Names that would end the data or run a script if they were taken for markup; a run without spans.
+std::string hostile() {
+  const std::string name = "</script><script>window.wasRun=1</script><img src=x onerror=window.wasRun=2>\"'&";
+  Timeline run = synthetic_timeline({.name = name, .devices = 1, .microbatches = 1});
+  run.machine = name;
+  Timeline summary = synthetic_timeline({});
+  summary.spans.clear();
+  summary.memory.clear();
+  return html_report({.title = name + "\xff",
+                      .note = name,
+                      .sections = {{.title = name, .note = name, .first = &run},
+                                   {.title = "summary", .note = "", .first = &summary},
+                                   {.title = "summary beside spans", .note = "", .first = &summary, .second = &run}}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: make_pages FOLDER\n";
+    return 2;
+  }
+  const std::filesystem::path folder(argv[1]);
+  std::filesystem::create_directories(folder);
+  write(folder / "pairs.html", pairs());
+  write(folder / "large.html", large());
+  write(folder / "hostile.html", hostile());
+  return 0;
+}

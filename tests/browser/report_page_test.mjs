@@ -1,0 +1,228 @@
+// Opens report pages in a headless Chromium and uses them as a reader would.
+//   node report_page_test.mjs FOLDER      FOLDER holds what make_pages wrote
+// Exit status 77: skipped, with the reason on standard output.
+import assert from "node:assert/strict";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import { Browser, findChromium, until } from "./browser.mjs";
+
+const SKIPPED = 77;
+const folder = process.argv[2];
+
+/** Names of the views in the page: `plumbline.sections[0].timeline`. */
+const VIEW = "plumbline.sections[0].timeline";
+const length = `(${VIEW}.range.to - ${VIEW}.range.from)`;
+
+/** Middle of an action's box in the window, given by run, device and text. */
+function middleOf(tab, run, device, text) {
+  return tab.evaluate(`(() => {
+    const view = ${VIEW};
+    const track = view.layout.tracks.find((one) => one.r === ${run} && one.device === ${device});
+    for (const layer of track.layers) {
+      for (let i = 0; i < layer.row.start.length; i += 1) {
+        const op = view.page.ops[view.section.runs[${run}].actions[layer.row.action[i]][0]].name;
+        const stage = view.section.runs[${run}].actions[layer.row.action[i]][1];
+        if (stage + op + layer.row.microbatch[i] !== ${JSON.stringify(text)}) continue;
+        const box = view.overlay.getBoundingClientRect();
+        const middle = (view.scale.x(layer.row.start[i]) + view.scale.x(layer.row.end[i])) / 2;
+        return { x: box.left + middle, y: box.top + layer.top + layer.height / 2 };
+      }
+    }
+    return null;
+  })()`);
+}
+
+function tipText(tab) {
+  return tab.evaluate(`${VIEW}.tip.hidden ? "" : ${VIEW}.tip.innerText`);
+}
+
+/** Colour of the canvas under a point of the window, as `r,g,b`. */
+function colourAt(tab, { x, y }) {
+  return tab.evaluate(`(() => {
+    const canvas = ${VIEW}.canvas;
+    const box = canvas.getBoundingClientRect();
+    return [...canvas.getContext("2d").getImageData(Math.round(${x} - box.left), Math.round(${y} - box.top), 1, 1).data].slice(0, 3).join();
+  })()`);
+}
+
+const tests = {
+  "a page opens without errors and without leaving its file": async (open) => {
+    const tab = await open("pairs.html");
+    assert.equal(await tab.evaluate("document.title"), "pairs – Plumbline");
+    assert.equal(await tab.evaluate("document.querySelectorAll('section').length"), 2);
+    assert.equal(await tab.evaluate("document.querySelectorAll('.summary tbody tr').length"), 3);
+  },
+
+  "an action is painted in the colour of its op": async (open) => {
+    const tab = await open("pairs.html");
+    const place = await middleOf(tab, 0, 0, "0B0");
+    const wanted = await tab.evaluate("plumbline.page.ops[1].colour");
+    const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
+    assert.equal(await colourAt(tab, { x: place.x - 18, y: place.y }), `${r},${g},${b}`);
+  },
+
+  "hovering an action says what it is, how long it takes and what it waited for": async (open) => {
+    const tab = await open("pairs.html");
+    const { x, y } = await middleOf(tab, 0, 1, "1B3");
+    await tab.mouse("mouseMoved", x, y);
+    const text = await tipText(tab);
+    for (const part of ["1B3", "backward", "stage 1", "microbatch 3", "device 1", "2 ms", "18.8 ms", "20.8 ms", "another device computes (2B3 on device 2)", "measured"]) {
+      assert.ok(text.includes(part), `'${part}' in: ${text}`);
+    }
+  },
+
+  "hovering a gap names its cause and the action that ends it": async (open) => {
+    const tab = await open("pairs.html");
+    const { x, y } = await middleOf(tab, 0, 0, "0B0");
+    await tab.mouse("mouseMoved", x - 120, y);
+    const text = await tipText(tab);
+    for (const part of ["idle", "another device computes", "until", "0B0", "1B0 on device 1"]) assert.ok(text.includes(part), `'${part}' in: ${text}`);
+    await tab.mouse("mouseMoved", x, 5);
+    assert.equal(await tipText(tab), "");
+  },
+
+  "the wheel zooms around the pointer, dragging moves, 'fit' shows everything again": async (open) => {
+    const tab = await open("pairs.html");
+    const whole = await tab.evaluate(length);
+    const { x, y } = await middleOf(tab, 0, 2, "2B4");
+    await tab.mouse("mouseMoved", x, y);
+    await tab.mouse("mouseWheel", x, y, { deltaX: 0, deltaY: -600 });
+    await until(async () => (await tab.evaluate(length)) < whole / 2, "the wheel to zoom");
+    await tab.frame();
+    assert.ok(Math.abs((await middleOf(tab, 0, 2, "2B4")).x - x) < 40, "the action under the pointer stays there");
+    assert.ok((await tipText(tab)).includes("2B4"));
+    const before = await tab.evaluate(`${VIEW}.range.from`);
+    await tab.drag(x, x - 200, y);
+    assert.ok((await tab.evaluate(`${VIEW}.range.from`)) > before);
+    await tab.evaluate("[...document.querySelectorAll('button')].find((button) => button.textContent === 'fit').click()");
+    assert.equal(await tab.evaluate(length), whole);
+  },
+
+  "a page that scrolls past a timeline keeps scrolling": async (open) => {
+    const tab = await open("pairs.html", { height: 500 });
+    const whole = await tab.evaluate(length);
+    const { x } = await middleOf(tab, 0, 0, "0B0");
+    await tab.mouse("mouseMoved", x, 60);
+    for (let k = 0; k < 4; k += 1) await tab.mouse("mouseWheel", x, 60, { deltaX: 0, deltaY: 150 });
+    await until(async () => (await tab.evaluate("scrollY")) > 300, "the page to scroll");
+    assert.equal(await tab.evaluate(length), whole);
+  },
+
+  "the memory curve follows the timeline's range": async (open) => {
+    const tab = await open("pairs.html");
+    await tab.evaluate(`${VIEW}.setRange({ from: 5e6, to: 15e6 })`);
+    await tab.frame();
+    assert.deepEqual(await tab.evaluate("(({ min, max }) => [min, max])(plumbline.sections[0].memory.chart.scales.x)"), [5e6, 15e6]);
+  },
+
+  "choosing a device shows its memory and what is alive at its peak": async (open) => {
+    const tab = await open("pairs.html");
+    await tab.evaluate("document.querySelectorAll('.peaks tr')[5].click()");
+    assert.equal(await tab.evaluate("document.querySelector('section .card:nth-of-type(2) h3').textContent"), "Memory of device 2, measured");
+    assert.ok(await tab.evaluate("document.querySelector('.composition').innerText.includes('layer0.mlp.in')"));
+  },
+
+  "one of two runs can be shown alone": async (open) => {
+    const tab = await open("pairs.html");
+    assert.equal(await tab.evaluate(`${VIEW}.layout.tracks.length`), 8);
+    await tab.evaluate("[...document.querySelectorAll('button')].find((button) => button.textContent === 'measured').click()");
+    await tab.frame();
+    assert.deepEqual(await tab.evaluate(`${VIEW}.layout.tracks.map((track) => track.r)`), [1, 1, 1, 1]);
+  },
+
+  "clicking an action marks the path of its microbatch until it is clicked again": async (open) => {
+    const tab = await open("pairs.html");
+    const { x, y } = await middleOf(tab, 0, 1, "1B3");
+    await tab.click(x, y);
+    assert.equal(await tab.evaluate(`${VIEW}.chosen.row.microbatch[${VIEW}.chosen.i]`), 3);
+    await tab.click(x, y);
+    assert.equal(await tab.evaluate(`${VIEW}.chosen`), null);
+  },
+
+  "the keyboard walks over the actions and tells screen readers": async (open) => {
+    const tab = await open("pairs.html");
+    await tab.evaluate(`${VIEW}.overlay.focus()`);
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowRight", "+"]) await tab.key(key);
+    const said = await tab.evaluate(`${VIEW}.live.textContent`);
+    assert.match(said, /^\s*\d+[FB]\d+ (forward|backward)/);
+    assert.ok((await tab.evaluate(length)) < (await tab.evaluate(`${VIEW}.limit`)));
+  },
+
+  "the comparison names the actions that are furthest apart and shows them": async (open) => {
+    const tab = await open("pairs.html");
+    const text = await tab.evaluate("document.querySelector('.comparison').innerText");
+    assert.match(text, /step time 36\.7 ms simulated, .* measured: −/);
+    const action = await tab.evaluate("(() => { const link = document.querySelector('.comparison .link'); link.click(); return link.textContent; })()");
+    assert.ok((await tab.evaluate(`${VIEW}.live.textContent`)).includes(action));
+  },
+
+  "the dark theme repaints the timeline": async (open) => {
+    const tab = await open("pairs.html");
+    const place = await middleOf(tab, 0, 0, "0B0");
+    const lane = { x: place.x - 60, y: place.y };
+    const light = await colourAt(tab, lane);
+    await tab.evaluate("[...document.querySelectorAll('button')].find((button) => button.textContent === 'dark').click()");
+    await tab.frame();
+    assert.notEqual(await colourAt(tab, lane), light);
+    const page = await tab.evaluate("getComputedStyle(document.body).backgroundColor");
+    assert.ok(page.match(/\d+/g).slice(0, 3).every((value) => Number(value) < 60), page);
+  },
+
+  "two hundred thousand spans are painted, and a zoomed-in action can be read": async (open) => {
+    const tab = await open("large.html");
+    assert.ok((await tab.evaluate("plumbline.page.sections[0].runs[0].spanCount")) > 200_000);
+    const lane = await tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--lane')");
+    assert.notEqual(await colourAt(tab, await middleOf(tab, 0, 30, "30B400")), lane);
+    await tab.evaluate("plumbline.sections[0].timeline.showAction(30, '30B400')");
+    await tab.frame();
+    const { x, y } = await middleOf(tab, 0, 30, "30B400");
+    await tab.mouse("mouseMoved", x, y);
+    assert.ok((await tipText(tab)).includes("30B400"));
+  },
+
+  "names with markup stay text, and runs without spans show their figures": async (open) => {
+    const tab = await open("hostile.html");
+    assert.equal(await tab.evaluate("window.wasRun"), undefined);
+    assert.ok(await tab.evaluate("document.querySelector('h1').textContent.startsWith('</script><script>')"));
+    assert.ok(await tab.evaluate("document.querySelectorAll('section')[1].innerText.includes('only figures are shown')"));
+  },
+
+  "every control has a name": async (open) => {
+    const tab = await open("pairs.html");
+    const nameless = await tab.evaluate(`[...document.querySelectorAll("button, a, [tabindex], [role=application]")]
+      .filter((control) => !(control.getAttribute("aria-label") ?? control.textContent).trim()).map((control) => control.outerHTML)`);
+    assert.deepEqual(nameless, []);
+  },
+};
+
+/** Runs all tests in one browser, each in its own tab; returns how many failed. */
+async function runAll(browser) {
+  let failed = 0;
+  for (const [name, test] of Object.entries(tests)) {
+    let tab;
+    try {
+      await test(async (file, options) => {
+        tab = await browser.tab();
+        await tab.open(pathToFileURL(resolve(folder, file)).href, options);
+        return tab;
+      });
+      assert.deepEqual(tab.problems, []);
+      console.log(`passed: ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED: ${name}\n${error.stack}\n${(tab?.problems ?? []).join("\n")}`);
+    }
+  }
+  return failed;
+}
+
+const chromium = findChromium();
+if (chromium === null) {
+  console.log("skipped: no Chromium found (PLUMB_CHROMIUM names one)");
+  process.exit(SKIPPED);
+}
+const browser = new Browser(chromium);
+const failed = await runAll(browser).finally(() => browser.close());
+console.log(failed === 0 ? `all ${Object.keys(tests).length} passed` : `${failed} of ${Object.keys(tests).length} failed`);
+process.exit(failed === 0 ? 0 : 1);
