@@ -9,6 +9,7 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kFewestIterations = 4;
 
 /// What is taken out: microbatches inside every update, or whole updates.
 enum class Level : std::uint8_t { kMicrobatches, kUpdates };
@@ -41,8 +42,8 @@ struct Numbers {
 /// One device's list, with the repeats that a level shortens.
 class FoldedList {
  public:
-  FoldedList(const DeviceList& list, Level level, std::int64_t per_update) : list_(list), level_(level) {
-    for (const Repeat& repeat : list.repeats) is_long_.push_back(qualifies(repeat, per_update));
+  FoldedList(const DeviceList& list, Level level, std::int64_t all) : list_(list), level_(level) {
+    for (const Repeat& repeat : list.repeats) is_long_.push_back(qualifies(repeat, all));
     for (std::size_t r = 0; r < list.repeats.size(); ++r) {
       if (!is_long_[r]) continue;
       for (std::size_t inner = r + 1; inner < list.repeats.size(); ++inner) {
@@ -64,11 +65,12 @@ class FoldedList {
   }
 
  private:
-  bool qualifies(const Repeat& repeat, std::int64_t per_update) const {
-    if (repeat.count < 4) return false;
-    if (level_ == Level::kUpdates) return repeat.advance.update > 0;
-    return repeat.advance.update == 0 &&
-           std::abs(std::int64_t{repeat.advance.microbatch}) * repeat.count > per_update / 2;
+  /// Whether the repeat runs through more than half of `all` that there is to run through.
+  bool qualifies(const Repeat& repeat, std::int64_t all) const {
+    const std::int64_t updates = repeat.advance.update;
+    const std::int64_t microbatches = std::abs(std::int64_t{repeat.advance.microbatch});
+    const bool by_update = level_ == Level::kUpdates;
+    return by_update == (updates > 0) && 2 * (by_update ? updates : microbatches) * repeat.count > all;
   }
 
   Numbers numbers(std::size_t at, bool updates) const {
@@ -99,10 +101,11 @@ class Shortening {
  public:
   Shortening(const Schedule& schedule, Level level)
       : schedule_(schedule), level_(level), per_update_(schedule.microbatches_per_update.front()) {
-    for (const DeviceList& list : schedule.devices) lists_.emplace_back(list, level, per_update_);
+    const std::int64_t all = level == Level::kMicrobatches ? per_update_ : schedule.num_microbatches / per_update_;
+    for (const DeviceList& list : schedule.devices) lists_.emplace_back(list, level, all);
   }
 
-  /// Chooses the cuts so that about `keep` iterations stay; false when there is nothing to take.
+  /// Chooses the cuts so that about `keep` microbatches stay; false when there is nothing to take.
   bool choose(std::int64_t keep, std::int64_t multiple) {
     const auto advance = common_advance();
     if (!advance) return false;
@@ -111,15 +114,17 @@ class Shortening {
     std::int64_t first = 0;
     std::int64_t end = kHuge;
     narrow(false, cut_.modulus, first, end);
-    const std::int64_t step = advance_ * multiple;
+    const std::int64_t step = std::lcm(advance_, multiple);
+    const std::int64_t kept = std::max(keep, kFewestIterations * advance_);
     cut_.first = first;
-    if (end - first <= keep * advance_) return false;
-    cut_.length = (end - first - keep * advance_) / step * step;
+    if (end - first <= kept) return false;
+    cut_.length = (end - first - kept) / step * step;
     removed_ = cut_.length / advance_;
     return removed_ > 0 && (level_ == Level::kMicrobatches || choose_update_cut()) && is_clean();
   }
 
   std::int64_t removed() const { return removed_; }
+  std::int64_t advance() const { return advance_; }
   const FoldedList& list(std::size_t device) const { return lists_[device]; }
 
   Schedule apply() const {
@@ -308,10 +313,11 @@ std::optional<Regions> find_regions(const Schedule& schedule, const Shortening& 
 }
 
 /// Phase `number` of every lane.
-FoldedPhase phase_of(const Regions& regions, std::size_t number, std::int64_t removed) {
+FoldedPhase phase_of(const Regions& regions, std::size_t number, const Shortening& shortening) {
   FoldedPhase phase;
   phase.kept = kHuge;
-  phase.removed = removed;
+  phase.removed = shortening.removed();
+  phase.advance = shortening.advance();
   for (const std::vector<FoldedRegion>& lane : regions) {
     phase.lanes.push_back(lane[number]);
     phase.kept = std::min(phase.kept, lane[number].kept);
@@ -325,7 +331,7 @@ std::size_t count_before(const std::vector<FoldedRegion>& lane, InstrIndex posit
 }
 
 /// Puts the phases of `inner` that lie inside iterations of `outer` there; nothing where lanes differ.
-std::optional<std::vector<FoldedPhase>> nested(FoldedPhase outer, const Regions& inner, std::int64_t removed) {
+std::optional<std::vector<FoldedPhase>> nested(FoldedPhase outer, const Regions& inner, const Shortening& shortening) {
   const FoldedRegion& front = outer.lanes.front();
   const std::size_t before = count_before(inner.front(), front.begin);
   const std::size_t each = count_before(inner.front(), front.begin + front.length) - before;
@@ -338,13 +344,13 @@ std::optional<std::vector<FoldedPhase>> nested(FoldedPhase outer, const Regions&
   }
   std::vector<FoldedPhase> phases;
   std::size_t number = 0;
-  while (number < before) phases.push_back(phase_of(inner, number++, removed));
+  while (number < before) phases.push_back(phase_of(inner, number++, shortening));
   for (std::int64_t i = 0; i < outer.kept && each > 0; ++i) {
     outer.inside.emplace_back();
-    for (std::size_t k = 0; k < each; ++k) outer.inside.back().push_back(phase_of(inner, number++, removed));
+    for (std::size_t k = 0; k < each; ++k) outer.inside.back().push_back(phase_of(inner, number++, shortening));
   }
   phases.push_back(std::move(outer));
-  while (number < inner.front().size()) phases.push_back(phase_of(inner, number++, removed));
+  while (number < inner.front().size()) phases.push_back(phase_of(inner, number++, shortening));
   return phases;
 }
 
@@ -368,13 +374,13 @@ std::optional<Fold> fold(const Schedule& schedule, std::int64_t keep, std::int64
   }
   if (!has_updates) {
     for (std::size_t n = 0; n < inner.front().size(); ++n) {
-      result.phases.push_back(phase_of(inner, n, microbatches.removed()));
+      result.phases.push_back(phase_of(inner, n, microbatches));
     }
     return result;
   }
   const auto outer = find_regions(result.schedule, updates);
   if (!outer || outer->front().size() != 1) return std::nullopt;
-  auto phases = nested(phase_of(*outer, 0, updates.removed()), inner, microbatches.removed());
+  auto phases = nested(phase_of(*outer, 0, updates), inner, microbatches);
   if (!phases) return std::nullopt;
   result.phases = *std::move(phases);
   return result;

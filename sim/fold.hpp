@@ -21,6 +21,7 @@ struct FoldedPhase {
   std::vector<FoldedRegion> lanes;  ///< by device
   std::int64_t kept = 0;            ///< fewest of a lane
   std::int64_t removed = 0;         ///< iterations taken out of every lane; they stood between two kept ones
+  std::int64_t advance = 0;         ///< microbatches of one iteration
 
   /// Phases met in each of the kept iterations, in order; empty, or one list per iteration.
   std::vector<std::vector<FoldedPhase>> inside;
@@ -38,9 +39,9 @@ struct Fold {
   std::vector<FoldedPhase> phases;  ///< in the order in which every lane meets them; positions as in its Program
 };
 
-/// Takes as much as possible out of the repeats, so that about `keep` iterations of each stay; what is removed is a
-/// multiple of `multiple` iterations. Nothing when no repeat is long enough, or the document says something about
-/// single microbatches (sizes, extra edges) that a cut would lose.
+/// Takes as much as possible out of the repeats, so that about `keep` microbatches, but at least four iterations, of
+/// each stay; what is removed is a multiple of `multiple` microbatches. Nothing when no repeat is long enough, or the
+/// document says something about single microbatches (sizes, extra edges) that a cut would lose.
 std::optional<Fold> fold(const Schedule& schedule, std::int64_t keep, std::int64_t multiple);
 
 }  // namespace plumb

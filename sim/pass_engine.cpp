@@ -137,7 +137,7 @@ void OnePass::advance(std::uint32_t self) {
   }
 }
 
-Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
+inline Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
   if (!jitter_) return program_.durations[program_.instrs[i].row];
   return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
 }
@@ -185,7 +185,7 @@ void OnePass::post(const Lane& lane, InstrIndex behind, bool batched) {
 }
 
 /// When everything that the unit waits for is there; nothing when the lane must wait for it.
-std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrIndex behind) {
+inline std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrIndex behind) {
   Ticks start = lane.clock;
   for (std::uint32_t w = program_.instrs[lane.next].first_wait; w != program_.instrs[behind].first_wait; ++w) {
     const Wait& wait = program_.waits[w];
@@ -199,7 +199,7 @@ std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrInde
   return start;
 }
 
-Ticks& OnePass::moment_of(const Wait& wait) {
+inline Ticks& OnePass::moment_of(const Wait& wait) {
   if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
   if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
   return times_.end[wait.source];
@@ -215,14 +215,14 @@ bool OnePass::wait(Lane& lane, std::uint32_t self, Ticks& moment) {
   return true;
 }
 
-void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
+inline void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
   lane.hangs = true;
   lane.next_waiter = moment == kUnknown ? kNoLane : static_cast<std::uint32_t>(kUnknown - 1 - moment);
   moment = kUnknown - 1 - static_cast<Ticks>(self);
 }
 
 /// Makes a moment known and wakes the lanes that hang on it.
-void OnePass::set(Ticks& moment, Ticks value) {
+inline void OnePass::set(Ticks& moment, Ticks value) {
   const Ticks before = moment;
   moment = value;
   if (before == kUnknown) return;
@@ -291,7 +291,7 @@ void OnePass::join(InstrIndex first, InstrIndex behind) {
   }
 }
 
-void OnePass::prefetch(InstrIndex at) const {
+inline void OnePass::prefetch(InstrIndex at) const {
   __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
   __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
   __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);

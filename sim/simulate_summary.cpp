@@ -16,7 +16,16 @@ namespace {
 constexpr std::int64_t kMostActions = std::int64_t{1} << 31U;
 /// Folded schedules longer than this are not tried: their iterations would cost more than they save.
 constexpr std::int64_t kMostFolded = std::int64_t{1} << 24U;
-constexpr std::int64_t kFirstKept = 32;  ///< iterations of a repeat that the first try keeps
+
+/// Microbatches of a repeat that the tries keep. Most steady states begin at once and repeat every iteration; with
+/// latencies between p devices 1F1B repeats every p microbatches, after about as many.
+std::int64_t kept_in_try(int number, std::int64_t p) {
+  if (number == 0) return 4;
+  if (number == 1) return 32;
+  std::int64_t kept = std::max<std::int64_t>(128, 7 * p / 2);
+  for (int i = 2; i < number; ++i) kept *= 4;
+  return kept;
+}
 
 std::int64_t size_of(const Schedule& schedule) {
   std::int64_t size = 0;
@@ -53,9 +62,10 @@ struct SummaryJob {
 /// The answer by way of a folded schedule; nothing when it does not repeat or the long way is as short.
 std::optional<Timeline> jumped(const SummaryJob& job) {
   const std::int64_t size = size_of(job.schedule);
+  const std::int64_t p = job.schedule.num_devices;
   std::int64_t multiple = 1;
-  for (std::int64_t keep = kFirstKept;;) {
-    const auto folded = fold(job.schedule, keep, multiple);
+  for (int number = 0;;) {
+    const auto folded = fold(job.schedule, kept_in_try(number, p), multiple);
     if (!folded) return std::nullopt;
     const std::int64_t folded_size = size_of(folded->schedule);
     if (folded_size > kMostFolded || folded_size > size / 2) return std::nullopt;
@@ -72,7 +82,7 @@ std::optional<Timeline> jumped(const SummaryJob& job) {
       return std::move(timeline);
     }
     if (multiple % result.multiple == 0) {
-      keep *= 4;
+      if (++number == 2) multiple = std::lcm(multiple, p);
     } else {
       multiple = std::lcm(multiple, result.multiple);
     }

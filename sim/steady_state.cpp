@@ -97,7 +97,7 @@ class FoldedRun {
     for (std::int64_t q = 1; 2 * q < count && q <= left; ++q) {
       if (!repeats(phase, checkpoints, static_cast<std::size_t>(q))) continue;
       if (phase.removed % q != 0) {
-        multiple_ = std::lcm(multiple_, q);
+        multiple_ = std::lcm(multiple_, q * phase.advance);
         return false;
       }
       jump(checkpoints, static_cast<std::size_t>(q), phase.removed / q);

@@ -36,7 +36,7 @@ struct FoldedResult {
   /// kept, its period does not divide what was removed, or the lanes deadlock.
   std::optional<Timeline> timeline;
   std::vector<UpdateMark> marks;  ///< the updates that were run, by device
-  std::int64_t multiple = 1;      ///< what should divide the removed iterations, where they did not
+  std::int64_t multiple = 1;      ///< what should divide the removed microbatches, where it did not
 };
 
 /// Requires plain waits or pairs and collectives: no transfers, no jitter; and positions as `fold` counts them.
