@@ -2,7 +2,6 @@
 
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
-#include "schedules/validate.hpp"
 #include "sim/simulate.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
@@ -63,7 +62,9 @@ Timeline predict(const SimulateArguments& arguments, const Schedule& schedule, c
   options.peak_composition = arguments.peak;
   options.spans = full;
   options.memory_curve = full;
-  Timeline timeline = simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options);
+  Timeline timeline = full || arguments.peak
+                          ? simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options)
+                          : simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
   timeline.schedule = schedule.name;
   timeline.machine = input.description;
   return timeline;
@@ -83,7 +84,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const Schedule schedule = load_schedule(arguments.schedule, arguments.size);
   if (is_schedule_file(arguments.schedule)) {
-    const std::vector<Violation> violations = validate(schedule);
+    const std::vector<Violation> violations = check_schedule(schedule);
     if (!violations.empty()) {
       std::cerr << findings_text(arguments.schedule, violations);
       return ExitStatus::kNo;

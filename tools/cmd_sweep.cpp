@@ -87,7 +87,8 @@ SweepResult simulate_point(const SweepPoint& point, const SweepArguments& argume
     options.spans = full;
     options.memory_curve = full;
     const LowerOptions lowering = arguments.simulation.lowering();
-    result.timeline = simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options);
+    result.timeline = full ? simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options)
+                           : simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
     result.timeline->schedule = schedule.name;
     result.timeline->machine = input.description;
     const MemoryLimit limit = parse_memory_limit(arguments.costs.memory_limit, input.costs);

@@ -1,6 +1,5 @@
 #include <sstream>
 
-#include "schedules/validate.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/findings.hpp"
@@ -17,7 +16,7 @@ ExitStatus run_validate(const CommandLine& arguments) {
   parser.positional(path, "FILE").text("from", format, "FORMAT", "json, torch-csv or text (default: by extension)");
   if (!parser.parse(arguments)) return ExitStatus::kDone;
   const Schedule schedule = read_schedule(path, format);
-  const std::vector<Violation> violations = validate(schedule);
+  const std::vector<Violation> violations = check_schedule(schedule);
   if (!violations.empty()) {
     print(findings_text(path, violations));
     return ExitStatus::kNo;

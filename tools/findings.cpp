@@ -1,6 +1,25 @@
 #include "tools/findings.hpp"
 
+#include <algorithm>
+
+#include "sim/fold.hpp"
+
 namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostChecked = std::int64_t{1} << 26U;
+
+}  // namespace
+
+std::vector<Violation> check_schedule(const Schedule& schedule) {
+  const bool is_long = std::any_of(schedule.devices.begin(), schedule.devices.end(),
+                                   [](const DeviceList& list) { return expanded_size(list) > kMostChecked; });
+  if (is_long) {
+    const std::int64_t kept = std::max<std::int64_t>(256, 8 * std::int64_t{schedule.num_devices});
+    if (const auto folded = fold(schedule, kept, 1)) return validate(folded->schedule);
+  }
+  return validate(schedule);
+}
 
 std::string findings_text(const std::string& where, const std::vector<Violation>& violations) {
   constexpr std::size_t kMostShown = 100;

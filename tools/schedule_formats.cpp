@@ -10,8 +10,31 @@
 namespace plumb {
 namespace {
 
+/// Text is PyTorch CSV with other separators and a name before each line, so one parser reads both.
+Schedule schedule_from_text(std::string_view text, std::string_view file_name) {
+  std::string csv;
+  int device = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string name = "d" + std::to_string(device) + ":";
+    if (!line.starts_with(name)) {
+      throw Error(std::string(file_name) + ":" + std::to_string(device + 1) + ": expected the line to begin with '" +
+                  name + "'");
+    }
+    line.remove_prefix(name.size());
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    if (device++ > 0) csv += '\n';
+    for (const char c : line) csv += c == ' ' ? ',' : c;
+  }
+  return schedule_from_torch_csv(csv, file_name);
+}
+
 constexpr std::array kFormats{
     ScheduleFormat{"json", ".json", schedule_from_json, schedule_to_json},
+    ScheduleFormat{"torch-csv", ".csv", schedule_from_torch_csv, schedule_to_torch_csv},
+    ScheduleFormat{"text", ".txt", schedule_from_text, schedule_to_text},
 };
 
 }  // namespace
