@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedules/schedule.hpp"
+#include "schedules/schedule_io.hpp"
+
+namespace plumb::testing {
+
+/// A device's list written by plain loops, for comparison with the folded one.
+class Unrolled {
+ public:
+  Unrolled& add(std::int64_t stage, const char* op, std::int64_t number) {
+    text_ += (text_.empty() ? "" : " ") + std::to_string(stage) + op + std::to_string(number);
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// The expanded list of a device: texts of its actions, overlapped pairs as two.
+inline std::string list_text(const Schedule& schedule, std::int64_t device) {
+  std::string text;
+  for (const Action& action : expand(schedule.devices[static_cast<std::size_t>(device)])) {
+    text += (text.empty() ? "" : " ") + to_string(action);
+  }
+  return text;
+}
+
+}  // namespace plumb::testing
