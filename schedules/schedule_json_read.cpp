@@ -17,11 +17,26 @@ constexpr std::int64_t kMostDevices = 65536;
 constexpr std::int64_t kMostStages = std::int64_t{1} << 20;
 constexpr std::int64_t kMostReplicas = 32767;
 
-/// The members of a document's object, in the order of the documentation.
-const std::vector<std::string_view> kKeys{
-    "format",  "version",       "name",    "parameters",       "num_devices", "num_stages",  "num_microbatches",
-    "mode",    "placement",     "weights", "microbatch_sizes", "recompute",   "stage_edges", "microbatches_per_update",
-    "devices", "reduce_groups", "slices",  "extra_edges",      "extras"};
+/// The members of a document, in the order in which we write them.
+const std::vector<std::string_view> kKeys{"format",
+                                          "version",
+                                          "name",
+                                          "parameters",
+                                          "num_devices",
+                                          "num_stages",
+                                          "num_microbatches",
+                                          "microbatches_per_update",
+                                          "mode",
+                                          "placement",
+                                          "weights",
+                                          "reduce_groups",
+                                          "microbatch_sizes",
+                                          "recompute",
+                                          "stage_edges",
+                                          "extra_edges",
+                                          "extras",
+                                          "slices",
+                                          "devices"};
 
 std::int32_t index_of(const JsonValue& json, std::int64_t count) {
   return static_cast<std::int32_t>(json.integer(0, count - 1));
