@@ -11,8 +11,7 @@ namespace plumb {
 namespace {
 
 std::string single_run_page(const Timeline& timeline) {
-  return html_report(
-      {.title = timeline.schedule, .note = {}, .sections = {{.title = timeline.schedule, .first = &timeline}}});
+  return html_report({.title = timeline.schedule, .sections = {{.title = timeline.schedule, .first = &timeline}}});
 }
 
 constexpr std::array kFormats{

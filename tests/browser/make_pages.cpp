@@ -26,15 +26,15 @@ std::string pairs() {
   const Timeline measured =
       synthetic_timeline({.transfer_ns = 250'000, .noise = 0.1, .kind = Timeline::Kind::kMeasured});
   const Timeline gpipe = synthetic_timeline({.name = "gpipe", .all_forwards_first = true, .transfer_ns = 200'000});
-  return html_report({.title = "pairs",
-                      .note = "made without the simulator",
-                      .sections = {{.title = "1F1B", .note = "", .first = &predicted, .second = &measured},
-                                   {.title = "GPipe", .note = "", .first = &gpipe}}});
+  return html_report(
+      {.title = "pairs",
+       .note = "made without the simulator",
+       .sections = {{.title = "1F1B", .first = &predicted, .second = &measured}, {.title = "GPipe", .first = &gpipe}}});
 }
 
 std::string large() {
   const Timeline run = synthetic_timeline({.devices = 64, .microbatches = 800, .transfer_ns = 100'000});
-  return html_report({.title = "large", .note = "", .sections = {{.title = "1f1b", .note = "", .first = &run}}});
+  return html_report({.title = "large", .sections = {{.title = "1f1b", .note = "", .first = &run}}});
 }
 
 /// Names that would end the data or run a script if they were taken for markup; a run without spans.
@@ -48,8 +48,8 @@ std::string hostile() {
   return html_report({.title = name + "\xff",
                       .note = name,
                       .sections = {{.title = name, .note = name, .first = &run},
-                                   {.title = "summary", .note = "", .first = &summary},
-                                   {.title = "summary beside spans", .note = "", .first = &summary, .second = &run}}});
+                                   {.title = "summary", .first = &summary},
+                                   {.title = "summary beside spans", .first = &summary, .second = &run}}});
 }
 
 }  // namespace

@@ -22,15 +22,14 @@ using Json = nlohmann::json;
 
 TEST_CASE("the page's data of two devices and two microbatches is the reviewed one") {
   const Timeline run = synthetic_timeline({.devices = 2, .microbatches = 2, .transfer_ns = 250'000});
-  const std::string data =
-      page_data({.title = "two by two", .note = "", .sections = {{.title = "1f1b", .first = &run}}});
+  const std::string data = page_data({.title = "two by two", .sections = {{.title = "1f1b", .first = &run}}});
   const std::string pretty = Json::parse(data).dump(1) + "\n";
   CHECK(pretty == golden("reports/two_by_two.page.json", pretty));
 }
 
 TEST_CASE("the columns of the page's data give back every span") {
   const Timeline run = synthetic_timeline({.devices = 3, .microbatches = 5, .transfer_ns = 70, .noise = 0.2});
-  const Json page = Json::parse(page_data({.title = "", .note = "", .sections = {{.title = "", .first = &run}}}));
+  const Json page = Json::parse(page_data({.title = "", .sections = {{.title = "", .first = &run}}}));
   const Json& data = page.at("sections").at(0).at("runs").at(0);
   std::size_t spans = 0;
   for (const Json& row : data.at("rows")) {
@@ -52,7 +51,7 @@ TEST_CASE("the columns of the page's data give back every span") {
 
 TEST_CASE("a page is one file: nothing is fetched and no placeholder is left") {
   const Timeline run = synthetic_timeline({.devices = 2, .microbatches = 2});
-  const std::string page = html_report({.title = "t", .note = "", .sections = {{.title = "1f1b", .first = &run}}});
+  const std::string page = html_report({.title = "t", .sections = {{.title = "1f1b", .first = &run}}});
   for (const char* part :
        {"<link rel=\"stylesheet\"", "<script src", "@import", "url(http", "%DATA%", "%STYLE%", "%SCRIPT%"}) {
     CAPTURE(part);
@@ -64,7 +63,7 @@ TEST_CASE("a page is one file: nothing is fetched and no placeholder is left") {
 TEST_CASE("no text of a run can leave the page's data") {
   const Timeline run =
       synthetic_timeline({.name = "</script><script>alert(1)</script>", .devices = 1, .microbatches = 1});
-  const std::string data = page_data({.title = "<!--", .note = "", .sections = {{.title = "", .first = &run}}});
+  const std::string data = page_data({.title = "<!--", .sections = {{.title = "", .first = &run}}});
   CHECK(data.find('<') == std::string::npos);
   CHECK(Json::parse(data).at("title") == "<!--");
 }
@@ -72,8 +71,7 @@ TEST_CASE("no text of a run can leave the page's data") {
 TEST_CASE("a page of two runs holds both, and the same input gives the same bytes") {
   const Timeline predicted = synthetic_timeline({});
   const Timeline measured = synthetic_timeline({.noise = 0.1, .kind = Timeline::Kind::kMeasured});
-  const HtmlReport report{
-      .title = "t", .note = "", .sections = {{.title = "1f1b", .first = &predicted, .second = &measured}}};
+  const HtmlReport report{.title = "t", .sections = {{.title = "1f1b", .first = &predicted, .second = &measured}}};
   const Json page = Json::parse(page_data(report));
   CHECK(page.at("sections").at(0).at("runs").at(0).at("kind") == "simulated");
   CHECK(page.at("sections").at(0).at("runs").at(1).at("kind") == "measured");
