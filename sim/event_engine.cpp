@@ -15,9 +15,21 @@ namespace {
 
 /// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
 constexpr std::size_t kInstrsAhead = 16;
+constexpr std::size_t kNotesAhead = 16;
 
 /// What a lane does next at its instr (sim/transfer_semantics.hpp, "Moments of a lane").
 enum class Step : std::uint8_t { kReach, kSends, kPost, kInputs, kRun };
+
+/// What stands at a place of a lane: a message to offer or post (by its channel) or to wait for (by its index).
+struct Note {
+  static constexpr std::uint32_t kBatchBit = 0x80000000U;  ///< of a post: it belongs to a batch
+
+  InstrIndex at = 0;
+  std::uint32_t what = 0;
+};
+
+/// Notes of all lanes in order of place, and one behind all of them.
+using Notes = std::vector<Note>;
 
 struct Lane {
   InstrIndex end = 0;
@@ -25,6 +37,10 @@ struct Lane {
   InstrIndex behind = 0;    ///< behind the unit of `next`
   InstrIndex previous = 0;  ///< the unit before; `next` at the lane's begin
   std::uint32_t wait = 0;   ///< the first wait of the unit that is not known to be over
+  std::uint32_t offer = 0;  ///< the first note not yet dealt with; likewise `send` and `post`
+  std::uint32_t send = 0;
+  std::uint32_t post = 0;
+  std::uint32_t own = 0;  ///< the first offer of the unit before
   Step step = Step::kReach;
   Ticks clock = 0;
 };
@@ -66,13 +82,59 @@ class EventEngine {
 
  private:
   void index_transfers() {
-    const std::size_t count = program_.transfers.size();
+    const auto& transfers = program_.transfers;
     const TransferMode mode = options_.transfers;
-    offered_ = group_by(count, program_.size(), [&](std::size_t t) { return offered_by(program_.transfers[t], mode); });
-    sent_ = sends_by_wait(program_);
+    offers_ =
+        notes([&](std::size_t t) { return offered_by(transfers[t], mode); },
+              [&](std::size_t t) { return rules_.blocks_lane ? static_cast<std::uint32_t>(t) : transfers[t].channel; });
+    sends_ = notes([&](std::size_t t) { return send_place(transfers[t]); },
+                   [](std::size_t t) { return static_cast<std::uint32_t>(t); });
     if (rules_.needs_post) {
-      posts_ = group_by(count, program_.size(), [&](std::size_t t) { return program_.transfers[t].post; });
+      const auto& batches = links_.batches().of_receive;
+      posts_ = notes([&](std::size_t t) { return transfers[t].post; },
+                     [&](std::size_t t) {
+                       return transfers[t].channel |
+                              (!batches.empty() && batches[t] != Batches::kNone ? Note::kBatchBit : 0U);
+                     });
     }
+    const auto before = [](const Note& note, InstrIndex at) { return note.at < at; };
+    const auto first = [&](const Notes& of, InstrIndex at) {
+      return static_cast<std::uint32_t>(std::lower_bound(of.begin(), of.end(), at, before) - of.begin());
+    };
+    for (Lane& lane : lanes_) {
+      lane.offer = lane.own = first(offers_, lane.next);
+      lane.send = first(sends_, lane.next);
+      lane.post = first(posts_, lane.next);
+    }
+  }
+
+  /// Where the sender waits; behind everything when that is its lane's end, where nothing comes later.
+  InstrIndex send_place(const Transfer& transfer) const {
+    const DeviceId sender = program_.channels[transfer.channel].from;
+    return transfer.sent == program_.lane_begin[index(sender) + 1] ? static_cast<InstrIndex>(program_.size())
+                                                                   : transfer.sent;
+  }
+
+  /// A note `what(t)` at `place(t)` for every transfer t.
+  template <class Place, class What>
+  Notes notes(Place&& place, What&& what) const {
+    const std::size_t count = program_.transfers.size();
+    Notes made;
+    made.reserve(count + 1);
+    bool sorted = true;
+    for (std::size_t t = 0; t < count; ++t) {
+      made.push_back({place(t), what(t)});
+      sorted = sorted && (t == 0 || made[t - 1].at <= made[t].at);
+    }
+    if (!sorted) {
+      const IndexLists order = group_by(count, program_.size() + 1, [&](std::size_t t) { return made[t].at; });
+      Notes in_order;
+      in_order.reserve(count + 1);
+      for (const std::uint32_t t : order.items) in_order.push_back(made[t]);
+      made = std::move(in_order);
+    }
+    made.push_back({static_cast<InstrIndex>(program_.size()), 0});
+    return made;
   }
 
   void index_collectives() {
@@ -117,11 +179,14 @@ class EventEngine {
 
   template <bool kTransfers>
   void end_unit(Lane& lane, Ticks now) {
-    for (InstrIndex i = lane.next; i != lane.behind; ++i) {
-      moments_.set(times_.end[i], now);
-      if constexpr (kTransfers) {
-        for (const std::uint32_t t : offered_.of(i)) links_.offer(t, now);
+    for (InstrIndex i = lane.next; i != lane.behind; ++i) moments_.set(times_.end[i], now);
+    if constexpr (kTransfers) {
+      lane.own = lane.offer;
+      for (; offers_[lane.offer].at < lane.behind; ++lane.offer) {
+        const std::uint32_t what = offers_[lane.offer].what;
+        links_.offer(rules_.blocks_lane ? program_.transfers[what].channel : what, now);
       }
+      __builtin_prefetch(offers_.data() + lane.offer + kNotesAhead);
     }
     if (!joins_.empty()) join(lane, now);
     lane.previous = lane.next;
@@ -178,11 +243,10 @@ class EventEngine {
       lane.step = Step::kSends;
     }
     if (lane.step == Step::kSends) {
-      for (InstrIndex i = lane.next; i != lane.behind; ++i) {
-        for (const std::uint32_t t : sent_.of(i)) {
-          if (!wait(lane, self, times_.transfers[t].sent)) return false;
-        }
+      for (; sends_[lane.send].at < lane.behind; ++lane.send) {
+        if (!wait(lane, self, times_.transfers[sends_[lane.send].what].sent)) return false;
       }
+      __builtin_prefetch(sends_.data() + lane.send + kNotesAhead);
       lane.step = Step::kPost;
     }
     if (!rules_.needs_post) return true;
@@ -193,10 +257,8 @@ class EventEngine {
 
   /// Blocking mode: everything issued at the unit before has arrived.
   bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
-    for (InstrIndex i = lane.previous; i != lane.next; ++i) {
-      for (const std::uint32_t t : offered_.of(i)) {
-        if (!wait(lane, self, times_.transfers[t].available)) return false;
-      }
+    for (std::uint32_t own = lane.own; own != lane.offer; ++own) {
+      if (!wait(lane, self, times_.transfers[offers_[own].what].available)) return false;
     }
     return true;
   }
@@ -218,14 +280,16 @@ class EventEngine {
     return false;
   }
 
-  /// Posts the receives of the unit: those in batches, or the others.
-  void post(const Lane& lane, Ticks now, bool batched) {
-    for (InstrIndex i = lane.next; i != lane.behind; ++i) {
-      for (const std::uint32_t t : posts_.of(i)) {
-        const bool in_batch = rules_.batches && links_.batches().of_receive[t] != Batches::kNone;
-        if (in_batch == batched) links_.post(t, now);
-      }
+  /// Posts the receives of the unit: first, when the lane is there, those in batches; then the others.
+  void post(Lane& lane, Ticks now, bool batched) {
+    std::uint32_t at = lane.post;
+    for (; posts_[at].at < lane.behind; ++at) {
+      const std::uint32_t what = posts_[at].what;
+      if (((what & Note::kBatchBit) != 0) == batched) links_.post(what & ~Note::kBatchBit, now);
     }
+    if (batched) return;
+    lane.post = at;
+    __builtin_prefetch(posts_.data() + at + kNotesAhead);
   }
 
   void join(const Lane& lane, Ticks now) {
@@ -253,9 +317,9 @@ class EventEngine {
   Moments moments_;
   LinkServers links_;
   std::vector<Lane> lanes_;
-  IndexLists offered_;                                       ///< transfers by the instr whose end offers them
-  IndexLists sent_;                                          ///< transfers by `Transfer::sent`
-  IndexLists posts_;                                         ///< transfers by `Transfer::post`; where posts matter
+  Notes offers_;  ///< at the instr whose end offers a message (its index, not its channel, in blocking mode)
+  Notes sends_;   ///< at `Transfer::sent`
+  Notes posts_;   ///< at `Transfer::post`; where posts matter
   std::vector<std::pair<InstrIndex, std::uint32_t>> joins_;  ///< (member, collective), sorted
   std::vector<std::uint32_t> missing_;                       ///< by collective: members that have not joined
 };

@@ -13,15 +13,15 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
       moments_(moments),
       times_(times),
       order_(service_order(program, mode)),
-      noted_(program.transfers.size(), rules_of(mode).needs_post ? std::uint8_t{0} : kPosted),
       shares_(program),
       batches_(batches_of(program, mode)) {
   constexpr Ticks kUnknown = Moments::kUnknown;
   times_.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown, kUnknown});
   for (std::uint32_t c = 0; c < program.channels.size(); ++c) {
     Server& server = servers_.emplace_back();
-    server.next = order_.begin[c];
+    server.next = server.offered = order_.begin[c];
     server.end = order_.begin[c + 1];
+    server.posted = rules_of(mode).needs_post ? server.next : server.end;
     server.latency = latency_time(program.channels[c].route, program.base);
     server.shared = shares_.serves(c);
     server.half_duplex = program.channels[c].route.half_duplex;
@@ -51,15 +51,8 @@ void LinkServers::group_batches() {
   batch_receives_ = members(batches_.of_receive);
 }
 
-void LinkServers::take_note(std::uint32_t transfer, std::uint8_t what, Ticks now) {
-  noted_[transfer] = static_cast<std::uint8_t>(noted_[transfer] | what);
-  if (noted_[transfer] == kMayStart) try_start(program_.transfers[transfer].channel, now);
-}
-
-/// Starts the channel's next message when nothing stands in its way.
-void LinkServers::try_start(std::uint32_t channel, Ticks now) {
+void LinkServers::start(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
-  if (server.sending != kNone || server.next == server.end || noted_[order_.items[server.next]] != kMayStart) return;
   if (!server.half_duplex) {
     begin(channel, now);
   } else if (server.may_start == Moments::kUnknown) {
@@ -75,6 +68,9 @@ void LinkServers::begin(std::uint32_t channel, Ticks now) {
   server.sending = t;
   server.may_start = Moments::kUnknown;
   times_[t].start = now;
+  const std::uint32_t ahead = order_.items[std::min(server.next + kMessagesAhead, server.end - 1)];
+  __builtin_prefetch(&times_[ahead], 1);
+  __builtin_prefetch(&program_.transfers[ahead].bytes);
   if (server.shared) {
     shares_.start(channel, bytes, now);
     return;

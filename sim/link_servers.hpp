@@ -21,11 +21,18 @@ class LinkServers {
   LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot, Moments& moments,
               std::vector<TransferTimes>& times);
 
-  /// The message may be sent as far as the sender is concerned.
-  void offer(std::uint32_t transfer, Ticks now) { take_note(transfer, kOffered, now); }
+  /// The next message of the channel may be sent as far as the sender is concerned: messages are offered in the order
+  /// in which the channel serves them.
+  void offer(std::uint32_t channel, Ticks now) {
+    ++servers_[channel].offered;
+    try_start(channel, now);
+  }
 
-  /// Its receive is posted.
-  void post(std::uint32_t transfer, Ticks now) { take_note(transfer, kPosted, now); }
+  /// The receive of the channel's next message is posted: they are posted in the order in which it serves them.
+  void post(std::uint32_t channel, Ticks now) {
+    ++servers_[channel].posted;
+    try_start(channel, now);
+  }
 
   /// The channel's message has been sent: its moments become known and the next one may start.
   void finish(std::uint32_t channel, Ticks now);
@@ -38,22 +45,24 @@ class LinkServers {
   const Batches& batches() const { return batches_; }
 
  private:
-  static constexpr std::uint8_t kOffered = 1;
-  static constexpr std::uint8_t kPosted = 2;
-  static constexpr std::uint8_t kMayStart = kOffered | kPosted;
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
+  /// How many messages ahead memory is asked for.
+  static constexpr std::uint32_t kMessagesAhead = 4;
+
   struct Server {
-    std::uint32_t next = 0;  ///< into the service order
+    std::uint32_t next = 0;     ///< into the service order, as are `offered`, `posted` and `end`
+    std::uint32_t offered = 0;  ///< behind the last message that is offered
+    std::uint32_t posted = 0;   ///< behind the last one whose receive is posted
     std::uint32_t end = 0;
-    std::uint32_t sending = kNone;        ///< the message under way
-    std::uint32_t mate = kNone;           ///< half duplex: the channel of the other direction
+    std::uint32_t sending = kNone;  ///< the message under way
+    std::uint32_t mate = kNone;     ///< half duplex: the channel of the other direction
+    bool shared = false;
+    bool half_duplex = false;
     Ticks may_start = Moments::kUnknown;  ///< half duplex: since when the head could start
     Ticks latency = 0;
     std::int64_t last_bytes = -1;  ///< messages of a channel mostly have one size: its sending time is kept
     Ticks last_sending = 0;
-    bool shared = false;
-    bool half_duplex = false;
   };
 
   struct BatchState {
@@ -63,8 +72,12 @@ class LinkServers {
 
   void find_mates();
   void group_batches();
-  void take_note(std::uint32_t transfer, std::uint8_t what, Ticks now);
-  void try_start(std::uint32_t channel, Ticks now);
+  /// Starts the channel's next message when nothing stands in its way.
+  void try_start(std::uint32_t channel, Ticks now) {
+    const Server& server = servers_[channel];
+    if (server.sending == kNone && server.next < server.offered && server.next < server.posted) start(channel, now);
+  }
+  void start(std::uint32_t channel, Ticks now);
   void choose(std::uint32_t channel, Ticks now);
   void begin(std::uint32_t channel, Ticks now);
   void complete_in_batch(std::uint32_t batch, Ticks at);
@@ -74,9 +87,8 @@ class LinkServers {
   std::uint32_t first_slot_;
   Moments& moments_;
   std::vector<TransferTimes>& times_;
-  IndexLists order_;                 ///< transfers by channel, as served
-  std::vector<std::uint8_t> noted_;  ///< by transfer
-  std::vector<Server> servers_;      ///< by channel
+  IndexLists order_;             ///< transfers by channel, as served
+  std::vector<Server> servers_;  ///< by channel
   FairShare shares_;
   std::vector<std::uint32_t> open_pairs_;  ///< half-duplex channels that may have something to choose
   Batches batches_;

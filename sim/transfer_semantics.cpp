@@ -55,6 +55,11 @@ std::vector<Half> halves_of(const Program& program) {
   return halves;
 }
 
+/// Whether every channel's messages are produced in order of index, as lowering makes them without explicit sends.
+bool produced_in_order(const Program& program) {
+  return std::ranges::is_sorted(program.transfers, {}, &Transfer::producer);
+}
+
 }  // namespace
 
 std::int64_t whole_bytes_per_s(double bytes_per_s) {
@@ -85,11 +90,11 @@ Ticks latency_time(const Route& route, Timebase base) { return route.latency_ns 
 IndexLists service_order(const Program& program, TransferMode mode) {
   IndexLists lists = group_by(program.transfers.size(), program.channels.size(),
                               [&](std::size_t t) { return program.transfers[t].channel; });
-  if (rules_of(mode).in_issue_order) return lists;
+  if (rules_of(mode).in_issue_order || produced_in_order(program)) return lists;
   const auto producer = [&](std::uint32_t t) { return program.transfers[t].producer; };
   for (std::size_t c = 0; c < program.channels.size(); ++c) {
-    const auto items = std::span(lists.items).subspan(lists.begin[c], lists.begin[c + 1] - lists.begin[c]);
-    if (!std::ranges::is_sorted(items, {}, producer)) std::ranges::stable_sort(items, {}, producer);
+    std::ranges::stable_sort(std::span(lists.items).subspan(lists.begin[c], lists.begin[c + 1] - lists.begin[c]), {},
+                             producer);
   }
   return lists;
 }
