@@ -17,7 +17,7 @@ struct LayerPass {
   std::span<T* const> gradients;      ///< I (norms) and W; added to
   std::span<std::byte* const> stash;  ///< by stash tensor of the layer's facts
   const T* input = nullptr;           ///< F; in I and W as the facts say
-  T* output = nullptr;                ///< F
+  T* output = nullptr;                ///< F; null when only the stash is wanted (recompute)
   const T* output_grad = nullptr;     ///< I; in W as the facts say
   T* input_grad = nullptr;            ///< I; overwritten
   std::byte* workspace = nullptr;     ///< of the pass

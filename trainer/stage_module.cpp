@@ -90,11 +90,18 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
     pass.ids = layout_->steps[k].spec.kind == LayerKind::kEmbedding ? ids.tokens : ids.targets;
     pass.loss = loss;
     layers_[k]->forward(pass);
+    if (pass.output == nullptr) continue;
     for (const SkipConnection& skip : layout_->skips) {
       if (skip.to == k + 1)
         add(blocks.at(layout_->values[skip.to].f), blocks.at(layout_->values[skip.from].f), skip.to);
     }
   }
+}
+
+template <class T>
+void StageModule<T>::recompute(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids) const {
+  double known_loss = 0;
+  forward(weights, blocks, ids, &known_loss);
 }
 
 template <class T>

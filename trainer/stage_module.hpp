@@ -23,25 +23,31 @@ struct MicrobatchIds {
 ///
 ///     StageLayout layout = stage_layout(network.layers, range, shape, precision_of<T>(optimizer));
 ///     StageModule<T> module(layout, shape);
-///     Block weights   = arena.allocate(MemoryClass::kWeights,   layout.memory.weight_bytes);
-///     Block gradients = arena.allocate(MemoryClass::kGradients, layout.memory.gradient_bytes);  // zero them, and
-///     after U Block state     = arena.allocate(MemoryClass::kOptimizer, layout.memory.optimizer_bytes); // zero them
-///     fill_parameters(layout.parameters, seed, weights);
+///     Block weights = arena.allocate(MemoryClass::kWeights, layout.memory.weight_bytes);
+///     Block gradients = arena.allocate(MemoryClass::kGradients, layout.memory.gradient_bytes);
+///     Block state = arena.allocate(MemoryClass::kOptimizer, layout.memory.optimizer_bytes);
+///     fill_parameters<T>(layout.parameters, seed, weights);  // gradients (also after each U) and state: zeros
 ///
-/// Per microbatch one `StageStash`. Each action is begin, compute, end:
+/// Per microbatch one `StageStash`. Each action is begin, compute, end (`b` are the blocks that begin returns, `w` the
+/// weights that the action reads, `g` the gradients):
 ///
-///     F: blocks = stash.begin_forward(input);         module.forward(w, blocks, ids, &loss);    output =
-///     stash.end_forward(); I: blocks = stash.begin_input_grad(output_grad); module.input_grad(w, g, blocks);
-///     input_grad = stash.end_input_grad(); W: blocks = stash.begin_weight_grad();          module.weight_grad(g,
-///     blocks);                 stash.end_weight_grad(); B: blocks = stash.begin_backward(output_grad);
-///     module.backward(w, g, blocks);       input_grad = stash.end_backward(); U: update(...) of trainer/optimizer.hpp
-///     on the flat blocks, with gradient_scale = 1 / microbatches.
+/// | action | begin | compute | end |
+/// |---|---|---|---|
+/// | F | stash.begin_forward(input) | forward(w, b, ids, &loss) | output = stash.end_forward() |
+/// | I | stash.begin_input_grad(output_grad) | input_grad(w, g, b) | input_grad = stash.end_input_grad() |
+/// | W | stash.begin_weight_grad() | weight_grad(g, b) | stash.end_weight_grad() |
+/// | B | stash.begin_backward(output_grad) | backward(w, g, b) | input_grad = stash.end_backward() |
+/// | R | stash.begin_recompute() | recompute(w, b, ids) | stash.end_recompute() |
+/// | U | | update(), trainer/optimizer.hpp, gradient_scale = 1 / microbatches | |
 ///
-/// `w` is the version that the action reads: the current weights, or a copy in another block (class kWeightVersions).
-/// F and the backward may read different ones; W reads none. I writes parameter gradients too (those of norms), so I
-/// and W of one holder must not run at the same time. A transfer copies the bytes of a block; its receive slot is
-/// `arena.allocate(MemoryClass::kTransfer, memory.input_bytes or output_grad_bytes)`. A neighbour on the same device
-/// gets the block itself. The loss is the mean over the microbatch's tokens, and so are the gradients: sums over
+/// Recompute: F begins with `StashLife::kUntilEndOfForward`; then either an R, or recompute() on the blocks of the
+/// backward just before input_grad() or backward(), where the row says so.
+///
+/// `w` is one of the versions: the current block, or a copy in another block (class kWeightVersions). F and the
+/// backward may read different ones; W reads none. I writes parameter gradients too (those of norms), so I and W of one
+/// holder must not run at the same time. A transfer copies the bytes of a block; its receive slot is
+/// `arena.allocate(MemoryClass::kTransfer, input_bytes or output_grad_bytes of the memory)`. A neighbour on the same
+/// device gets the block itself. The loss is the mean over the microbatch's tokens, and so are the gradients; sums over
 /// microbatches are scaled by U.
 template <class T>
 class StageModule {
@@ -51,6 +57,8 @@ class StageModule {
 
   /// F. `loss` is written on the last stage only.
   void forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss) const;
+  /// The stash of F once more, but not the stage's output. Reads `ids` as F does.
+  void recompute(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids) const;
   /// I. Adds to `gradients` where a layer's facts say so.
   void input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const;
   /// W. Adds to `gradients`.

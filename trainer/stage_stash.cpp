@@ -13,14 +13,24 @@ StageBlocks StageStash::view() {
   return blocks;
 }
 
-StageBlocks StageStash::begin_forward(Block input) {
-  const StageMemory& memory = layout_->memory;
-  assert(input.bytes() == memory.input_bytes);
-  if (memory.input_last_use == LastUse::kInputGrad) input.move_to(MemoryClass::kKeptForInputGrad);
-  if (memory.input_last_use == LastUse::kWeightGrad) input.move_to(MemoryClass::kKeptForWeightGrad);
-  block(StageBlock::kInput) = std::move(input);
+void StageStash::allocate_stash() {
   block(StageBlock::kKeptForInputGrad) = allocate(MemoryClass::kKeptForInputGrad, layout_->kept_for_input_grad);
   block(StageBlock::kKeptForWeightGrad) = allocate(MemoryClass::kKeptForWeightGrad, layout_->kept_for_weight_grad);
+  dropped_ = false;
+}
+
+StageBlocks StageStash::begin_forward(Block input, StashLife life) {
+  const StageMemory& memory = layout_->memory;
+  assert(input.bytes() == memory.input_bytes);
+  const bool drops = life == StashLife::kUntilEndOfForward;
+  if (memory.input_last_use == LastUse::kWeightGrad) {
+    input.move_to(MemoryClass::kKeptForWeightGrad);
+  } else if (memory.input_last_use == LastUse::kInputGrad || drops) {
+    input.move_to(MemoryClass::kKeptForInputGrad);
+  }
+  block(StageBlock::kInput) = std::move(input);
+  allocate_stash();
+  dropped_ = drops;
   block(StageBlock::kOutput) = arena_->allocate(MemoryClass::kTransfer, memory.output_bytes);
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, memory.workspace_f_bytes);
   return view();
@@ -28,12 +38,27 @@ StageBlocks StageStash::begin_forward(Block input) {
 
 Block StageStash::end_forward() {
   free(StageBlock::kWorkspace);
-  if (layout_->memory.input_last_use == LastUse::kForward) free(StageBlock::kInput);
+  if (dropped_) {
+    free(StageBlock::kKeptForInputGrad);
+    free(StageBlock::kKeptForWeightGrad);
+  } else if (layout_->memory.input_last_use == LastUse::kForward) {
+    free(StageBlock::kInput);
+  }
   return take(StageBlock::kOutput);
 }
 
+StageBlocks StageStash::begin_recompute() {
+  allocate_stash();
+  block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_f_bytes);
+  return view();
+}
+
+void StageStash::end_recompute() { free(StageBlock::kWorkspace); }
+
 void StageStash::start_backward(Block output_grad, std::int64_t workspace_bytes) {
   assert(output_grad.bytes() == layout_->memory.output_grad_bytes);
+  assert((!dropped_ || workspace_bytes >= layout_->memory.workspace_f_bytes) && "recompute works in the same space");
+  if (dropped_) allocate_stash();
   block(StageBlock::kOutputGrad) = std::move(output_grad);
   block(StageBlock::kInputGrad) = arena_->allocate(MemoryClass::kTransfer, layout_->memory.input_grad_bytes);
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, workspace_bytes);
@@ -48,7 +73,7 @@ StageBlocks StageStash::begin_input_grad(Block output_grad) {
 Block StageStash::end_input_grad() {
   free(StageBlock::kWorkspace);
   free(StageBlock::kKeptForInputGrad);
-  if (layout_->memory.input_last_use == LastUse::kInputGrad) free(StageBlock::kInput);
+  if (layout_->memory.input_last_use != LastUse::kWeightGrad) free(StageBlock::kInput);
   free(StageBlock::kOutputGrad);
   return take(StageBlock::kInputGrad);
 }

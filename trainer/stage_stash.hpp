@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "models/stage_layout.hpp"
 #include "trainer/arena.hpp"
@@ -20,20 +21,26 @@ struct StageBlocks {
   }
 };
 
+/// Whether the stash of F lives on, or is dropped and made again before the backward.
+enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward };
+
 /// The memory of one microbatch in one stage, by the rules of `schedules/program.hpp`, "Life of a buffer".
 ///
 /// `begin_x` does what stands under "start" in that table and returns the blocks for the pass, `end_x` what stands
 /// under "end" and hands back the value to send. Values travel as blocks of class transfer: a receive slot that the
 /// executor allocated, or the block that the neighbour on the same device handed back. On the first stage the input is
 /// an empty block, on the last one the output gradient. F comes first, then either B, or I and later W; the stash is
-/// empty again after B or W. Destroying it earlier frees what is left (forward only).
+/// empty again after B or W. A stash that F dropped is allocated again by R, or else by the backward.
 class StageStash {
  public:
   /// Both must outlive the stash.
   StageStash(const StageLayout& layout, Arena& arena) : layout_(&layout), arena_(&arena) {}
 
-  StageBlocks begin_forward(Block input);
+  StageBlocks begin_forward(Block input, StashLife life = StashLife::kUntilBackward);
   [[nodiscard]] Block end_forward();  ///< the output
+
+  StageBlocks begin_recompute();
+  void end_recompute();
 
   StageBlocks begin_input_grad(Block output_grad);
   [[nodiscard]] Block end_input_grad();  ///< the input gradient
@@ -47,6 +54,7 @@ class StageStash {
  private:
   Block allocate(MemoryClass cls, BlockSize size) const { return arena_->allocate(cls, size.bytes, size.storage); }
   Block& block(StageBlock which) { return blocks_[static_cast<std::size_t>(which)]; }
+  void allocate_stash();
   Block take(StageBlock which);
   void free(StageBlock which) { take(which); }
   void start_backward(Block output_grad, std::int64_t workspace_bytes);
@@ -55,6 +63,7 @@ class StageStash {
   const StageLayout* layout_;
   Arena* arena_;
   std::array<Block, kStageBlockCount> blocks_;
+  bool dropped_ = false;  ///< the stash of F is to be made again
 };
 
 }  // namespace plumb

@@ -44,6 +44,7 @@ std::vector<T> values_of(const Block& block) {
 }
 
 enum class BackwardMode { kFused, kSplit, kLateW };
+enum class Recompute { kNo, kFolded, kExplicit };
 
 /// A network cut into stages, run without any schedule: F of all stages, then the backward of all, microbatch by
 /// microbatch; with kLateW all W come at the very end.
@@ -61,13 +62,14 @@ class TinyPipeline {
     }
   }
 
-  double forward(const MicrobatchIds& ids) {
+  double forward(const MicrobatchIds& ids, StashLife life = StashLife::kUntilBackward) {
     double loss = 0;
+    ids_ = ids;
     stashes_.emplace_back();
     std::vector<T> value;
     for (auto& stage : stages_) {
       StageStash stash(stage->layout, stage->arena);
-      const StageBlocks blocks = stash.begin_forward(stage->received(value));
+      const StageBlocks blocks = stash.begin_forward(stage->received(value), life);
       stage->module.forward(stage->weights.data(), blocks, ids, &loss);
       value = values_of<T>(stash.end_forward());
       stashes_.back().push_back(std::move(stash));
@@ -75,17 +77,24 @@ class TinyPipeline {
     return loss;
   }
 
-  void backward(BackwardMode mode) {
+  /// Of the last microbatch that went forward.
+  void backward(BackwardMode mode, Recompute recompute = Recompute::kNo) {
     std::vector<T> gradient;
     for (std::size_t s = stages_.size(); s-- > 0;) {
       TinyStage<T>& stage = *stages_[s];
       StageStash& stash = stashes_.back()[s];
+      if (recompute == Recompute::kExplicit) {
+        stage.module.recompute(stage.weights.data(), stash.begin_recompute(), ids_);
+        stash.end_recompute();
+      }
       if (mode == BackwardMode::kFused) {
         const StageBlocks blocks = stash.begin_backward(stage.received(gradient));
+        if (recompute == Recompute::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
         stage.module.backward(stage.weights.data(), stage.gradients.data(), blocks);
         gradient = values_of<T>(stash.end_backward());
       } else {
         const StageBlocks blocks = stash.begin_input_grad(stage.received(gradient));
+        if (recompute == Recompute::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
         stage.module.input_grad(stage.weights.data(), stage.gradients.data(), blocks);
         gradient = values_of<T>(stash.end_input_grad());
       }
@@ -124,6 +133,7 @@ class TinyPipeline {
     stash.end_weight_grad();
   }
 
+  MicrobatchIds ids_;
   std::vector<std::unique_ptr<TinyStage<T>>> stages_;
   std::vector<std::vector<StageStash>> stashes_;  ///< by microbatch, then stage
 };

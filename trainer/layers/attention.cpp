@@ -64,6 +64,7 @@ class Attention final : public Layer<T> {
     T* scores = reinterpret_cast<T*>(pass.workspace);
     if (rotary_) turn(qkv, scores + scores_size(), T(1));
     for_each_head([&](const HeadPlace& place) { attend(place, qkv, scores, attended, pass.stash_values(1)); });
+    if (pass.output == nullptr) return;
     out_.forward(static_cast<const T*>(attended), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
                  pass.output);
   }

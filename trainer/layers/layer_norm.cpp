@@ -22,14 +22,15 @@ class LayerNorm final : public Layer<T> {
     const T* bias = has_bias_ ? pass.weights[1] : nullptr;
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const T* x = pass.input + t * width_;
-      T* y = pass.output + t * width_;
       const T mean = row_sum<T>(width_, [x](auto j) { return x[j]; }) / T(width_);
       const T variance = row_sum<T>(width_, [x, mean](auto j) { return (x[j] - mean) * (x[j] - mean); }) / T(width_);
       const T inverse = T(1) / std::sqrt(variance + T(kEpsilon));
-      for (std::int64_t j = 0; j < width_; ++j) y[j] = (x[j] - mean) * inverse * weight[j];
-      for (std::int64_t j = 0; has_bias_ && j < width_; ++j) y[j] += bias[j];
       pass.stash_values(0)[t] = mean;
       pass.stash_values(1)[t] = inverse;
+      if (pass.output == nullptr) continue;
+      T* y = pass.output + t * width_;
+      for (std::int64_t j = 0; j < width_; ++j) y[j] = (x[j] - mean) * inverse * weight[j];
+      for (std::int64_t j = 0; has_bias_ && j < width_; ++j) y[j] += bias[j];
     }
   }
 

@@ -13,6 +13,7 @@ class Linear final : public Layer<T> {
       : projection_{shape.tokens(), spec.width, spec.outputs}, has_bias_(spec.bias) {}
 
   void forward(const LayerPass<T>& pass) const override {
+    if (pass.output == nullptr) return;
     projection_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, pass.output);
   }
   void input_grad(const LayerPass<T>& pass) const override {

@@ -38,6 +38,7 @@ class Mlp final : public Layer<T> {
     T* activated = pass.stash_values(1);
     in_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, inner);
     activate(inner, activated);
+    if (pass.output == nullptr) return;
     out_.forward(static_cast<const T*>(activated), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
                  pass.output);
   }

@@ -20,11 +20,12 @@ class RmsNorm final : public Layer<T> {
     const T* weight = pass.weights[0];
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const T* x = pass.input + t * width_;
-      T* y = pass.output + t * width_;
       const T square = row_sum<T>(width_, [x](auto j) { return x[j] * x[j]; }) / T(width_);
       const T inverse = T(1) / std::sqrt(square + T(kEpsilon));
-      for (std::int64_t j = 0; j < width_; ++j) y[j] = x[j] * inverse * weight[j];
       pass.stash_values(0)[t] = inverse;
+      if (pass.output == nullptr) continue;
+      T* y = pass.output + t * width_;
+      for (std::int64_t j = 0; j < width_; ++j) y[j] = x[j] * inverse * weight[j];
     }
   }
 
