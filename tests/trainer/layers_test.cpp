@@ -252,7 +252,7 @@ TEST_CASE("a stash dropped by F and made again gives the same bits") {
       TinyPipeline<float> kept(network, cuts, {.samples = 2, .sequence = 5});
       kept.forward(ids.pointers());
       kept.backward(BackwardMode::kFused);
-      for (const Recompute recompute : {Recompute::kFolded, Recompute::kExplicit}) {
+      for (const StashRemake recompute : {StashRemake::kFolded, StashRemake::kExplicit}) {
         for (const BackwardMode mode : {BackwardMode::kFused, BackwardMode::kSplit}) {
           TinyPipeline<float> dropped(network, cuts, {.samples = 2, .sequence = 5});
           dropped.forward(ids.pointers(), StashLife::kUntilEndOfForward);

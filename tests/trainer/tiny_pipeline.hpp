@@ -44,7 +44,7 @@ std::vector<T> values_of(const Block& block) {
 }
 
 enum class BackwardMode { kFused, kSplit, kLateW };
-enum class Recompute { kNo, kFolded, kExplicit };
+enum class StashRemake { kNo, kFolded, kExplicit };
 
 /// A network cut into stages, run without any schedule: F of all stages, then the backward of all, microbatch by
 /// microbatch; with kLateW all W come at the very end.
@@ -78,23 +78,23 @@ class TinyPipeline {
   }
 
   /// Of the last microbatch that went forward.
-  void backward(BackwardMode mode, Recompute recompute = Recompute::kNo) {
+  void backward(BackwardMode mode, StashRemake recompute = StashRemake::kNo) {
     std::vector<T> gradient;
     for (std::size_t s = stages_.size(); s-- > 0;) {
       TinyStage<T>& stage = *stages_[s];
       StageStash& stash = stashes_.back()[s];
-      if (recompute == Recompute::kExplicit) {
+      if (recompute == StashRemake::kExplicit) {
         stage.module.recompute(stage.weights.data(), stash.begin_recompute(), ids_);
         stash.end_recompute();
       }
       if (mode == BackwardMode::kFused) {
         const StageBlocks blocks = stash.begin_backward(stage.received(gradient));
-        if (recompute == Recompute::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
+        if (recompute == StashRemake::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
         stage.module.backward(stage.weights.data(), stage.gradients.data(), blocks);
         gradient = values_of<T>(stash.end_backward());
       } else {
         const StageBlocks blocks = stash.begin_input_grad(stage.received(gradient));
-        if (recompute == Recompute::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
+        if (recompute == StashRemake::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
         stage.module.input_grad(stage.weights.data(), stage.gradients.data(), blocks);
         gradient = values_of<T>(stash.end_input_grad());
       }
