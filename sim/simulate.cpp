@@ -4,12 +4,14 @@
 #include <string>
 
 #include "models/error.hpp"
+#include "sim/critical_path.hpp"
 #include "sim/deadlock.hpp"
 #include "sim/event_engine.hpp"
 #include "sim/lanes.hpp"
 #include "sim/memory.hpp"
 #include "sim/metrics.hpp"
 #include "sim/pass_engine.hpp"
+#include "sim/run_program.hpp"
 #include "sim/stash.hpp"
 
 namespace plumb {
@@ -75,7 +77,9 @@ void fill_memory(const Program& program, const RunTimes* times, const SimOptions
   }
 }
 
-RunTimes run(const Program& program, const SimOptions& options) {
+}  // namespace
+
+RunTimes run_program(const Program& program, const SimOptions& options) {
   const auto reason = why_not_one_pass(program, options);
   if (options.engine == EngineChoice::kPass && reason) {
     throw Error("engine pass: " + *reason + "; expected links of their own, or the event engine");
@@ -85,8 +89,6 @@ RunTimes run(const Program& program, const SimOptions& options) {
   throw Error(describe_deadlock(program, options.transfers));
 }
 
-}  // namespace
-
 Timeline simulate(const Program& program, const SimOptions& options) {
   Timeline timeline = empty_timeline(program);
   std::vector<UpdateMark> marks;
@@ -94,9 +96,12 @@ Timeline simulate(const Program& program, const SimOptions& options) {
     if (const auto lanes = run_totals(program)) marks = fill_from_totals(program, *lanes, options, timeline);
   }
   if (timeline.devices.empty()) {
-    const RunTimes times = run(program, options);
+    const RunTimes times = run_program(program, options);
     marks = fill_lanes(program, times, options, timeline);
     if (has_memory(program)) fill_memory(program, &times, options, timeline);
+    if (options.spans && options.critical_path) {
+      timeline.critical_path = critical_shares(program, critical_path(program, times, options));
+    }
   } else if (has_memory(program)) {
     fill_memory(program, nullptr, options, timeline);
   }

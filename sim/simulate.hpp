@@ -29,21 +29,22 @@ enum class EngineChoice : std::uint8_t {
 struct SimOptions {
   EngineChoice engine = EngineChoice::kAuto;
   TransferMode transfers = TransferMode::kBuffered;
-  bool spans = true;             ///< fill Timeline::spans
-  bool memory_curve = true;      ///< fill Timeline::memory
-  bool idle_causes = true;       ///< fill causes; off: only busy and idle
-  bool peak_composition = false; ///< fill DeviceSummary::peak_tensors
-  std::uint64_t seed = 0;        ///< of the jitter
+  bool spans = true;              ///< fill Timeline::spans
+  bool memory_curve = true;       ///< fill Timeline::memory
+  bool idle_causes = true;        ///< fill causes; off: only busy and idle
+  bool peak_composition = false;  ///< fill DeviceSummary::peak_tensors
+  bool critical_path = true;      ///< fill Timeline::critical_path, where spans are filled
+  std::uint64_t seed = 0;         ///< of the jitter
 };
 
 /// Predicts what running `program` would look like. Same input, same bytes out.
-/// Throws `Error` when the chosen engine cannot do what the program or the options ask for, and when a transfer mode deadlocks
-/// (naming the cycle).
+/// Throws `Error` when the chosen engine cannot do what the program or the options ask for, and when a transfer mode
+/// deadlocks (naming the cycle).
 Timeline simulate(const Program& program, const SimOptions& options = {});
 
 /// Simulates a folded schedule without expanding it where its repeats reach a steady state: the answer of the long way
-/// in the time of a few periods. Fills what a summary holds (no spans, no memory curve). Falls back to the long way where
-/// the document does not repeat; throws `Error` when that would exceed 2^31 actions.
+/// in the time of a few periods. Fills what a summary holds (no spans, no memory curve). Falls back to the long way
+/// where the document does not repeat; throws `Error` when that would exceed 2^31 actions.
 Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster = nullptr,
                           const LowerOptions& lowering = {}, const SimOptions& options = {});
 

@@ -28,8 +28,8 @@ enum class IdleCause : std::uint8_t {
 
 inline constexpr std::size_t kIdleCauseCount = 9;
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleCauseNames{
-    "warmup", "drain", "compute", "transfer_latency", "transfer_bandwidth",
-    "transfer_queue", "collective", "memory", "overhead"};
+    "warmup",         "drain",      "compute", "transfer_latency", "transfer_bandwidth",
+    "transfer_queue", "collective", "memory",  "overhead"};
 
 /// Rows of a device in a picture.
 enum class Lane : std::uint8_t { kCompute, kTransfer, kCollective };
@@ -83,6 +83,16 @@ struct DeviceSummary {
   friend bool operator==(const DeviceSummary&, const DeviceSummary&) = default;
 };
 
+/// How much of the critical path one kind of action ("F", "W", "F+B") or cause ("transfer_latency") makes up. When all
+/// actions of the kind became a small share x faster, the makespan would fall by x times `ticks` (less where another
+/// path is as long).
+struct CriticalShare {
+  std::string kind;
+  Ticks ticks = 0;
+
+  friend bool operator==(const CriticalShare&, const CriticalShare&) = default;
+};
+
 /// One run of a schedule, simulated or measured; nothing else distinguishes the two. Definitions: design, section 6.
 struct Timeline {
   enum class Kind : std::uint8_t { kSimulated, kMeasured };
@@ -105,6 +115,8 @@ struct Timeline {
   std::optional<double> model_flops_utilization;
 
   std::vector<DeviceSummary> devices;
+  /// Largest first, adding up to the makespan; empty in a summary and in a measured run.
+  std::vector<CriticalShare> critical_path;
   std::vector<Span> spans;          ///< by device, then start; empty in a summary
   std::vector<MemoryPoint> memory;  ///< by device, then time; empty in a summary
 

@@ -1,0 +1,257 @@
+#include "sim/critical_path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "models/error.hpp"
+#include "sim/run_program.hpp"
+#include "sim/waits.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kPairKind = "F+B";
+
+/// Walks from the last end back to 0. Every step finds something that was over at exactly the moment in hand.
+class BackwardWalk {
+ public:
+  BackwardWalk(const Program& program, const RunTimes& times, const SimOptions& options)
+      : program_(program), times_(times), mode_(options.transfers), rules_(rules_of(options.transfers)) {
+    if (program.transfers.empty()) return;
+    sent_ = sends_by_wait(program);
+    if (rules_.blocks_lane) {
+      issued_ =
+          group_by(program.transfers.size(), program.size(), [&](std::size_t t) { return program.transfers[t].issue; });
+    }
+    batches_ = batches_of(program, mode_);
+    order_ = service_order(program, mode_);
+    place_.resize(program.transfers.size());
+    for (std::uint32_t at = 0; at < order_.items.size(); ++at) place_[order_.items[at]] = at;
+  }
+
+  std::vector<CriticalPiece> run() {
+    from_last_end();
+    std::ranges::reverse(pieces_);
+    return std::move(pieces_);
+  }
+
+ private:
+  InstrIndex lane_begin(InstrIndex i) const {
+    return program_.lane_begin[index(program_.holders[program_.rows[program_.instrs[i].row].holder].device)];
+  }
+  /// First instr of the unit that `i` is in, and of the one before.
+  InstrIndex unit_begin(InstrIndex i) const {
+    return i > lane_begin(i) && unit_end(program_, i - 1) == i + 1 ? i - 1 : i;
+  }
+  std::optional<InstrIndex> unit_before(InstrIndex i) const {
+    if (i == lane_begin(i)) return std::nullopt;
+    return unit_begin(i - 1);
+  }
+
+  void add(CriticalKind kind, std::uint32_t what, Ticks start, Ticks end) {
+    if (start != end) pieces_.push_back({kind, what, start, end});
+  }
+
+  void from_last_end() {
+    const auto last = std::ranges::max_element(times_.end);
+    const auto collective = std::ranges::max_element(times_.collective_end);
+    if (collective != times_.collective_end.end() && (last == times_.end.end() || *collective > *last)) {
+      next_ = before_collective(static_cast<std::uint32_t>(collective - times_.collective_end.begin()));
+    } else if (last != times_.end.end()) {
+      next_ = static_cast<InstrIndex>(last - times_.end.begin());
+    }
+    while (next_) next_ = before_end(*next_);
+  }
+
+  /// The instr at whose end everything that made `i` end when it did was decided; pieces between are added.
+  std::optional<InstrIndex> before_end(InstrIndex i) {
+    const InstrIndex first = unit_begin(i);
+    add(CriticalKind::kCompute, first, times_.start[first], times_.end[first]);
+    return before_start(first);
+  }
+
+  std::optional<InstrIndex> before_start(InstrIndex first) {
+    const Ticks start = times_.start[first];
+    const auto previous = unit_before(first);
+    if ((previous ? times_.end[*previous] : 0) == start) return previous;
+    const InstrIndex behind = unit_end(program_, first);
+    for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+      if (over_at(program_, times_, program_.waits[w]) == start) return before_over(program_.waits[w]);
+    }
+    return before_post(first, start);
+  }
+
+  std::optional<InstrIndex> before_over(const Wait& wait) {
+    if (is_for_transfer(wait)) return before_available(wait.via);
+    if (is_for_collective(wait)) return before_collective(collective_of(wait));
+    if (wait.via == Wait::kLatency) {
+      const Ticks end = times_.end[wait.source];
+      add(CriticalKind::kLatency, wait.source, end, end + program_.comm.value_or(0));
+    }
+    return wait.source;
+  }
+
+  std::optional<InstrIndex> before_collective(std::uint32_t c) {
+    const Collective& collective = program_.collectives[c];
+    const Ticks joined = times_.collective_end[c] - collective.duration;
+    add(CriticalKind::kCollective, c, joined, times_.collective_end[c]);
+    const auto last = std::ranges::find(collective.members, joined, [&](InstrIndex i) { return times_.end[i]; });
+    assert(last != collective.members.end());
+    return *last;
+  }
+
+  /// The lane came to `first` and had its sends behind it at `moment`.
+  std::optional<InstrIndex> before_post(InstrIndex first, Ticks moment) {
+    const auto previous = unit_before(first);
+    if ((previous ? times_.end[*previous] : 0) == moment) return previous;
+    for (InstrIndex i = first; i != unit_end(program_, first); ++i) {
+      for (const std::uint32_t t : sent_.of(i)) {
+        if (times_.transfers[t].sent == moment) return before_sent(t);
+      }
+    }
+    return before_reach(first, moment);
+  }
+
+  std::optional<InstrIndex> before_reach(InstrIndex first, Ticks moment) {
+    const auto previous = unit_before(first);
+    if (!previous || times_.end[*previous] == moment || !rules_.blocks_lane) return previous;
+    for (InstrIndex i = *previous; i != first; ++i) {
+      for (const std::uint32_t t : issued_.of(i)) {
+        if (times_.transfers[t].available == moment) return before_available(t);
+      }
+    }
+    return previous;
+  }
+
+  Ticks latency_of(std::uint32_t t) const {
+    return latency_time(program_.channels[program_.transfers[t].channel].route, program_.base);
+  }
+
+  std::optional<InstrIndex> before_available(std::uint32_t t) {
+    const TransferTimes& times = times_.transfers[t];
+    if (times.done + latency_of(t) != times.available) return before_batch_end(batches_.of_receive[t], times.available);
+    add(CriticalKind::kLatency, t, times.done, times.available);
+    return before_done(t);
+  }
+
+  std::optional<InstrIndex> before_sent(std::uint32_t t) {
+    const TransferTimes& times = times_.transfers[t];
+    if (times.done != times.sent) return before_batch_end(batches_.of_send[t], times.sent);
+    return before_done(t);
+  }
+
+  /// The member that made the batch end at `moment`.
+  std::optional<InstrIndex> before_batch_end(std::uint32_t batch, Ticks moment) {
+    for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) {
+      const TransferTimes& times = times_.transfers[t];
+      if (batches_.of_send[t] == batch && times.done == moment) return before_done(t);
+      if (batches_.of_receive[t] == batch && times.done + latency_of(t) == moment) {
+        add(CriticalKind::kLatency, t, times.done, moment);
+        return before_done(t);
+      }
+    }
+    assert(false && "a batch ends with a member");
+    return std::nullopt;
+  }
+
+  std::optional<InstrIndex> before_done(std::uint32_t t) {
+    std::optional<std::uint32_t> earlier = t;
+    while (earlier) {
+      t = *earlier;
+      add(CriticalKind::kSending, t, times_.transfers[t].start, times_.transfers[t].done);
+      const InstrIndex offered = offered_by(program_.transfers[t], mode_);
+      if (times_.end[offered] == times_.transfers[t].start) return offered;
+      earlier = in_front_of(t);
+    }
+    const InstrIndex receiver = unit_begin(program_.transfers[t].post);
+    const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
+    const Ticks posted = times_.transfers[t].start;
+    return in_batch ? before_reach(receiver, posted) : before_post(receiver, posted);
+  }
+
+  /// The message whose end let `t` start: the one before it in its channel or, half duplex, one of the other direction.
+  std::optional<std::uint32_t> in_front_of(std::uint32_t t) const {
+    const std::uint32_t c = program_.transfers[t].channel;
+    const Ticks start = times_.transfers[t].start;
+    if (place_[t] > order_.begin[c]) {
+      const std::uint32_t before = order_.items[place_[t] - 1];
+      if (times_.transfers[before].done == start) return before;
+    }
+    const Channel& channel = program_.channels[c];
+    if (!channel.route.half_duplex) return std::nullopt;
+    for (std::uint32_t other = 0; other < program_.transfers.size(); ++other) {
+      const Channel& way = program_.channels[program_.transfers[other].channel];
+      const TransferTimes& times = times_.transfers[other];
+      const bool opposite = way.from == channel.to && way.to == channel.from;
+      if (opposite && times.done == start && times.start < start) return other;
+    }
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  const RunTimes& times_;
+  TransferMode mode_;
+  TransferRules rules_;
+  IndexLists sent_;
+  IndexLists issued_;
+  IndexLists order_;
+  std::vector<std::uint32_t> place_;  ///< by transfer: where it stands in `order_`
+  Batches batches_;
+  std::optional<InstrIndex> next_;
+  std::vector<CriticalPiece> pieces_;
+};
+
+std::string_view kind_of(const Program& program, const CriticalPiece& piece) {
+  switch (piece.kind) {
+    case CriticalKind::kCompute: {
+      const Row& row = program.rows[program.instrs[piece.what].row];
+      return row.overlapped ? kPairKind : kOpNames[static_cast<std::size_t>(row.op)];
+    }
+    case CriticalKind::kLatency:
+      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kTransferLatency)];
+    case CriticalKind::kSending:
+      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kTransferBandwidth)];
+    case CriticalKind::kQueue:
+      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kTransferQueue)];
+    case CriticalKind::kCollective:
+      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kCollective)];
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<CriticalPiece> critical_path(const Program& program, const RunTimes& times, const SimOptions& options) {
+  return BackwardWalk(program, times, options).run();
+}
+
+std::vector<CriticalShare> critical_shares(const Program& program, const std::vector<CriticalPiece>& path) {
+  std::map<std::string_view, Ticks> by_kind;
+  for (const CriticalPiece& piece : path) by_kind[kind_of(program, piece)] += piece.end - piece.start;
+  std::vector<CriticalShare> shares;
+  for (const auto& [kind, ticks] : by_kind) shares.push_back({std::string(kind), ticks});
+  std::ranges::stable_sort(shares, std::greater{}, &CriticalShare::ticks);
+  return shares;
+}
+
+Ticks makespan_if(const Program& program, const SimOptions& options, std::string_view kind, double factor) {
+  if (!(factor >= 0)) throw Error("factor " + std::to_string(factor) + ": expected at least 0");
+  Program changed = program;
+  bool found = false;
+  for (std::size_t row = 0; row < program.rows.size(); ++row) {
+    const Row& facts = program.rows[row];
+    const std::string_view own = facts.overlapped ? kPairKind : kOpNames[static_cast<std::size_t>(facts.op)];
+    if (own != kind) continue;
+    found = true;
+    changed.durations[row] = std::llround(static_cast<double>(program.durations[row]) * factor);
+  }
+  if (!found) throw Error("kind '" + std::string(kind) + "': expected a kind of action that the schedule has");
+  return run_program(changed, options).makespan;
+}
+
+}  // namespace plumb

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "schedules/program.hpp"
+#include "sim/run_times.hpp"
+#include "sim/simulate.hpp"
+
+namespace plumb {
+
+/// When everything happens, by the engine that `options.engine` says. Throws `Error` when that cannot do it, and for a
+/// deadlock, naming its cycle.
+RunTimes run_program(const Program& program, const SimOptions& options);
+
+}  // namespace plumb
