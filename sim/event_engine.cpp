@@ -8,6 +8,7 @@
 #include "sim/jitter.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/moments.hpp"
+#include "sim/transfer_notes.hpp"
 #include "sim/waits.hpp"
 
 namespace plumb {
@@ -16,20 +17,10 @@ namespace {
 /// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
 constexpr std::size_t kInstrsAhead = 16;
 constexpr std::size_t kNotesAhead = 16;
+constexpr std::size_t kMessagesAhead = 4;
 
 /// What a lane does next at its instr (sim/transfer_semantics.hpp, "Moments of a lane").
 enum class Step : std::uint8_t { kReach, kSends, kPost, kInputs, kRun };
-
-/// What stands at a place of a lane: a message to offer or post (by its channel) or to wait for (by its index).
-struct Note {
-  static constexpr std::uint32_t kBatchBit = 0x80000000U;  ///< of a post: it belongs to a batch
-
-  InstrIndex at = 0;
-  std::uint32_t what = 0;
-};
-
-/// Notes of all lanes in order of place, and one behind all of them.
-using Notes = std::vector<Note>;
 
 struct Lane {
   InstrIndex end = 0;
@@ -82,59 +73,12 @@ class EventEngine {
 
  private:
   void index_transfers() {
-    const auto& transfers = program_.transfers;
-    const TransferMode mode = options_.transfers;
-    offers_ =
-        notes([&](std::size_t t) { return offered_by(transfers[t], mode); },
-              [&](std::size_t t) { return rules_.blocks_lane ? static_cast<std::uint32_t>(t) : transfers[t].channel; });
-    sends_ = notes([&](std::size_t t) { return send_place(transfers[t]); },
-                   [](std::size_t t) { return static_cast<std::uint32_t>(t); });
-    if (rules_.needs_post) {
-      const auto& batches = links_.batches().of_receive;
-      posts_ = notes([&](std::size_t t) { return transfers[t].post; },
-                     [&](std::size_t t) {
-                       return transfers[t].channel |
-                              (!batches.empty() && batches[t] != Batches::kNone ? Note::kBatchBit : 0U);
-                     });
-    }
-    const auto before = [](const Note& note, InstrIndex at) { return note.at < at; };
-    const auto first = [&](const Notes& of, InstrIndex at) {
-      return static_cast<std::uint32_t>(std::lower_bound(of.begin(), of.end(), at, before) - of.begin());
-    };
+    notes_ = lane_notes(program_, options_.transfers, links_.batches());
     for (Lane& lane : lanes_) {
-      lane.offer = lane.own = first(offers_, lane.next);
-      lane.send = first(sends_, lane.next);
-      lane.post = first(posts_, lane.next);
+      lane.offer = lane.own = first_note(notes_.offers, lane.next);
+      lane.send = first_note(notes_.sends, lane.next);
+      lane.post = first_note(notes_.posts, lane.next);
     }
-  }
-
-  /// Where the sender waits; behind everything when that is its lane's end, where nothing comes later.
-  InstrIndex send_place(const Transfer& transfer) const {
-    const DeviceId sender = program_.channels[transfer.channel].from;
-    return transfer.sent == program_.lane_begin[index(sender) + 1] ? static_cast<InstrIndex>(program_.size())
-                                                                   : transfer.sent;
-  }
-
-  /// A note `what(t)` at `place(t)` for every transfer t.
-  template <class Place, class What>
-  Notes notes(Place&& place, What&& what) const {
-    const std::size_t count = program_.transfers.size();
-    Notes made;
-    made.reserve(count + 1);
-    bool sorted = true;
-    for (std::size_t t = 0; t < count; ++t) {
-      made.push_back({place(t), what(t)});
-      sorted = sorted && (t == 0 || made[t - 1].at <= made[t].at);
-    }
-    if (!sorted) {
-      const IndexLists order = group_by(count, program_.size() + 1, [&](std::size_t t) { return made[t].at; });
-      Notes in_order;
-      in_order.reserve(count + 1);
-      for (const std::uint32_t t : order.items) in_order.push_back(made[t]);
-      made = std::move(in_order);
-    }
-    made.push_back({static_cast<InstrIndex>(program_.size()), 0});
-    return made;
   }
 
   void index_collectives() {
@@ -180,18 +124,23 @@ class EventEngine {
   template <bool kTransfers>
   void end_unit(Lane& lane, Ticks now) {
     for (InstrIndex i = lane.next; i != lane.behind; ++i) moments_.set(times_.end[i], now);
-    if constexpr (kTransfers) {
-      lane.own = lane.offer;
-      for (; offers_[lane.offer].at < lane.behind; ++lane.offer) {
-        const std::uint32_t what = offers_[lane.offer].what;
-        links_.offer(rules_.blocks_lane ? program_.transfers[what].channel : what, now);
-      }
-      __builtin_prefetch(offers_.data() + lane.offer + kNotesAhead);
-    }
+    if constexpr (kTransfers) offer(lane, now);
     if (!joins_.empty()) join(lane, now);
     lane.previous = lane.next;
     lane.clock = now;
     enter(lane, lane.behind);
+  }
+
+  void offer(Lane& lane, Ticks now) {
+    const TransferNotes& offers = notes_.offers;
+    lane.own = lane.offer;
+    for (; offers[lane.offer].at < lane.behind; ++lane.offer) {
+      links_.offer(offers[lane.offer].channel, offers[lane.offer].transfer, now);
+      const std::uint32_t ahead = offers[std::min(lane.offer + kMessagesAhead, offers.size() - 2)].transfer;
+      __builtin_prefetch(&times_.transfers[ahead], 1);
+      __builtin_prefetch(&program_.transfers[ahead].bytes);
+    }
+    __builtin_prefetch(offers.data() + lane.offer + kNotesAhead);
   }
 
   /// Takes the lane as far as it gets at `now`.
@@ -243,10 +192,10 @@ class EventEngine {
       lane.step = Step::kSends;
     }
     if (lane.step == Step::kSends) {
-      for (; sends_[lane.send].at < lane.behind; ++lane.send) {
-        if (!wait(lane, self, times_.transfers[sends_[lane.send].what].sent)) return false;
+      for (; notes_.sends[lane.send].at < lane.behind; ++lane.send) {
+        if (!wait(lane, self, times_.transfers[notes_.sends[lane.send].transfer].sent)) return false;
       }
-      __builtin_prefetch(sends_.data() + lane.send + kNotesAhead);
+      __builtin_prefetch(notes_.sends.data() + lane.send + kNotesAhead);
       lane.step = Step::kPost;
     }
     if (!rules_.needs_post) return true;
@@ -258,7 +207,7 @@ class EventEngine {
   /// Blocking mode: everything issued at the unit before has arrived.
   bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
     for (std::uint32_t own = lane.own; own != lane.offer; ++own) {
-      if (!wait(lane, self, times_.transfers[offers_[own].what].available)) return false;
+      if (!wait(lane, self, times_.transfers[notes_.offers[own].transfer].available)) return false;
     }
     return true;
   }
@@ -283,13 +232,14 @@ class EventEngine {
   /// Posts the receives of the unit: first, when the lane is there, those in batches; then the others.
   void post(Lane& lane, Ticks now, bool batched) {
     std::uint32_t at = lane.post;
-    for (; posts_[at].at < lane.behind; ++at) {
-      const std::uint32_t what = posts_[at].what;
-      if (((what & Note::kBatchBit) != 0) == batched) links_.post(what & ~Note::kBatchBit, now);
+    for (; notes_.posts[at].at < lane.behind; ++at) {
+      const std::uint32_t channel = notes_.posts[at].channel;
+      const bool in_batch = (channel & TransferNote::kBatchBit) != 0;
+      if (in_batch == batched) links_.post(channel & ~TransferNote::kBatchBit, now);
     }
     if (batched) return;
     lane.post = at;
-    __builtin_prefetch(posts_.data() + at + kNotesAhead);
+    __builtin_prefetch(notes_.posts.data() + at + kNotesAhead);
   }
 
   void join(const Lane& lane, Ticks now) {
@@ -317,9 +267,7 @@ class EventEngine {
   Moments moments_;
   LinkServers links_;
   std::vector<Lane> lanes_;
-  Notes offers_;  ///< at the instr whose end offers a message (its index, not its channel, in blocking mode)
-  Notes sends_;   ///< at `Transfer::sent`
-  Notes posts_;   ///< at `Transfer::post`; where posts matter
+  LaneNotes notes_;
   std::vector<std::pair<InstrIndex, std::uint32_t>> joins_;  ///< (member, collective), sorted
   std::vector<std::uint32_t> missing_;                       ///< by collective: members that have not joined
 };

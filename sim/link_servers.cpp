@@ -12,16 +12,19 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
       first_slot_(first_slot),
       moments_(moments),
       times_(times),
-      order_(service_order(program, mode)),
+      queued_(program.transfers.size()),
       shares_(program),
       batches_(batches_of(program, mode)) {
   constexpr Ticks kUnknown = Moments::kUnknown;
   times_.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown, kUnknown});
+  std::vector<std::uint32_t> counts(program.channels.size(), 0);
+  for (const Transfer& transfer : program.transfers) ++counts[transfer.channel];
+  std::uint32_t begin = 0;
   for (std::uint32_t c = 0; c < program.channels.size(); ++c) {
     Server& server = servers_.emplace_back();
-    server.next = server.offered = order_.begin[c];
-    server.end = order_.begin[c + 1];
-    server.posted = rules_of(mode).needs_post ? server.next : server.end;
+    server.next = server.offered = begin;
+    begin += counts[c];
+    server.posted = rules_of(mode).needs_post ? server.next : begin;
     server.latency = latency_time(program.channels[c].route, program.base);
     server.shared = shares_.serves(c);
     server.half_duplex = program.channels[c].route.half_duplex;
@@ -63,14 +66,11 @@ void LinkServers::start(std::uint32_t channel, Ticks now) {
 
 void LinkServers::begin(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
-  const std::uint32_t t = order_.items[server.next++];
+  const std::uint32_t t = queued_[server.next++];
   const std::int64_t bytes = program_.transfers[t].bytes;
   server.sending = t;
   server.may_start = Moments::kUnknown;
   times_[t].start = now;
-  const std::uint32_t ahead = order_.items[std::min(server.next + kMessagesAhead, server.end - 1)];
-  __builtin_prefetch(&times_[ahead], 1);
-  __builtin_prefetch(&program_.transfers[ahead].bytes);
   if (server.shared) {
     shares_.start(channel, bytes, now);
     return;
@@ -82,7 +82,7 @@ void LinkServers::begin(std::uint32_t channel, Ticks now) {
   queue_.schedule(first_slot_ + channel, now + server.last_sending);
 }
 
-void LinkServers::finish(std::uint32_t channel, Ticks now) {
+std::uint32_t LinkServers::finish(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
   const std::uint32_t t = std::exchange(server.sending, kNone);
   TransferTimes& times = times_[t];
@@ -96,6 +96,7 @@ void LinkServers::finish(std::uint32_t channel, Ticks now) {
   if (server.shared) shares_.finish(channel);
   try_start(channel, now);
   if (server.mate != kNone) open_pairs_.push_back(server.mate);
+  return t;
 }
 
 void LinkServers::complete_in_batch(std::uint32_t batch, Ticks at) {
@@ -122,7 +123,7 @@ void LinkServers::choose(std::uint32_t channel, Ticks now) {
   const bool one_may = one.may_start != Moments::kUnknown;
   const bool mate_may = mate != kNone && servers_[mate].may_start != Moments::kUnknown;
   if (!one_may && !mate_may) return;
-  const auto rank = [&](std::uint32_t c) { return std::pair(servers_[c].may_start, order_.items[servers_[c].next]); };
+  const auto rank = [&](std::uint32_t c) { return std::pair(servers_[c].may_start, queued_[servers_[c].next]); };
   begin(mate_may && (!one_may || rank(mate) < rank(channel)) ? mate : channel, now);
 }
 

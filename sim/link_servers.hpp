@@ -21,21 +21,21 @@ class LinkServers {
   LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot, Moments& moments,
               std::vector<TransferTimes>& times);
 
-  /// The next message of the channel may be sent as far as the sender is concerned: messages are offered in the order
-  /// in which the channel serves them.
-  void offer(std::uint32_t channel, Ticks now) {
-    ++servers_[channel].offered;
+  /// The message may be sent as far as the sender is concerned. A channel serves its messages in the order of these
+  /// calls.
+  void offer(std::uint32_t channel, std::uint32_t transfer, Ticks now) {
+    queued_[servers_[channel].offered++] = transfer;
     try_start(channel, now);
   }
 
-  /// The receive of the channel's next message is posted: they are posted in the order in which it serves them.
+  /// The receive of the channel's next message is posted: they are posted in the order in which messages are offered.
   void post(std::uint32_t channel, Ticks now) {
     ++servers_[channel].posted;
     try_start(channel, now);
   }
 
-  /// The channel's message has been sent: its moments become known and the next one may start.
-  void finish(std::uint32_t channel, Ticks now);
+  /// The channel's message has been sent: its moments become known and the next one may start. Returns the message.
+  std::uint32_t finish(std::uint32_t channel, Ticks now);
 
   /// Lets half-duplex links choose and divides shared links, after everything else of this moment.
   void settle(Ticks now);
@@ -47,14 +47,10 @@ class LinkServers {
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
-  /// How many messages ahead memory is asked for.
-  static constexpr std::uint32_t kMessagesAhead = 4;
-
   struct Server {
-    std::uint32_t next = 0;     ///< into the service order, as are `offered`, `posted` and `end`
-    std::uint32_t offered = 0;  ///< behind the last message that is offered
-    std::uint32_t posted = 0;   ///< behind the last one whose receive is posted
-    std::uint32_t end = 0;
+    std::uint32_t next = 0;         ///< into the service order, as are `offered`, `posted` and `end`
+    std::uint32_t offered = 0;      ///< behind the last message that is offered
+    std::uint32_t posted = 0;       ///< behind the last one whose receive is posted
     std::uint32_t sending = kNone;  ///< the message under way
     std::uint32_t mate = kNone;     ///< half duplex: the channel of the other direction
     bool shared = false;
@@ -87,8 +83,8 @@ class LinkServers {
   std::uint32_t first_slot_;
   Moments& moments_;
   std::vector<TransferTimes>& times_;
-  IndexLists order_;             ///< transfers by channel, as served
-  std::vector<Server> servers_;  ///< by channel
+  std::vector<std::uint32_t> queued_;  ///< messages by channel, in the order of their offers
+  std::vector<Server> servers_;        ///< by channel
   FairShare shares_;
   std::vector<std::uint32_t> open_pairs_;  ///< half-duplex channels that may have something to choose
   Batches batches_;
