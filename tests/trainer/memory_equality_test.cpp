@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "models/network_costs.hpp"
+#include "schedules/lower.hpp"
+#include "sim/simulate.hpp"
+#include "trainer/train.hpp"
+#include "training_cases.hpp"
+
+TEST_SUITE_BEGIN("trainer");
+
+namespace plumb {
+namespace {
+
+Cluster free_cluster(std::int32_t devices) {
+  Cluster cluster;
+  cluster.devices.resize(static_cast<std::size_t>(devices));
+  cluster.devices_per_node = devices;
+  cluster.finish();
+  return cluster;
+}
+
+/// What the simulator says about the same run.
+Timeline predicted(const TrainOptions& options) {
+  const Precision precision = options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
+                                                                      : precision_of<float>(options.optimizer);
+  StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision);
+  for (StageTimes& times : costs.times) times = {.f = 3, .b = 5, .i = 3, .w = 2, .u = 1};
+  const Cluster cluster = free_cluster(options.schedule.num_devices);
+  return simulate(lower(options.schedule, costs, &cluster, options.lowering));
+}
+
+struct Case {
+  std::string schedule;
+  std::string timing;
+  std::int32_t p = 1;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    for (const std::int32_t p : {2, 4}) {
+      all.push_back({std::string(spec.name), "", p});
+      if (!spec.synchronous) all.push_back({std::string(spec.name), "slots", p});
+    }
+  }
+  return all;
+}
+
+TrainOptions options_for(const Case& of) {
+  ScheduleParams params{.num_devices = of.p, .num_microbatches = 4, .chunks = of.schedule == "interleaved" ? 2 : 1};
+  if (of.schedule != "pipedream" && of.schedule != "pipemare") params.updates = 2;
+  if (!of.timing.empty()) params.options = {{"timing", of.timing}};
+  return tiny_run(of.schedule, params, 7, of.schedule == "1f1b" || of.schedule == "chimera");
+}
+
+}  // namespace
+
+TEST_CASE("the peak memory of a run equals the simulator's to the byte, class by class, for every schedule") {
+  for (const Case& of : cases()) {
+    for (const ReceivePlacement receives :
+         {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
+      CAPTURE(of.schedule);
+      CAPTURE(of.timing);
+      CAPTURE(of.p);
+      CAPTURE(static_cast<int>(receives));
+      TrainOptions options = options_for(of);
+      options.lowering.receives = receives;
+      const Timeline expected = predicted(options);
+      const Timeline measured = train(options).timeline.value();
+      for (std::size_t device = 0; device < expected.devices.size(); ++device) {
+        CAPTURE(device);
+        CHECK(measured.devices[device].peak_memory_bytes == expected.devices[device].peak_memory_bytes);
+        CHECK(measured.devices[device].peak_memory_by_class == expected.devices[device].peak_memory_by_class);
+        CHECK(measured.devices[device].peak_activations == expected.devices[device].peak_activations);
+      }
+    }
+  }
+}
+
+TEST_CASE("the measured memory curve of every class reaches as high, and ends as low, as the predicted one") {
+  for (const std::string schedule : {"1f1b", "zb-h1", "pipedream", "chimera"}) {
+    CAPTURE(schedule);
+    const TrainOptions options = options_for({schedule, "", 4});
+    const Timeline expected = predicted(options);
+    const Timeline measured = train(options).timeline.value();
+    const auto extremes = [](const Timeline& timeline, std::int32_t device, MemoryClass cls) {
+      std::pair<std::int64_t, std::int64_t> highest_and_last;
+      for (const MemoryPoint& point : timeline.memory) {
+        if (point.device != DeviceId{device} || point.cls != cls) continue;
+        highest_and_last = {std::max(highest_and_last.first, point.bytes), point.bytes};
+      }
+      return highest_and_last;
+    };
+    for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
+      CAPTURE(kMemoryClassNames[cls]);
+      for (std::int32_t device = 0; device < 4; ++device) {
+        CHECK(extremes(measured, device, static_cast<MemoryClass>(cls)) ==
+              extremes(expected, device, static_cast<MemoryClass>(cls)));
+      }
+    }
+  }
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();

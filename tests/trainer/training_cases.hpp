@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/partition.hpp"
+#include "schedules/registry.hpp"
+#include "tiny_networks.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+
+/// A byte-level transformer that a test trains in no time: enough layers for 16 stages when `blocks` is 7.
+inline Network tiny_language_model(std::int32_t blocks, bool tied) {
+  Network network;
+  network.name = "tiny";
+  network.sequence = 5;
+  network.layers.push_back(
+      {.kind = LayerKind::kEmbedding, .name = "embedding", .width = 8, .vocabulary = 256, .positions = 5});
+  for (std::int32_t i = 0; i < blocks; ++i) {
+    const std::string block = "block" + std::to_string(i);
+    network.layers.push_back(residual(
+        block + ".a", {{.kind = LayerKind::kLayerNorm, .name = block + ".norm1", .width = 8},
+                       {.kind = LayerKind::kAttention, .name = block + ".attention", .width = 8, .heads = 2}}));
+    network.layers.push_back(
+        residual(block + ".m", {{.kind = LayerKind::kLayerNorm, .name = block + ".norm2", .width = 8},
+                                {.kind = LayerKind::kMlp, .name = block + ".mlp", .width = 8, .hidden = 12}}));
+  }
+  network.layers.push_back({.kind = LayerKind::kLayerNorm, .name = "norm", .width = 8});
+  network.layers.push_back({.kind = LayerKind::kHead, .name = "head", .width = 8, .vocabulary = 256, .tied = tied});
+  return network;
+}
+
+inline const TextData& test_text() {
+  static const TextData text(
+      "A pipeline is a line of workers, each with one part of the work; what matters is that nobody waits for long. "
+      "He who asks how long is told: count the bubbles, divide by the line, and never trust a clock.");
+  return text;
+}
+
+/// A run of the schedule of `name` on the tiny network, in double, on one thread.
+inline TrainOptions tiny_run(const std::string& name, const ScheduleParams& params, std::int32_t blocks = 2,
+                             bool tied = false) {
+  TrainOptions options;
+  options.network = tiny_language_model(blocks, tied);
+  options.schedule = generate(name, params);
+  options.partition = equal_partition(options.network, options.schedule.num_stages);
+  options.shape = {2, 5};
+  options.data = &test_text();
+  options.seed = 3;
+  options.learning_rate.base = 0.01;
+  options.numbers = NumberType::kFloat64;
+  options.executor = "serial";
+  options.keep_parameters = true;
+  options.poison_memory = true;
+  return options;
+}
+
+}  // namespace plumb

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/network.hpp"
+#include "models/stage_layout.hpp"
+#include "schedules/action.hpp"
+#include "trainer/optimizer.hpp"
+#include "trainer/stage_module.hpp"
+#include "trainer/stage_stash.hpp"
+
+namespace plumb {
+
+/// Type of the numbers that a run computes with.
+enum class NumberType : std::uint8_t { kFloat32, kFloat64 };
+
+/// What a pass of a stage works on; unused members are null.
+struct PassArguments {
+  const std::byte* weights = nullptr;  ///< the version that the pass reads; null for W
+  std::byte* gradients = nullptr;      ///< added to; null for F
+  StageBlocks blocks;
+  MicrobatchIds ids;       ///< F
+  double* loss = nullptr;  ///< F of the last stage
+};
+
+/// The flat blocks of a holder.
+struct HolderBlocks {
+  std::byte* weights = nullptr;
+  std::byte* gradients = nullptr;
+  std::byte* state = nullptr;
+};
+
+/// The arithmetic of one holder on some hardware: what an executor needs of a back end. One thread at a time.
+class StageBackend {
+ public:
+  virtual ~StageBackend() = default;
+  /// F, I, W or B of one microbatch.
+  virtual void run(Op op, const PassArguments& arguments) = 0;
+  /// Fills the weights by `seed`, the rest with zeros.
+  virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
+  /// Optimizer step on the weights; gradients are zero afterwards.
+  virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
+  /// Squared norm of every parameter's gradient, in the layout's order (trainer/gradient_clip.hpp).
+  virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;
+};
+
+/// What a back end is made for.
+struct StageSpec {
+  const StageLayout* layout = nullptr;  ///< outlives the back end
+  MicrobatchShape shape;
+  OptimizerOptions optimizer;
+};
+
+/// One row of the table of back ends (trainer/backends.hpp).
+struct Backend {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<StageBackend> (*make_stage)(NumberType type, const StageSpec& spec);
+  /// Adds `term` to `sum`, number by number.
+  void (*add)(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
+};
+
+}  // namespace plumb

@@ -1,0 +1,29 @@
+#include "trainer/backends.hpp"
+
+#include <array>
+#include <vector>
+
+#include "models/error.hpp"
+#include "trainer/cpu_backend.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::array kBackends{
+    Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu},
+};
+
+}  // namespace
+
+std::span<const Backend> backends() { return kBackends; }
+
+const Backend& backend(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Backend& known : kBackends) {
+    if (known.name == name) return known;
+    names.push_back(known.name);
+  }
+  throw_unknown("back end", name, names);
+}
+
+}  // namespace plumb

@@ -1,0 +1,87 @@
+#include "trainer/cpu_backend.hpp"
+
+#include <cassert>
+#include <cstring>
+
+#include "trainer/gradient_clip.hpp"
+#include "trainer/initial_weights.hpp"
+
+namespace plumb {
+namespace {
+
+template <class T>
+T* numbers(std::byte* bytes) {
+  return reinterpret_cast<T*>(bytes);
+}
+template <class T>
+const T* numbers(const std::byte* bytes) {
+  return reinterpret_cast<const T*>(bytes);
+}
+
+template <class T>
+class CpuStage : public StageBackend {
+ public:
+  explicit CpuStage(const StageSpec& spec) : spec_(spec), module_(*spec.layout, spec.shape) {}
+
+  void run(Op op, const PassArguments& pass) override {
+    const T* weights = numbers<T>(pass.weights);
+    T* gradients = numbers<T>(pass.gradients);
+    switch (op) {
+      case Op::kF:
+        return module_.forward(weights, pass.blocks, pass.ids, pass.loss);
+      case Op::kI:
+        return module_.input_grad(weights, gradients, pass.blocks);
+      case Op::kW:
+        return module_.weight_grad(gradients, pass.blocks);
+      case Op::kB:
+        return module_.backward(weights, gradients, pass.blocks);
+      default:
+        assert(false && "not a pass");
+    }
+  }
+
+  void initialize(std::uint64_t seed, const HolderBlocks& blocks) override {
+    fill_parameters(std::span(spec_.layout->parameters), seed, numbers<T>(blocks.weights));
+    clear(blocks.gradients, spec_.layout->memory.gradient_bytes);
+    clear(blocks.state, spec_.layout->memory.optimizer_bytes);
+  }
+
+  void update(const UpdateStep& step, const HolderBlocks& blocks) override {
+    plumb::update<T>(spec_.optimizer, step, spec_.layout->parameters,
+                     {numbers<T>(blocks.weights), numbers<T>(blocks.gradients), numbers<T>(blocks.state)});
+    clear(blocks.gradients, spec_.layout->memory.gradient_bytes);
+  }
+
+  std::vector<double> squared_norms(const HolderBlocks& blocks) override {
+    return plumb::squared_norms<T>(spec_.layout->parameters, numbers<T>(blocks.gradients));
+  }
+
+ private:
+  static void clear(std::byte* bytes, std::int64_t count) {
+    if (count > 0) std::memset(bytes, 0, static_cast<std::size_t>(count));
+  }
+
+  StageSpec spec_;
+  StageModule<T> module_;
+};
+
+template <class T>
+void add_numbers(std::span<std::byte> sum, std::span<const std::byte> term) {
+  T* to = numbers<T>(sum.data());
+  const T* from = numbers<T>(term.data());
+  for (std::size_t i = 0; i < sum.size() / sizeof(T); ++i) to[i] += from[i];
+}
+
+}  // namespace
+
+std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& spec) {
+  if (type == NumberType::kFloat64) return std::make_unique<CpuStage<double>>(spec);
+  return std::make_unique<CpuStage<float>>(spec);
+}
+
+void add_on_cpu(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) {
+  assert(sum.size() == term.size());
+  return type == NumberType::kFloat64 ? add_numbers<double>(sum, term) : add_numbers<float>(sum, term);
+}
+
+}  // namespace plumb

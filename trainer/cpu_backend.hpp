@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "trainer/backend.hpp"
+
+namespace plumb {
+
+/// The stage's layers on the calling thread.
+std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& spec);
+
+/// `sum += term` on the calling thread.
+void add_on_cpu(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
+
+}  // namespace plumb

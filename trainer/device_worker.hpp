@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/run_times.hpp"
+#include "sim/timeline.hpp"
+#include "trainer/arena.hpp"
+#include "trainer/holder_state.hpp"
+#include "trainer/loss_log.hpp"
+#include "trainer/run_clock.hpp"
+#include "trainer/run_plan.hpp"
+#include "trainer/stage_stash.hpp"
+#include "trainer/train.hpp"
+#include "trainer/transport.hpp"
+
+namespace plumb {
+
+/// What the workers of a run write to besides their own memory.
+struct RunOutputs {
+  const RunClock& clock;
+  Transport& transport;
+  RunTimes& times;  ///< every worker writes the entries of its own instrs, and of the messages it receives
+  LossLog& losses;
+};
+
+/// One device of a run: the interpreter of `Program` that all executors share. It knows no schedule; buffers come and
+/// go exactly by `schedules/program.hpp`, "Life of a buffer". One thread at a time.
+class DeviceWorker {
+ public:
+  /// Both must outlive this. Allocates what lives the whole run.
+  DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutputs& outputs);
+
+  InstrIndex position() const { return position_; }
+
+  /// Runs the next instr (an overlapped pair is one): frees what was sent, posts receives, waits, computes, sends.
+  void step();
+
+  /// Runs until `limit`, which stands between units.
+  void run_to(InstrIndex limit) {
+    while (position_ < limit) step();
+  }
+
+  /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
+  void start_document(std::int64_t first_microbatch);
+
+  const Arena& arena() const { return arena_; }
+  const std::vector<VersionRead>& versions_read() const { return versions_read_; }
+  const std::vector<MemoryPoint>& memory() const { return memory_; }
+  std::map<std::uint32_t, HolderState>& holders() { return holders_; }
+
+  /// What is alive between two instrs besides the holders; for checkpoints (trainer/snapshot.hpp).
+  using StashKey = std::pair<std::uint32_t, std::int32_t>;  ///< holder, microbatch of the document
+  /// A value handed over on the device, by what consumes it.
+  struct ValueKey {
+    Op op{};
+    StageId stage{};
+    MicrobatchId microbatch{};
+
+    friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
+  };
+  struct Live {
+    std::map<StashKey, StageStash> stashes;
+    std::map<ValueKey, Block> values;
+    std::map<std::uint32_t, Block> send_buffers;  ///< by transfer: made, and the send not waited for
+    std::map<std::uint32_t, Block> slots;         ///< by transfer: posted, and not taken over
+  };
+  Live& live() { return live_; }
+  void restore(InstrIndex position, std::int64_t first_microbatch);
+
+ private:
+  std::uint32_t holder_index(InstrIndex at) const { return plan_.row(at).holder; }
+  StashKey stash_key(InstrIndex at) const {
+    return {holder_index(at), static_cast<std::int32_t>(plan_.program.instrs[at].action.microbatch)};
+  }
+
+  void before(InstrIndex at);
+  void await(InstrIndex at);
+  void take_messages(InstrIndex at);
+  void begin(InstrIndex at);
+  void begin_pass(InstrIndex at, HolderState& holder);
+  void compute(InstrIndex at);
+  void compute_pass(InstrIndex at, HolderState& holder);
+  void reduce(InstrIndex at, HolderState& holder);
+  void collect(InstrIndex at, HolderState& holder);
+  void end(InstrIndex at);
+  void send(InstrIndex at);
+
+  Block take_value(InstrIndex at);
+  void hand_over(InstrIndex at, Block value);
+  void note_memory(std::int64_t time);
+
+  const RunPlan& plan_;
+  DeviceId device_;
+  RunOutputs outputs_;
+  Arena arena_;
+  std::map<std::uint32_t, HolderState> holders_;
+  InstrIndex position_;
+  std::int64_t first_microbatch_ = 0;
+
+  Live live_;
+  std::map<InstrIndex, StageBlocks> running_;  ///< of the unit under way
+
+  std::vector<VersionRead> versions_read_;
+  std::vector<MemoryPoint> memory_;
+};
+
+}  // namespace plumb

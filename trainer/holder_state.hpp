@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trainer/arena.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/run_plan.hpp"
+
+namespace plumb {
+
+/// A stage as held by one device: its newest weights, the old versions still to be read, gradients, optimizer state.
+/// Version v is what v updates of the running document have made.
+class HolderState {
+ public:
+  /// Allocates and initializes. All three must outlive this.
+  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena);
+
+  const StageLayout& layout() const { return *layout_; }
+  StageId stage() const { return plan_->program.holders[holder_].stage; }
+  StageBackend& backend() { return *backend_; }
+  std::byte* gradients() { return gradients_.data(); }
+  std::int32_t version() const { return version_; }
+
+  /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
+  const std::byte* weights(std::int32_t version) const;
+
+  /// U begins: keeps the newest version when somebody will still read it.
+  void begin_update(bool keep);
+  /// U: applies the gradients, which are zero afterwards.
+  void update();
+  /// U ends.
+  void end_update() { workspace_ = Block(); }
+  /// The last reader of an old version is done.
+  void drop(std::int32_t version) { versions_.erase(version); }
+
+  /// The document begins anew: its versions count from 0 again.
+  void restart_document() { version_ = 0; }
+
+  /// Gradient blocks as they were before the last update, when the run keeps parameters.
+  const std::vector<std::byte>& last_gradients() const { return last_gradients_; }
+
+  /// For checkpoints: everything that the next action may read.
+  struct Blocks {
+    Block* weights = nullptr;
+    Block* gradients = nullptr;
+    Block* state = nullptr;
+    std::map<std::int32_t, Block>* versions = nullptr;
+  };
+  Blocks blocks() { return {&weights_, &gradients_, &state_, &versions_}; }
+  std::int64_t updates_done() const { return updates_done_; }
+  /// Takes over the counts of a checkpoint, and makes room for the old versions named.
+  void restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions);
+
+ private:
+  HolderBlocks holder_blocks() { return {weights_.data(), gradients_.data(), state_.data()}; }
+
+  const RunPlan* plan_;
+  std::uint32_t holder_;
+  Arena* arena_;
+  const StageLayout* layout_;
+  std::unique_ptr<StageBackend> backend_;
+  Block weights_;
+  Block gradients_;
+  Block state_;
+  Block workspace_;                         ///< of U
+  std::map<std::int32_t, Block> versions_;  ///< old ones
+  std::int32_t version_ = 0;                ///< of `weights_`
+  std::int64_t updates_done_ = 0;           ///< in the whole run
+  std::vector<std::byte> last_gradients_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "trainer/run_clock.hpp"
+#include "trainer/transport.hpp"
+
+namespace plumb {
+
+/// Thrown out of a wait when the run was stopped because another device failed.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped() : std::runtime_error("the run was stopped") {}
+};
+
+/// Transport between the threads of one process. A device that waits sleeps on a condition variable of its own, so 2
+/// cores can carry any number of devices. Messages and reductions live outside of the devices' arenas, like the buffers
+/// of a communication library.
+class Mailbox : public Transport {
+ public:
+  using Add = std::function<void(std::span<std::byte>, std::span<const std::byte>)>;
+
+  /// `program` and `clock` outlive this. `may_wait` false: everything awaited must be there already (one thread);
+  /// otherwise a missing message throws std::logic_error.
+  Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait);
+
+  void send(std::uint32_t transfer, std::span<const std::byte> message) override;
+  TransferTimes await(std::uint32_t transfer) override;
+  void take(std::uint32_t transfer, std::span<std::byte> slot) override;
+  void join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) override;
+  void await_reduced(std::uint32_t collective) override;
+  void collect(std::uint32_t collective, std::span<std::byte> sum) override;
+  void passed(DeviceId device, InstrIndex position) override;
+  void await_instr(DeviceId device, InstrIndex instr) override;
+
+  /// Wakes everybody; all waits throw `Stopped` from now on.
+  void stop();
+
+  /// When the last part of every collective came in; -1 where it has not.
+  const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
+
+  /// A reduction that not all members have collected.
+  struct Reduction {
+    std::vector<std::vector<std::byte>> parts;  ///< by member, until all have joined
+    std::vector<std::byte> sum;                 ///< once all have joined
+    std::size_t joined = 0;
+    std::size_t collected = 0;
+  };
+
+  /// What is under way at a checkpoint. Only while no device runs.
+  struct Contents {
+    std::map<std::uint32_t, std::vector<std::byte>> messages;  ///< by transfer
+    std::map<std::uint32_t, Reduction> reductions;             ///< by collective
+  };
+  Contents contents() const;
+  /// Puts `contents` under way and the devices at `positions`; everything else is forgotten.
+  void restore(Contents contents, std::span<const InstrIndex> positions);
+
+ private:
+  struct Letter {
+    std::vector<std::byte> bytes;
+    TransferTimes times;
+  };
+  /// What came in for one device, and how far it is.
+  struct Box {
+    mutable std::mutex mutex;
+    std::condition_variable arrived;          ///< waited for by the device
+    std::condition_variable progressed;       ///< waited for by others
+    std::map<std::uint32_t, Letter> letters;  ///< by transfer
+    InstrIndex position = 0;                  ///< instrs before it are done
+  };
+
+  Box& box_of(std::uint32_t transfer) {
+    return boxes_[index(program_.channels[program_.transfers[transfer].channel].to)];
+  }
+  template <class Ready>
+  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, const Ready& ready);
+
+  const Program& program_;
+  const RunClock& clock_;
+  Add add_;
+  bool may_wait_;
+  std::vector<Box> boxes_;  ///< by device
+  mutable std::mutex reductions_mutex_;
+  std::condition_variable reduced_;
+  std::map<std::uint32_t, Reduction> reductions_;  ///< by collective; only those under way
+  std::vector<Ticks> collective_ends_;
+  std::atomic<bool> stopped_ = false;
+};
+
+}  // namespace plumb

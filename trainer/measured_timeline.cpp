@@ -1,0 +1,75 @@
+#include "trainer/measured_timeline.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "sim/lanes.hpp"
+#include "sim/metrics.hpp"
+
+namespace plumb {
+namespace {
+
+/// Reductions as they were: from the last member's joining to the sum being there.
+void measure_collectives(Program& program, const RunTimes& times) {
+  for (std::size_t c = 0; c < program.collectives.size(); ++c) {
+    Ticks joined = 0;
+    for (const InstrIndex member : program.collectives[c].members) joined = std::max(joined, times.start[member]);
+    program.collectives[c].duration = std::max<Ticks>(0, times.collective_end[c] - joined);
+  }
+}
+
+void fill_idle_causes(Timeline& timeline) {
+  for (DeviceSummary& device : timeline.devices) {
+    auto& causes = device.idle_causes;
+    causes[static_cast<std::size_t>(IdleCause::kWarmup)] = device.first_start;
+    causes[static_cast<std::size_t>(IdleCause::kDrain)] = timeline.makespan - device.last_end;
+    const Ticks told = std::accumulate(causes.begin(), causes.end(), Ticks{0});
+    causes[static_cast<std::size_t>(IdleCause::kOverhead)] += timeline.makespan - device.busy - told;
+  }
+}
+
+}  // namespace
+
+std::string machine_description() {
+  std::string model = "unknown processor";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      model = line.substr(colon + 2);
+      break;
+    }
+  }
+  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+}
+
+Timeline measured_timeline(const RunPlan& plan, RunTimes times,
+                           std::span<const std::unique_ptr<DeviceWorker>> workers) {
+  Program program = plan.program;
+  measure_collectives(program, times);
+  times.makespan = times.end.empty() ? 0 : *std::max_element(times.end.begin(), times.end.end());
+  Timeline timeline;
+  timeline.kind = Timeline::Kind::kMeasured;
+  timeline.schedule = plan.options.schedule.name;
+  timeline.machine = machine_description();
+  timeline.base = program.base;
+  timeline.num_microbatches = program.num_microbatches;
+  timeline.updates = plan.document_updates;
+  const auto marks = fill_lanes(program, times, SimOptions{}, timeline);
+  fill_idle_causes(timeline);
+  for (std::size_t device = 0; device < workers.size(); ++device) {
+    DeviceSummary& summary = timeline.devices[device];
+    const Arena& arena = workers[device]->arena();
+    summary.peak_memory_bytes = arena.peak_bytes();
+    summary.peak_memory_by_class = arena.at_peak();
+    const auto& points = workers[device]->memory();
+    timeline.memory.insert(timeline.memory.end(), points.begin(), points.end());
+  }
+  fill_metrics(timeline, program.work, program.asynchronous, marks);
+  return timeline;
+}
+
+}  // namespace plumb

@@ -1,0 +1,154 @@
+#include "trainer/reference_training.hpp"
+
+#include <algorithm>
+#include <list>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "trainer/initial_weights.hpp"
+#include "trainer/stage_module.hpp"
+
+namespace plumb {
+namespace {
+
+using Reads = std::function<ReadVersions(std::int64_t, std::int64_t)>;
+
+template <class T>
+struct ReferenceStage {
+  ReferenceStage(const TrainOptions& options, std::size_t stage)
+      : layout(stage_layout(options.network.layers, options.partition.range(stage), options.shape,
+                            precision_of<T>(options.optimizer))),
+        module(layout, options.shape) {
+    versions.emplace_back(static_cast<std::size_t>(layout.memory.weight_bytes) / sizeof(T));
+    fill_parameters(std::span(std::as_const(layout.parameters)), options.seed, versions.front().data());
+    gradients.assign(versions.front().size(), T(0));
+    state.assign(static_cast<std::size_t>(layout.memory.optimizer_bytes) / sizeof(T), T(0));
+  }
+
+  StageLayout layout;
+  StageModule<T> module;
+  Arena arena;
+  std::vector<std::vector<T>> versions;
+  std::vector<T> gradients;
+  std::vector<T> last_gradients;
+  std::vector<T> state;
+};
+
+template <class T>
+class Reference {
+ public:
+  Reference(const TrainOptions& options, const Reads& reads, std::span<const std::int64_t> order)
+      : options_(options), reads_(reads), order_(order) {
+    for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) stages_.emplace_back(options, stage);
+  }
+
+  TrainResult run() {
+    const std::int64_t per_update = options_.schedule.per_update(StageId{0});
+    TrainResult result;
+    for (std::int64_t update = 0; update < options_.steps; ++update) {
+      std::vector<double> losses(static_cast<std::size_t>(per_update));
+      for (std::int64_t i = 0; i < per_update; ++i) {
+        const std::int64_t k = order_.empty() ? i : order_[static_cast<std::size_t>(i)];
+        losses[static_cast<std::size_t>(k)] = microbatch(update * per_update + k);
+      }
+      const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+      result.losses.push_back(sum / static_cast<double>(per_update));
+      for (ReferenceStage<T>& stage : stages_) apply(stage, update, per_update);
+    }
+    for (const ReferenceStage<T>& stage : stages_) {
+      name_values(stage, stage.versions.back(), result.parameters);
+      name_values(stage, stage.last_gradients, result.gradients);
+    }
+    return result;
+  }
+
+ private:
+  const T* weights(const ReferenceStage<T>& stage, std::int64_t version) const {
+    if (version < 0 || version >= static_cast<std::int64_t>(stage.versions.size())) {
+      throw std::logic_error("a version that no update has made yet");
+    }
+    return stage.versions[static_cast<std::size_t>(version)].data();
+  }
+
+  /// F through all stages, then B through all; the loss.
+  double microbatch(std::int64_t k) {
+    const TextData::Microbatch data = options_.data->microbatch(k, options_.shape, options_.seed);
+    double loss = 0;
+    std::list<StageStash> stashes;
+    std::vector<std::byte> value;
+    std::int64_t number = 0;
+    for (ReferenceStage<T>& stage : stages_) {
+      StageStash& stash = stashes.emplace_back(stage.layout, stage.arena);
+      const StageBlocks blocks = stash.begin_forward(received(stage, value));
+      stage.module.forward(weights(stage, reads_(k, number++).forward), blocks,
+                           {data.tokens.data(), data.targets.data()}, &loss);
+      value = bytes_of(stash.end_forward());
+    }
+    value.clear();
+    for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage, stashes.pop_back()) {
+      StageStash& stash = stashes.back();
+      const StageBlocks blocks = stash.begin_backward(received(*stage, value));
+      stage->module.backward(weights(*stage, reads_(k, --number).backward), stage->gradients.data(), blocks);
+      value = bytes_of(stash.end_backward());
+    }
+    return loss;
+  }
+
+  static Block received(ReferenceStage<T>& stage, const std::vector<std::byte>& value) {
+    Block block = stage.arena.allocate(MemoryClass::kTransfer, static_cast<std::int64_t>(value.size()));
+    std::copy(value.begin(), value.end(), block.data());
+    return block;
+  }
+
+  static std::vector<std::byte> bytes_of(const Block& block) { return {block.data(), block.data() + block.bytes()}; }
+
+  void apply(ReferenceStage<T>& stage, std::int64_t number, std::int64_t per_update) {
+    stage.versions.push_back(stage.versions.back());
+    const UpdateStep step{number, learning_rate(options_.learning_rate, number), 1.0 / static_cast<double>(per_update)};
+    update<T>(options_.optimizer, step, stage.layout.parameters,
+              {stage.versions.back().data(), stage.gradients.data(), stage.state.data()});
+    stage.last_gradients = std::exchange(stage.gradients, std::vector<T>(stage.gradients.size(), T(0)));
+  }
+
+  static void name_values(const ReferenceStage<T>& stage, const std::vector<T>& values, NamedValues& named) {
+    auto at = values.begin();
+    for (const ParameterFacts& parameter : stage.layout.parameters) {
+      const auto end = at + static_cast<std::ptrdiff_t>(parameter.count());
+      named.emplace(parameter.name, std::vector<double>(at, end));
+      at = end;
+    }
+  }
+
+  const TrainOptions& options_;
+  const Reads& reads_;
+  std::span<const std::int64_t> order_;
+  std::list<ReferenceStage<T>> stages_;
+};
+
+}  // namespace
+
+namespace {
+
+TrainResult run_reference(const TrainOptions& options, const Reads& reads, std::span<const std::int64_t> order) {
+  if (options.numbers == NumberType::kFloat64) return Reference<double>(options, reads, order).run();
+  return Reference<float>(options, reads, order).run();
+}
+
+}  // namespace
+
+TrainResult reference_training(const TrainOptions& options, const Reads& reads) {
+  return run_reference(options, reads, {});
+}
+
+TrainResult unpipelined_training(TrainOptions options, std::span<const std::int64_t> order) {
+  options.partition.bounds = {0, options.network.layers.size()};
+  const std::int64_t per_update = options.schedule.per_update(StageId{0});
+  const auto newest = [&](std::int64_t microbatch, std::int64_t) {
+    return ReadVersions{microbatch / per_update, microbatch / per_update};
+  };
+  return run_reference(options, newest, order);
+}
+
+}  // namespace plumb

@@ -1,0 +1,146 @@
+#include "trainer/run_plan.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "models/error.hpp"
+#include "models/network_costs.hpp"
+#include "trainer/backends.hpp"
+
+namespace plumb {
+namespace {
+
+Precision precision(const TrainOptions& options) {
+  return options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
+                                                 : precision_of<float>(options.optimizer);
+}
+
+[[noreturn]] void refuse(const TrainOptions& options, const std::string& what) {
+  throw Error("train '" + options.schedule.name + "': " + what);
+}
+
+void check_schedule(const TrainOptions& options) {
+  const Schedule& schedule = options.schedule;
+  if (options.partition.num_stages() != static_cast<std::size_t>(schedule.num_stages)) {
+    refuse(options, "the partition has " + std::to_string(options.partition.num_stages()) + " stages; expected " +
+                        std::to_string(schedule.num_stages));
+  }
+  if (options.partition.num_layers() != options.network.layers.size()) {
+    refuse(options, "the partition has " + std::to_string(options.partition.num_layers()) + " layers; expected " +
+                        std::to_string(options.network.layers.size()));
+  }
+  if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
+  if (!schedule.weights.correction_buffers.empty()) refuse(options, "corrections of weights cannot be trained");
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (schedule.policy_of(StageId{stage}) == WeightPolicy::kPredicted)
+      refuse(options, "predicted weights cannot be trained");
+  }
+}
+
+void check_data(const TrainOptions& options) {
+  if (options.data == nullptr) refuse(options, "no data given");
+  const LayerSpec& first = options.network.layers.front();
+  if (first.kind != LayerKind::kEmbedding || options.network.layers.back().kind != LayerKind::kHead) {
+    refuse(options, "network '" + options.network.name + "': expected an embedding first and a head last");
+  }
+  if (first.vocabulary < TextData::kVocabulary) {
+    refuse(options, "network '" + options.network.name + "': vocabulary " + std::to_string(first.vocabulary) +
+                        "; expected at least " + std::to_string(TextData::kVocabulary) + " for bytes of text");
+  }
+}
+
+/// What the worker cannot execute, said before anything is allocated.
+void check_program(const TrainOptions& options, const Program& program) {
+  for (const Row& row : program.rows) {
+    if (row.microbatches != 1) refuse(options, "merged microbatches cannot be trained");
+    if (row.recompute || row.op == Op::kR) refuse(options, "recompute cannot be trained");
+    if (row.op == Op::kX || row.op == Op::kV) {
+      refuse(options, std::string(kOpNames[static_cast<std::size_t>(row.op)]) + " cannot be trained");
+    }
+  }
+  const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
+                                  [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
+  if (shared && options.clip_norm > 0) {
+    refuse(options, "clipping every stage by itself would part the copies of a shared weight; expected no clipping");
+  }
+}
+
+Cluster free_links(std::int32_t num_devices) {
+  Cluster cluster;
+  cluster.name = "free links";
+  cluster.devices.resize(static_cast<std::size_t>(num_devices));
+  cluster.devices_per_node = num_devices;
+  cluster.finish();
+  return cluster;
+}
+
+Program lowered(const TrainOptions& options) {
+  StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision(options));
+  if (options.cluster != nullptr) return lower(options.schedule, costs, options.cluster, options.lowering);
+  const Cluster cluster = free_links(options.schedule.num_devices);
+  return lower(options.schedule, costs, &cluster, options.lowering);
+}
+
+}  // namespace
+
+RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::backend(given.backend)) {
+  check_schedule(options);
+  check_data(options);
+  program = lowered(options);
+  check_program(options, program);
+  for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
+    layouts.push_back(
+        stage_layout(options.network.layers, options.partition.range(stage), options.shape, precision(options)));
+  }
+  if (!program.forward_only) document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
+  const std::size_t size = program.size();
+  const auto& transfers = program.transfers;
+  made = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].producer; });
+  issued = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].issue; });
+  posted = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].post; });
+  sent = group_by(transfers.size(), size + 1, [&](std::size_t t) {
+    const DeviceId sender = program.channels[transfers[t].channel].from;
+    const bool at_end = transfers[t].sent == program.lane_begin[index(sender) + 1];
+    return at_end ? size : std::size_t{transfers[t].sent};
+  });
+  const auto& kept = program.kept_versions;
+  replaced = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].replaced_by; });
+  last_read = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].last_reader; });
+  std::vector<InstrIndex> joining_at;
+  for (std::uint32_t c = 0; c < program.collectives.size(); ++c) {
+    for (std::uint32_t m = 0; m < program.collectives[c].members.size(); ++m) {
+      joinings.push_back({c, m});
+      joining_at.push_back(program.collectives[c].members[m]);
+    }
+  }
+  joins = group_by(joinings.size(), size, [&](std::size_t j) { return joining_at[j]; });
+  has_direct_edges = std::any_of(program.waits.begin(), program.waits.end(),
+                                 [](const Wait& wait) { return wait.via == Wait::kDirect; });
+}
+
+std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId stage) const {
+  const bool whole_network_in_one = program.num_stages < 2;
+  const bool wants_tied = program.collectives[collective].kind == Collective::Kind::kReduceTied;
+  const std::int64_t number_bytes = options.numbers == NumberType::kFloat64 ? 8 : 4;
+  const LayerSpec& head = options.network.layers.back();
+  const std::string tied_name =
+      head.tied && !whole_network_in_one ? options.network.layers.front().name + ".weight" : "";
+  std::vector<ByteRange> ranges;
+  std::int64_t at = 0;
+  for (const ParameterFacts& parameter : layouts[index(stage)].parameters) {
+    const std::int64_t end = at + parameter.count() * number_bytes;
+    const bool tied = !tied_name.empty() && parameter.name == tied_name;
+    if (tied == wants_tied) {
+      if (!ranges.empty() && ranges.back().end == at) {
+        ranges.back().end = end;
+      } else {
+        ranges.push_back({at, end});
+      }
+    }
+    at = end;
+  }
+  return ranges;
+}
+
+}  // namespace plumb

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/stage_layout.hpp"
+#include "schedules/program.hpp"
+#include "sim/index_lists.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+
+/// A member's part of a collective, by the REDUCE_GRAD instr that joins it.
+struct Joining {
+  std::uint32_t collective = 0;
+  std::uint32_t member = 0;
+};
+
+/// Bytes [begin, end) of a holder's gradient block.
+struct ByteRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// What all devices of a run share and none changes: the program, the layouts of its stages, and what happens where.
+struct RunPlan {
+  explicit RunPlan(const TrainOptions& options);
+  RunPlan(const RunPlan&) = delete;
+  RunPlan& operator=(const RunPlan&) = delete;
+
+  const TrainOptions& options;
+  const Backend& backend;
+  std::vector<StageLayout> layouts;  ///< by stage
+  Program program;
+  std::int64_t document_updates = 0;
+
+  IndexLists made;       ///< transfers by producer
+  IndexLists issued;     ///< transfers by issue
+  IndexLists sent;       ///< transfers by the instr before which their sender waits; `program.size()`: a lane's end
+  IndexLists posted;     ///< transfers by post
+  IndexLists replaced;   ///< kept versions by the update that replaces them
+  IndexLists last_read;  ///< kept versions by their last reader
+  IndexLists joins;      ///< `joinings` by the instr that joins
+  std::vector<Joining> joinings;
+  bool has_direct_edges = false;  ///< some instr waits for another device's without a message
+
+  const Row& row(InstrIndex at) const { return program.rows[program.instrs[at].row]; }
+  const Holder& holder(InstrIndex at) const { return program.holders[row(at).holder]; }
+  std::span<const Wait> waits(InstrIndex at) const {
+    const std::uint32_t first = program.instrs[at].first_wait;
+    return std::span(program.waits).subspan(first, program.instrs[at + 1].first_wait - first);
+  }
+  /// First instr behind the unit (overlapped pair) that begins with `at`.
+  InstrIndex behind(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
+
+  /// The parts of a stage's gradients that a collective adds up.
+  std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;
+};
+
+}  // namespace plumb

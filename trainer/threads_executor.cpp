@@ -1,0 +1,51 @@
+#include "trainer/threads_executor.hpp"
+
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace plumb {
+namespace {
+
+/// The first exception of any device; the others are stopped, and their `Stopped` says nothing new.
+class FirstFailure {
+ public:
+  void note(Mailbox& mailbox) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+    mailbox.stop();
+  }
+
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void run_threads(const RunPart& part) {
+  FirstFailure failure;
+  std::vector<std::jthread> threads;
+  for (std::size_t device = 0; device < part.workers.size(); ++device) {
+    threads.emplace_back([&, device] {
+      try {
+        part.workers[device]->run_to(part.limits[device]);
+      } catch (const Stopped&) {
+        return;
+      } catch (const std::exception&) {
+        failure.note(part.mailbox);
+      }
+    });
+  }
+  threads.clear();
+  failure.rethrow();
+}
+
+}  // namespace plumb

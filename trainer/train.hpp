@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cluster.hpp"
+#include "models/network.hpp"
+#include "models/partition.hpp"
+#include "schedules/lower.hpp"
+#include "schedules/schedule.hpp"
+#include "sim/timeline.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/learning_rate.hpp"
+#include "trainer/optimizer.hpp"
+#include "trainer/text_data.hpp"
+
+namespace plumb {
+
+/// Where and how often a run is saved (trainer/checkpoint.hpp).
+struct CheckpointOptions {
+  std::filesystem::path directory;  ///< empty: never
+  std::int64_t every = 1;           ///< updates between checkpoints; the end of the run is always saved
+  bool resume = false;              ///< go on from the newest checkpoint; from the beginning when there is none
+};
+
+/// Everything that decides what a run computes, and how it is watched.
+struct TrainOptions {
+  Network network;
+  Partition partition;  ///< as many stages as the schedule
+  Schedule schedule;    ///< valid (schedules/validate.hpp)
+  MicrobatchShape shape;
+  const TextData* data = nullptr;  ///< vocabulary 256; outlives the run
+  std::uint64_t seed = 0;          ///< of the initial weights and of the order of the data
+  OptimizerOptions optimizer;
+  LearningRateOptions learning_rate;
+  double clip_norm = 0;  ///< largest norm of a stage's mean gradient (every stage by itself); 0: not clipped
+  /// Updates to do; 0: those of the document. A synchronous document is repeated until they are done; an asynchronous
+  /// one must cover them all, because it is filled and drained once.
+  std::int64_t steps = 0;
+  NumberType numbers = NumberType::kFloat32;
+  std::string backend = "cpu";       ///< trainer/backends.hpp
+  std::string executor = "threads";  ///< trainer/executor.hpp
+  LowerOptions lowering;
+  const Cluster* cluster = nullptr;  ///< links that idle causes are told by; none: free links
+  CheckpointOptions checkpoint;
+  bool memory_curve = true;      ///< fill Timeline::memory
+  bool keep_parameters = false;  ///< fill TrainResult::parameters and gradients
+  bool poison_memory = false;    ///< whatever is read without having been written is NaN (tests)
+  /// Called after every update with its number and the mean loss of its microbatches, from whatever thread ends it.
+  std::function<void(std::int64_t update, double loss)> on_update;
+};
+
+/// Which version of a stage's weights an action read.
+struct VersionRead {
+  Action action;
+  std::int32_t version = 0;
+
+  friend bool operator==(const VersionRead&, const VersionRead&) = default;
+};
+
+/// Numbers by parameter name; float and double alike.
+using NamedValues = std::map<std::string, std::vector<double>>;
+
+struct TrainResult {
+  /// The last run of the document; no value when it was resumed in its middle.
+  std::optional<Timeline> timeline;
+  std::vector<double> losses;                      ///< mean over the microbatches, by update
+  std::vector<std::vector<VersionRead>> versions;  ///< by device, in order, of the last run of the document
+  std::uint64_t weights_hash = 0;                  ///< of the final weights by name: equal for equal bits, however cut
+  NamedValues parameters;                          ///< final weights, when asked for
+  NamedValues gradients;                           ///< summed gradient of the last update, when asked for
+};
+
+/// Trains. Throws `Error` for what the options contradict or the trainer cannot do, and whatever a device throws.
+TrainResult train(const TrainOptions& options);
+
+}  // namespace plumb
