@@ -24,7 +24,7 @@ struct PassArguments {
   const std::byte* weights = nullptr;  ///< the version that the pass reads; null for W
   std::byte* gradients = nullptr;      ///< added to; null for F
   StageBlocks blocks;
-  MicrobatchIds ids;       ///< F
+  MicrobatchIds ids;       ///< F and R
   double* loss = nullptr;  ///< F of the last stage
 };
 
@@ -39,7 +39,7 @@ struct HolderBlocks {
 class StageBackend {
  public:
   virtual ~StageBackend() = default;
-  /// F, I, W or B of one microbatch.
+  /// F, R, I, W or B of one microbatch. Folded recompute: R on the blocks of the backward, just before it.
   virtual void run(Op op, const PassArguments& arguments) = 0;
   /// Fills the weights by `seed`, the rest with zeros.
   virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;

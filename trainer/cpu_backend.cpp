@@ -29,6 +29,8 @@ class CpuStage : public StageBackend {
     switch (op) {
       case Op::kF:
         return module_.forward(weights, pass.blocks, pass.ids, pass.loss);
+      case Op::kR:
+        return module_.recompute(weights, pass.blocks, pass.ids);
       case Op::kI:
         return module_.input_grad(weights, gradients, pass.blocks);
       case Op::kW:

@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op); }
+constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
 
 std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
 
@@ -77,7 +77,10 @@ void DeviceWorker::step() {
   }
   position_ = behind;
   if (plan_.has_direct_edges) outputs_.transport.passed(device_, behind);
-  if (behind == plan_.program.lane_begin[index(device_) + 1]) live_.send_buffers.clear();
+  if (behind == plan_.program.lane_begin[index(device_) + 1]) {
+    live_.send_buffers.clear();
+    note_memory(end);
+  }
 }
 
 /// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
@@ -143,7 +146,11 @@ void DeviceWorker::begin_pass(InstrIndex at, HolderState& holder) {
   StageBlocks& blocks = running_[at];
   switch (op) {
     case Op::kF:
-      blocks = stash.begin_forward(take_value(at));
+      blocks = stash.begin_forward(take_value(at),
+                                   plan_.row(at).recompute ? StashLife::kUntilEndOfForward : StashLife::kUntilBackward);
+      break;
+    case Op::kR:
+      blocks = stash.begin_recompute();
       break;
     case Op::kI:
       blocks = stash.begin_input_grad(take_value(at));
@@ -184,7 +191,9 @@ void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
     versions_read_.push_back({action, version});
   }
   const std::int64_t microbatch = first_microbatch_ + static_cast<std::int64_t>(action.microbatch);
-  const bool sees_data = action.op == Op::kF && (holder.layout().first || holder.layout().last);
+  const bool again = plan_.row(at).recompute && is_backward(action.op);
+  const bool forward = action.op == Op::kF || action.op == Op::kR || again;
+  const bool sees_data = forward && (holder.layout().first || holder.layout().last);
   TextData::Microbatch data;
   double loss = 0;
   if (sees_data) {
@@ -192,8 +201,9 @@ void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
     pass.ids = {data.tokens.data(), data.targets.data()};
     pass.loss = &loss;
   }
+  if (again) holder.backend().run(Op::kR, pass);
   holder.backend().run(action.op, pass);
-  if (sees_data && holder.layout().last) outputs_.losses.add(microbatch, loss);
+  if (action.op == Op::kF && holder.layout().last) outputs_.losses.add(microbatch, loss);
 }
 
 /// Gives this holder's gradients to the collectives that the instr joins.
@@ -237,6 +247,7 @@ void DeviceWorker::end(InstrIndex at) {
     if (op == Op::kI) hand_over(at, stash->second.end_input_grad());
     if (op == Op::kB) hand_over(at, stash->second.end_backward());
     if (op == Op::kW) stash->second.end_weight_grad();
+    if (op == Op::kR) stash->second.end_recompute();
     if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
   }
   for (const std::uint32_t kept : plan_.last_read.of(at)) holder.drop(plan_.program.kept_versions[kept].version);

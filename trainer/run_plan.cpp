@@ -54,7 +54,6 @@ void check_data(const TrainOptions& options) {
 void check_program(const TrainOptions& options, const Program& program) {
   for (const Row& row : program.rows) {
     if (row.microbatches != 1) refuse(options, "merged microbatches cannot be trained");
-    if (row.recompute || row.op == Op::kR) refuse(options, "recompute cannot be trained");
     if (row.op == Op::kX || row.op == Op::kV) {
       refuse(options, std::string(kOpNames[static_cast<std::size_t>(row.op)]) + " cannot be trained");
     }

@@ -82,6 +82,36 @@ TEST_CASE("the peak memory of a run equals the simulator's to the byte, class by
   }
 }
 
+TEST_CASE("recompute, folded or explicit, changes no bit of the weights and is counted as the simulator counts it") {
+  TrainOptions options = options_for({"zb-h1", "", 2});
+  const std::uint64_t kept = train(options).weights_hash;
+  Recompute rule;
+  rule.last_stage = 1;
+  rule.except_last_microbatch = true;
+  for (const std::string how : {"folded", "explicit"}) {
+    CAPTURE(how);
+    TrainOptions again = options;
+    if (how == "folded") {
+      again.schedule.recompute = {rule};
+    } else {
+      std::vector<Action>& actions = again.schedule.devices[0].actions;
+      actions = expand(again.schedule.devices[0]);
+      again.schedule.devices[0].repeats.clear();
+      const auto backward =
+          std::find_if(actions.begin(), actions.end(), [](const Action& a) { return a.op == Op::kI; });
+      Action recompute = *backward;
+      recompute.op = Op::kR;
+      actions.insert(backward, recompute);
+    }
+    const TrainResult result = train(again);
+    CHECK(result.weights_hash == kept);
+    const Timeline expected = predicted(again);
+    for (std::size_t device = 0; device < 2; ++device) {
+      CHECK(result.timeline->devices[device].peak_memory_by_class == expected.devices[device].peak_memory_by_class);
+    }
+  }
+}
+
 TEST_CASE("the measured memory curve of every class reaches as high, and ends as low, as the predicted one") {
   for (const std::string schedule : {"1f1b", "zb-h1", "pipedream", "chimera"}) {
     CAPTURE(schedule);
