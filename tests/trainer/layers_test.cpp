@@ -314,6 +314,19 @@ TEST_CASE("a stash that went through F, I and W, or F and B, leaves nothing behi
   }
 }
 
+TEST_CASE("after its first microbatch a stage asks for no more storage") {
+  TinyPipeline<float> pipeline(tiny_gpt(), {3}, {.samples = 2, .sequence = 5});
+  const Ids ids(1);
+  std::vector<std::int64_t> reserved;
+  for (int microbatch = 0; microbatch < 4; ++microbatch) {
+    pipeline.forward(ids.pointers());
+    pipeline.backward(BackwardMode::kSplit);
+    reserved.push_back(pipeline.stages().front()->arena.reserved_bytes());
+  }
+  CHECK(reserved.front() > 0);
+  CHECK(reserved == std::vector<std::int64_t>(4, reserved.front()));
+}
+
 TEST_CASE("a profiled layer cannot be trained") {
   const std::vector<LayerSpec> chain{{.kind = LayerKind::kProfiled, .name = "conv1"}};
   CHECK_THROWS_WITH_AS((TinyStage<float>(chain, {0, 1}, {1, 1})),
