@@ -254,10 +254,10 @@ class SvgPicture {
 
   std::string colour(const PictureRow& row, const Span& span) {
     const std::string_view base = kOpColours[static_cast<std::size_t>(span.action.op)];
-    ops_seen_.insert(span.action.op);
     if (row.lane != Lane::kCompute || span.action.op > Op::kW) return std::string(base);
     const auto& held = holders_[row.device];
     const auto level = std::distance(held.begin(), held.find({span.action.replica, span.action.stage}));
+    shades_seen_ = shades_seen_ || level > 0;
     return shaded(base, static_cast<std::size_t>(level));
   }
 
@@ -274,6 +274,7 @@ class SvgPicture {
       const auto [top, height] = box(row, drawn);
       if (width <= 0 || (width < kMergeBelow && left + width < drawn_to + kMergeBelow)) continue;
       drawn_to = left + width;
+      ops_seen_.insert(span.action.op);
       const double inset = width > 4 ? 0.6 : 0;
       const double visible = std::max(width - inset, kMergeBelow);
       if (single) {
@@ -346,6 +347,7 @@ class SvgPicture {
     for (const Op op : ops_seen_) {
       entry(kOpColours[static_cast<std::size_t>(op)], kOpTitles[static_cast<std::size_t>(op)]);
     }
+    if (shades_seen_) entry(shaded(kOpColours[0], 1), "lighter: a device's further stages");
     for (const std::size_t cause : idle_seen_) {
       entry("url(#idle" + std::to_string(cause) + ")", "idle: " + std::string(kIdleTitles[cause]));
     }
@@ -360,6 +362,7 @@ class SvgPicture {
   std::string body_;
   std::string labels_;
   bool strips_ = false;
+  bool shades_seen_ = false;
   double row_height_ = 0;
   double strip_height_ = 0;
   double pitch_ = 0;

@@ -8,11 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "models/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "tools/picture.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::size_t kMostEntries = 4'000'000;
 
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -251,6 +254,12 @@ class TraceWriter {
 
 }  // namespace
 
-std::string trace_report(const Timeline& timeline) { return TraceWriter(timeline).write(); }
+std::string trace_report(const Timeline& timeline) {
+  if (const std::size_t count = timeline.spans.size() + timeline.memory.size(); count > kMostEntries) {
+    throw Error("trace: " + std::to_string(count) + " spans and memory changes, expected at most " +
+                std::to_string(kMostEntries) + " (fewer microbatches or devices, or --csv)");
+  }
+  return TraceWriter(timeline).write();
+}
 
 }  // namespace plumb

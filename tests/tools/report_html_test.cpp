@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/error.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_timeline.hpp"
 #include "tools/page_data.hpp"
+#include "tools/report_trace.hpp"
 #include "tools/reports.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -76,6 +78,20 @@ TEST_CASE("a page of two runs holds both, and the same input gives the same byte
   CHECK(page.at("sections").at(0).at("runs").at(0).at("kind") == "simulated");
   CHECK(page.at("sections").at(0).at("runs").at(1).at("kind") == "measured");
   CHECK(html_report(report) == html_report(report));
+}
+
+TEST_CASE("more than a browser or a viewer holds is refused in one line") {
+  Timeline run = synthetic_timeline({});
+  run.memory.resize(4'000'001 - run.spans.size());
+  CHECK_THROWS_WITH_AS(html_report({.title = "", .sections = {{.title = "", .first = &run}}}),
+                       "HTML report: 4000001 spans and memory changes, expected at most 4000000 (fewer microbatches or "
+                       "devices, or --summary)",
+                       Error);
+  CHECK_THROWS_WITH_AS(
+      trace_report(run),
+      "trace: 4000001 spans and memory changes, expected at most 4000000 (fewer microbatches or devices, "
+      "or --csv)",
+      Error);
 }
 
 TEST_CASE("every format of the table makes a file of any timeline") {

@@ -83,8 +83,8 @@ function decodeRun(run, ops) {
   run.spanCount = first;
   run.gaps = (run.gaps ?? []).map(decodeGaps);
   run.memory = run.memory.map((points) => ({ ...points, time: summed(points.time) }));
-  const levels = actionLevels(run);
-  run.colours = run.actions.map(([op], i) => shaded(ops[op].colour, levels[i]));
+  run.levels = actionLevels(run);
+  run.colours = run.actions.map(([op], i) => shaded(ops[op].colour, run.levels[i]));
   return run;
 }
 

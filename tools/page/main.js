@@ -3,6 +3,15 @@
 const LOGO = '<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><path d="M16 2v15" stroke="currentColor" ' +
   'stroke-width="1.6"/><path d="M10.5 15h11l-2.2 6.2L16 30l-3.3-8.8z" fill="var(--accent)"/></svg>';
 
+/** Ops of a run that take time. */
+function paintedOps(run) {
+  const painted = new Set();
+  for (const row of run.rows) {
+    row.action.forEach((a, i) => { if (row.end[i] > row.start[i]) painted.add(run.actions[a][0]); });
+  }
+  return [...painted];
+}
+
 class Section {
   constructor(page, section, number) {
     this.page = page;
@@ -55,12 +64,14 @@ class Section {
 
   opLegend() {
     const { page, section } = this;
-    const ops = new Set(section.runs.flatMap((run) => run.actions.map(([op]) => op)));
+    const ops = new Set(section.runs.flatMap(paintedOps));
+    const shaded = section.runs.some((run) => run.levels.some((level) => level > 0));
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
     const hatched = (colour) =>
       `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} calc(100% * var(--hatching)), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
     return legend([
       ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
+      ...(shaded ? [[section.runs[0].colours[section.runs[0].levels.findIndex((level) => level > 0)], "lighter: a device's further stages"]] : []),
       ...[...causes].sort((a, b) => a - b).map((cause) => [hatched(page.causes[cause].colour), `idle: ${page.causes[cause].title}`]),
     ]);
   }
