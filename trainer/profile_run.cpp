@@ -1,0 +1,195 @@
+#include "trainer/profile_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "models/error.hpp"
+#include "models/network_costs.hpp"
+#include "trainer/measured_timeline.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+namespace {
+
+/// Beyond what any memory copies: the copies are part of the actions.
+constexpr double kUncountedBytesPerSecond = 1e12;
+
+/// 1F1B of devices; device d runs stages [d S / P, (d + 1) S / P), forwards in order, backwards in reverse.
+class GroupedSchedule {
+ public:
+  GroupedSchedule(std::int32_t devices, std::int32_t stages, const ProfileOptions& options, bool split)
+      : stages_(stages), devices_(devices), m_(options.microbatches), split_(split) {
+    schedule_.name = split ? "profile-split" : "profile-fused";
+    schedule_.num_devices = devices;
+    schedule_.num_stages = stages;
+    schedule_.microbatches_per_update = {m_};
+    schedule_.num_microbatches = m_ * (options.updates + 1);
+    schedule_.placement.resize(1);
+    for (std::int32_t device = 0; device < devices; ++device) {
+      for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) {
+        schedule_.placement[0].push_back({DeviceId{device}});
+      }
+      DeviceList list;
+      for (std::int64_t update = 0; update <= options.updates; ++update) add_update(device, update, list);
+      schedule_.devices.push_back(std::move(list));
+    }
+  }
+
+  Schedule take() { return std::move(schedule_); }
+
+ private:
+  std::int32_t first(std::int32_t device) const {
+    return static_cast<std::int32_t>(std::int64_t{device} * stages_ / devices_);
+  }
+
+  void add(DeviceList& list, std::int32_t stage, Op op, std::int64_t number) const {
+    Action action;
+    action.stage = StageId{stage};
+    action.op = op;
+    action.microbatch = MicrobatchId{static_cast<std::int32_t>(number)};
+    list.actions.push_back(action);
+  }
+
+  void add_update(std::int32_t device, std::int64_t update, DeviceList& list) const {
+    const std::int64_t begin = update * m_;
+    const std::int64_t warmup = std::min<std::int64_t>(devices_ - 1 - device, m_);
+    for (std::int64_t i = 0; i < warmup; ++i) add_forward(device, begin + i, list);
+    for (std::int64_t i = 0; i < m_; ++i) {
+      if (warmup + i < m_) add_forward(device, begin + warmup + i, list);
+      add_backward(device, begin + i, list);
+    }
+    for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) add(list, stage, Op::kU, update);
+  }
+
+  void add_forward(std::int32_t device, std::int64_t microbatch, DeviceList& list) const {
+    for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) add(list, stage, Op::kF, microbatch);
+  }
+
+  void add_backward(std::int32_t device, std::int64_t microbatch, DeviceList& list) const {
+    for (std::int32_t stage = first(device + 1); stage-- > first(device);) {
+      add(list, stage, split_ ? Op::kI : Op::kB, microbatch);
+      if (split_) add(list, stage, Op::kW, microbatch);
+    }
+  }
+
+  std::int32_t stages_;
+  std::int32_t devices_;
+  std::int64_t m_;
+  bool split_;
+  Schedule schedule_;
+};
+
+/// Collects durations by stage and op, and hand-over times.
+class Samples {
+ public:
+  explicit Samples(std::size_t stages) : by_op_(stages) {}
+
+  void add(const Timeline& timeline, std::int64_t warm_microbatches) {
+    std::map<std::tuple<bool, StageId, MicrobatchId>, const Span*> consumers;
+    for (const Span& span : timeline.spans) {
+      const Op op = span.action.op;
+      if (span.lane != Lane::kCompute) continue;
+      const bool warm = op == Op::kU ? index(span.action.microbatch) > 0
+                                     : static_cast<std::int64_t>(span.action.microbatch) >= warm_microbatches;
+      if (!warm) continue;
+      by_op_[index(span.action.stage)][static_cast<std::size_t>(op)].push_back(span.end - span.start);
+      if (op == Op::kF || is_backward(op)) consumers[{op == Op::kF, span.action.stage, span.action.microbatch}] = &span;
+    }
+    for (const Span& span : timeline.spans) {
+      if (span.lane == Lane::kTransfer) add_hand_over(span, consumers);
+    }
+  }
+
+  Measured of(std::size_t stage, Op op) { return summary(by_op_[stage][static_cast<std::size_t>(op)]); }
+  Measured hand_over() { return summary(hand_overs_); }
+
+ private:
+  /// A hand-over counts when its consumer was waiting for it.
+  void add_hand_over(const Span& message,
+                     const std::map<std::tuple<bool, StageId, MicrobatchId>, const Span*>& consumers) {
+    const bool forward = message.action.op == Op::kSendF;
+    const StageId stage{static_cast<std::int32_t>(message.action.stage) + (forward ? 1 : -1)};
+    const auto found = consumers.find({forward, stage, message.action.microbatch});
+    if (found == consumers.end()) return;
+    const Span& consumer = *found->second;
+    if (consumer.start - consumer.idle_before < message.end) hand_overs_.push_back(consumer.start - message.end);
+  }
+
+  static Measured summary(std::vector<Ticks>& samples) {
+    if (samples.empty()) return {};
+    std::sort(samples.begin(), samples.end());
+    const auto at = [&](std::size_t percent) { return samples[(samples.size() - 1) * percent / 100]; };
+    return {at(50), at(10), at(90), static_cast<std::int64_t>(samples.size())};
+  }
+
+  std::vector<std::array<std::vector<Ticks>, kOpCount>> by_op_;  ///< by stage
+  std::vector<Ticks> hand_overs_;
+};
+
+void measure(const ProfileOptions& options, std::int32_t devices, bool split, Samples& samples) {
+  TrainOptions train_options;
+  train_options.network = options.network;
+  train_options.partition = options.partition;
+  train_options.schedule =
+      GroupedSchedule(devices, static_cast<std::int32_t>(options.partition.num_stages()), options, split).take();
+  train_options.shape = options.shape;
+  train_options.data = options.data;
+  train_options.optimizer = options.optimizer;
+  train_options.numbers = options.numbers;
+  train_options.backend = options.backend;
+  train_options.memory_curve = false;
+  samples.add(train(train_options).timeline.value(), options.microbatches);
+}
+
+std::int64_t largest_message(const StageCosts& costs) {
+  std::int64_t bytes = 0;
+  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
+  return bytes;
+}
+
+Precision precision(const ProfileOptions& options) {
+  return options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
+                                                 : precision_of<float>(options.optimizer);
+}
+
+}  // namespace
+
+Profile profile_run(const ProfileOptions& options) {
+  const auto stages = static_cast<std::int32_t>(options.partition.num_stages());
+  const std::int32_t devices = options.num_devices == 0 ? stages : options.num_devices;
+  if (devices < 1 || devices > stages) {
+    throw Error("profile: " + std::to_string(devices) + " devices for " + std::to_string(stages) +
+                " stages; expected at least one stage per device");
+  }
+  Samples samples(options.partition.num_stages());
+  for (std::int64_t round = 0; round < options.rounds; ++round) {
+    measure(options, devices, false, samples);
+    measure(options, devices, true, samples);
+    if (options.on_round) options.on_round(round);
+  }
+  Profile profile;
+  profile.machine = machine_description();
+  profile.backend = options.backend;
+  profile.network = options.network.name;
+  profile.shape = options.shape;
+  profile.precision = precision(options);
+  for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
+    profile.stages.push_back({.layers = options.partition.range(stage),
+                              .f = samples.of(stage, Op::kF),
+                              .b = samples.of(stage, Op::kB),
+                              .i = samples.of(stage, Op::kI),
+                              .w = samples.of(stage, Op::kW),
+                              .r = {},
+                              .u = samples.of(stage, Op::kU)});
+  }
+  if (devices > 1) {
+    const StageCosts costs = untimed_costs(options.network, options.partition, options.shape, profile.precision);
+    profile.transfers = {{largest_message(costs), samples.hand_over().median_ns, kUncountedBytesPerSecond}};
+  }
+  return profile;
+}
+
+}  // namespace plumb

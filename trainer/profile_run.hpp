@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "models/network.hpp"
+#include "models/partition.hpp"
+#include "models/profile.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/optimizer.hpp"
+#include "trainer/text_data.hpp"
+
+namespace plumb {
+
+/// What to measure, and how long.
+struct ProfileOptions {
+  Network network;
+  Partition partition;
+  MicrobatchShape shape;
+  std::int32_t num_devices = 0;    ///< threads that run at once; 0: one per stage. At most as many as stages
+  const TextData* data = nullptr;  ///< outlives the run
+  OptimizerOptions optimizer;
+  NumberType numbers = NumberType::kFloat32;
+  std::string backend = "cpu";
+  std::int64_t microbatches = 8;                     ///< per update
+  std::int64_t updates = 3;                          ///< measured, per round
+  std::int64_t rounds = 2;                           ///< each trains once with fused and once with split backwards
+  std::function<void(std::int64_t round)> on_round;  ///< called after every round
+};
+
+/// Measures every stage's F, B, I, W and U and the hand-over of messages by really training, all devices at work at
+/// once (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other). The
+/// first update of every round warms up and is not counted.
+///
+/// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
+/// is the time until a waiting device goes on, whatever the size: its latency.
+Profile profile_run(const ProfileOptions& options);
+
+}  // namespace plumb
