@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/huge_pages.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/jitter.hpp"
 #include "sim/link_servers.hpp"
@@ -47,6 +48,8 @@ class EventEngine {
         moments_(static_cast<std::size_t>(program.num_devices)),
         links_(program, options.transfers, queue_, static_cast<std::uint32_t>(program.num_devices), moments_,
                times_.transfers) {
+    reserve_huge(times_.start, program.size());
+    reserve_huge(times_.end, program.size());
     times_.start.assign(program.size(), Moments::kUnknown);
     times_.end.assign(program.size(), Moments::kUnknown);
     times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/huge_pages.hpp"
+
 namespace plumb {
 
 LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot,
@@ -16,6 +18,7 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
       shares_(program),
       batches_(batches_of(program, mode)) {
   constexpr Ticks kUnknown = Moments::kUnknown;
+  reserve_huge(times_, program.transfers.size());
   times_.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown, kUnknown});
   std::vector<std::uint32_t> counts(program.channels.size(), 0);
   for (const Transfer& transfer : program.transfers) ++counts[transfer.channel];

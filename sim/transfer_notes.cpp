@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/huge_pages.hpp"
+
 namespace plumb {
 namespace {
 
@@ -11,7 +13,7 @@ template <class Place>
 TransferNotes notes_at(const Program& program, Place&& place) {
   const auto count = static_cast<std::uint32_t>(program.transfers.size());
   TransferNotes notes;
-  notes.reserve(count + 1);
+  reserve_huge(notes, count + 1);
   bool sorted = true;
   for (std::uint32_t t = 0; t < count; ++t) {
     notes.push_back({place(program.transfers[t]), t, program.transfers[t].channel});
@@ -20,7 +22,7 @@ TransferNotes notes_at(const Program& program, Place&& place) {
   if (!sorted) {
     const IndexLists order = group_by(count, program.size() + 1, [&](std::size_t t) { return notes[t].at; });
     TransferNotes in_order;
-    in_order.reserve(count + 1);
+    reserve_huge(in_order, count + 1);
     for (const std::uint32_t t : order.items) in_order.push_back(notes[t]);
     notes = std::move(in_order);
   }

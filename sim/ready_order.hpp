@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "schedules/program.hpp"
+#include "schedules/schedule.hpp"
+
+namespace plumb {
+
+/// An action that its device could start now: its inputs are there, and nothing that it needs stands before it.
+struct ReadyAction {
+  Action action;
+  std::size_t overtakes = 0;  ///< actions of the device's list that stand before it and would run later
+};
+
+/// Decides at run time what a free device does next.
+class ReadyPolicy {
+ public:
+  virtual ~ReadyPolicy() = default;
+
+  /// Which of `ready` to start: not empty, in the order of the device's list.
+  virtual std::size_t choose(std::span<const ReadyAction> ready) const = 0;
+};
+
+/// The device's list is a list of priorities: the first ready action runs (opportunistic order).
+class ListPriority final : public ReadyPolicy {
+ public:
+  std::size_t choose(std::span<const ReadyAction>) const override { return 0; }
+};
+
+/// A backward before anything else, as it frees memory and feeds the device before (message driven order).
+class BackwardFirst final : public ReadyPolicy {
+ public:
+  std::size_t choose(std::span<const ReadyAction> ready) const override;
+};
+
+struct ReadyOptions {
+  /// Actions of its list that a device looks at; more find more to do and take longer.
+  std::size_t window = 32;
+  /// Nothing overtakes when that would ever keep more stashes on the device than the list does at its peak.
+  bool keep_memory = true;
+  std::uint64_t seed = 0;  ///< of the jitter
+};
+
+/// The order that came about, as fixed lists.
+struct RunTimeOrder {
+  Schedule schedule;
+  Ticks makespan = 0;  ///< of the run in which it came about
+};
+
+/// Relaxes the order of a schedule: runs `program` with devices that choose at run time, and returns what they did as
+/// fixed lists, which both executors can run. Messages are buffered and sent in the order in which they are made.
+///
+/// Nothing overtakes what it depends on; updates and reductions are overtaken by, and overtake, only actions of other
+/// stages, so that every action reads the same weights as before; extra work (X) and V are overtaken by nothing.
+/// `program` must be `schedule` lowered. Throws `Error` when the document has extra edges.
+RunTimeOrder run_time_order(const Schedule& schedule, const Program& program, const ReadyPolicy& policy,
+                            const ReadyOptions& options = {});
+
+}  // namespace plumb
