@@ -64,9 +64,11 @@ DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   }
   const JsonValue causes = object.at("idle_causes_ns");
   device.idle_causes = named(causes, kIdleCauseNames);
-  const Ticks sum = std::accumulate(device.idle_causes.begin(), device.idle_causes.end(), Ticks{0});
-  if (causes.size() != 0 && sum != device.idle) {
-    causes.fail("adds up to " + std::to_string(sum) + ", expected idle_ns = " + std::to_string(device.idle));
+  Ticks missing = device.idle;
+  for (const Ticks part : device.idle_causes) missing -= part;
+  if (causes.size() != 0 && missing != 0) {
+    causes.fail("adds up to " + std::to_string(device.idle - missing) +
+                ", expected idle_ns = " + std::to_string(device.idle));
   }
   device.first_start = object.at("first_start_ns").integer(0, makespan);
   device.last_end = object.at("last_end_ns").integer(device.first_start, makespan);
@@ -137,6 +139,19 @@ void read_figures(const JsonValue& root, Timeline& timeline) {
   timeline.model_flops_utilization = optional_number("model_flops_utilization");
 }
 
+void read_critical_path(const JsonValue& list, Timeline& timeline) {
+  Ticks sum = 0;
+  for (const JsonValue& object : list.elements()) {
+    object.allow_only({"kind", "ns"});
+    timeline.critical_path.push_back(
+        {std::string(object.at("kind").text()), object.at("ns").integer(0, timeline.makespan)});
+    sum += timeline.critical_path.back().ticks;
+  }
+  if (sum != timeline.makespan) {
+    list.fail("adds up to " + std::to_string(sum) + ", expected makespan_ns = " + std::to_string(timeline.makespan));
+  }
+}
+
 void read_spans(const JsonValue& list, Timeline& timeline) {
   timeline.spans.reserve(list.size());
   for (const JsonValue& object : list.elements()) {
@@ -165,15 +180,33 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
   const JsonDocument document(std::move(text), file_name);
   const JsonValue root = document.root();
   check_format(root, "plumbline-timeline", 1);
-  root.allow_only({"format", "version", "kind", "schedule", "machine", "num_microbatches", "updates", "makespan_ns",
-                   "step_time_ns", "longest_device_span_ns", "bubble_fraction", "bubble_rate", "utilization",
-                   "samples_per_s", "tokens_per_s", "model_flops_utilization", "devices", "spans", "memory"});
+  root.allow_only({"format",
+                   "version",
+                   "kind",
+                   "schedule",
+                   "machine",
+                   "num_microbatches",
+                   "updates",
+                   "makespan_ns",
+                   "step_time_ns",
+                   "longest_device_span_ns",
+                   "bubble_fraction",
+                   "bubble_rate",
+                   "utilization",
+                   "samples_per_s",
+                   "tokens_per_s",
+                   "model_flops_utilization",
+                   "devices",
+                   "critical_path",
+                   "spans",
+                   "memory"});
   Timeline timeline;
   read_figures(root, timeline);
   for (const JsonValue& device : root.at("devices").elements()) {
     timeline.devices.push_back(read_device(device, timeline.makespan));
   }
   if (timeline.devices.empty()) root.at("devices").fail("expected at least one device");
+  if (const auto path = root.find("critical_path")) read_critical_path(*path, timeline);
   if (const auto spans = root.find("spans")) read_spans(*spans, timeline);
   if (const auto memory = root.find("memory")) read_points(*memory, timeline);
   return timeline;

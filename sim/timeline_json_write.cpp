@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <span>
 
 #include "schedules/action_text.hpp"
 #include "sim/timeline_io.hpp"
@@ -25,6 +26,7 @@ class Writer {
     write_figures();
     raw(",\n\"devices\":");
     list(timeline_.devices, [this](const DeviceSummary& device) { write_device(device); });
+    if (!timeline_.critical_path.empty()) write_critical_path();
     if (!summary) {
       raw(",\n\"spans\":");
       list(timeline_.spans, [this](const Span& span) { write_span(span); });
@@ -136,28 +138,45 @@ class Writer {
     raw("}");
   }
 
-  /// Rounds the causes so that they add up to `idle_ns`: down, then up where most was cut off. No keys when causes were
-  /// not looked for.
+  /// Nanoseconds that add up to `sum_ns`, which is the sum of `ticks` rounded by at most one: all are rounded down,
+  /// then up where most was cut off.
+  std::vector<std::int64_t> rounded(std::span<const Ticks> ticks, std::int64_t sum_ns) const {
+    std::vector<std::int64_t> parts;
+    std::vector<std::size_t> order(ticks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (const Ticks part : ticks) sum_ns -= parts.emplace_back(part / base_.ticks_per_ns);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [&](std::size_t k) { return ticks[k] % base_.ticks_per_ns; });
+    for (std::size_t k = 0; sum_ns > 0 && k < order.size(); ++k, --sum_ns) ++parts[order[k]];
+    return parts;
+  }
+
+  /// No keys when causes were not looked for.
   void write_causes(const DeviceSummary& device, std::int64_t idle_ns) {
     const auto& ticks = device.idle_causes;
     if (std::accumulate(ticks.begin(), ticks.end(), Ticks{0}) != device.idle) {
       raw("{}");
-      return;
+    } else {
+      named(kIdleCauseNames, rounded(ticks, idle_ns));
     }
-    std::array<std::int64_t, kIdleCauseCount> rounded{};
-    std::array<std::size_t, kIdleCauseCount> order{};
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::int64_t missing = idle_ns;
-    for (std::size_t c = 0; c < kIdleCauseCount; ++c) missing -= rounded[c] = ticks[c] / base_.ticks_per_ns;
-    std::ranges::stable_sort(order, std::ranges::greater(),
-                             [&](std::size_t c) { return ticks[c] % base_.ticks_per_ns; });
-    for (std::size_t k = 0; missing > 0; ++k, --missing) ++rounded[order[k]];
-    named(kIdleCauseNames, rounded);
   }
 
-  template <std::size_t n>
-  void named(const std::array<std::string_view, n>& names, const std::array<std::int64_t, n>& values) {
-    for (std::size_t i = 0; i < n; ++i) {
+  void write_critical_path() {
+    std::vector<Ticks> ticks;
+    for (const CriticalShare& share : timeline_.critical_path) ticks.push_back(share.ticks);
+    const std::vector<std::int64_t> parts = rounded(ticks, ns(timeline_.makespan));
+    raw(",\n\"critical_path\":[");
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      raw(i == 0 ? "{\"kind\":" : ",{\"kind\":");
+      text(timeline_.critical_path[i].kind);
+      field("ns", parts[i]);
+      raw("}");
+    }
+    raw("]");
+  }
+
+  void named(std::span<const std::string_view> names, std::span<const std::int64_t> values) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
       raw(i == 0 ? "{\"" : ",\"");
       raw(names[i]);
       raw("\":");

@@ -39,6 +39,7 @@ Timeline small_timeline(std::int64_t ticks_per_ns) {
   device.first_start = 2;
   device.last_end = 6;
   device.peak_activations = 1.5;
+  timeline.critical_path = {{"F", 4}, {"transfer_latency", 2}, {"B", 1}};
   return timeline;
 }
 
@@ -108,6 +109,9 @@ TEST_CASE("times of less than a nanosecond are rounded so that sums still hold")
     const DeviceSummary& device = read.devices[0];
     CHECK(device.busy + device.idle == read.makespan);
     CHECK(device.idle_causes[at(IdleCause::kWarmup)] >= device.idle_causes[at(IdleCause::kDrain)]);
+    Ticks path = 0;
+    for (const CriticalShare& share : read.critical_path) path += share.ticks;
+    CHECK(path == read.makespan);
   }
 }
 
