@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/huge_pages.hpp"
 #include "sim/waits.hpp"
 
 namespace plumb {
@@ -149,7 +150,7 @@ std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times
                                    Timeline& timeline) {
   timeline.makespan = times.makespan;
   LaneReader reader(program, times, options, timeline);
-  if (options.spans) timeline.spans.reserve(program.size() + program.transfers.size());
+  if (options.spans) reserve_huge(timeline.spans, program.size() + program.transfers.size());
   std::vector<std::vector<Span>> others(timeline.devices.size());
   if (options.spans && !program.transfers.empty()) others = transfer_spans(program, times);
   if (options.spans) add_collective_spans(program, times, others);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/huge_pages.hpp"
 #include "sim/jitter.hpp"
 #include "sim/pass_engine.hpp"
 #include "sim/waits.hpp"
@@ -22,6 +23,8 @@ constexpr std::size_t kInstrsAhead = 16;
 
 OnePass::OnePass(const Program& program, const SimOptions& options)
     : program_(program), options_(options), rules_(rules_of(options.transfers)), jitter_(has_jitter(program)) {
+  reserve_huge(times_.start, program.size());
+  reserve_huge(times_.end, program.size());
   times_.start.resize(program.size());
   times_.end.assign(program.size(), kUnknown);
   times_.collective_end.assign(program.collectives.size(), kUnknown);
