@@ -22,7 +22,27 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// `text` on one line that a terminal shows as it is.
+std::string shown(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  constexpr unsigned char kDelete = 0x7f;
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte != kDelete) {
+      line += c;
+    } else if (c == '\n') {
+      line += "\\n";
+    } else {
+      line += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
+    }
+  }
+  return line;
+}
+
 }  // namespace
+
+Error::Error(std::string_view message) : std::runtime_error(shown(message)) {}
 
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
   std::string best;

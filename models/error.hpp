@@ -11,7 +11,8 @@ namespace plumb {
 /// `main` catches it once, prints it and exits with status 2.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// Control characters of `message`, which quotes what the user gave, are shown as "\n" or "\x1b".
+  explicit Error(std::string_view message);
 };
 
 /// The member of `candidates` with the smallest edit distance to `name`; empty when none is near
