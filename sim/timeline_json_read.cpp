@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -65,7 +64,10 @@ DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   const JsonValue causes = object.at("idle_causes_ns");
   device.idle_causes = named(causes, kIdleCauseNames);
   Ticks missing = device.idle;
-  for (const Ticks part : device.idle_causes) missing -= part;
+  for (const Ticks part : device.idle_causes) {
+    if (part > missing) causes.fail("adds up to more than idle_ns = " + std::to_string(device.idle));
+    missing -= part;
+  }
   if (causes.size() != 0 && missing != 0) {
     causes.fail("adds up to " + std::to_string(device.idle - missing) +
                 ", expected idle_ns = " + std::to_string(device.idle));
