@@ -46,8 +46,7 @@ class EventEngine {
         jitter_(has_jitter(program)),
         queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
         moments_(static_cast<std::size_t>(program.num_devices)),
-        links_(program, options.transfers, queue_, static_cast<std::uint32_t>(program.num_devices), moments_,
-               times_.transfers) {
+        links_(program, options.transfers, queue_, moments_, times_.transfers) {
     reserve_huge(times_.start, program.size());
     reserve_huge(times_.end, program.size());
     times_.start.assign(program.size(), Moments::kUnknown);

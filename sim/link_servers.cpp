@@ -7,11 +7,11 @@
 
 namespace plumb {
 
-LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot,
-                         Moments& moments, std::vector<TransferTimes>& times)
+LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments,
+                         std::vector<TransferTimes>& times)
     : program_(program),
       queue_(queue),
-      first_slot_(first_slot),
+      first_slot_(static_cast<std::uint32_t>(program.num_devices)),
       moments_(moments),
       times_(times),
       queued_(program.transfers.size()),

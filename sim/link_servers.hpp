@@ -15,10 +15,10 @@ namespace plumb {
 /// The links of a run of the event engine: every channel serves its messages one at a time in their order; both
 /// directions of a half-duplex pair take turns; shared links are divided among those that send over them.
 ///
-/// The link of channel c is slot `first_slot` + c of the queue; its event is the end of sending.
+/// The link of channel c is slot num_devices + c of the queue; its event is the end of sending.
 class LinkServers {
  public:
-  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, std::uint32_t first_slot, Moments& moments,
+  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments,
               std::vector<TransferTimes>& times);
 
   /// The message may be sent as far as the sender is concerned. A channel serves its messages in the order of these
