@@ -52,6 +52,20 @@ void DeviceWorker::restore(InstrIndex position, std::int64_t first_microbatch) {
   first_microbatch_ = first_microbatch;
 }
 
+StageStash& DeviceWorker::add_stash(const StashKey& key) {
+  return live_.stashes.try_emplace(key, holders_.at(key.first).layout(), arena_).first->second;
+}
+
+std::span<std::byte> DeviceWorker::add_value(const ValueKey& key, std::int64_t bytes) {
+  return bytes_of(live_.values.emplace(key, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second);
+}
+
+std::span<std::byte> DeviceWorker::add_buffer(std::uint32_t transfer, bool sending) {
+  auto& buffers = sending ? live_.send_buffers : live_.slots;
+  const std::int64_t bytes = plan_.program.transfers[transfer].bytes;
+  return bytes_of(buffers.emplace(transfer, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second);
+}
+
 void DeviceWorker::step() {
   const InstrIndex first = position_;
   const InstrIndex behind = plan_.behind(first);

@@ -69,7 +69,12 @@ class DeviceWorker {
     std::map<std::uint32_t, Block> slots;         ///< by transfer: posted, and not taken over
   };
   Live& live() { return live_; }
+  DeviceId device() const { return device_; }
+  /// For restoring: the position, and blocks brought to life for their bytes to be filled in.
   void restore(InstrIndex position, std::int64_t first_microbatch);
+  StageStash& add_stash(const StashKey& key);
+  std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
+  std::span<std::byte> add_buffer(std::uint32_t transfer, bool sending);
 
  private:
   std::uint32_t holder_index(InstrIndex at) const { return plan_.row(at).holder; }

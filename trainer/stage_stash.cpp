@@ -1,5 +1,6 @@
 #include "trainer/stage_stash.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -102,6 +103,36 @@ Block StageStash::end_backward() {
   free(StageBlock::kInput);
   free(StageBlock::kOutputGrad);
   return take(StageBlock::kInputGrad);
+}
+
+BlockSize StageStash::size_of(StageBlock which) const {
+  switch (which) {
+    case StageBlock::kInput:
+      return {layout_->memory.input_bytes, layout_->memory.input_bytes};
+    case StageBlock::kKeptForInputGrad:
+      return layout_->kept_for_input_grad;
+    case StageBlock::kKeptForWeightGrad:
+      return layout_->kept_for_weight_grad;
+    case StageBlock::kMadeByInputGrad:
+      return layout_->made_by_input_grad;
+    default:
+      return {};
+  }
+}
+
+std::span<std::byte> StageStash::storage(StageBlock which) {
+  const Block& alive = block(which);
+  if (alive.bytes() == 0) return {};
+  const BlockSize size = size_of(which);
+  return {alive.data(), static_cast<std::size_t>(std::max(size.bytes, size.storage))};
+}
+
+std::span<std::byte> StageStash::revive(StageBlock which) {
+  const bool for_weight_grad = which == StageBlock::kInput ? layout_->memory.input_last_use == LastUse::kWeightGrad
+                                                           : which != StageBlock::kKeptForInputGrad;
+  block(which) =
+      allocate(for_weight_grad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad, size_of(which));
+  return storage(which);
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "models/stage_layout.hpp"
 #include "trainer/arena.hpp"
@@ -51,7 +52,15 @@ class StageStash {
   StageBlocks begin_backward(Block output_grad);
   [[nodiscard]] Block end_backward();  ///< the input gradient
 
+  /// For checkpoints, between two actions: the storage of a block, empty when it is not alive; and bringing a block of
+  /// a new stash to life as F or I would have left it, for its bytes to be filled in.
+  std::span<std::byte> storage(StageBlock which);
+  std::span<std::byte> revive(StageBlock which);
+  bool dropped() const { return dropped_; }
+  void set_dropped(bool dropped) { dropped_ = dropped; }
+
  private:
+  BlockSize size_of(StageBlock which) const;
   Block allocate(MemoryClass cls, BlockSize size) const { return arena_->allocate(cls, size.bytes, size.storage); }
   Block& block(StageBlock which) { return blocks_[static_cast<std::size_t>(which)]; }
   void allocate_stash();

@@ -1,14 +1,54 @@
 #include "trainer/train.hpp"
 
+#include "models/error.hpp"
+#include "trainer/checkpoint.hpp"
+#include "trainer/checkpoint_cut.hpp"
 #include "trainer/training_run.hpp"
 
 namespace plumb {
+namespace {
+
+/// Puts a new run where its newest checkpoint is, when that is asked for and there is one.
+void begin(TrainingRun& run, const CheckpointOptions& checkpoint) {
+  if (checkpoint.directory.empty()) return;
+  const auto newest = newest_checkpoint(checkpoint.directory);
+  if (!newest) return;
+  if (!checkpoint.resume) {
+    throw Error(checkpoint.directory.string() +
+                ": holds checkpoints of a run; expected to resume it, or another directory");
+  }
+  load_checkpoint(run, *newest);
+}
+
+/// Runs the document to its end, with a checkpoint behind every `every`-th update.
+void run_document(TrainingRun& run, const CheckpointOptions& checkpoint) {
+  const Program& program = run.plan().program;
+  const std::int64_t updates = run.plan().document_updates;
+  const std::int64_t done_before = run.pass() * updates;
+  const std::vector<InstrIndex> ends(program.lane_begin.begin() + 1, program.lane_begin.end());
+  for (std::int64_t update = 1; update <= updates; ++update) {
+    const bool last = update == updates;
+    const bool save = !checkpoint.directory.empty() &&
+                      ((done_before + update) % checkpoint.every == 0 || (last && run.pass() + 1 == run.passes()));
+    if (!save && !last) continue;
+    const std::vector<InstrIndex> cut = last ? ends : checkpoint_cut(program, update);
+    if (run.is_behind(cut)) continue;
+    run.run_to(cut);
+    if (!save) continue;
+    run.clock().pause();
+    save_checkpoint(run, checkpoint.directory, done_before + update);
+    run.clock().resume();
+  }
+}
+
+}  // namespace
 
 TrainResult train(const TrainOptions& options) {
+  if (options.checkpoint.every < 1) throw Error("train: checkpoints every 0 updates; expected at least 1");
   TrainingRun run(options);
-  const std::span lanes(run.plan().program.lane_begin);
+  begin(run, options.checkpoint);
   for (;;) {
-    run.run_to(lanes.subspan(1));
+    run_document(run, options.checkpoint);
     if (run.pass() + 1 == run.passes()) break;
     run.next_pass();
   }

@@ -31,7 +31,8 @@ class TrainingRun {
   void run_to(std::span<const InstrIndex> limits);
   /// The document begins anew with the next microbatches.
   void next_pass();
-  bool document_done() const;
+  /// Every device has reached `positions` already.
+  bool is_behind(std::span<const InstrIndex> positions) const;
 
   /// A pause does not count as time of the run.
   RunClock& clock() { return clock_; }

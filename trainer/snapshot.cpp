@@ -1,0 +1,360 @@
+#include "trainer/snapshot.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/error.hpp"
+#include "trainer/run_identity.hpp"
+
+namespace plumb {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Blocks of a stash that can be alive between two actions.
+constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptForInputGrad, StageBlock::kKeptForWeightGrad,
+                                 StageBlock::kMadeByInputGrad};
+
+std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
+
+std::string holder_name(std::uint32_t holder) { return "holder" + std::to_string(holder); }
+
+std::string stash_name(const DeviceWorker::StashKey& key, StageBlock block) {
+  return holder_name(key.first) + ".microbatch" + std::to_string(key.second) + ".block" +
+         std::to_string(static_cast<int>(block));
+}
+
+std::string value_name(const DeviceWorker::ValueKey& key) {
+  return "value." + std::string(key.op == Op::kF ? "F" : "B") + ".stage" + std::to_string(index(key.stage)) +
+         ".microbatch" + std::to_string(index(key.microbatch));
+}
+
+/// Collects a run's state.
+class Taker {
+ public:
+  explicit Taker(TrainingRun& run)
+      : run_(run), dtype_(run.plan().options.numbers == NumberType::kFloat64 ? "F64" : "F32") {}
+
+  Snapshot take() {
+    Json state;
+    state["format"] = "plumbline-checkpoint";
+    state["version"] = 1;
+    for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) state["run"][name] = value;
+    state["pass"] = run_.pass();
+    state["positions"] = run_.positions();
+    state["holders"] = Json::array();
+    state["stashes"] = Json::array();
+    state["values"] = Json::array();
+    state["send_buffers"] = Json::array();
+    state["slots"] = Json::array();
+    for (const auto& worker : run_.workers()) take_device(*worker, state);
+    take_mailbox(state);
+    take_losses();
+    snapshot_.state = state.dump(1) + "\n";
+    return std::move(snapshot_);
+  }
+
+ private:
+  void add(std::string name, std::span<const std::byte> bytes) {
+    snapshot_.tensors.push_back({std::move(name), "U8", {static_cast<std::int64_t>(bytes.size())}, bytes});
+  }
+
+  void add_numbers(std::string name, std::span<const std::byte> bytes, std::vector<std::int64_t> shape) {
+    snapshot_.tensors.push_back({std::move(name), dtype_, std::move(shape), bytes});
+  }
+
+  std::int64_t number_bytes() const { return dtype_ == "F64" ? 8 : 4; }
+
+  void add_numbers(const std::string& name, const Block& block) {
+    add_numbers(name, bytes_of(block), {block.bytes() / number_bytes()});
+  }
+
+  void take_device(DeviceWorker& worker, Json& state) {
+    for (auto& [number, holder] : worker.holders()) take_holder(number, holder, state["holders"]);
+    DeviceWorker::Live& live = worker.live();
+    for (auto& [key, stash] : live.stashes) take_stash(key, stash, state["stashes"]);
+    for (const auto& [key, block] : live.values) {
+      state["values"].push_back({{"forward", key.op == Op::kF},
+                                 {"stage", index(key.stage)},
+                                 {"microbatch", index(key.microbatch)},
+                                 {"bytes", block.bytes()}});
+      add(value_name(key), bytes_of(block));
+    }
+    for (const auto& [transfer, block] : live.send_buffers) {
+      state["send_buffers"].push_back(transfer);
+      add("send_buffer" + std::to_string(transfer), bytes_of(block));
+    }
+    for (const auto& [transfer, block] : live.slots) state["slots"].push_back(transfer);
+  }
+
+  void take_holder(std::uint32_t number, HolderState& holder, Json& holders) {
+    const HolderState::Blocks blocks = holder.blocks();
+    Json old_versions = Json::array();
+    for (const auto& [version, block] : *blocks.versions) {
+      old_versions.push_back(version);
+      add_numbers(holder_name(number) + ".version" + std::to_string(version), block);
+    }
+    holders.push_back({{"holder", number},
+                       {"version", holder.version()},
+                       {"updates_done", holder.updates_done()},
+                       {"old_versions", old_versions}});
+    std::span<const std::byte> rest = bytes_of(*blocks.weights);
+    for (const ParameterFacts& parameter : holder.layout().parameters) {
+      const auto size = static_cast<std::size_t>(parameter.count() * number_bytes());
+      add_numbers(holder_name(number) + ".weights." + parameter.name, rest.first(size), parameter.shape);
+      rest = rest.subspan(size);
+    }
+    add_numbers(holder_name(number) + ".gradients", *blocks.gradients);
+    add_numbers(holder_name(number) + ".optimizer", *blocks.state);
+  }
+
+  void take_stash(const DeviceWorker::StashKey& key, StageStash& stash, Json& stashes) {
+    Json blocks = Json::array();
+    for (const StageBlock block : kKeptBlocks) {
+      const std::span<const std::byte> bytes = stash.storage(block);
+      if (bytes.empty()) continue;
+      blocks.push_back(static_cast<int>(block));
+      add(stash_name(key, block), bytes);
+    }
+    stashes.push_back(
+        {{"holder", key.first}, {"microbatch", key.second}, {"dropped", stash.dropped()}, {"blocks", blocks}});
+  }
+
+  std::span<const std::byte> own(std::vector<std::byte> bytes) {
+    return snapshot_.owned.emplace_back(std::move(bytes));
+  }
+
+  void take_mailbox(Json& state) {
+    Mailbox::Contents contents = run_.mailbox().contents();
+    state["messages"] = Json::array();
+    for (auto& [transfer, bytes] : contents.messages) {
+      state["messages"].push_back(transfer);
+      add("message" + std::to_string(transfer), own(std::move(bytes)));
+    }
+    state["reductions"] = Json::array();
+    for (auto& [collective, reduction] : contents.reductions) {
+      const std::string name = "reduction" + std::to_string(collective);
+      Json parts = Json::array();
+      for (std::size_t member = 0; member < reduction.parts.size(); ++member) {
+        if (reduction.parts[member].empty()) continue;
+        parts.push_back(member);
+        add(name + ".part" + std::to_string(member), own(std::move(reduction.parts[member])));
+      }
+      state["reductions"].push_back({{"collective", collective}, {"collected", reduction.collected}, {"parts", parts}});
+      add(name + ".sum", own(std::move(reduction.sum)));
+    }
+  }
+
+  void take_losses() {
+    std::vector<double> values;
+    std::vector<std::byte> known;
+    for (const std::optional<double>& loss : run_.losses().losses()) {
+      values.push_back(loss.value_or(0));
+      known.push_back(std::byte{loss.has_value()});
+    }
+    std::vector<std::byte> bytes(values.size() * sizeof(double));
+    if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    snapshot_.tensors.push_back({"losses", "F64", {static_cast<std::int64_t>(values.size())}, own(std::move(bytes))});
+    add("losses_known", own(std::move(known)));
+  }
+
+  TrainingRun& run_;
+  std::string dtype_;
+  Snapshot snapshot_;
+};
+
+/// Puts a saved state into a new run.
+class Restorer {
+ public:
+  Restorer(TrainingRun& run, const JsonValue& state, const SafetensorsFile& tensors)
+      : run_(run), state_(state), tensors_(tensors) {}
+
+  void restore() {
+    check_format(state_, "plumbline-checkpoint", 1);
+    check_identity();
+    const std::vector<InstrIndex> positions = read_positions();
+    run_.resume(state_.at("pass").integer(0, run_.passes() - 1), positions, mailbox());
+    for (const auto& worker : run_.workers()) worker->live() = {};
+    for (const JsonValue& holder : state_.at("holders").elements()) restore_holder(holder);
+    for (const JsonValue& stash : state_.at("stashes").elements()) restore_stash(stash);
+    for (const JsonValue& value : state_.at("values").elements()) restore_value(value);
+    for (const JsonValue& transfer : state_.at("send_buffers").elements()) {
+      fill(slot(transfer, true), "send_buffer" + std::to_string(number_of(transfer)));
+    }
+    for (const JsonValue& transfer : state_.at("slots").elements()) slot(transfer, false);
+    restore_losses();
+  }
+
+ private:
+  const Program& program() const { return run_.plan().program; }
+
+  void check_identity() const {
+    const JsonValue saved = state_.at("run");
+    for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) {
+      const std::string_view was = saved.at(name).text();
+      if (was != value)
+        saved.at(name).fail("the checkpoint was saved with '" + std::string(was) + "', this run has '" + value + "'");
+    }
+  }
+
+  void fill(std::span<std::byte> into, const std::string& name) const {
+    const std::span<const std::byte> bytes = tensors_.at(name).bytes;
+    if (bytes.size() != into.size()) {
+      throw Error("checkpoint: tensor '" + name + "' has " + std::to_string(bytes.size()) + " bytes; expected " +
+                  std::to_string(into.size()));
+    }
+    std::copy(bytes.begin(), bytes.end(), into.begin());
+  }
+
+  std::vector<std::byte> bytes(const std::string& name) const {
+    const std::span<const std::byte> bytes = tensors_.at(name).bytes;
+    return {bytes.begin(), bytes.end()};
+  }
+
+  std::vector<InstrIndex> read_positions() const {
+    const JsonValue list = state_.at("positions");
+    if (list.size() != run_.workers().size()) list.fail("expected one position per device");
+    std::vector<InstrIndex> positions;
+    for (const JsonValue& position : list.elements()) {
+      const auto& lanes = program().lane_begin;
+      const std::size_t device = positions.size();
+      positions.push_back(static_cast<InstrIndex>(position.integer(lanes[device], lanes[device + 1])));
+    }
+    return positions;
+  }
+
+  std::uint32_t number_of(const JsonValue& transfer) const {
+    return static_cast<std::uint32_t>(transfer.integer(0, static_cast<std::int64_t>(program().transfers.size()) - 1));
+  }
+
+  Mailbox::Contents mailbox() const {
+    Mailbox::Contents contents;
+    for (const JsonValue& transfer : state_.at("messages").elements()) {
+      contents.messages[number_of(transfer)] = bytes("message" + std::to_string(number_of(transfer)));
+    }
+    for (const JsonValue& saved : state_.at("reductions").elements()) {
+      const auto last = static_cast<std::int64_t>(program().collectives.size()) - 1;
+      const auto collective = static_cast<std::uint32_t>(saved.at("collective").integer(0, last));
+      const std::string name = "reduction" + std::to_string(collective);
+      const auto members = static_cast<std::int64_t>(program().collectives[collective].members.size());
+      Mailbox::Reduction& reduction = contents.reductions[collective];
+      reduction.sum = bytes(name + ".sum");
+      reduction.collected = static_cast<std::size_t>(saved.at("collected").integer(0, members));
+      if (!reduction.sum.empty()) reduction.joined = static_cast<std::size_t>(members);
+      for (const JsonValue& member : saved.at("parts").elements()) {
+        const auto number = static_cast<std::size_t>(member.integer(0, members - 1));
+        reduction.parts.resize(static_cast<std::size_t>(members));
+        reduction.parts[number] = bytes(name + ".part" + std::to_string(number));
+        ++reduction.joined;
+      }
+    }
+    return contents;
+  }
+
+  std::uint32_t holder_number(const JsonValue& value) const {
+    return static_cast<std::uint32_t>(value.integer(0, static_cast<std::int64_t>(program().holders.size()) - 1));
+  }
+  DeviceWorker& worker_of(std::uint32_t holder) const {
+    return *run_.workers()[index(program().holders[holder].device)];
+  }
+
+  void restore_holder(const JsonValue& saved) const {
+    const std::uint32_t number = holder_number(saved.at("holder"));
+    HolderState& holder = worker_of(number).holders().at(number);
+    std::vector<std::int32_t> old_versions;
+    for (const JsonValue& version : saved.at("old_versions").elements()) {
+      old_versions.push_back(static_cast<std::int32_t>(version.integer(0, 1 << 30)));
+    }
+    holder.restore(static_cast<std::int32_t>(saved.at("version").integer(0, 1 << 30)),
+                   saved.at("updates_done").integer(0), old_versions);
+    const HolderState::Blocks blocks = holder.blocks();
+    for (const auto& [version, block] : *blocks.versions) {
+      fill(bytes_of(block), holder_name(number) + ".version" + std::to_string(version));
+    }
+    fill(bytes_of(*blocks.gradients), holder_name(number) + ".gradients");
+    fill(bytes_of(*blocks.state), holder_name(number) + ".optimizer");
+    const std::int64_t number_bytes = run_.plan().options.numbers == NumberType::kFloat64 ? 8 : 4;
+    std::span<std::byte> rest = bytes_of(*blocks.weights);
+    for (const ParameterFacts& parameter : holder.layout().parameters) {
+      const auto size = static_cast<std::size_t>(parameter.count() * number_bytes);
+      fill(rest.first(size), holder_name(number) + ".weights." + parameter.name);
+      rest = rest.subspan(size);
+    }
+  }
+
+  void restore_stash(const JsonValue& saved) const {
+    const std::uint32_t number = holder_number(saved.at("holder"));
+    const auto microbatch =
+        static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
+    const DeviceWorker::StashKey key{number, microbatch};
+    DeviceWorker& worker = worker_of(number);
+    StageStash& stash = worker.add_stash(key);
+    stash.set_dropped(saved.at("dropped").boolean());
+    for (const JsonValue& block : saved.at("blocks").elements()) {
+      const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
+      if (std::find(kKeptBlocks.begin(), kKeptBlocks.end(), which) == kKeptBlocks.end()) block.fail("not a kept block");
+      fill(stash.revive(which), stash_name(key, which));
+    }
+  }
+
+  void restore_value(const JsonValue& saved) const {
+    const DeviceWorker::ValueKey key{
+        saved.at("forward").boolean() ? Op::kF : Op::kB,
+        StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages - 1))},
+        MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))}};
+    const std::int64_t size = saved.at("bytes").integer(0);
+    fill(worker_of(consumer_holder(key)).add_value(key, size), value_name(key));
+  }
+
+  /// Who takes a value: the holder whose F, I or B of that stage and microbatch stands behind its device's position.
+  std::uint32_t consumer_holder(const DeviceWorker::ValueKey& key) const {
+    for (const auto& worker : run_.workers()) {
+      for (InstrIndex at = worker->position(); at < program().lane_begin[index(worker->device()) + 1]; ++at) {
+        const Action& action = program().instrs[at].action;
+        const bool same_op = key.op == Op::kF ? action.op == Op::kF : is_backward(action.op);
+        if (same_op && action.stage == key.stage && action.microbatch == key.microbatch) {
+          return program().rows[program().instrs[at].row].holder;
+        }
+      }
+    }
+    throw Error("checkpoint: " + value_name(key) + " has no consumer left");
+  }
+
+  std::span<std::byte> slot(const JsonValue& saved, bool sending) const {
+    const std::uint32_t transfer = number_of(saved);
+    const Channel& channel = program().channels[program().transfers[transfer].channel];
+    return run_.workers()[index(sending ? channel.from : channel.to)]->add_buffer(transfer, sending);
+  }
+
+  void restore_losses() const {
+    const std::span<const std::byte> values = tensors_.at("losses").bytes;
+    const std::span<const std::byte> known = tensors_.at("losses_known").bytes;
+    const std::size_t count = run_.losses().losses().size();
+    if (known.size() != count || values.size() != count * sizeof(double)) {
+      throw Error("checkpoint: the losses do not fit the run; expected " + std::to_string(count));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (known[i] == std::byte{0}) continue;
+      double loss = 0;
+      std::memcpy(&loss, values.data() + i * sizeof(double), sizeof(double));
+      run_.losses().restore(i, loss);
+    }
+  }
+
+  TrainingRun& run_;
+  const JsonValue& state_;
+  const SafetensorsFile& tensors_;
+};
+
+}  // namespace
+
+Snapshot take_snapshot(TrainingRun& run) { return Taker(run).take(); }
+
+void restore_snapshot(TrainingRun& run, const JsonValue& state, const SafetensorsFile& tensors) {
+  Restorer(run, state, tensors).restore();
+}
+
+}  // namespace plumb
