@@ -44,6 +44,7 @@ class RunData {
   Json make() {
     Json run = figures();
     for (const DeviceSummary& device : timeline_.devices) run["devices"].push_back(summary(device));
+    run["criticalPath"] = critical_path();
     run["rows"] = rows();
     run["actions"] = actions_;
     if (!timeline_.spans.empty()) run["gaps"] = gaps();
@@ -91,6 +92,14 @@ class RunData {
             {"peakByClass", device.peak_memory_by_class},
             {"peakActivations", device.peak_activations},
             {"tensors", std::move(tensors)}};
+  }
+
+  Json critical_path() const {
+    Json list = Json::array();
+    for (const CriticalShare& share : timeline_.critical_path) {
+      list.push_back({{"kind", share.kind}, {"ns", ns(share.ticks)}});
+    }
+    return list;
   }
 
   /// Row of the table of actions that equal `action` but for the microbatch.

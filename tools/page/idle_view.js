@@ -4,6 +4,18 @@ const USEFUL_COLOUR = "#4d9a6a";
 const EXTRA_COLOUR = "#a9c7b4";
 const BARS_WITH_ROOM = 16;
 
+/** A table with a caption; `head` and the cells of `rows` are texts or nodes, all but the first column numbers. */
+function figureTable(caption, head, rows) {
+  const cell = (tag, content, k) => element(tag, { class: k > 0 ? "number" : "", scope: tag === "th" ? (k > 0 ? "col" : "row") : null }, content);
+  return element("table", { class: "totals" }, element("caption", {}, caption),
+    element("thead", {}, element("tr", {}, head.map((content, k) => cell("th", content, k)))),
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((content, k) => cell(k > 0 ? "td" : "th", content, k))))));
+}
+
+function swatched(colour, text) {
+  return [element("span", { class: "swatch", style: `background:${colour}` }), text];
+}
+
 /** `[colour, title, ns]` of the parts of a device's makespan, in a fixed order; parts that are 0 are left out. */
 function deviceParts(page, run, device) {
   const { useful, busy, causes } = run.devices[device];
@@ -63,6 +75,31 @@ function idleTotals(page, section) {
         percentText((totals[r].get(title)?.[2] ?? 0) / Math.max(run.makespan * run.devices.length, 1))))))));
 }
 
+/** Colour and title of a part of the critical path: an op, a cause of waiting, or an overlapped pair. */
+function criticalName(page, kind) {
+  const op = page.ops.find((one) => one.name === kind.split("+")[0]);
+  const cause = page.causes.find((one) => one.name === kind);
+  if (cause) return [cause.colour, cause.title];
+  return [op?.colour ?? EXTRA_COLOUR, kind.includes("+") ? `${kind} overlapped` : op?.title ?? kind];
+}
+
+/** What the critical path of a run consists of: where being faster would shorten the run. */
+function criticalTable(page, section, r) {
+  const run = section.runs[r];
+  if (run.criticalPath.length === 0) return null;
+  const named = run.criticalPath.map(({ kind, ns }) => [...criticalName(page, kind), ns]);
+  const title = section.runs.length > 1 ? `Critical path, ${section.names[r]}` : "Critical path";
+  return element("div", { class: "critical" },
+    figureTable(title, ["", "share", "10 % faster saves up to"], named.map(([colour, name, ns]) =>
+      [swatched(colour, name), percentText(ns / run.makespan), timeText(ns / 10, 3)])),
+    partsBar(named, run.makespan));
+}
+
+/** Two columns; the critical path goes to the shorter one. */
 function idleView(page, section) {
-  return element("div", { class: "idle" }, idleTable(page, section), idleTotals(page, section));
+  const critical = section.runs.map((_, r) => criticalTable(page, section, r));
+  const fewBars = section.runs.length * section.runs[0].devices.length <= BARS_WITH_ROOM / 2;
+  return element("div", { class: "idle" },
+    element("div", {}, idleTable(page, section), fewBars ? critical : null),
+    element("div", {}, idleTotals(page, section), fewBars ? null : critical));
 }

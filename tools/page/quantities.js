@@ -43,6 +43,12 @@ function differenceText(share) {
   return `${text === "0.0" ? "±" : share > 0 ? "+" : "−"}${text} %`;
 }
 
+/** A difference of shares with its sign: `+1.2 points`. */
+function pointsText(share) {
+  const text = (100 * Math.abs(share)).toFixed(1);
+  return `${text === "0.0" ? "±" : share < 0 ? "−" : "+"}${text} points`;
+}
+
 function bytesText(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let power = 0;

@@ -20,10 +20,7 @@ function peakStashes(run) { return Math.max(...run.devices.map((device) => devic
 /** The difference of a prediction to the measurement beside it: shares in points, the rest relative. */
 function errorText(figure, predicted, measured) {
   if (predicted === undefined || predicted === null || measured === undefined || measured === null) return "";
-  if (figure[2] === percentText) {
-    const points = 100 * (predicted - measured);
-    return `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points`;
-  }
+  if (figure[2] === percentText) return pointsText(predicted - measured);
   return measured === 0 ? "" : differenceText(predicted / measured - 1);
 }
 
