@@ -1,4 +1,5 @@
 #include <iostream>
+#include <limits>
 
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
@@ -15,6 +16,7 @@
 #include "tools/terminal.hpp"
 #include "tools/text_timeline.hpp"
 #include "tools/timeline_text.hpp"
+#include "tools/what_if.hpp"
 
 namespace plumb {
 namespace {
@@ -29,6 +31,8 @@ struct SimulateArguments {
   SimulationArguments simulation;
   ReportArguments reports;
   bool peak = false;
+  bool critical_path = false;
+  std::vector<std::string> what_if;
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
@@ -40,7 +44,10 @@ struct SimulateArguments {
     costs.add_to(parser);
     simulation.add_to(parser);
     reports.add_to(parser);
-    parser.flag("peak", peak, "list what is alive at every device's peak");
+    parser.group("Questions")
+        .flag("peak", peak, "list what is alive at every device's peak")
+        .flag("critical-path", critical_path, "list what the critical path is spent on")
+        .texts("what-if", what_if, "KIND=X", "the makespan if all actions of a kind took X of their time, as W=0.9");
     return parser.parse(arguments);
   }
 };
@@ -55,24 +62,43 @@ std::int64_t action_count(const Schedule& schedule) {
   return count;
 }
 
-Timeline predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
+/// What a run of the command found out.
+struct Prediction {
+  Timeline timeline;
+  std::string what_if;  ///< a table; empty when nothing was asked
+};
+
+/// A summary jumps over steady states; every other question needs the whole program.
+Prediction predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
   SimOptions options = arguments.simulation.simulation();
   const LowerOptions lowering = arguments.simulation.lowering();
-  const bool full = draw || arguments.reports.needs_spans();
+  const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
   options.peak_composition = arguments.peak;
-  options.spans = full;
-  options.memory_curve = full;
-  Timeline timeline = full || arguments.peak
-                          ? simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options)
-                          : simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
-  timeline.schedule = schedule.name;
-  timeline.machine = input.description;
-  return timeline;
+  options.spans = spans;
+  options.memory_curve = spans;
+  Prediction prediction;
+  if (spans || arguments.peak || !arguments.what_if.empty()) {
+    std::vector<WhatIf> changes;
+    for (const std::string& text : arguments.what_if) changes.push_back(parse_what_if(text));
+    const Program program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
+    prediction.timeline = simulate(program, options);
+    if (!changes.empty()) {
+      prediction.what_if = what_if_text(program, options, prediction.timeline.makespan, changes);
+    }
+  } else {
+    prediction.timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
+  }
+  prediction.timeline.schedule = schedule.name;
+  prediction.timeline.machine = input.description;
+  return prediction;
 }
 
-void print_prediction(const Timeline& timeline, bool draw, bool peak) {
+void print_prediction(const Prediction& prediction, const SimulateArguments& arguments, bool draw) {
+  const Timeline& timeline = prediction.timeline;
   std::string text = figures_text(timeline) + "\n" + devices_text(timeline);
-  if (peak) text += "\n" + peaks_text(timeline);
+  if (arguments.peak) text += "\n" + peaks_text(timeline);
+  if (arguments.critical_path) text += "\n" + critical_path_text(timeline);
+  if (!prediction.what_if.empty()) text += "\n" + prediction.what_if;
   if (draw) text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
   print(text);
 }
@@ -98,10 +124,13 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   ReportFiles files(arguments.reports);
   const bool quiet = arguments.reports.takes_standard_output();
   const bool draw = !quiet && !arguments.reports.summary && action_count(schedule) <= kMostDrawnActions;
-  const Timeline timeline = predict(arguments, schedule, input, draw);
-  files.write(timeline);
-  if (!quiet) print_prediction(timeline, draw, arguments.peak);
-  const auto findings = memory_findings(timeline, limit, input.cluster_pointer());
+  if (quiet && !arguments.what_if.empty()) {
+    throw Error("--what-if: prints a table, expected no report on standard output");
+  }
+  const Prediction prediction = predict(arguments, schedule, input, draw);
+  files.write(prediction.timeline);
+  if (!quiet) print_prediction(prediction, arguments, draw);
+  const auto findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
   for (const std::string& finding : findings) std::cerr << arguments.schedule << ": " << finding << '\n';
   return findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
 }

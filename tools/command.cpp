@@ -16,6 +16,8 @@ constexpr std::array kCommands{
     Command{"validate", "check a schedule document", run_validate},
     Command{"convert", "rewrite a schedule in another format", run_convert},
     Command{"simulate", "predict timeline, bubbles and memory of a schedule", run_simulate},
+    Command{"profile", "measure what actions take on this machine", run_profile},
+    Command{"train", "really train a model with a schedule", run_train},
     Command{"compare", "lay one timeline over another", run_compare},
     Command{"sweep", "simulate schedules over ranges of sizes", run_sweep},
     Command{"networks", "list the built-in networks, or print one", run_networks},

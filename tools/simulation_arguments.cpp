@@ -1,10 +1,9 @@
 #include "tools/simulation_arguments.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
-#include "models/error.hpp"
+#include "tools/choice.hpp"
 
 namespace plumb {
 namespace {
@@ -13,13 +12,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kTransferModes{"buffered", "fifo", "rendezvous", "blocking", "batched"};
 constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
 constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
-
-template <class Enum, std::size_t N>
-Enum by_name(const std::array<std::string_view, N>& names, std::string_view what, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw_unknown(what, name, names);
-  return static_cast<Enum>(found - names.begin());
-}
 
 }  // namespace
 
@@ -35,15 +27,15 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
 
 SimOptions SimulationArguments::simulation() const {
   SimOptions options;
-  options.transfers = by_name<TransferMode>(kTransferModes, "transfer mode", transfers);
-  options.engine = by_name<EngineChoice>(kEngines, "engine", engine);
+  options.transfers = choice<TransferMode>(kTransferModes, "transfer mode", transfers);
+  options.engine = choice<EngineChoice>(kEngines, "engine", engine);
   options.seed = static_cast<std::uint64_t>(seed.value_or(0));
   return options;
 }
 
 LowerOptions SimulationArguments::lowering() const {
   LowerOptions options;
-  options.receives = by_name<ReceivePlacement>(kReceives, "placement of receives", receives);
+  options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
   if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
   return options;
 }

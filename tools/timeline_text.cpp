@@ -116,4 +116,13 @@ std::string peaks_text(const Timeline& timeline) {
   return table.to_string() + more_devices(timeline.devices.size());
 }
 
+std::string critical_path_text(const Timeline& timeline) {
+  TextTable table({{"critical path"}, {"time", '>'}, {"share", '>'}});
+  for (const CriticalShare& share : timeline.critical_path) {
+    table.add_row({share.kind, time_of(share.ticks, timeline),
+                   share_text(static_cast<double>(share.ticks) / static_cast<double>(timeline.makespan))});
+  }
+  return table.to_string();
+}
+
 }  // namespace plumb

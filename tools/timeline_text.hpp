@@ -17,4 +17,8 @@ std::string devices_text(const Timeline& timeline);
 /// `timeline` must have been made with the composition of the peak.
 std::string peaks_text(const Timeline& timeline);
 
+/// What the critical path is spent on, largest first: also how much the makespan follows each kind of action.
+/// `timeline` must have been made with its critical path.
+std::string critical_path_text(const Timeline& timeline);
+
 }  // namespace plumb

@@ -1,0 +1,71 @@
+#include "models/error.hpp"
+#include "models/profile.hpp"
+#include "tools/arguments.hpp"
+#include "tools/command.hpp"
+#include "tools/cost_arguments.hpp"
+#include "tools/output_file.hpp"
+#include "tools/profile_text.hpp"
+#include "tools/progress.hpp"
+#include "tools/train_arguments.hpp"
+#include "trainer/profile_run.hpp"
+
+namespace plumb {
+namespace {
+
+struct ProfileArguments {
+  ModelArguments model;
+  std::optional<std::int64_t> stages;
+  std::optional<std::int64_t> devices;
+  std::optional<std::int64_t> microbatches;
+  std::optional<std::int64_t> rounds;
+  std::string path = "-";
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser(
+        "profile --network N --stages S [options]",
+        "Measures what every stage's actions take on this machine, with all devices at work at once.\n"
+        "`simulate --profile FILE` predicts with it.");
+    constexpr std::int64_t kMost = 4096;
+    parser.text("output,o", path, "FILE", "where to write (default: standard output)")
+        .whole("stages,p", stages, {1, kMost}, "stages that the model is cut into")
+        .whole("devices", devices, {1, kMost}, "threads that run at once (default: one per stage)")
+        .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
+        .whole("rounds", rounds, {1, kMost}, "how often everything is measured (default: 2)");
+    model.add_to(parser);
+    return parser.parse(arguments);
+  }
+};
+
+Profile measure(const ProfileArguments& arguments) {
+  const TextData data = arguments.model.load_data();
+  ProfileOptions options;
+  options.network = arguments.model.load_network();
+  if (!arguments.stages) throw Error("profile: the number of stages is missing, expected --stages N");
+  options.partition =
+      load_partition(arguments.model.partition, options.network, static_cast<std::int32_t>(*arguments.stages), {});
+  options.shape = arguments.model.shape(options.network);
+  options.num_devices = static_cast<std::int32_t>(arguments.devices.value_or(0));
+  options.data = &data;
+  options.optimizer = arguments.model.optimizer_options();
+  options.numbers = arguments.model.number_type();
+  options.backend = arguments.model.backend;
+  options.microbatches = arguments.microbatches.value_or(options.microbatches);
+  options.rounds = arguments.rounds.value_or(options.rounds);
+  Progress progress("profile");
+  options.on_round = [&](std::int64_t round) { progress.show(round + 1, options.rounds, "rounds"); };
+  return profile_run(options);
+}
+
+}  // namespace
+
+ExitStatus run_profile(const CommandLine& command_line) {
+  ProfileArguments arguments;
+  if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  OutputFile file(arguments.path);
+  const Profile profile = measure(arguments);
+  file.finish(profile_to_json(profile));
+  if (!file.is_standard_output()) print(profile_text(profile));
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

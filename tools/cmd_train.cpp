@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <optional>
+
+#include "models/error.hpp"
+#include "schedules/registry.hpp"
+#include "tools/arguments.hpp"
+#include "tools/command.hpp"
+#include "tools/findings.hpp"
+#include "tools/output_file.hpp"
+#include "tools/progress.hpp"
+#include "tools/quantity_text.hpp"
+#include "tools/report_arguments.hpp"
+#include "tools/schedule_arguments.hpp"
+#include "tools/terminal.hpp"
+#include "tools/text_table.hpp"
+#include "tools/text_timeline.hpp"
+#include "tools/timeline_text.hpp"
+#include "tools/train_arguments.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+namespace {
+
+/// Rows of the table of losses.
+constexpr std::size_t kMostLosses = 12;
+/// More spans are not drawn in characters: nobody could read them.
+constexpr std::size_t kMostDrawnSpans = 20'000;
+
+struct TrainCommand {
+  std::string schedule;
+  ScheduleArguments size;
+  TrainArguments training;
+  ReportArguments reports;
+  std::optional<std::int64_t> steps;
+  std::string checkpoint;
+  std::optional<std::int64_t> checkpoint_every;
+  bool resume = false;
+  std::string losses;
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser("train NAME|FILE --network N [options]",
+                          "Really trains a model with a schedule and measures what `simulate` predicts.");
+    parser.positional(schedule, "NAME|FILE")
+        .whole("steps", steps, {}, "updates to do (default: those of the schedule)")
+        .text("checkpoint", checkpoint, "DIR", "save weights, optimizer and position there")
+        .whole("checkpoint-every", checkpoint_every, {}, "updates between checkpoints (default: 1)")
+        .flag("resume", resume, "go on from the newest checkpoint")
+        .text("losses", losses, "FILE", "mean loss of every update as CSV");
+    size.add_to(parser);
+    training.add_to(parser);
+    reports.add_to(parser);
+    return parser.parse(arguments);
+  }
+};
+
+/// An asynchronous pipeline is filled and drained once, so its document covers all steps.
+Schedule load_training_schedule(TrainCommand& command) {
+  const auto catalogue = schedule_catalogue();
+  const auto spec = std::find_if(catalogue.begin(), catalogue.end(),
+                                 [&](const ScheduleSpec& row) { return row.name == command.schedule; });
+  if (spec != catalogue.end() && !spec->synchronous && !command.size.updates) command.size.updates = command.steps;
+  return load_schedule(command.schedule, command.size);
+}
+
+std::string losses_csv(const std::vector<double>& losses) {
+  std::string text = "update,loss\n";
+  for (std::size_t i = 0; i < losses.size(); ++i) text += std::to_string(i) + "," + fixed_text(losses[i], 6) + "\n";
+  return text;
+}
+
+/// First, last, and some between.
+std::string losses_text(const std::vector<double>& losses) {
+  TextTable table({{"update", '>'}, {"loss", '>'}});
+  const std::size_t rows = std::min(kMostLosses, losses.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t i = rows < 2 ? 0 : row * (losses.size() - 1) / (rows - 1);
+    table.add_row({std::to_string(i), fixed_text(losses[i], 4)});
+  }
+  return table.to_string();
+}
+
+TrainResult run(const TrainCommand& command, const Schedule& schedule) {
+  const TextData data = command.training.model.load_data();
+  TrainOptions options = command.training.options(schedule.num_stages, command.steps.value_or(0));
+  options.schedule = schedule;
+  options.data = &data;
+  options.checkpoint = {
+      .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
+  const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
+  Progress progress("train");
+  options.on_update = [&](std::int64_t update, double loss) {
+    progress.show(update + 1, total, "loss " + fixed_text(loss, 3));
+  };
+  return train(options);
+}
+
+void print_result(const TrainResult& result) {
+  std::string text = losses_text(result.losses);
+  if (result.timeline) {
+    const Timeline& timeline = *result.timeline;
+    text += "\n" + figures_text(timeline) + "\n" + devices_text(timeline);
+    if (timeline.spans.size() <= kMostDrawnSpans) {
+      text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
+    }
+  }
+  print(text);
+}
+
+}  // namespace
+
+ExitStatus run_train(const CommandLine& command_line) {
+  TrainCommand command;
+  if (!command.parse(command_line)) return ExitStatus::kDone;
+  if (command.resume && command.checkpoint.empty())
+    throw Error("--resume: from where is not known, expected --checkpoint DIR");
+  const Schedule schedule = load_training_schedule(command);
+  if (const auto violations = check_schedule(schedule); !violations.empty()) {
+    std::cerr << findings_text(command.schedule, violations);
+    return ExitStatus::kNo;
+  }
+  ReportFiles files(command.reports);
+  std::optional<OutputFile> losses;
+  if (!command.losses.empty()) losses.emplace(command.losses);
+  const TrainResult result = run(command, schedule);
+  if (losses) losses->finish(losses_csv(result.losses));
+  if (result.timeline) files.write(*result.timeline);
+  if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

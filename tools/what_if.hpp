@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/program.hpp"
+#include "sim/simulate.hpp"
+
+namespace plumb {
+
+/// "What if all W took 0.9 of their time": one kind of action made faster or slower.
+struct WhatIf {
+  std::string kind;
+  double factor = 1;
+};
+
+/// Reads "W=0.9" (a share of the time). Throws `Error` for anything else.
+WhatIf parse_what_if(std::string_view text);
+
+/// A table with the makespan of every change beside `makespan`, that of `program` as it is.
+/// Throws `Error` for kinds that the program does not have.
+std::string what_if_text(const Program& program, const SimOptions& options, Ticks makespan,
+                         const std::vector<WhatIf>& changes);
+
+}  // namespace plumb
