@@ -11,6 +11,11 @@ if(PLUMB_SANITIZE)
   target_link_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE})
 endif()
 
+if(PLUMB_FUZZ)
+  target_compile_options(plumb_sanitizers INTERFACE -fsanitize=fuzzer-no-link,address,undefined)
+  target_link_options(plumb_sanitizers INTERFACE -fsanitize=address,undefined)
+endif()
+
 # plumb_library(models SOURCES a.cpp ... HEADERS a.hpp ...): target plumb_models, alias plumb::models.
 function(plumb_library folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS" ${ARGN})
