@@ -335,7 +335,7 @@ class SvgPicture {
     body_ += labels_;
     double left = kLeft;
     const auto entry = [&](std::string_view fill, std::string_view name) {
-      const double width = 40 + 6.9 * static_cast<double>(name.size());
+      const double width = 40 + 6.5 * static_cast<double>(name.size());
       if (left + width > kWidth - kRight + 20) {
         left = kLeft;
         top += 22;
