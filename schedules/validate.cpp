@@ -1,6 +1,8 @@
 #include "schedules/validate.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -24,6 +26,31 @@ std::int64_t total_size(const Schedule& schedule) {
   return total;
 }
 
+/// Most microbatches that one action of the document names.
+std::int64_t most_named(const Schedule& schedule) {
+  std::int64_t most = 1;
+  for (const DeviceList& list : schedule.devices) {
+    for (const Action& action : list.actions) most = std::max<std::int64_t>(most, action.merged + 1);
+  }
+  return most;
+}
+
+/// Refuses what would take hours or all memory to check.
+void check_size(const Schedule& schedule) {
+  const auto refuse = [&](std::int64_t size, const char* what, std::int64_t most) {
+    throw Error("schedule '" + schedule.name + "': " + std::to_string(size) + what + "; expected at most " +
+                std::to_string(most) + " to check");
+  };
+  if (const std::int64_t size = total_size(schedule); size > kMostActions) refuse(size, " actions", kMostActions);
+  std::int64_t slices = 1;
+  if (schedule.slices) {
+    for (const auto& lengths : schedule.slices->lengths) slices = std::max<std::int64_t>(slices, std::ssize(lengths));
+  }
+  const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
+  if (slices > 1 && cells > kMostActions / slices)
+    refuse(cells, " stages and microbatches in slices", kMostActions / slices);
+}
+
 /// What is wrong with the document as a whole, before its lists make sense.
 void check_document(const Schedule& schedule, Findings& findings) {
   const auto fail = [&](std::string reason) { findings.add(0, 0, "", std::move(reason)); };
@@ -34,12 +61,10 @@ void check_document(const Schedule& schedule, Findings& findings) {
          " must divide num_microbatches (" + std::to_string(schedule.num_microbatches) + ")");
     if (schedule.microbatches_per_update.size() == 1) break;
   }
-  // An action names at most 128 microbatches, so fewer actions than this cannot hold them all; found before any table
-  // is made, because the sizes may be absurd.
-  constexpr std::int64_t kMostNamed = 128;
+  // Found before any table is made, because the sizes may be absurd.
   const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
   const std::int64_t size = total_size(schedule);
-  if (size < cells / kMostNamed) {
+  if (size < cells / most_named(schedule)) {
     fail("the lists hold " + std::to_string(size) + " actions; expected an action for each of " +
          std::to_string(schedule.num_stages) + " stages and " + std::to_string(schedule.num_microbatches) +
          " microbatches");
@@ -69,10 +94,7 @@ void check_stage_graph(const Schedule& schedule, Findings& findings) {
 }  // namespace
 
 std::vector<Violation> validate(const Schedule& schedule) {
-  if (const std::int64_t size = total_size(schedule); size > kMostActions) {
-    throw Error("schedule '" + schedule.name + "': expands to " + std::to_string(size) + " actions; expected at most " +
-                std::to_string(kMostActions) + " to check");
-  }
+  check_size(schedule);
   Findings findings;
   check_document(schedule, findings);
   check_stage_graph(schedule, findings);
