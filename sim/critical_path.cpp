@@ -29,9 +29,6 @@ class BackwardWalk {
           group_by(program.transfers.size(), program.size(), [&](std::size_t t) { return program.transfers[t].issue; });
     }
     batches_ = batches_of(program, mode_);
-    order_ = service_order(program, mode_);
-    place_.resize(program.transfers.size());
-    for (std::uint32_t at = 0; at < order_.items.size(); ++at) place_[order_.items[at]] = at;
   }
 
   std::vector<CriticalPiece> run() {
@@ -175,13 +172,15 @@ class BackwardWalk {
   }
 
   /// The message whose end let `t` start: the one before it in its channel or, half duplex, one of the other direction.
-  std::optional<std::uint32_t> in_front_of(std::uint32_t t) const {
+  std::optional<std::uint32_t> in_front_of(std::uint32_t t) {
+    if (order_.items.empty()) order_ = service_order(program_, mode_);
     const std::uint32_t c = program_.transfers[t].channel;
     const Ticks start = times_.transfers[t].start;
-    if (place_[t] > order_.begin[c]) {
-      const std::uint32_t before = order_.items[place_[t] - 1];
-      if (times_.transfers[before].done == start) return before;
-    }
+    const auto queue = order_.of(c);
+    const auto place =
+        std::ranges::lower_bound(queue, start, {}, [&](std::uint32_t m) { return times_.transfers[m].start; });
+    const auto self = std::find(place, queue.end(), t);
+    if (self != queue.begin() && times_.transfers[*std::prev(self)].done == start) return *std::prev(self);
     const Channel& channel = program_.channels[c];
     if (!channel.route.half_duplex) return std::nullopt;
     for (std::uint32_t other = 0; other < program_.transfers.size(); ++other) {
@@ -199,8 +198,7 @@ class BackwardWalk {
   TransferRules rules_;
   IndexLists sent_;
   IndexLists issued_;
-  IndexLists order_;
-  std::vector<std::uint32_t> place_;  ///< by transfer: where it stands in `order_`
+  IndexLists order_;  ///< transfers by channel, as served; made when first needed
   Batches batches_;
   std::optional<InstrIndex> next_;
   std::vector<CriticalPiece> pieces_;

@@ -1,53 +1,93 @@
 #include "sim/lanes.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "models/huge_pages.hpp"
+#include "sim/index_lists.hpp"
 #include "sim/waits.hpp"
 
 namespace plumb {
 namespace {
 
-std::vector<std::vector<Span>> transfer_spans(const Program& program, const RunTimes& times) {
-  std::vector<std::vector<Span>> spans(static_cast<std::size_t>(program.num_devices));
-  for (std::size_t t = 0; t < program.transfers.size(); ++t) {
-    const Transfer& transfer = program.transfers[t];
-    const Channel& channel = program.channels[transfer.channel];
-    Action action = program.instrs[transfer.producer].action;
+/// What stands on the other lanes of one device, in order of start.
+class OtherSpans {
+ public:
+  OtherSpans(const Program& program, const RunTimes& times)
+      : program_(program),
+        times_(times),
+        channels_from_(group_by(program.channels.size(), static_cast<std::size_t>(program.num_devices),
+                                [&](std::size_t c) { return index(program.channels[c].from); })),
+        by_channel_(group_by(program.transfers.size(), program.channels.size(),
+                             [&](std::size_t t) { return program.transfers[t].channel; })) {}
+
+  std::vector<Span> of(DeviceId device) const {
+    std::vector<Span> spans;
+    for (const std::uint32_t c : channels_from_.of(index(device))) {
+      const auto middle = std::ssize(spans);
+      for (const std::uint32_t t : by_channel_.of(c)) spans.push_back(transfer_span(t));
+      sort_in(spans, middle);
+    }
+    const auto middle = std::ssize(spans);
+    for (std::size_t c = 0; c < program_.collectives.size(); ++c) add_collective(c, device, spans);
+    sort_in(spans, middle);
+    return spans;
+  }
+
+ private:
+  static bool starts_first(const Span& a, const Span& b) { return a.start < b.start; }
+
+  /// Sorts what is behind `middle`, mostly in order already, in between what is before it.
+  static void sort_in(std::vector<Span>& spans, std::ptrdiff_t middle) {
+    const auto at = spans.begin() + middle;
+    if (!std::is_sorted(at, spans.end(), starts_first)) std::stable_sort(at, spans.end(), starts_first);
+    if (middle != 0) std::inplace_merge(spans.begin(), at, spans.end(), starts_first);
+  }
+
+  Span transfer_span(std::uint32_t t) const {
+    const Transfer& transfer = program_.transfers[t];
+    const Channel& channel = program_.channels[transfer.channel];
+    Action action = program_.instrs[transfer.producer].action;
     action.op = transfer.op;
     action.overlaps_next = 0;
     action.where = static_cast<std::int16_t>(channel.to);
-    spans[index(channel.from)].push_back({.action = action,
-                                          .device = channel.from,
-                                          .lane = Lane::kTransfer,
-                                          .start = times.transfers[t].start,
-                                          .end = times.transfers[t].done});
+    return {.action = action,
+            .device = channel.from,
+            .lane = Lane::kTransfer,
+            .start = times_.transfers[t].start,
+            .end = times_.transfers[t].done};
   }
-  return spans;
-}
 
-void add_collective_spans(const Program& program, const RunTimes& times, std::vector<std::vector<Span>>& spans) {
-  for (std::size_t c = 0; c < program.collectives.size(); ++c) {
-    for (const InstrIndex member : program.collectives[c].members) {
-      const Instr& instr = program.instrs[member];
-      const DeviceId device = program.holders[program.rows[instr.row].holder].device;
-      const Ticks end = times.collective_end[c];
-      spans[index(device)].push_back({.action = instr.action,
-                                      .device = device,
-                                      .lane = Lane::kCollective,
-                                      .start = end - program.collectives[c].duration,
-                                      .end = end});
+  void add_collective(std::size_t c, DeviceId device, std::vector<Span>& spans) const {
+    for (const InstrIndex member : program_.collectives[c].members) {
+      const Instr& instr = program_.instrs[member];
+      if (program_.holders[program_.rows[instr.row].holder].device != device) continue;
+      const Ticks end = times_.collective_end[c];
+      spans.push_back({.action = instr.action,
+                       .device = device,
+                       .lane = Lane::kCollective,
+                       .start = end - program_.collectives[c].duration,
+                       .end = end});
     }
   }
-}
 
-/// Puts the other lanes' spans of a device between those of its compute lane, which start at `first`.
-void merge_spans(std::vector<Span>& spans, std::size_t first, std::vector<Span>& others) {
-  const auto by_start = [](const Span& a, const Span& b) { return a.start < b.start; };
-  std::ranges::stable_sort(others, by_start);
-  const auto middle = static_cast<std::ptrdiff_t>(spans.size());
-  spans.insert(spans.end(), others.begin(), others.end());
-  std::inplace_merge(spans.begin() + static_cast<std::ptrdiff_t>(first), spans.begin() + middle, spans.end(), by_start);
+  const Program& program_;
+  const RunTimes& times_;
+  IndexLists channels_from_;
+  IndexLists by_channel_;
+};
+
+/// Puts the spans of the other lanes between those of the compute lane, which are in `spans` from `first` on. Of spans
+/// that start together those of the compute lane come first.
+void merge_spans(std::vector<Span>& spans, std::size_t first, const std::vector<Span>& others) {
+  std::size_t from = spans.size();
+  std::size_t other = others.size();
+  spans.resize(from + other);
+  for (std::size_t to = spans.size(); other > 0; --to) {
+    const bool take_other = from == first || others[other - 1].start >= spans[from - 1].start;
+    spans[to - 1] = take_other ? others[--other] : spans[--from];
+  }
 }
 
 }  // namespace
@@ -61,56 +101,70 @@ LaneReader::LaneReader(const Program& program, const RunTimes& times, const SimO
       stash_(stash_changes(program)) {
   timeline.devices.assign(static_cast<std::size_t>(program.num_devices), {});
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) places_.emplace_back().next = program.lane_begin[d];
+  for (std::size_t row = 0; row < program.rows.size(); ++row) {
+    const Op op = program.rows[row].op;
+    const Ticks duration = program.durations[row];
+    rows_.push_back({.duration = duration,
+                     .not_useful = duration - useful_share(program, row, duration),
+                     .stash = stash_.by_row[row],
+                     .pair = program.rows[row].overlapped,
+                     .forward = op == Op::kF,
+                     .update = op == Op::kU});
+  }
 }
 
 void LaneReader::read(std::size_t lane, InstrIndex until) {
   Place& place = places_[lane];
-  DeviceSummary& summary = timeline_.devices[lane];
   const DeviceId device{static_cast<std::int32_t>(lane)};
   for (InstrIndex i = place.next; i != until;) {
-    const InstrIndex behind = unit_end(program_, i);
+    const InstrIndex behind = i + (facts(i).pair ? 2U : 1U);
     read_unit(device, place, i, behind);
-    for (InstrIndex member = i; member != behind; ++member) {
-      place.stash += std::max<std::int64_t>(0, stash_.by_row[program_.instrs[member].row]);
-    }
-    place.peak_stash = std::max(place.peak_stash, place.stash);
-    for (InstrIndex member = i; member != behind; ++member) {
-      place.stash += std::min<std::int64_t>(0, stash_.by_row[program_.instrs[member].row]);
-      mark(device, place, member);
-    }
     place.previous = i;
     place.started = true;
     place.next = i = behind;
-    summary.last_end = times_.end[behind - 1];
   }
-  summary.peak_activations = stash_.in_units(place.peak_stash);
+  timeline_.devices[lane].peak_activations = stash_.in_units(place.peak_stash);
 }
 
-void LaneReader::read_unit(DeviceId device, const Place& place, InstrIndex i, InstrIndex behind) {
+void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind) {
   DeviceSummary& summary = timeline_.devices[index(device)];
   const Ticks start = times_.start[i];
-  const Ticks end = times_.end[i];
-  Ticks idle = 0;
-  IdleCause cause = IdleCause::kCompute;
-  if (!place.started) {
-    summary.first_start = start;
-    idle = start;
-    cause = IdleCause::kWarmup;
-  } else if (start > times_.end[place.previous]) {
-    idle = start - times_.end[place.previous];
-    if (options_.idle_causes) {
-      cause = causes_.add_gap(place.previous, i, behind, times_.end[place.previous], summary.idle_causes);
-    }
+  const Ticks idle = start - (place.started ? times_.end[place.previous] : 0);
+  const IdleCause cause = idle == 0 ? IdleCause::kCompute : read_gap(summary, place, i, behind);
+  if (!place.started) summary.first_start = start;
+  summary.last_end = times_.end[i];
+  const Ticks busy = summary.last_end - start;
+  const RowFacts& row = facts(i);
+  summary.busy += busy;
+  summary.useful += busy;
+  if (row.not_useful != 0) [[unlikely]] {
+    summary.useful -=
+        busy == row.duration ? row.not_useful : busy - useful_share(program_, program_.instrs[i].row, busy);
   }
-  summary.busy += end - start;
-  summary.useful += useful_share(program_, program_.instrs[i].row, end - start);
-  if (!options_.spans) return;
+  if (options_.spans) add_spans(device, i, behind, idle, cause);
+  for (InstrIndex member = i; member != behind; ++member) {
+    place.stash += std::max<std::int64_t>(0, facts(member).stash);
+  }
+  place.peak_stash = std::max(place.peak_stash, place.stash);
+  for (InstrIndex member = i; member != behind; ++member) {
+    place.stash += std::min<std::int64_t>(0, facts(member).stash);
+    if (facts(member).forward || facts(member).update) mark(device, place, member);
+  }
+}
+
+IdleCause LaneReader::read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind) {
+  if (!place.started) return IdleCause::kWarmup;
+  if (!options_.idle_causes) return IdleCause::kCompute;
+  return causes_.add_gap(place.previous, i, behind, times_.end[place.previous], summary.idle_causes);
+}
+
+void LaneReader::add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause) {
   for (InstrIndex member = i; member != behind; ++member) {
     timeline_.spans.push_back({.action = program_.instrs[member].action,
                                .device = device,
                                .waited_for = cause,
-                               .start = start,
-                               .end = end,
+                               .start = times_.start[i],
+                               .end = times_.end[i],
                                .idle_before = member == i ? idle : 0});
   }
 }
@@ -118,16 +172,15 @@ void LaneReader::read_unit(DeviceId device, const Place& place, InstrIndex i, In
 /// Notes an update, and that those before a forward had it ahead of them.
 void LaneReader::mark(DeviceId device, Place& place, InstrIndex i) const {
   std::vector<UpdateMark>& marks = place.marks;
-  const Op op = program_.rows[program_.instrs[i].row].op;
-  if (op == Op::kF) {
+  if (facts(i).forward) {
     for (std::size_t m = marks.size(); m-- > 0 && !marks[m].forward_ahead;) marks[m].forward_ahead = true;
-  } else if (op == Op::kU) {
-    const auto update = static_cast<std::int64_t>(program_.instrs[i].action.microbatch);
-    const bool same = !marks.empty() && marks.back().update == update;
-    if (!same) marks.push_back({.device = device, .update = update});
-    marks.back().end = times_.end[i];
-    marks.back().useful = timeline_.devices[index(device)].useful;
+    return;
   }
+  const auto update = static_cast<std::int64_t>(program_.instrs[i].action.microbatch);
+  const bool same = !marks.empty() && marks.back().update == update;
+  if (!same) marks.push_back({.device = device, .update = update});
+  marks.back().end = times_.end[i];
+  marks.back().useful = timeline_.devices[index(device)].useful;
 }
 
 std::vector<UpdateMark> LaneReader::marks() const {
@@ -151,13 +204,12 @@ std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times
   timeline.makespan = times.makespan;
   LaneReader reader(program, times, options, timeline);
   if (options.spans) reserve_huge(timeline.spans, program.size() + program.transfers.size());
-  std::vector<std::vector<Span>> others(timeline.devices.size());
-  if (options.spans && !program.transfers.empty()) others = transfer_spans(program, times);
-  if (options.spans) add_collective_spans(program, times, others);
+  std::optional<OtherSpans> others;
+  if (options.spans && !(program.transfers.empty() && program.collectives.empty())) others.emplace(program, times);
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const std::size_t first = timeline.spans.size();
     reader.read(d, program.lane_begin[d + 1]);
-    if (!others[d].empty()) merge_spans(timeline.spans, first, others[d]);
+    if (others) merge_spans(timeline.spans, first, others->of(DeviceId{static_cast<std::int32_t>(d)}));
     DeviceSummary& device = timeline.devices[d];
     if (!options.idle_causes) continue;
     device.idle_causes[static_cast<std::size_t>(IdleCause::kWarmup)] = device.first_start;

@@ -41,7 +41,20 @@ class LaneReader {
     std::vector<UpdateMark> marks;
   };
 
-  void read_unit(DeviceId device, const Place& place, InstrIndex i, InstrIndex behind);
+  /// What all instrs of a row share.
+  struct RowFacts {
+    Ticks duration = 0;
+    Ticks not_useful = 0;
+    std::int64_t stash = 0;
+    bool pair = false;
+    bool forward = false;
+    bool update = false;
+  };
+
+  const RowFacts& facts(InstrIndex i) const { return rows_[program_.instrs[i].row]; }
+  void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind);
+  IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind);
+  void add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause);
   void mark(DeviceId device, Place& place, InstrIndex i) const;
 
   const Program& program_;
@@ -50,6 +63,7 @@ class LaneReader {
   Timeline& timeline_;
   IdleCauses causes_;
   StashChanges stash_;
+  std::vector<RowFacts> rows_;
   std::vector<Place> places_;
 };
 
