@@ -194,11 +194,14 @@ std::string schedule_to_torch_csv(const Schedule& schedule) {
       }
       actions.push_back(action);
     });
+    if (actions.empty()) {
+      throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: a device computes nothing");
+    }
     for (std::size_t at = 0; at < actions.size();) {
       if (at > 0) text += ',';
       at = append_item(text, actions, at);
     }
-    text += actions.empty() ? "\"\"\r\n" : "\r\n";
+    text += "\r\n";
   }
   return text;
 }
