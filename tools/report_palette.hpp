@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, kOpCount> kOpColours{
 
 /// Fills of idle time, by `IdleCause`: greys where the pipeline fills and drains, colours where somebody is waited for.
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleColours{
-    "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#b23a63", "#2fa59a", "#8f6fd6", "#4b5563"};
+    "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#c4436f", "#2fa59a", "#8f6fd6", "#4b5563"};
 
 /// Fills of memory, by `MemoryClass`.
 inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
