@@ -73,14 +73,15 @@ class TransferChecker {
     }
     for (std::int64_t i = 0; i <= action.merged; ++i) {
       const std::int64_t microbatch = static_cast<std::int32_t>(action.microbatch) + i;
+      const Op value = carries_forward(action.op) ? Op::kF : Op::kB;
+      const End end{action.stage, value, microbatch, action.slice, position, action};
       if (action.where != Action::kNowhere) {
-        note(device, position, action, microbatch, at(stages, action, microbatch),
-             static_cast<std::size_t>(action.where));
+        note(end, at(stages, action, microbatch), device, static_cast<std::size_t>(action.where));
         continue;
       }
       for (const StageId stage : stages) {
         const std::size_t peer = index(device_of(schedule_, action.replica, stage, microbatch));
-        note(device, position, action, microbatch, stage, peer);
+        note(end, stage, device, peer);
       }
     }
   }
@@ -94,15 +95,12 @@ class TransferChecker {
     return stages.front();
   }
 
-  void note(std::size_t device, std::int64_t position, const Action& action, std::int64_t microbatch, StageId other,
-            std::size_t peer) {
+  /// `end` is at `device`; the stage at the other end is `other`, held by `peer`.
+  void note(End end, StageId other, std::size_t device, std::size_t peer) {
     if (peer == device || peer >= schedule_.devices.size()) {
-      findings_.add(device, position, to_string(action),
+      findings_.add(device, end.position, to_string(end.action),
                     peer == device ? "both stages are on this device; expected no transfer" : "device out of range");
-      return;
-    }
-    End end{action.stage, carries_forward(action.op) ? Op::kF : Op::kB, microbatch, action.slice, position, action};
-    if (is_send(action.op)) {
+    } else if (is_send(end.action.op)) {
       traffic_[{device, peer}].sent.push_back(end);
     } else {
       end.stage = other;

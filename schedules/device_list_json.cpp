@@ -16,14 +16,12 @@ struct Reach {
   std::int64_t down = 0;
   std::int64_t up = 0;
 
-  /// A block that moves an index further than this is refused whatever it holds, so sums cannot overflow.
-  static constexpr std::int64_t kMost = 4 * (kMostIndex + 1);
-
   Reach widened(std::int64_t count, std::int64_t advance) const {
     const std::int64_t step = (count - 1) * advance;
     return {down + std::min<std::int64_t>(step, 0), up + std::max<std::int64_t>(step, 0)};
   }
-  bool absurd() const { return -down > kMost || up > kMost; }
+  /// No index could be in range; refused whatever the block holds, so that no sum of advances overflows.
+  bool absurd() const { return -down > kMostIndex || up > kMostIndex; }
   bool keeps(std::int64_t first, std::int64_t last, std::int64_t most) const {
     return first + down >= 0 && last + up <= most;
   }

@@ -23,10 +23,12 @@ class ListWalker {
       const Repeat& repeat = list_.repeats[next];
       Advance inner = total;
       for (std::int64_t i = 0; i < repeat.count; ++i) {
+        if (i > 0) {
+          inner.microbatch += repeat.advance.microbatch;
+          inner.update += repeat.advance.update;
+          inner.slice += repeat.advance.slice;
+        }
         walk(at, repeat.end, next + 1, inner);
-        inner.microbatch += repeat.advance.microbatch;
-        inner.update += repeat.advance.update;
-        inner.slice += repeat.advance.slice;
       }
       at = repeat.end;
       do ++next;

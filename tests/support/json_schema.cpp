@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 
+#include <nlohmann/json.hpp>
+
 namespace plumb::testing {
 namespace {
 
@@ -121,8 +123,9 @@ class Checker {
 
 }  // namespace
 
-std::string schema_violation(const nlohmann::json& schema, const nlohmann::json& value) {
-  return Checker(schema).check(schema, value, "");
+std::string schema_violation(const std::string& schema, const std::string& document) {
+  const Json rules = Json::parse(schema);
+  return Checker(rules).check(rules, Json::parse(document), "");
 }
 
 }  // namespace plumb::testing
