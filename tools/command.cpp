@@ -22,6 +22,7 @@ constexpr std::array kCommands{
     Command{"sweep", "simulate schedules over ranges of sizes", run_sweep},
     Command{"networks", "list the built-in networks, or print one", run_networks},
     Command{"clusters", "list the built-in clusters, or print one", run_clusters},
+    Command{"demo", "predict, really train, compare: two minutes", run_demo},
     Command{"version", "print the version and what this build can do", run_version},
 };
 

@@ -1,0 +1,81 @@
+#include <filesystem>
+#include <system_error>
+
+#include "models/error.hpp"
+#include "sim/timeline_io.hpp"
+#include "tools/arguments.hpp"
+#include "tools/command.hpp"
+#include "tools/demo_run.hpp"
+#include "tools/output_file.hpp"
+#include "tools/progress.hpp"
+
+namespace plumb {
+namespace {
+
+struct DemoArguments {
+  std::string directory = "plumbline-demo";
+  std::string network;
+  std::optional<std::int64_t> microbatches;
+  std::optional<std::int64_t> updates;
+  std::optional<std::int64_t> rounds;
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser(
+        "demo [options]",
+        "Measures a small transformer on this machine, predicts four schedules, really trains with each\n"
+        "on two threads, and lays prediction and measurement over each other.");
+    constexpr std::int64_t kMost = 10'000;
+    parser.text("output,o", directory, "DIR", "where to write the report and all figures (default: plumbline-demo)")
+        .text("network", network, "NAME|FILE", "model (default: gpt-mini)")
+        .whole("microbatches,m", microbatches, {1, kMost}, "per update (default: 8)")
+        .whole("updates", updates, {1, kMost}, "of every run (default: 12)")
+        .whole("rounds", rounds, {1, kMost}, "runs of every schedule (default: 5)");
+    return parser.parse(arguments);
+  }
+
+  DemoPlan plan() const {
+    DemoPlan plan;
+    if (!network.empty()) plan.network = network;
+    plan.microbatches = microbatches.value_or(plan.microbatches);
+    plan.updates = updates.value_or(plan.updates);
+    plan.rounds = rounds.value_or(plan.rounds);
+    return plan;
+  }
+};
+
+void write_files(const std::filesystem::path& directory, const DemoPlan& plan, const Profile& profile,
+                 const std::vector<DemoResult>& results) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    OutputFile((directory / name).string()).finish(text);
+  };
+  write("profile.json", profile_to_json(profile));
+  for (const DemoResult& result : results) {
+    write(result.schedule + ".predicted.json", timeline_to_json(result.predicted));
+    for (std::size_t run = 0; run < result.measured.size(); ++run) {
+      write(result.schedule + ".measured" + std::to_string(run + 1) + ".json", timeline_to_json(result.measured[run]));
+    }
+  }
+  write("report.html", demo_page(plan, results));
+}
+
+}  // namespace
+
+ExitStatus run_demo(const CommandLine& command_line) {
+  DemoArguments arguments;
+  if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  const DemoPlan plan = arguments.plan();
+  const std::filesystem::path directory = arguments.directory;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw Error(directory.string() + ": cannot make the directory: " + error.message());
+  Progress progress("demo");
+  progress.note("demo: measuring what the stages take on this machine ...");
+  const Profile profile = demo_profile(plan, progress);
+  progress.note("demo: predicting, and really training with every schedule ...");
+  const std::vector<DemoResult> results = demo_results(plan, profile, progress);
+  write_files(directory, plan, profile, results);
+  print(demo_text(plan, results) + "\nopen " + (directory / "report.html").string() + " in a browser\n");
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

@@ -1,0 +1,147 @@
+#include "tools/demo_run.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/network_io.hpp"
+#include "models/partition.hpp"
+#include "schedules/lower.hpp"
+#include "schedules/registry.hpp"
+#include "sim/simulate.hpp"
+#include "tools/cost_arguments.hpp"
+#include "tools/demo_text.hpp"
+#include "tools/quantity_text.hpp"
+#include "tools/report_html.hpp"
+#include "tools/text_table.hpp"
+#include "trainer/profile_run.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+namespace {
+
+Schedule demo_schedule(const DemoPlan& plan, const std::string& name) {
+  return generate(name, {.num_devices = plan.devices, .num_microbatches = plan.microbatches, .updates = plan.updates});
+}
+
+Timeline predict(const Schedule& schedule, const Profile& profile, const Network& network) {
+  CostDocuments documents;
+  documents.profile = profile;
+  documents.network = network;
+  const CostInput input = cost_input({}, documents, schedule);
+  Timeline timeline = simulate(lower(schedule, input.costs, input.cluster_pointer()));
+  timeline.schedule = schedule.name;
+  timeline.machine = input.description;
+  return timeline;
+}
+
+TrainResult train_once(const DemoPlan& plan, const Schedule& schedule, const Profile& profile, const TextData& data) {
+  TrainOptions options;
+  options.network = load_network(plan.network);
+  options.partition = profiled_partition(profile);
+  options.schedule = schedule;
+  options.shape = profile.shape;
+  options.data = &data;
+  return train(options);
+}
+
+std::size_t median_run(const std::vector<Timeline>& runs) {
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return runs[a].step_time < runs[b].step_time; });
+  return order[(order.size() - 1) / 2];
+}
+
+std::int64_t most_memory(const Timeline& timeline) {
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
+  return most;
+}
+
+std::string share_text(double share) { return fixed_text(100 * share, 1) + " %"; }
+
+std::string signed_share_text(double share) { return (share > 0 ? "+" : "") + share_text(share); }
+
+}  // namespace
+
+Profile demo_profile(const DemoPlan& plan, Progress& progress) {
+  const TextData data{std::string(kDemoText)};
+  ProfileOptions options;
+  options.network = load_network(plan.network);
+  options.partition = equal_partition(options.network, plan.devices);
+  options.shape = {options.network.samples, options.network.sequence};
+  options.data = &data;
+  options.microbatches = plan.microbatches;
+  options.on_round = [&](std::int64_t round) { progress.show(round + 1, options.rounds, "rounds"); };
+  return profile_run(options);
+}
+
+std::vector<DemoResult> demo_results(const DemoPlan& plan, const Profile& profile, Progress& progress) {
+  const TextData data{std::string(kDemoText)};
+  const Network network = load_network(plan.network);
+  std::vector<DemoResult> results;
+  std::vector<Schedule> schedules;
+  for (const std::string& name : plan.schedules) {
+    schedules.push_back(demo_schedule(plan, name));
+    results.emplace_back();
+    results.back().schedule = name;
+    results.back().predicted = predict(schedules.back(), profile, network);
+  }
+  const auto runs = plan.rounds * static_cast<std::int64_t>(schedules.size());
+  for (std::int64_t run = 0; run < runs; ++run) {
+    const auto s = static_cast<std::size_t>(run) % schedules.size();
+    progress.show(run, runs, "training with " + plan.schedules[s]);
+    TrainResult trained = train_once(plan, schedules[s], profile, data);
+    results[s].first_loss = trained.losses.front();
+    results[s].last_loss = trained.losses.back();
+    results[s].measured.push_back(std::move(trained.timeline).value());
+  }
+  for (DemoResult& result : results) {
+    result.comparison = compare(result.predicted, result.measured, {.max_error = 0.05, .memory_exact = true});
+    result.median = median_run(result.measured);
+  }
+  return results;
+}
+
+std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results) {
+  TextTable table({{"schedule"},
+                   {"step predicted", '>'},
+                   {"measured", '>'},
+                   {"error", '>'},
+                   {"runs spread", '>'},
+                   {"bubble predicted", '>'},
+                   {"measured", '>'},
+                   {"peak memory predicted", '>'},
+                   {"measured", '>'},
+                   {"loss", '>'}});
+  for (const DemoResult& result : results) {
+    const Comparison& c = result.comparison;
+    table.add_row({result.schedule, time_text(static_cast<std::int64_t>(c.step_time_ns.predicted)),
+                   time_text(static_cast<std::int64_t>(c.step_time_ns.measured)),
+                   signed_share_text(c.step_time_ns.error), share_text(c.spread),
+                   share_text(c.bubble_fraction.predicted), share_text(c.bubble_fraction.measured),
+                   bytes_text(most_memory(result.predicted)), bytes_text(most_memory(result.measured[result.median])),
+                   fixed_text(result.first_loss, 2) + " -> " + fixed_text(result.last_loss, 2)});
+  }
+  std::string text = plan.network + " on " + std::to_string(plan.devices) + " devices, " +
+                     std::to_string(plan.microbatches) + " microbatches per update, " + std::to_string(plan.updates) +
+                     " updates, " + std::to_string(plan.rounds) + " runs each\n\n";
+  text += table.to_string();
+  for (const DemoResult& result : results) {
+    for (const std::string& finding : result.comparison.findings) text += result.schedule + ": " + finding + "\n";
+  }
+  return text;
+}
+
+std::string demo_page(const DemoPlan& plan, const std::vector<DemoResult>& results) {
+  HtmlReport report{.title = "Plumbline demo: predicted and measured",
+                    .note = plan.network + ", trained for real on " + std::to_string(plan.devices) + " threads",
+                    .sections = {}};
+  for (const DemoResult& result : results) {
+    report.sections.push_back(
+        {.title = result.schedule, .note = {}, .first = &result.predicted, .second = &result.measured[result.median]});
+  }
+  return html_report(report);
+}
+
+}  // namespace plumb
