@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <map>
 #include <numeric>
@@ -99,6 +100,26 @@ void append_resident(const Program& program, const Holder& holder, std::vector<P
   append(MemoryClass::kOptimizer, "optimizer", memory.optimizer_bytes);
 }
 
+/// Follows the changes of a device to its fullest moment.
+class PeakSearch {
+ public:
+  PeakSearch(const MemoryByClass& resident, InstrIndex lane_begin)
+      : now_(resident), bytes_(total(resident)), peak_{bytes_, resident, lane_begin, MemoryPhase::kBefore} {}
+
+  void apply(const MemoryChange& change) {
+    of(now_, change.cls) += change.bytes;
+    bytes_ += change.bytes;
+    if (bytes_ > peak_.bytes) peak_ = {bytes_, now_, change.instr, change.phase};
+  }
+
+  const MemoryPeak& peak() const { return peak_; }
+
+ private:
+  MemoryByClass now_;
+  std::int64_t bytes_;
+  MemoryPeak peak_;
+};
+
 /// Bytes by class on their way through time; emits a point when a moment is over.
 class Curve {
  public:
@@ -109,11 +130,13 @@ class Curve {
     if (time > time_) flush();
     time_ = std::max(time_, time);
     of(bytes_, change.cls) += change.bytes;
+    changed_ |= 1U << static_cast<unsigned>(change.cls);
   }
 
   /// Points for all classes whose bytes differ from the last ones told.
   void flush() {
-    for (std::size_t c = 0; c < kMemoryClassCount; ++c) {
+    for (; changed_ != 0; changed_ &= changed_ - 1) {
+      const auto c = static_cast<std::size_t>(std::countr_zero(changed_));
       if (bytes_[c] == told_[c]) continue;
       points_.push_back({time_, device_, static_cast<MemoryClass>(c), bytes_[c]});
       told_[c] = bytes_[c];
@@ -124,6 +147,7 @@ class Curve {
   DeviceId device_;
   MemoryByClass bytes_;
   MemoryByClass told_{};
+  unsigned changed_ = (1U << kMemoryClassCount) - 1;  ///< bit per class that may differ from the last one told
   Ticks time_ = 0;
   std::vector<MemoryPoint>& points_;
 };
@@ -168,19 +192,13 @@ std::vector<MemoryChange> MemoryModel::changes(DeviceId device) const {
 }
 
 MemoryPeak MemoryModel::peak(DeviceId device) const {
-  MemoryByClass now = resident(device);
-  std::int64_t bytes = total(now);
-  MemoryPeak peak{bytes, now, program().lane_begin[index(device)], MemoryPhase::kBefore};
+  PeakSearch search(resident(device), program().lane_begin[index(device)]);
   std::vector<MemoryChange> changes;
   MemoryChanges walk(positions_, device);
   while (walk.next(changes)) {
-    for (const MemoryChange& change : changes) {
-      of(now, change.cls) += change.bytes;
-      bytes += change.bytes;
-      if (bytes > peak.bytes) peak = {bytes, now, change.instr, change.phase};
-    }
+    for (const MemoryChange& change : changes) search.apply(change);
   }
-  return peak;
+  return search.peak();
 }
 
 std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPeak& peak) const {
@@ -204,7 +222,8 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPe
   return tensors;
 }
 
-void MemoryModel::append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const {
+MemoryPeak MemoryModel::append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const {
+  PeakSearch search(resident(device), program().lane_begin[index(device)]);
   Curve curve(device, resident(device), points);
   std::vector<MemoryChange> changes;
   MemoryChanges walk(positions_, device);
@@ -214,9 +233,11 @@ void MemoryModel::append_curve(DeviceId device, const RunTimes& times, std::vect
                          : change.phase == MemoryPhase::kEnd ? times.end[change.instr]
                                                              : before_time(program(), times, walk, change.instr);
       curve.apply(time, change);
+      search.apply(change);
     }
   }
   curve.flush();
+  return search.peak();
 }
 
 }  // namespace plumb

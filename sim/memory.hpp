@@ -42,9 +42,10 @@ class MemoryModel {
   /// instead. The bytes of all entries (times microbatches, at least 1) add up to the peak.
   std::vector<PeakTensor> composition(DeviceId device, const MemoryPeak& peak) const;
 
-  /// Appends the curve of every class that the device ever uses: its bytes at 0, then a point per moment of change.
-  /// Buffers that come and go at one moment leave no point.
-  void append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const;
+  /// Appends the curve of every class that the device ever uses, and returns the peak: the bytes at 0, then a point per
+  /// moment of change. Buffers that come and go at one moment leave no point. (Blocking mode: receives are shown as
+  /// posted when the instr before has ended, without the block.)
+  MemoryPeak append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const;
 
  private:
   const Program& program() const { return *positions_.program; }

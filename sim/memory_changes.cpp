@@ -6,10 +6,6 @@
 namespace plumb {
 namespace {
 
-MemoryClass class_of(LastUse use) {
-  return use == LastUse::kWeightGrad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad;
-}
-
 /// Whether `wait` of `consumer` is for a value of another stage. Waits are only for other devices.
 bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consumer) {
   if (wait.via != Wait::kDirect && wait.via != Wait::kLatency) return false;
@@ -21,11 +17,6 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
 
 }  // namespace
 
-BufferKind buffer_of(const StashTensor& tensor) {
-  if (tensor.made_by == StashTensor::MadeBy::kInputGrad) return BufferKind::kStashFromInputGrad;
-  return tensor.last_use == LastUse::kWeightGrad ? BufferKind::kStashForWeightGrad : BufferKind::kStashForInputGrad;
-}
-
 MemoryPositions::MemoryPositions(const Program& source) : program(&source) {
   const auto devices = static_cast<std::size_t>(source.num_devices);
   const auto& all = source.channels;
@@ -36,6 +27,7 @@ MemoryPositions::MemoryPositions(const Program& source) : program(&source) {
   channels_to = group_by(all.size(), devices, [&](std::size_t c) { return index(all[c].to); });
   versions =
       group_by(kept.size(), devices, [&](std::size_t v) { return index(source.holders[kept[v].holder].device); });
+  plans = row_plans(source);
   if (source.memory.empty() || !source.transfers.empty()) return;
   leaves_without_transfer.resize(source.size());
   for (InstrIndex i = 0; i < source.size(); ++i) {
@@ -55,15 +47,6 @@ MemoryChanges::MemoryChanges(const MemoryPositions& positions, DeviceId device)
   const std::span<const std::uint32_t> versions = positions.versions.of(index(device));
   replaced_ = by_position(versions, program_.kept_versions, &KeptVersion::replaced_by);
   read_ = by_position(versions, program_.kept_versions, &KeptVersion::last_reader);
-  for (const StageMemory& stage_memory : program_.memory) {
-    StashSums& sums = sums_.emplace_back();
-    for (const StashTensor& tensor : stage_memory.stash) {
-      const BufferKind buffer = buffer_of(tensor);
-      if (buffer == BufferKind::kStashForInputGrad) sums.for_i += tensor.bytes;
-      if (buffer == BufferKind::kStashForWeightGrad) sums.for_w += tensor.bytes;
-      if (buffer == BufferKind::kStashFromInputGrad) sums.from_i += tensor.bytes;
-    }
-  }
 }
 
 bool MemoryChanges::next(std::vector<MemoryChange>& changes) {
@@ -84,19 +67,20 @@ bool MemoryChanges::next(std::vector<MemoryChange>& changes) {
 
 /// Transfers of this device by position in its lane.
 void MemoryChanges::index_transfers(DeviceId device) {
-  std::vector<std::uint32_t> sent;
-  std::vector<std::uint32_t> received;
-  for (const std::uint32_t c : positions_.channels_from.of(index(device))) {
-    std::ranges::copy(positions_.by_channel.of(c), std::back_inserter(sent));
-  }
-  for (const std::uint32_t c : positions_.channels_to.of(index(device))) {
-    std::ranges::copy(positions_.by_channel.of(c), std::back_inserter(received));
-  }
-  std::ranges::sort(sent);
-  std::ranges::sort(received);
+  const auto of_channels = [&](std::span<const std::uint32_t> channels) {
+    std::vector<std::uint32_t> transfers;
+    for (const std::uint32_t c : channels) {
+      const auto more = positions_.by_channel.of(c);
+      const auto middle = static_cast<std::ptrdiff_t>(transfers.size());
+      transfers.insert(transfers.end(), more.begin(), more.end());
+      std::inplace_merge(transfers.begin(), transfers.begin() + middle, transfers.end());
+    }
+    return transfers;
+  };
+  const std::vector<std::uint32_t> sent = of_channels(positions_.channels_from.of(index(device)));
   made_ = by_position(sent, program_.transfers, &Transfer::producer);
   sent_ = by_position(sent, program_.transfers, &Transfer::sent);
-  posted_ = by_position(received, program_.transfers, &Transfer::post);
+  posted_ = by_position(of_channels(positions_.channels_to.of(index(device))), program_.transfers, &Transfer::post);
 }
 
 /// `of(i - begin_)` lists those of `chosen` whose `position` is `i`; `end_` is a position too.
@@ -109,27 +93,15 @@ IndexLists MemoryChanges::by_position(std::span<const std::uint32_t> chosen, con
   return lists;
 }
 
-const Row& MemoryChanges::row(InstrIndex i) const { return program_.rows[program_.instrs[i].row]; }
-std::size_t MemoryChanges::stage(InstrIndex i) const { return index(program_.holders[row(i).holder].stage); }
-const StageMemory& MemoryChanges::memory(InstrIndex i) const { return program_.memory[stage(i)]; }
-
-void MemoryChanges::change(MemoryClass cls, BufferKind buffer, std::int64_t bytes) {
-  if (bytes != 0) changes_->push_back({at_, phase_, cls, buffer, owner_, bytes});
-}
-
-void MemoryChanges::at(InstrIndex i, MemoryPhase phase) {
-  at_ = i;
-  owner_ = i;
-  phase_ = phase;
+void MemoryChanges::add(const MemoryChange& change) {
+  if (change.bytes != 0) changes_->push_back(change);
 }
 
 void MemoryChanges::free_sends(InstrIndex i) {
-  at(i, MemoryPhase::kBefore);
   for (const std::uint32_t t : sent_.of(i - begin_)) {
     const Transfer& transfer = program_.transfers[t];
-    owner_ = transfer.producer;
-    change(MemoryClass::kTransfer, transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput,
-           -transfer.bytes);
+    const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes});
   }
 }
 
@@ -137,19 +109,15 @@ void MemoryChanges::before(InstrIndex i) {
   free_sends(i);
   for (const std::uint32_t t : posted_.of(i - begin_)) {
     const Transfer& transfer = program_.transfers[t];
-    owner_ = transfer.consumer;
-    change(MemoryClass::kTransfer, transfer.op == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput,
-           transfer.bytes);
+    const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes});
   }
-  owner_ = i;
-  if (comes_without_transfer(i)) {
-    const Op op = row(i).op;
-    const std::int64_t bytes = op == Op::kF ? memory(i).input_bytes : memory(i).output_grad_bytes;
-    change(MemoryClass::kTransfer, op == Op::kF ? BufferKind::kInput : BufferKind::kOutputGrad,
-           bytes * row(i).microbatches);
-  }
+  if (!comes_without_transfer(i)) return;
+  const RowPlan& plan = positions_.plans[program_.instrs[i].row];
+  add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, plan.received, i, plan.received_bytes});
 }
 
+/// Whether the instr's input comes from another device by an edge that is no transfer.
 bool MemoryChanges::comes_without_transfer(InstrIndex i) const {
   if (positions_.leaves_without_transfer.empty()) return false;
   for (std::uint32_t w = program_.instrs[i].first_wait; w < program_.instrs[i + 1].first_wait; ++w) {
@@ -158,154 +126,58 @@ bool MemoryChanges::comes_without_transfer(InstrIndex i) const {
   return false;
 }
 
-/// A value for another stage: a send buffer for each message, or one buffer for the consumer on this device.
-void MemoryChanges::make_value(InstrIndex i, BufferKind buffer, BufferKind handed_over, std::int64_t bytes) {
-  const auto messages = made_.of(i - begin_);
-  for (const std::uint32_t t : messages) change(MemoryClass::kTransfer, buffer, program_.transfers[t].bytes);
-  if (messages.empty()) change(MemoryClass::kTransfer, leaves_without_transfer(i) ? buffer : handed_over, bytes);
-}
-
 bool MemoryChanges::leaves_without_transfer(InstrIndex i) const {
   return !positions_.leaves_without_transfer.empty() && positions_.leaves_without_transfer[i];
 }
 
 void MemoryChanges::start(InstrIndex i) {
-  at(i, MemoryPhase::kStart);
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  switch (row(i).op) {
-    case Op::kF:
-      start_forward(i);
-      break;
-    case Op::kR:
-      allocate_stash(i, n);
-      change(MemoryClass::kWorkspace, BufferKind::kWorkspace, m.workspace_f_bytes * n);
-      break;
-    case Op::kB:
-    case Op::kI:
-      start_backward(i);
-      break;
-    case Op::kW:
-      change(MemoryClass::kWorkspace, BufferKind::kWorkspace, m.workspace_w_bytes * n);
-      break;
-    case Op::kU:
-      change(MemoryClass::kWorkspace, BufferKind::kWorkspace, m.workspace_u_bytes);
-      change_versions(i, replaced_, 1);
-      break;
-    default:
-      break;
+  for (const PlannedChange& planned : positions_.plans[program_.instrs[i].row].start) {
+    if (planned.when == PlannedChange::When::kForValue) {
+      make_value(i, planned);
+    } else {
+      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, planned.bytes});
+    }
   }
+  change_versions(i, MemoryPhase::kStart, replaced_, 1);
 }
 
-void MemoryChanges::allocate_stash(InstrIndex i, std::int64_t times) {
-  const StashSums& sums = sums_[stage(i)];
-  change(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, sums.for_i * times);
-  change(MemoryClass::kKeptForWeightGrad, BufferKind::kStashForWeightGrad, sums.for_w * times);
-}
-
-void MemoryChanges::start_forward(InstrIndex i) {
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  if (keeps_input(i)) {
-    change(MemoryClass::kTransfer, BufferKind::kInput, -m.input_bytes * n);
-    change(class_of(m.input_last_use), BufferKind::kInput, m.input_bytes * n);
+/// A value for another stage: a send buffer for each message, or one buffer for the consumer on this device.
+void MemoryChanges::make_value(InstrIndex i, const PlannedChange& planned) {
+  const auto messages = made_.of(i - begin_);
+  for (const std::uint32_t t : messages) {
+    add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes});
   }
-  if (!program_.forward_only) allocate_stash(i, n);
-  make_value(i, BufferKind::kOutput, BufferKind::kInput, m.output_bytes * n);
-  change(MemoryClass::kWorkspace, BufferKind::kWorkspace, m.workspace_f_bytes * n);
-}
-
-/// Whether F leaves its input to a later action.
-bool MemoryChanges::keeps_input(InstrIndex i) const {
-  return !program_.forward_only && (row(i).recompute || memory(i).input_last_use != LastUse::kForward);
-}
-
-void MemoryChanges::start_backward(InstrIndex i) {
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  const bool whole = row(i).op == Op::kB;
-  if (row(i).recompute) allocate_stash(i, n);
-  if (!whole) change(MemoryClass::kKeptForWeightGrad, BufferKind::kStashFromInputGrad, sums_[stage(i)].from_i * n);
-  make_value(i, BufferKind::kInputGrad, BufferKind::kOutputGrad, m.input_grad_bytes * n);
-  change(MemoryClass::kWorkspace, BufferKind::kWorkspace, (whole ? m.workspace_b_bytes : m.workspace_i_bytes) * n);
-}
-
-/// Whether an R of the same work stood before: it has made the stash again.
-bool MemoryChanges::was_recomputed(InstrIndex i) { return !recomputed_.empty() && recomputed_.erase(work_of(i)) != 0; }
-
-void MemoryChanges::change_versions(InstrIndex i, const IndexLists& versions, std::int64_t sign) {
-  for (const std::uint32_t v : versions.of(i - begin_)) {
-    const StageId held = program_.holders[program_.kept_versions[v].holder].stage;
-    change(MemoryClass::kWeightVersions, BufferKind::kWeightVersion, sign * program_.memory[index(held)].weight_bytes);
-  }
+  if (!messages.empty()) return;
+  const BufferKind buffer = leaves_without_transfer(i) ? planned.buffer : planned.handed_over;
+  add({i, MemoryPhase::kStart, planned.cls, buffer, i, planned.bytes});
 }
 
 void MemoryChanges::end(InstrIndex i) {
-  at(i, MemoryPhase::kEnd);
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  switch (row(i).op) {
-    case Op::kF:
-      end_forward(i);
-      break;
-    case Op::kR:
-      change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -m.workspace_f_bytes * n);
-      recomputed_.insert(work_of(i));
-      break;
-    case Op::kB:
-    case Op::kI:
-      end_backward(i);
-      break;
-    case Op::kW:
-      change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -m.workspace_w_bytes * n);
-      free_stash_for_weight_grad(i);
-      change(MemoryClass::kKeptForWeightGrad, BufferKind::kStashFromInputGrad, -sums_[stage(i)].from_i * n);
-      break;
-    case Op::kU:
-      change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -m.workspace_u_bytes);
-      break;
-    default:
-      break;
+  if (row(i).op == Op::kR) {
+    const Action& action = program_.instrs[i].action;
+    recomputed_.insert({row(i).holder, action.microbatch, action.slice});
   }
-  change_versions(i, read_, -1);
-}
-
-void MemoryChanges::end_forward(InstrIndex i) {
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -m.workspace_f_bytes * n);
-  if (row(i).recompute && !program_.forward_only) allocate_stash(i, -n);
-  if (!keeps_input(i)) change(MemoryClass::kTransfer, BufferKind::kInput, -m.input_bytes * n);
-  if (leaves_without_transfer(i)) change(MemoryClass::kTransfer, BufferKind::kOutput, -m.output_bytes * n);
-}
-
-void MemoryChanges::end_backward(InstrIndex i) {
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  const bool whole = row(i).op == Op::kB;
-  change(MemoryClass::kWorkspace, BufferKind::kWorkspace, -(whole ? m.workspace_b_bytes : m.workspace_i_bytes) * n);
-  change(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, -sums_[stage(i)].for_i * n);
-  if (whole) free_stash_for_weight_grad(i);
-  if (m.input_last_use == LastUse::kInputGrad ||
-      (m.input_last_use == LastUse::kForward && (row(i).recompute || was_recomputed(i)))) {
-    change(MemoryClass::kKeptForInputGrad, BufferKind::kInput, -m.input_bytes * n);
+  for (const PlannedChange& planned : positions_.plans[program_.instrs[i].row].end) {
+    if (planned.when == PlannedChange::When::kIfLeaves && !leaves_without_transfer(i)) continue;
+    if (planned.when == PlannedChange::When::kIfRecomputed && !was_recomputed(i)) continue;
+    add({i, MemoryPhase::kEnd, planned.cls, planned.buffer, i, planned.bytes});
   }
-  change(MemoryClass::kTransfer, BufferKind::kOutputGrad, -m.output_grad_bytes * n);
-  if (leaves_without_transfer(i)) change(MemoryClass::kTransfer, BufferKind::kInputGrad, -m.input_grad_bytes * n);
+  change_versions(i, MemoryPhase::kEnd, read_, -1);
 }
 
-void MemoryChanges::free_stash_for_weight_grad(InstrIndex i) {
-  const std::int64_t n = row(i).microbatches;
-  const StageMemory& m = memory(i);
-  change(MemoryClass::kKeptForWeightGrad, BufferKind::kStashForWeightGrad, -sums_[stage(i)].for_w * n);
-  if (m.input_last_use == LastUse::kWeightGrad) {
-    change(MemoryClass::kKeptForWeightGrad, BufferKind::kInput, -m.input_bytes * n);
-  }
-}
-
-MemoryChanges::Work MemoryChanges::work_of(InstrIndex i) const {
+/// Whether an R of the same work stood before.
+bool MemoryChanges::was_recomputed(InstrIndex i) {
   const Action& action = program_.instrs[i].action;
-  return {row(i).holder, action.microbatch, action.slice};
+  return !recomputed_.empty() && recomputed_.erase({row(i).holder, action.microbatch, action.slice}) != 0;
+}
+
+void MemoryChanges::change_versions(InstrIndex i, MemoryPhase phase, const IndexLists& versions, std::int64_t sign) {
+  if (versions.items.empty()) return;
+  for (const std::uint32_t v : versions.of(i - begin_)) {
+    const StageId held = program_.holders[program_.kept_versions[v].holder].stage;
+    const std::int64_t bytes = program_.memory[index(held)].weight_bytes;
+    add({i, phase, MemoryClass::kWeightVersions, BufferKind::kWeightVersion, i, sign * bytes});
+  }
 }
 
 }  // namespace plumb

@@ -10,24 +10,12 @@
 #include "models/units.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
+#include "sim/memory_plan.hpp"
 
 namespace plumb {
 
 /// Moments at which buffers come and go: just before an instr (waits of sends, then posts), at its start, at its end.
 enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
-
-/// What a buffer holds. Stash tensors of equal life count as one buffer.
-enum class BufferKind : std::uint8_t {
-  kStashForInputGrad,   ///< made by F, last read by I
-  kStashForWeightGrad,  ///< made by F, last read by W
-  kStashFromInputGrad,  ///< made by I, last read by W
-  kInput,               ///< the stage's input, received or handed over on the device
-  kOutput,              ///< the stage's output, on its way to another device
-  kOutputGrad,          ///< gradient received for the output, or handed over on the device
-  kInputGrad,           ///< gradient of the input, on its way to another device
-  kWeightVersion,       ///< a version that an update replaced
-  kWorkspace,
-};
 
 /// One step of the life of a buffer on one device (schedules/program.hpp, "Life of a buffer").
 struct MemoryChange {
@@ -41,9 +29,6 @@ struct MemoryChange {
   friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
 };
 
-/// The kind of buffer that a stash tensor lives in.
-BufferKind buffer_of(const StashTensor& tensor);
-
 /// Where to find what belongs to a device; made once per Program.
 struct MemoryPositions {
   explicit MemoryPositions(const Program& program);
@@ -53,6 +38,7 @@ struct MemoryPositions {
   IndexLists channels_from;                   ///< channels by sending device
   IndexLists channels_to;                     ///< channels by receiving device
   IndexLists versions;                        ///< kept versions by device
+  std::vector<RowPlan> plans;                 ///< by row; empty when memory is not modelled
   std::vector<bool> leaves_without_transfer;  ///< by instr: another device gets its value by an edge that is no
                                               ///< transfer; empty when transfers exist
 };
@@ -85,54 +71,32 @@ class MemoryChanges {
   template <class T>
   IndexLists by_position(std::span<const std::uint32_t> chosen, const std::vector<T>& all,
                          InstrIndex T::*position) const;
-  const Row& row(InstrIndex i) const;
-  std::size_t stage(InstrIndex i) const;
-  const StageMemory& memory(InstrIndex i) const;
-  Work work_of(InstrIndex i) const;
+  const Row& row(InstrIndex i) const { return program_.rows[program_.instrs[i].row]; }
   bool comes_without_transfer(InstrIndex i) const;
   bool leaves_without_transfer(InstrIndex i) const;
-  bool keeps_input(InstrIndex i) const;
   bool was_recomputed(InstrIndex i);
 
-  void at(InstrIndex i, MemoryPhase phase);
-  void change(MemoryClass cls, BufferKind buffer, std::int64_t bytes);
+  void add(const MemoryChange& change);
   void free_sends(InstrIndex i);
   void before(InstrIndex i);
   void start(InstrIndex i);
-  void start_forward(InstrIndex i);
-  void start_backward(InstrIndex i);
-  void make_value(InstrIndex i, BufferKind buffer, BufferKind handed_over, std::int64_t bytes);
-  void allocate_stash(InstrIndex i, std::int64_t times);
-  void change_versions(InstrIndex i, const IndexLists& versions, std::int64_t sign);
+  void make_value(InstrIndex i, const PlannedChange& planned);
   void end(InstrIndex i);
-  void end_forward(InstrIndex i);
-  void end_backward(InstrIndex i);
-  void free_stash_for_weight_grad(InstrIndex i);
-
-  /// Bytes of a stage's stash by life, all tensors together.
-  struct StashSums {
-    std::int64_t for_i = 0;
-    std::int64_t for_w = 0;
-    std::int64_t from_i = 0;
-  };
+  void change_versions(InstrIndex i, MemoryPhase phase, const IndexLists& versions, std::int64_t sign);
 
   const MemoryPositions& positions_;
   const Program& program_;
   InstrIndex begin_;
   InstrIndex end_;
   InstrIndex next_;
-  IndexLists made_;              ///< transfers by producer
-  IndexLists sent_;              ///< transfers by `sent`
-  IndexLists posted_;            ///< transfers by `post`
-  IndexLists replaced_;          ///< kept versions by `replaced_by`
-  IndexLists read_;              ///< kept versions by `last_reader`
-  std::vector<StashSums> sums_;  ///< by stage
-  std::set<Work> recomputed_;    ///< stashes made again by an R
+  IndexLists made_;            ///< transfers by producer
+  IndexLists sent_;            ///< transfers by `sent`
+  IndexLists posted_;          ///< transfers by `post`
+  IndexLists replaced_;        ///< kept versions by `replaced_by`
+  IndexLists read_;            ///< kept versions by `last_reader`
+  std::set<Work> recomputed_;  ///< stashes made again by an R
 
   std::vector<MemoryChange>* changes_ = nullptr;
-  InstrIndex at_ = 0;
-  InstrIndex owner_ = 0;
-  MemoryPhase phase_{};
 };
 
 }  // namespace plumb

@@ -69,11 +69,11 @@ void fill_memory(const Program& program, const RunTimes* times, const SimOptions
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const DeviceId device{static_cast<std::int32_t>(d)};
     DeviceSummary& summary = timeline.devices[d];
-    const MemoryPeak peak = model.peak(device);
+    const bool curve = options.memory_curve && times != nullptr;
+    const MemoryPeak peak = curve ? model.append_curve(device, *times, timeline.memory) : model.peak(device);
     summary.peak_memory_bytes = peak.bytes;
     summary.peak_memory_by_class = peak.by_class;
     if (options.peak_composition) summary.peak_tensors = model.composition(device, peak);
-    if (options.memory_curve && times != nullptr) model.append_curve(device, *times, timeline.memory);
   }
 }
 
