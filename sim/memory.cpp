@@ -152,14 +152,13 @@ class Curve {
   std::vector<MemoryPoint>& points_;
 };
 
-/// When the lane of `walk` has waited for the sends that stand before `i` (a pair is one).
-Ticks before_time(const Program& program, const RunTimes& times, const MemoryChanges& walk, InstrIndex i) {
-  const InstrIndex begin = walk.lane_begin();
-  const bool second = i > begin && i < walk.lane_end() && program.rows[program.instrs[i - 1].row].overlapped;
+/// When the lane has waited for the sends that stand before `i` (a pair is one).
+Ticks before_time(const Program& program, const RunTimes& times, const LanePositions& lane, InstrIndex i) {
+  const bool second = i > lane.begin && i < lane.end && program.rows[program.instrs[i - 1].row].overlapped;
   const InstrIndex first = second ? i - 1 : i;
-  Ticks time = first == begin ? 0 : times.end[first - 1];
+  Ticks time = first == lane.begin ? 0 : times.end[first - 1];
   for (InstrIndex j = first; j <= i; ++j) {
-    for (const std::uint32_t t : walk.sends_waited_for(j)) time = std::max(time, times.transfers[t].sent);
+    for (const std::uint32_t t : lane.sent.of(j - lane.begin)) time = std::max(time, times.transfers[t].sent);
   }
   return time;
 }
@@ -185,19 +184,19 @@ MemoryByClass MemoryModel::resident(DeviceId device) const {
 
 std::vector<MemoryChange> MemoryModel::changes(DeviceId device) const {
   std::vector<MemoryChange> all;
-  std::vector<MemoryChange> some;
-  MemoryChanges walk(positions_, device);
-  while (walk.next(some)) all.insert(all.end(), some.begin(), some.end());
+  MemoryChanges(positions_, device).tell([&](const MemoryChange& change) {
+    all.push_back(change);
+    return true;
+  });
   return all;
 }
 
 MemoryPeak MemoryModel::peak(DeviceId device) const {
   PeakSearch search(resident(device), program().lane_begin[index(device)]);
-  std::vector<MemoryChange> changes;
-  MemoryChanges walk(positions_, device);
-  while (walk.next(changes)) {
-    for (const MemoryChange& change : changes) search.apply(change);
-  }
+  MemoryChanges(positions_, device).tell([&](const MemoryChange& change) {
+    search.apply(change);
+    return true;
+  });
   return search.peak();
 }
 
@@ -209,15 +208,12 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPe
   }
   Alive alive;
   std::int64_t bytes = total(resident(device));
-  std::vector<MemoryChange> changes;
-  MemoryChanges walk(positions_, device);
-  while (bytes < peak.bytes && walk.next(changes)) {
-    for (const MemoryChange& change : changes) {
-      if (bytes == peak.bytes) break;
-      bytes += change.bytes;
-      apply(program(), change, alive);
-    }
-  }
+  MemoryChanges(positions_, device).tell([&](const MemoryChange& change) {
+    if (bytes == peak.bytes) return false;
+    bytes += change.bytes;
+    apply(program(), change, alive);
+    return true;
+  });
   for (const auto& [buffer, microbatches] : alive) append_tensors(program(), buffer, microbatches, tensors);
   return tensors;
 }
@@ -225,17 +221,16 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPe
 MemoryPeak MemoryModel::append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const {
   PeakSearch search(resident(device), program().lane_begin[index(device)]);
   Curve curve(device, resident(device), points);
-  std::vector<MemoryChange> changes;
-  MemoryChanges walk(positions_, device);
-  while (walk.next(changes)) {
-    for (const MemoryChange& change : changes) {
-      const Ticks time = change.phase == MemoryPhase::kStart ? times.start[change.instr]
-                         : change.phase == MemoryPhase::kEnd ? times.end[change.instr]
-                                                             : before_time(program(), times, walk, change.instr);
-      curve.apply(time, change);
-      search.apply(change);
-    }
-  }
+  MemoryChanges changes(positions_, device);
+  changes.tell([&](const MemoryChange& change) {
+    const Ticks time = change.phase == MemoryPhase::kStart ? times.start[change.instr]
+                       : change.phase == MemoryPhase::kEnd
+                           ? times.end[change.instr]
+                           : before_time(program(), times, changes.lane(), change.instr);
+    curve.apply(time, change);
+    search.apply(change);
+    return true;
+  });
   curve.flush();
   return search.peak();
 }

@@ -4,13 +4,11 @@
 #include <set>
 #include <span>
 #include <tuple>
-#include <vector>
 
 #include "models/memory_class.hpp"
 #include "models/units.hpp"
 #include "schedules/program.hpp"
-#include "sim/index_lists.hpp"
-#include "sim/memory_plan.hpp"
+#include "sim/memory_positions.hpp"
 
 namespace plumb {
 
@@ -29,74 +27,121 @@ struct MemoryChange {
   friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
 };
 
-/// Where to find what belongs to a device; made once per Program.
-struct MemoryPositions {
-  explicit MemoryPositions(const Program& program);
-
-  const Program* program;
-  IndexLists by_channel;                      ///< transfers in order of index
-  IndexLists channels_from;                   ///< channels by sending device
-  IndexLists channels_to;                     ///< channels by receiving device
-  IndexLists versions;                        ///< kept versions by device
-  std::vector<RowPlan> plans;                 ///< by row; empty when memory is not modelled
-  std::vector<bool> leaves_without_transfer;  ///< by instr: another device gets its value by an edge that is no
-                                              ///< transfer; empty when transfers exist
-};
-
-/// Tells the changes of one device, lane position by lane position.
+/// Tells the changes of one device in order.
 ///
 /// Within one position the order is: frees of waited-for sends, new receive slots (by index of the transfer); at a
 /// start: the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
-/// workspace, stash, input, output gradient, weight versions. Edges that are latencies have a send buffer during their
-/// producer and a receive slot from just before their consumer. Without backwards (forward_only) F keeps nothing.
+/// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
+/// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
+/// its consumer. Without backwards (forward_only) F keeps nothing.
 class MemoryChanges {
  public:
-  /// `positions` and its program must outlive this. Linear in the lane.
-  MemoryChanges(const MemoryPositions& positions, DeviceId device);
+  /// `positions` and its program must outlive this.
+  MemoryChanges(const MemoryPositions& positions, DeviceId device)
+      : positions_(positions), program_(*positions.program), lane_(positions, device) {}
 
-  /// Replaces `changes` by those of the next instr (an overlapped pair is one; the last call has the sends waited for
-  /// at the lane's end). False when the lane is over.
-  bool next(std::vector<MemoryChange>& changes);
+  /// Calls `sink(const MemoryChange&)` for all of them until it returns false. Linear in the lane.
+  template <class Sink>
+  void tell(Sink&& sink);
 
-  InstrIndex lane_begin() const { return begin_; }
-  InstrIndex lane_end() const { return end_; }
-
-  /// Transfers whose send the lane waits for just before `i` (or at the lane's end).
-  std::span<const std::uint32_t> sends_waited_for(InstrIndex i) const { return sent_.of(i - begin_); }
+  const LanePositions& lane() const { return lane_; }
 
  private:
   using Work = std::tuple<std::uint32_t, MicrobatchId, std::int16_t>;
 
-  void index_transfers(DeviceId device);
-  template <class T>
-  IndexLists by_position(std::span<const std::uint32_t> chosen, const std::vector<T>& all,
-                         InstrIndex T::*position) const;
-  const Row& row(InstrIndex i) const { return program_.rows[program_.instrs[i].row]; }
-  bool comes_without_transfer(InstrIndex i) const;
-  bool leaves_without_transfer(InstrIndex i) const;
-  bool was_recomputed(InstrIndex i);
+  const RowPlan& plan(InstrIndex i) const { return positions_.plans[program_.instrs[i].row]; }
+  bool leaves_without_transfer(InstrIndex i) const {
+    return !positions_.leaves_without_transfer.empty() && positions_.leaves_without_transfer[i];
+  }
+  Work work_of(InstrIndex i) const {
+    const Instr& instr = program_.instrs[i];
+    return {program_.rows[instr.row].holder, instr.action.microbatch, instr.action.slice};
+  }
 
-  void add(const MemoryChange& change);
-  void free_sends(InstrIndex i);
-  void before(InstrIndex i);
-  void start(InstrIndex i);
-  void make_value(InstrIndex i, const PlannedChange& planned);
-  void end(InstrIndex i);
-  void change_versions(InstrIndex i, MemoryPhase phase, const IndexLists& versions, std::int64_t sign);
+  template <class Add>
+  void before(InstrIndex i, Add&& add) const;
+  template <class Add>
+  void start(InstrIndex i, Add&& add) const;
+  template <class Add>
+  void end(InstrIndex i, Add&& add);
+  template <class Add>
+  void change_versions(InstrIndex i, MemoryPhase phase, Add&& add) const;
 
   const MemoryPositions& positions_;
   const Program& program_;
-  InstrIndex begin_;
-  InstrIndex end_;
-  InstrIndex next_;
-  IndexLists made_;            ///< transfers by producer
-  IndexLists sent_;            ///< transfers by `sent`
-  IndexLists posted_;          ///< transfers by `post`
-  IndexLists replaced_;        ///< kept versions by `replaced_by`
-  IndexLists read_;            ///< kept versions by `last_reader`
+  LanePositions lane_;
   std::set<Work> recomputed_;  ///< stashes made again by an R
-
-  std::vector<MemoryChange>* changes_ = nullptr;
 };
+
+template <class Sink>
+void MemoryChanges::tell(Sink&& sink) {
+  bool more = !program_.memory.empty();
+  const auto add = [&](const MemoryChange& change) {
+    if (more && change.bytes != 0) more = sink(change);
+  };
+  for (InstrIndex first = lane_.begin; more && first < lane_.end;) {
+    const InstrIndex behind = first + (program_.rows[program_.instrs[first].row].overlapped ? 2U : 1U);
+    for (InstrIndex i = first; i < behind; ++i) before(i, add);
+    for (InstrIndex i = first; i < behind; ++i) start(i, add);
+    for (InstrIndex i = first; i < behind; ++i) end(i, add);
+    first = behind;
+  }
+  before(lane_.end, add);
+}
+
+template <class Add>
+void MemoryChanges::before(InstrIndex i, Add&& add) const {
+  for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+    const Transfer& transfer = program_.transfers[t];
+    const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes});
+  }
+  for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
+    const Transfer& transfer = program_.transfers[t];
+    const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes});
+  }
+  if (i == lane_.end || !comes_without_transfer(positions_, i)) return;
+  add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, plan(i).received, i, plan(i).received_bytes});
+}
+
+template <class Add>
+void MemoryChanges::start(InstrIndex i, Add&& add) const {
+  for (const PlannedChange& planned : plan(i).start) {
+    const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)
+                                                                         : std::span<const std::uint32_t>();
+    for (const std::uint32_t t : messages) {
+      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes});
+    }
+    if (!messages.empty()) continue;
+    const bool stays = planned.when == PlannedChange::When::kForValue && !leaves_without_transfer(i);
+    add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, planned.bytes});
+  }
+  change_versions(i, MemoryPhase::kStart, add);
+}
+
+template <class Add>
+void MemoryChanges::end(InstrIndex i, Add&& add) {
+  if (program_.rows[program_.instrs[i].row].op == Op::kR) recomputed_.insert(work_of(i));
+  for (const PlannedChange& planned : plan(i).end) {
+    if (planned.when == PlannedChange::When::kIfLeaves && !leaves_without_transfer(i)) continue;
+    if (planned.when == PlannedChange::When::kIfRecomputed && recomputed_.erase(work_of(i)) == 0) continue;
+    add({i, MemoryPhase::kEnd, planned.cls, planned.buffer, i, planned.bytes});
+  }
+  change_versions(i, MemoryPhase::kEnd, add);
+}
+
+/// A replaced version is kept at the start of the update, and freed at the end of its last reader.
+template <class Add>
+void MemoryChanges::change_versions(InstrIndex i, MemoryPhase phase, Add&& add) const {
+  const IndexLists& versions = phase == MemoryPhase::kStart ? lane_.replaced : lane_.read;
+  if (versions.items.empty()) return;
+  for (const std::uint32_t v : versions.of(i - lane_.begin)) {
+    const StageId held = program_.holders[program_.kept_versions[v].holder].stage;
+    const std::int64_t bytes = program_.memory[index(held)].weight_bytes;
+    add({i, phase, MemoryClass::kWeightVersions, BufferKind::kWeightVersion, i,
+         phase == MemoryPhase::kStart ? bytes : -bytes});
+  }
+}
 
 }  // namespace plumb

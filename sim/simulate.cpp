@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/error.hpp"
+#include "models/huge_pages.hpp"
 #include "sim/critical_path.hpp"
 #include "sim/deadlock.hpp"
 #include "sim/event_engine.hpp"
@@ -64,8 +65,12 @@ std::vector<UpdateMark> fill_from_totals(const Program& program, const std::vect
   return marks;
 }
 
+/// Points of a memory curve for which room is made: more are rare.
+constexpr std::size_t kPointsPerInstr = 4;
+
 void fill_memory(const Program& program, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
   const MemoryModel model(program);
+  if (options.memory_curve && times != nullptr) reserve_huge(timeline.memory, kPointsPerInstr * program.size());
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const DeviceId device{static_cast<std::int32_t>(d)};
     DeviceSummary& summary = timeline.devices[d];
