@@ -9,6 +9,14 @@ namespace {
 
 Ticks& part(CauseTimes& causes, IdleCause cause) { return causes[static_cast<std::size_t>(cause)]; }
 
+/// The cause with the largest part; of equal ones that of the message or collective, which stood at the end.
+IdleCause main_cause(const CauseTimes& gap) {
+  const auto first_other = gap.begin() + static_cast<std::ptrdiff_t>(IdleCause::kCompute) + 1;
+  const auto largest = std::max_element(first_other, gap.end());
+  if (gap[static_cast<std::size_t>(IdleCause::kCompute)] > *largest) return IdleCause::kCompute;
+  return static_cast<IdleCause>(largest - gap.begin());
+}
+
 }  // namespace
 
 IdleCauses::IdleCauses(const Program& program, const RunTimes& times, const SimOptions& options)
@@ -30,7 +38,7 @@ IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex 
   }
   add_value_waits(first, behind, at, gap);
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) causes[c] += gap[c];
-  return static_cast<IdleCause>(std::ranges::max_element(gap) - gap.begin());
+  return main_cause(gap);
 }
 
 void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {

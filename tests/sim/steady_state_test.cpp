@@ -116,7 +116,7 @@ TEST_CASE("a billion microbatches take as long as their closed forms say, though
 TEST_CASE("a schedule that says something about single microbatches is not folded") {
   Schedule schedule = testing::schedule_of({.name = "1f1b", .p = 2, .m = 300});
   REQUIRE(fold(schedule, 4, 1).has_value());
-  schedule.recompute.push_back({.first_stage = 0, .last_stage = 0, .microbatches = {17}});
+  schedule.recompute.emplace_back().microbatches = {17};
   CHECK_FALSE(fold(schedule, 4, 1).has_value());
 }
 
