@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <numeric>
 
 #include "schedules/lower.hpp"
 #include "schedules/program_text.hpp"
@@ -125,6 +126,35 @@ TEST_CASE("both engines agree on every schedule, mode and placement of receives 
     }
   }
   CHECK(runs >= 60);
+}
+
+TEST_CASE("idle causes add up to idle time on shared and half-duplex links too, in every transfer mode") {
+  int runs = 0;
+  for (const bool shared : {false, true}) {
+    CAPTURE(shared);
+    Cluster cluster;
+    cluster.devices.resize(4);
+    cluster.devices_per_node = 2;
+    cluster.intra_node = {.latency_ns = 2, .bytes_per_s = 1e9, .shared = shared, .half_duplex = true};
+    cluster.inter_node = {.latency_ns = 5, .bytes_per_s = 5e8, .shared = shared, .half_duplex = !shared};
+    cluster.finish();
+    const Schedule schedule = generate("1f1b", {.num_devices = 4, .num_microbatches = 8, .chunks = 1, .options = {}});
+    const Program program = lower(schedule, uneven_costs(4), &cluster);
+    for (const TransferMode mode : kAllModes) {
+      CAPTURE(static_cast<int>(mode));
+      if (!describe_deadlock(program, mode).empty()) continue;
+      ++runs;
+      SimOptions options;
+      options.transfers = mode;
+      const Timeline timeline = simulate(program, options);
+      CHECK(timeline == simulate(program, options));
+      for (const DeviceSummary& device : timeline.devices) {
+        CHECK(std::accumulate(device.idle_causes.begin(), device.idle_causes.end(), Ticks{0}) == device.idle);
+        CHECK(device.busy + device.idle == timeline.makespan);
+      }
+    }
+  }
+  CHECK(runs >= 8);
 }
 
 TEST_SUITE_END();
