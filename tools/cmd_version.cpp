@@ -3,6 +3,8 @@
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"
+#include "trainer/backends.hpp"
+#include "trainer/executor.hpp"
 
 namespace plumb {
 
@@ -10,12 +12,13 @@ ExitStatus run_version(const CommandLine& arguments) {
   ArgumentParser parser("version", "Prints the version and what this build can do.");
   if (!parser.parse(arguments)) return ExitStatus::kDone;
   std::ostringstream out;
-  out << "plumbline " PLUMB_VERSION
-         "\n"
-         "compiler   " __VERSION__
-         "\n"
-         "back ends  cpu\n"
-         "executors  serial threads\n";
+  out << "plumbline " PLUMB_VERSION "\n"
+         "compiler   " __VERSION__ "\n"
+         "back ends ";
+  for (const Backend& backend : backends()) out << ' ' << backend.name;
+  out << "\nexecutors ";
+  for (const Executor& executor : executors()) out << ' ' << executor.name;
+  out << '\n';
   print(out.str());
   return ExitStatus::kDone;
 }

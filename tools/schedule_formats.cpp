@@ -6,27 +6,33 @@
 #include "models/error.hpp"
 #include "models/text_file.hpp"
 #include "schedules/schedule_io.hpp"
+#include "tools/arguments.hpp"
 
 namespace plumb {
 namespace {
 
-/// Text is PyTorch CSV with other separators and a name before each line, so one parser reads both.
+/// Whether `cell` is the update that ends a document of one update. Other updates say more than text can.
+bool is_only_update(std::string_view cell, const std::string& where) {
+  const std::size_t letter = cell.find('U');
+  if (letter == std::string_view::npos || cell.find_first_not_of("0123456789") != letter) return false;
+  if (cell.substr(letter) == "U0") return true;
+  throw Error(where + ": '" + std::string(cell) + "' is a later update, expected one update (JSON has several)");
+}
+
+/// Text is PyTorch CSV with other separators, a name before each line and the update at its end, so one parser reads
+/// both.
 Schedule schedule_from_text(std::string_view text, std::string_view file_name) {
   std::string csv;
-  int device = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  const std::vector<std::string> lines = split(text.substr(0, text.find_last_not_of('\n') + 1), '\n');
+  for (std::size_t device = 0; device < lines.size(); ++device) {
+    const std::string where = std::string(file_name) + ":" + std::to_string(device + 1);
+    std::vector<std::string> cells = split(lines[device], ' ');
     const std::string name = "d" + std::to_string(device) + ":";
-    if (!line.starts_with(name)) {
-      throw Error(std::string(file_name) + ":" + std::to_string(device + 1) + ": expected the line to begin with '" +
-                  name + "'");
+    if (cells.empty() || cells.front() != name) throw Error(where + ": expected the line to begin with '" + name + "'");
+    if (device > 0) csv += '\n';
+    for (std::size_t i = 1; i < cells.size(); ++i) {
+      if (!is_only_update(cells[i], where)) csv += (i > 1 ? "," : "") + cells[i];
     }
-    line.remove_prefix(name.size());
-    if (line.starts_with(' ')) line.remove_prefix(1);
-    if (device++ > 0) csv += '\n';
-    for (const char c : line) csv += c == ' ' ? ',' : c;
   }
   return schedule_from_torch_csv(csv, file_name);
 }

@@ -29,7 +29,7 @@ LearningRateOptions learning_rate_options(const TrainArguments& arguments, std::
 
 void ModelArguments::add_to(ArgumentParser& parser) {
   parser.group("Model")
-      .text("network", network, "NAME|FILE", "model, see `plumbline networks`; its vocabulary must be 256 (bytes)")
+      .text("network", network, "NAME|FILE", "model, see `plumbline networks`; tokens are bytes")
       .text("data", data, "FILE", "any file, its bytes are the tokens (default: the demo's text)")
       .text("backend", backend, "NAME", "see `plumbline version` (default: cpu)")
       .text("partition", partition, "HOW", "equal, or layers of each stage: 3,4,4,3 (default: equal)")

@@ -129,8 +129,12 @@ TEST_CASE("broken documents are refused with line, column and path") {
   scratch.write("repeat.json", document("\"0F1\"", "{\"repeat\": 0, \"advance\": 1, \"actions\": [\"0F1\"]}"));
   scratch.write("huge.json", document("\"num_devices\": 2", "\"num_devices\": 1000000000"));
   scratch.write("device.json", document("[[[0], [1]]]", "[[[0], [7]]]"));
+  scratch.write("name.txt", "d0: 0F0 0B0\nd2: 1F0 1B0\n");
+  scratch.write("updates.txt", "d0: 0F0 0B0 0U0 0F1 0B1 0U1\n");
   check_all(
       {
+          {"plumbline validate name.txt", {"name.txt:2:", "'d1:'"}},
+          {"plumbline validate updates.txt", {"updates.txt:1:", "0U1"}},
           {"plumbline validate device.json", {"device.json:5:", "placement", "0 to 1", "7"}},
           {"plumbline validate torn.json", {"torn.json:"}},
           {"plumbline validate comma.json", {"comma.json:3:"}},
