@@ -125,7 +125,11 @@ ExitStatus run_train(const CommandLine& command_line) {
   if (!command.losses.empty()) losses.emplace(command.losses);
   const TrainResult result = run(command, schedule);
   if (losses) losses->finish(losses_csv(result.losses));
-  if (result.timeline) files.write(*result.timeline);
+  if (result.timeline) {
+    files.write(*result.timeline);
+  } else if (command.reports.any()) {
+    std::cerr << "plumbline: note: the run went on in the middle of its document, so there is no timeline to report\n";
+  }
   if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
   return ExitStatus::kDone;
 }

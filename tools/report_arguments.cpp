@@ -24,8 +24,12 @@ bool ReportArguments::takes_standard_output() const {
   return json == "-" || std::find(files.begin(), files.end(), "-") != files.end();
 }
 
+bool ReportArguments::any() const {
+  return !json.empty() || std::any_of(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
+}
+
 bool ReportArguments::needs_spans() const {
-  const bool reports = std::any_of(files.begin(), files.end(), [](const std::string& file) { return !file.empty(); });
+  const bool reports = std::any_of(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
   return reports || (!json.empty() && !summary);
 }
 

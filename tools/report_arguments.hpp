@@ -22,6 +22,8 @@ struct ReportArguments {
 
   /// Whether standard output belongs to a report, so that nothing else may be printed there.
   bool takes_standard_output() const;
+  /// Whether any report was asked for.
+  bool any() const;
   /// Whether a report needs spans and the memory curve.
   bool needs_spans() const;
 };
