@@ -2,8 +2,12 @@
 
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "models/error.hpp"
 
 namespace plumb {
 namespace {
@@ -33,16 +37,23 @@ class FirstFailure {
 void run_threads(const RunPart& part) {
   FirstFailure failure;
   std::vector<std::jthread> threads;
-  for (std::size_t device = 0; device < part.workers.size(); ++device) {
-    threads.emplace_back([&, device] {
-      try {
-        part.workers[device]->run_to(part.limits[device]);
-      } catch (const Stopped&) {
-        return;
-      } catch (const std::exception&) {
-        failure.note(part.mailbox);
-      }
-    });
+  const auto run = [&](std::size_t device) {
+    try {
+      part.workers[device]->run_to(part.limits[device]);
+    } catch (const Stopped&) {
+      return;
+    } catch (const std::exception&) {
+      failure.note(part.mailbox);
+    }
+  };
+  try {
+    for (std::size_t device = 0; device < part.workers.size(); ++device) threads.emplace_back(run, device);
+  } catch (const std::system_error&) {
+    part.mailbox.stop();
+    const std::size_t started = threads.size();
+    threads.clear();
+    throw Error("executor threads: only " + std::to_string(started) + " of " + std::to_string(part.workers.size()) +
+                " threads can be started; expected fewer devices, or the executor serial");
   }
   threads.clear();
   failure.rethrow();
