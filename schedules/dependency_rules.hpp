@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "schedules/dependencies.hpp"
@@ -12,6 +13,14 @@ namespace plumb {
 class DependencyRules {
  public:
   explicit DependencyRules(const Schedule& schedule);
+
+  /// Stages whose value an F (their F) or a backward (their B or I) of `stage` takes, for the same microbatch and
+  /// slice.
+  std::span<const StageId> sources(Op op, StageId stage) const {
+    const Sources& all = op == Op::kF ? previous_ : next_;
+    const auto begin = static_cast<std::size_t>(all.begin[index(stage)]);
+    return std::span(all.stages).subspan(begin, static_cast<std::size_t>(all.begin[index(stage) + 1]) - begin);
+  }
 
   /// Calls `visit(Action needed, DependencyKind kind)` for everything that `action` needs by rule; `needed` names one
   /// microbatch, a backward is given as kB and means "B or I". Sends, updates and collectives need nothing by rule.
@@ -26,12 +35,12 @@ class DependencyRules {
       one.overlaps_next = 0;
       one.where = Action::kNowhere;
       if (one.op == Op::kF) {
-        visit_sources(one, previous_, -1, visit);
+        visit_sources(one, -1, visit);
       } else if (one.op == Op::kB || one.op == Op::kI) {
         visit(with(one, Op::kF), DependencyKind::kStash);
         visit(with(one, Op::kR), DependencyKind::kStash);
         one.op = Op::kB;
-        visit_sources(one, next_, +1, visit);
+        visit_sources(one, +1, visit);
       } else if (one.op == Op::kW) {
         visit(with(one, Op::kI), DependencyKind::kInputGrad);
       } else if (one.op == Op::kR) {
@@ -54,13 +63,11 @@ class DependencyRules {
 
   /// The same op of the stages that feed this one, and of the neighbouring slice (before: -1, behind: +1).
   template <class Visit>
-  void visit_sources(const Action& one, const Sources& sources, int slice_step, Visit& visit) const {
+  void visit_sources(const Action& one, int slice_step, Visit& visit) const {
     const DependencyKind kind = one.op == Op::kF ? DependencyKind::kActivation : DependencyKind::kGradient;
-    const std::size_t stage = index(one.stage);
-    for (auto at = static_cast<std::size_t>(sources.begin[stage]);
-         at < static_cast<std::size_t>(sources.begin[stage + 1]); ++at) {
+    for (const StageId stage : sources(one.op, one.stage)) {
       Action needed = one;
-      needed.stage = sources.stages[at];
+      needed.stage = stage;
       visit(needed, kind);
     }
     if (one.slice == Action::kAllSlices || !causal_slices_) return;

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "models/error.hpp"
+#include "models/huge_pages.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/row_table.hpp"
 #include "schedules/schedule_io.hpp"
@@ -69,7 +70,8 @@ class LaneWriter {
         program_(state.program),
         rows_(state),
         recompute_(state.schedule),
-        recompute_any_(recompute_.any()) {
+        microbatches_(static_cast<std::size_t>(state.schedule.num_microbatches)) {
+    special_ = recompute_.any() || !state.schedule.extra_edges.empty();
     for (const ExtraEdge& edge : state.schedule.extra_edges) {
       extra_ends_.push_back(edge.before);
       extra_ends_.push_back(edge.after);
@@ -90,7 +92,13 @@ class LaneWriter {
 
  private:
   void add(const Action& action) {
-    if (is_compute(action.op)) {
+    const bool plain = action.op <= Op::kW && action.merged == 0 && !action.overlaps_next && !in_pair_ && !special_;
+    if (plain && index(action.microbatch) < microbatches_) {
+      const std::uint32_t row = rows_.row(action, false);
+      state_.producers.set(action, here_);
+      program_.instrs.push_back({action, row, 0});
+      ++here_;
+    } else if (is_compute(action.op)) {
       add_compute(action);
     } else if (is_send(action.op)) {
       state_.sends.push_back({action, here_});
@@ -106,7 +114,7 @@ class LaneWriter {
 
   void add_compute(const Action& action) {
     check_microbatch(action);
-    const bool again = recompute_any_ && recompute_.applies(action);
+    const bool again = recompute_.any() && recompute_.applies(action);
     Instr instr{action, rows_.row(action, again), 0};
     if (in_pair_) {
       Instr& first = program_.instrs.back();
@@ -147,7 +155,8 @@ class LaneWriter {
   Program& program_;
   RowTable rows_;
   RecomputeRules recompute_;
-  bool recompute_any_;
+  std::size_t microbatches_;
+  bool special_ = false;  ///< actions have to be looked at one by one
   InstrIndex here_ = 0;   ///< the next instr
   bool in_pair_ = false;  ///< it is the second half of a pair
   std::vector<Action> extra_ends_;
@@ -158,7 +167,7 @@ class LaneWriter {
 void add_lanes(State& state) {
   std::int64_t size = 1;
   for (const DeviceList& list : state.schedule.devices) size += expanded_size(list);
-  state.program.instrs.reserve(static_cast<std::size_t>(size));
+  reserve_huge(state.program.instrs, static_cast<std::size_t>(size));
   state.program.lane_begin.reserve(state.schedule.devices.size() + 1);
   LaneWriter writer(state);
   for (std::int32_t device = 0; device < state.schedule.num_devices; ++device) writer.write(DeviceId{device});

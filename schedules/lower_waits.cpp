@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "models/error.hpp"
+#include "models/huge_pages.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/schedule_io.hpp"
 
@@ -44,11 +46,7 @@ class WaitWriter {
     for (InstrIndex at = begin; at < end; ++at) {
       Instr& instr = program_.instrs[at];
       instr.first_wait = static_cast<std::uint32_t>(program_.waits.size());
-      state_.rules.for_each(instr.action, [&](const Action& needed, DependencyKind kind) {
-        if (kind == DependencyKind::kActivation || kind == DependencyKind::kGradient) {
-          add_value(instr.first_wait, needed, begin, end);
-        }
-      });
+      if (instr.action.op == Op::kF || is_backward(instr.action.op)) add_values(instr, begin, end);
       for (; next_collective_ < state_.collective_waits.size() && state_.collective_waits[next_collective_].first == at;
            ++next_collective_) {
         program_.waits.push_back(state_.collective_waits[next_collective_].second);
@@ -61,16 +59,32 @@ class WaitWriter {
   }
 
  private:
-  void add_value(std::uint32_t first_wait, const Action& needed, InstrIndex begin, InstrIndex end) {
-    const InstrIndex source = state_.producers.find(needed);
-    if (source - begin < end - begin) return;
-    if (source == ProducerTable::kNone) {
-      throw Error(to_string(needed) + ": needed but run by no device; expected a valid schedule");
+  /// Own forwards, recomputes and I stand in the same lane; only values of other stages can come from elsewhere.
+  void add_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
+    const Action& action = instr.action;
+    const std::span<const StageId> sources = state_.rules.sources(action.op, action.stage);
+    for (std::size_t i = 0; i <= action.merged; ++i) {
+      for (const StageId stage : sources) {
+        const InstrIndex source = state_.producers.find(action.op, stage, index(action.microbatch) + i);
+        if (source - begin < end - begin) continue;
+        if (source == ProducerTable::kNone) throw_missing(action, stage, i);
+        if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
+      }
     }
+  }
+
+  bool has_wait(std::uint32_t first_wait, InstrIndex source) const {
     for (std::size_t i = first_wait; i < program_.waits.size(); ++i) {
-      if (program_.waits[i].source == source) return;
+      if (program_.waits[i].source == source) return true;
     }
-    program_.waits.push_back({source, value_via_});
+    return false;
+  }
+
+  [[noreturn]] static void throw_missing(Action action, StageId stage, std::size_t merged) {
+    action.stage = stage;
+    action.microbatch = MicrobatchId{static_cast<std::int32_t>(index(action.microbatch) + merged)};
+    action.merged = 0;
+    throw Error(to_string(action) + ": needed but run by no device; expected a valid schedule");
   }
 
   State& state_;
@@ -85,7 +99,7 @@ class WaitWriter {
 
 void add_waits(State& state) {
   Program& program = state.program;
-  program.waits.reserve(program.instrs.size() + state.collective_waits.size());
+  reserve_huge(program.waits, program.instrs.size() + state.collective_waits.size());
   WaitWriter writer(state);
   for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) {
     writer.write_lane(program.lane_begin[device], program.lane_begin[device + 1]);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/huge_pages.hpp"
 #include "schedules/action.hpp"
 #include "schedules/program.hpp"
 
@@ -23,7 +24,7 @@ class ProducerTable {
   void set(const Action& action, std::uint32_t value) {
     std::vector<std::uint32_t>* table = table_of(action.op);
     if (table == nullptr) return;
-    if (table->empty()) table->assign(stages_ * microbatches_ * slices_, kNone);
+    if (table->empty()) create(*table);
     const std::size_t first = place(action);
     if (slices_ == 1 && action.merged == 0) {
       (*table)[first] = value;
@@ -37,6 +38,13 @@ class ProducerTable {
     for (std::size_t i = 0; i < count; ++i) (*table)[first + i] = value;
   }
 
+  /// What `set` noted for the last slice of a microbatch; `op` is F, B or I.
+  std::uint32_t find(Op op, StageId stage, std::size_t microbatch) const {
+    const std::vector<std::uint32_t>& table = op == Op::kF ? forward_ : backward_;
+    const std::size_t at = (index(stage) * microbatches_ + microbatch) * slices_ + slices_ - 1;
+    return at < table.size() ? table[at] : kNone;
+  }
+
   /// What `set` noted for the first microbatch of `action`; kNone when nothing. An action without a slice gives its
   /// last.
   std::uint32_t find(const Action& action) const {
@@ -47,6 +55,11 @@ class ProducerTable {
   }
 
  private:
+  void create(std::vector<std::uint32_t>& table) const {
+    reserve_huge(table, stages_ * microbatches_ * slices_);
+    table.assign(stages_ * microbatches_ * slices_, kNone);
+  }
+
   std::size_t place(const Action& action) const {
     assert(index(action.stage) < stages_ && index(action.microbatch) + action.merged < microbatches_);
     return (index(action.stage) * microbatches_ + index(action.microbatch)) * slices_;

@@ -54,6 +54,7 @@ void RowTable::begin_device(DeviceId device) {
   device_ = device;
   holders_ = state_.holders_on[index(device)];
   for (std::uint32_t i = 0; i < holders_.size(); ++i) place(holders_[i]) = i + 1;
+  last_ = kNowhere;
   plain_.assign(holders_.size() * kOpCount * 2, 0);
   rare_.clear();
   pairs_.clear();

@@ -29,9 +29,12 @@ class RowTable {
   std::uint32_t row(const Action& action, bool recompute) {
     if (action.merged != 0 || action.op == Op::kX) return rare_row(action, recompute);
     const std::size_t at = index(action.replica) * stages_ + index(action.stage);
-    if (at >= local_.size() || local_[at] == 0) throw_not_held(action);
-    std::uint32_t& known =
-        plain_[((local_[at] - 1) * kOpCount + static_cast<std::size_t>(action.op)) * 2 + (recompute ? 1 : 0)];
+    if (at != last_) {
+      if (at >= local_.size() || local_[at] == 0) throw_not_held(action);
+      last_ = at;
+      last_rows_ = plain_.data() + (local_[at] - 1) * kOpCount * 2;
+    }
+    std::uint32_t& known = last_rows_[static_cast<std::size_t>(action.op) * 2 + (recompute ? 1 : 0)];
     if (known == 0) known = add_row(action, recompute) + 1;
     return known - 1;
   }
@@ -40,6 +43,7 @@ class RowTable {
   std::pair<std::uint32_t, std::uint32_t> pair_rows(std::uint32_t first, std::uint32_t second);
 
  private:
+  static constexpr auto kNowhere = static_cast<std::size_t>(-1);
   using RareKey = std::tuple<std::uint32_t, Op, bool, std::uint8_t, MicrobatchId>;
 
   std::uint32_t rare_row(const Action& action, bool recompute);
@@ -57,6 +61,8 @@ class RowTable {
   std::vector<std::uint32_t> holders_;  ///< of the device
   std::vector<std::uint32_t> local_;    ///< by replica * stages + stage: 1 + place in `holders_`, 0 when not held here
   std::vector<std::uint32_t> plain_;    ///< by place, op and recompute: 1 + row, 0 when there is none yet
+  std::size_t last_ = kNowhere;         ///< replica * stages + stage of the last action, ...
+  std::uint32_t* last_rows_ = nullptr;  ///< ... and where its rows begin in `plain_`
   std::map<RareKey, std::uint32_t> rare_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>> pairs_;
 };
