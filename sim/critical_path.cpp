@@ -232,6 +232,7 @@ std::vector<CriticalShare> critical_shares(const Program& program, const std::ve
   std::map<std::string_view, Ticks> by_kind;
   for (const CriticalPiece& piece : path) by_kind[kind_of(program, piece)] += piece.end - piece.start;
   std::vector<CriticalShare> shares;
+  shares.reserve(by_kind.size());
   for (const auto& [kind, ticks] : by_kind) shares.push_back({std::string(kind), ticks});
   std::ranges::stable_sort(shares, std::greater{}, &CriticalShare::ticks);
   return shares;

@@ -21,7 +21,7 @@ Ticks jittered(Ticks duration, double jitter, std::uint64_t seed, InstrIndex ins
   std::int64_t sum = 0;
   for (unsigned lane = 0; lane < 64; lane += 16) sum += static_cast<std::int64_t>((bits >> lane) & 0xFFFFU);
   constexpr double kDeviation = 37837.2274;  // of the sum of four: 65536 / sqrt(3)
-  const double z = static_cast<double>(sum - 2 * 65535) / kDeviation;
+  const double z = static_cast<double>(sum - std::int64_t{2} * 65535) / kDeviation;
   const double change = jitter * z * static_cast<double>(duration);
   return std::max<Ticks>(0, duration + std::llround(change));
 }
