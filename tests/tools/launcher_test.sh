@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# The launcher with stand-ins for cmake, ctest, apt and friends, which write down how they were called.
+#   tests/tools/launcher_test.sh LAUNCHER
+set -euo pipefail
+# shellcheck disable=SC2016 # stand-ins are written out as they are
+launcher=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+root=$scratch/checkout
+mkdir -p "$scratch/bin" "$scratch/elsewhere" "$root"/{models,schedules,sim,trainer,tools,cmake,tests}
+cp "$launcher" "$root/plumbline"
+touch "$root/CMakeLists.txt" "$root/CMakePresets.json" "$root/tools/main.cpp"
+export CALLS=$scratch/calls MISSING='' ROOT=$root
+
+stand_in() {
+  printf '#!/usr/bin/env bash\n%s\n' "$2" >"$scratch/bin/$1"
+  chmod +x "$scratch/bin/$1"
+}
+log='echo "$(basename "$0") $*" >>"$CALLS"'
+stand_in cmake "$log"'
+[ -z "${FAIL:-}" ] || { echo "compiler says no"; exit 1; }
+mkdir -p "$ROOT/build/release/tools"
+case "$1" in
+  --preset) touch "$ROOT/build/release/build.ninja" ;;
+  --build) printf "#!/bin/sh\necho program \"\$@\"\n" >"$ROOT/build/release/tools/plumbline"; chmod +x "$ROOT/build/release/tools/plumbline" ;;
+esac'
+stand_in ctest "$log"'
+mkdir -p Testing/Temporary
+cat >Testing/Temporary/LastTest.log <<LOG
+1/3 Testing: models
+[doctest] test cases: 12 | 11 passed | 1 failed | 0 skipped
+Test Failed.
+2/3 Testing: architecture
+Test Passed.
+3/3 Testing: sim
+[doctest] test cases: 30 | 30 passed | 0 failed | 0 skipped
+Test Passed.
+4/4 Testing: trainer
+Segmentation fault
+Test Failed.
+LOG
+exit 8'
+stand_in dpkg-query 'case " $MISSING " in *" ${*: -1} "*) exit 1 ;; esac; printf installed'
+stand_in apt-get "$log"
+stand_in sudo "$log"'; [ "$1" = -v ] || "$@"'
+stand_in id 'echo "${AS:-0}"'
+for tool in ninja g++ node chromium; do stand_in "$tool" "$log"; done
+export PATH=$scratch/bin:$PATH
+
+fail() {
+  echo "FAILED: $*"
+  echo "calls:"; cat "$CALLS" 2>/dev/null || true
+  echo "standard error:"; cat "$scratch/err"
+  exit 1
+}
+
+# Runs the launcher from another directory; its calls, output and status are in files and $status.
+run() {
+  rm -f "$CALLS"
+  touch "$CALLS"
+  status=0
+  (cd "$scratch/elsewhere" && "$root/plumbline" "$@" >"$scratch/out" 2>"$scratch/err") || status=$?
+}
+
+check() { # what, expected, actual
+  [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"
+}
+
+run simulate 'a b' -p 4
+check 'a fresh clone configures and builds only the program' \
+  "cmake --preset release
+cmake --build $root/build/release --target plumbline" "$(cat "$CALLS")"
+check 'and then runs it' 'program simulate a b -p 4' "$(cat "$scratch/out")"
+check 'with its status' 0 "$status"
+grep -q '^plumbline: building' "$scratch/err" || fail 'set-up talks on standard error'
+
+run version
+check 'a second call does no set-up' '' "$(cat "$CALLS")"
+check 'and is quiet' '' "$(cat "$scratch/err")"
+
+sleep 0.01
+touch "$root/tools/main.cpp"
+run version
+check 'a newer source builds again, without configuring' \
+  "cmake --build $root/build/release --target plumbline" "$(cat "$CALLS")"
+
+rm "$root/tools/main.cpp"
+run version
+check 'a source that is gone builds again' "cmake --build $root/build/release --target plumbline" "$(cat "$CALLS")"
+
+touch "$root/tools/main.cpp"
+FAIL=1 run version
+check 'a failed build is our fault' 1 "$status"
+grep -q 'compiler says no' "$scratch/err" || fail 'a failed build shows the end of its output'
+check 'and does not run an old program' '' "$(cat "$scratch/out")"
+run version
+check 'after which it is built again' 'program version' "$(cat "$scratch/out")"
+
+touch "$root/tools/main.cpp"
+MISSING='libtbb-dev doctest-dev' run version
+grep -q '^apt-get .*update' "$CALLS" || fail 'missing packages: the list is read'
+grep -q '^apt-get .*install --no-install-recommends libtbb-dev doctest-dev$' "$CALLS" || fail 'only missing packages'
+! grep -q '^sudo' "$CALLS" || fail 'root needs no sudo'
+
+touch "$root/tools/main.cpp"
+AS=1000 MISSING='libtbb-dev' run version
+grep -q '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install' "$CALLS" || fail 'others ask for root'
+
+run test
+check 'tests build everything' "cmake --build $root/build/release" "$(grep -- --build "$CALLS")"
+check 'a failing test is the status' 8 "$status"
+check 'the last line counts test cases, and a crash as one' '42 passed, 2 failed' "$(tail -n 1 "$scratch/out")"
+echo 'the launcher does what it says'
