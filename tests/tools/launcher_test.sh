@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2016
 # The launcher with stand-ins for cmake, ctest, apt and friends, which write down how they were called.
 #   tests/tools/launcher_test.sh LAUNCHER
 set -euo pipefail
-# shellcheck disable=SC2016 # stand-ins are written out as they are
 launcher=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
