@@ -6,8 +6,10 @@
 #include <thread>
 #include <utility>
 
+#include "sim/idle_causes.hpp"
 #include "sim/lanes.hpp"
 #include "sim/metrics.hpp"
+#include "sim/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -28,6 +30,33 @@ void fill_idle_causes(Timeline& timeline) {
     causes[static_cast<std::size_t>(IdleCause::kDrain)] = timeline.makespan - device.last_end;
     const Ticks told = std::accumulate(causes.begin(), causes.end(), Ticks{0});
     causes[static_cast<std::size_t>(IdleCause::kOverhead)] += timeline.makespan - device.busy - told;
+  }
+}
+
+/// Gaps that the rules explain less than half of are waits for the runtime itself.
+void name_overhead(const Program& program, const RunTimes& times, Timeline& timeline) {
+  const SimOptions options;
+  const IdleCauses rules(program, times, options);
+  auto span = timeline.spans.begin();
+  for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) {
+    const InstrIndex begin = program.lane_begin[device];
+    InstrIndex previous = begin;
+    for (InstrIndex at = begin; at < program.lane_begin[device + 1];) {
+      const InstrIndex behind = unit_end(program, at);
+      while (span->lane != Lane::kCompute) ++span;
+      if (at > begin && span->idle_before > 0) {
+        CauseTimes gap{};
+        rules.add_gap(previous, at, behind, times.end[previous], gap);
+        const Ticks told = std::accumulate(gap.begin(), gap.end(), Ticks{0});
+        if (2 * told < span->idle_before) span->waited_for = IdleCause::kOverhead;
+      }
+      for (InstrIndex member = at; member < behind; ++member) {
+        while (span->lane != Lane::kCompute) ++span;
+        ++span;
+      }
+      previous = at;
+      at = behind;
+    }
   }
 }
 
@@ -60,6 +89,7 @@ Timeline measured_timeline(const RunPlan& plan, RunTimes times,
   timeline.updates = plan.document_updates;
   const auto marks = fill_lanes(program, times, SimOptions{}, timeline);
   fill_idle_causes(timeline);
+  name_overhead(program, times, timeline);
   for (std::size_t device = 0; device < workers.size(); ++device) {
     DeviceSummary& summary = timeline.devices[device];
     const Arena& arena = workers[device]->arena();

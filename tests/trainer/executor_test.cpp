@@ -67,6 +67,17 @@ TEST_CASE("a measured timeline is complete: every action once, idle causes add u
   }
 }
 
+TEST_CASE("on one thread, the time while others compute is the runtime's: gaps without a reason are overhead") {
+  TrainOptions options = threads_run("gpipe", 2);
+  options.executor = "serial";
+  const Timeline timeline = train(options).timeline.value();
+  std::size_t overheads = 0;
+  for (const Span& span : timeline.spans) {
+    if (span.lane == Lane::kCompute && span.waited_for == IdleCause::kOverhead) ++overheads;
+  }
+  CHECK(overheads > 0);
+}
+
 TEST_CASE("an exception on one device stops all of them and comes out of train") {
   for (const std::string executor : {"threads", "serial"}) {
     CAPTURE(executor);
