@@ -12,6 +12,21 @@ namespace {
 
 constexpr NumberRange kPositive32{1, std::numeric_limits<std::int32_t>::max()};
 
+/// "all", "2" or "1-2".
+Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
+  if (text == "all") return {.first_stage = 0, .last_stage = num_stages - 1, .microbatches = {}};
+  constexpr const char* kWhere = "--recompute";
+  const std::vector<std::string> ends = split(text, '-');
+  if (ends.empty() || ends.size() > 2) {
+    throw Error(std::string(kWhere) + ": '" + text + "' names no stages, expected all, 2 or 1-2");
+  }
+  const std::int64_t first = parse_whole(ends.front(), {0, num_stages - 1}, kWhere);
+  const std::int64_t last = parse_whole(ends.back(), {first, num_stages - 1}, kWhere);
+  return {.first_stage = static_cast<std::int32_t>(first),
+          .last_stage = static_cast<std::int32_t>(last),
+          .microbatches = {}};
+}
+
 }  // namespace
 
 void ScheduleArguments::add_to(ArgumentParser& parser) {
@@ -21,7 +36,9 @@ void ScheduleArguments::add_to(ArgumentParser& parser) {
       .whole("chunks,v", chunks, kPositive32, "stages per device, for schedules that have several")
       .whole("updates", updates, {},
              "optimizer updates to cover (default: 1, or enough for a steady period when asynchronous)")
-      .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`");
+      .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
+      .text("recompute", recompute, "STAGES",
+            "forget what F made and compute it again before the backward: all, or 1-2");
 }
 
 bool is_schedule_file(const std::string& name_or_file) {
@@ -61,11 +78,16 @@ ScheduleParams schedule_params(const std::string& name, const ScheduleArguments&
 Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments) {
   if (!is_schedule_file(name_or_file)) {
     check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
-    return generate(name_or_file, schedule_params(name_or_file, arguments));
+    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments));
+    if (!arguments.recompute.empty()) {
+      schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
+    }
+    return schedule;
   }
   if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
-      !arguments.options.empty()) {
-    throw Error(name_or_file + ": a document has its own size, expected no -p, -m, -v, --updates or --opt");
+      !arguments.options.empty() || !arguments.recompute.empty()) {
+    throw Error(name_or_file +
+                ": a document says all of this itself, expected no -p, -m, -v, --updates, --opt or --recompute");
   }
   return read_schedule(name_or_file);
 }

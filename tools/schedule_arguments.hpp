@@ -19,6 +19,7 @@ struct ScheduleArguments {
   std::optional<std::int64_t> chunks;
   std::optional<std::int64_t> updates;
   std::vector<std::string> options;  ///< key=value
+  std::string recompute;             ///< "all", or stages "1-2"; empty: none
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);

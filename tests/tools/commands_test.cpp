@@ -145,6 +145,19 @@ TEST_CASE("what-if answers are those of simulating the changed costs") {
   CHECK(has(result.out, "critical path"));
 }
 
+TEST_CASE("recompute costs another forward on its stages and lowers their peak") {
+  const std::string simulate =
+      "plumbline simulate gpipe -p 2 -m 4 --network gpt-tiny --cluster a100 --summary --json - ";
+  const json plain = json::parse(run(simulate).out);
+  const json again = json::parse(run(simulate + "--recompute 0").out);
+  const auto device = [](const json& timeline, std::size_t d) { return timeline.at("devices").at(d); };
+  CHECK(device(again, 0).at("busy_ns") > device(plain, 0).at("busy_ns"));
+  CHECK(device(again, 0).at("useful_ns") == device(plain, 0).at("useful_ns"));
+  CHECK(device(again, 0).at("peak_memory_bytes") < device(plain, 0).at("peak_memory_bytes"));
+  CHECK(device(again, 1).at("busy_ns") == device(plain, 1).at("busy_ns"));
+  CHECK(run(simulate + "--recompute 1-2").status == 2);
+}
+
 TEST_CASE("a sweep tells impossible points apart and fails only when all are impossible") {
   const CommandResult some = run("plumbline sweep 1f1b chimera -p 3,4 -m 4 --cost F=1,B=2 --csv -");
   CHECK(some.status == 0);
