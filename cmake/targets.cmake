@@ -24,6 +24,7 @@ function(plumb_library folder)
   add_library(plumb_${folder} STATIC ${ARG_SOURCES})
   add_library(plumb::${folder} ALIAS plumb_${folder})
   target_sources(plumb_${folder} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_compile_features(plumb_${folder} PUBLIC cxx_std_20)  # for those who include the headers
   target_link_libraries(plumb_${folder} PRIVATE $<BUILD_INTERFACE:plumb_warnings>
                                         PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)
   set_target_properties(plumb_${folder} PROPERTIES EXPORT_NAME ${folder} POSITION_INDEPENDENT_CODE ON
