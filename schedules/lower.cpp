@@ -33,6 +33,10 @@ void check_supported(const Schedule& schedule, const StageCosts& costs, const Cl
     refuse(schedule, "costs of " + std::to_string(costs.times.size()) + " stages given; expected " +
                          std::to_string(schedule.num_stages));
   }
+  if (!costs.memory.empty() && costs.memory.size() != costs.times.size()) {
+    refuse(schedule, "memory of " + std::to_string(costs.memory.size()) + " stages given; expected " +
+                         std::to_string(schedule.num_stages));
+  }
   if (cluster != nullptr && cluster->devices.size() < static_cast<std::size_t>(schedule.num_devices)) {
     refuse(schedule, "needs " + std::to_string(schedule.num_devices) + " devices; the cluster '" + cluster->name +
                          "' has " + std::to_string(cluster->devices.size()));

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -66,7 +67,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : name_(path.string()), content_(read_text_file(path)) {
+    : SafetensorsFile(read_text_file(path), path.string()) {}
+
+SafetensorsFile::SafetensorsFile(std::string content, std::string name)
+    : name_(std::move(name)), content_(std::move(content)) {
   std::uint64_t length = 0;
   if (content_.size() >= kLengthBytes) std::memcpy(&length, content_.data(), kLengthBytes);
   if (content_.size() < kLengthBytes ||

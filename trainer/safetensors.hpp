@@ -34,6 +34,10 @@ class SafetensorsFile {
 
   /// Throws `Error` naming the file and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
+  /// The same for the content of a file called `name`.
+  SafetensorsFile(std::string content, std::string name);
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   /// The tensor called `name`. Throws `Error` when there is none.
   const Tensor& at(const std::string& name) const;

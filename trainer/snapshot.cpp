@@ -178,7 +178,9 @@ class Restorer {
     const std::vector<InstrIndex> positions = read_positions();
     run_.resume(state_.at("pass").integer(0, run_.passes() - 1), positions, mailbox());
     for (const auto& worker : run_.workers()) worker->live() = {};
-    for (const JsonValue& holder : state_.at("holders").elements()) restore_holder(holder);
+    const JsonValue holders = state_.at("holders");
+    if (holders.size() != program().holders.size()) holders.fail("expected every holder of a stage once");
+    for (const JsonValue& holder : holders.elements()) restore_holder(holder);
     for (const JsonValue& stash : state_.at("stashes").elements()) restore_stash(stash);
     for (const JsonValue& value : state_.at("values").elements()) restore_value(value);
     for (const JsonValue& transfer : state_.at("send_buffers").elements()) {

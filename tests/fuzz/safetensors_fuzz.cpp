@@ -1,0 +1,20 @@
+#include <memory>
+#include <string>
+
+#include "tests/fuzz/promise.hpp"
+#include "trainer/safetensors.hpp"
+
+/// Any bytes are a safetensors file whose tensors have the sizes that it says, or are refused.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace plumb;
+  return testing::read_or_refuse(
+      [&] { return std::make_unique<SafetensorsFile>(std::string(testing::text_of(data, size)), "fuzz.safetensors"); },
+      [&](const std::unique_ptr<SafetensorsFile>& file) {
+        for (const auto& [name, tensor] : file->tensors()) {
+          std::size_t bytes = tensor.dtype == "F64" ? 8 : tensor.dtype == "F32" ? 4 : tensor.dtype == "U8" ? 1 : 0;
+          for (const std::int64_t extent : tensor.shape) bytes *= static_cast<std::size_t>(extent);
+          testing::promise(tensor.bytes.size() == bytes, "as many bytes as dtype and shape say");
+          testing::promise(tensor.bytes.size() <= size, "no more than there are");
+        }
+      });
+}
