@@ -1,5 +1,6 @@
 #include <iostream>
 #include <limits>
+#include <utility>
 
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
@@ -9,6 +10,7 @@
 #include "tools/cost_arguments.hpp"
 #include "tools/findings.hpp"
 #include "tools/memory_limit.hpp"
+#include "tools/order_arguments.hpp"
 #include "tools/output_file.hpp"
 #include "tools/report_arguments.hpp"
 #include "tools/schedule_arguments.hpp"
@@ -29,6 +31,7 @@ struct SimulateArguments {
   ScheduleArguments size;
   CostArguments costs;
   SimulationArguments simulation;
+  OrderArguments order;
   ReportArguments reports;
   bool peak = false;
   bool critical_path = false;
@@ -43,6 +46,7 @@ struct SimulateArguments {
     size.add_to(parser);
     costs.add_to(parser);
     simulation.add_to(parser);
+    order.add_to(parser);
     reports.add_to(parser);
     parser.group("Questions")
         .flag("peak", peak, "list what is alive at every device's peak")
@@ -108,7 +112,7 @@ void print_prediction(const Prediction& prediction, const SimulateArguments& arg
 ExitStatus run_simulate(const CommandLine& command_line) {
   SimulateArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  const Schedule schedule = load_schedule(arguments.schedule, arguments.size);
+  Schedule schedule = load_schedule(arguments.schedule, arguments.size);
   if (is_schedule_file(arguments.schedule)) {
     const std::vector<Violation> violations = check_schedule(schedule);
     if (!violations.empty()) {
@@ -127,6 +131,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   if (quiet && !arguments.what_if.empty()) {
     throw Error("--what-if: prints a table, expected no report on standard output");
   }
+  schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
   const Prediction prediction = predict(arguments, schedule, input, draw);
   files.write(prediction.timeline);
   if (!quiet) print_prediction(prediction, arguments, draw);

@@ -1,0 +1,38 @@
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_command.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+using namespace plumb::testing;
+
+TEST_CASE(
+    "zb-h1 with slow edges takes 41 units as listed and 39 when backwards go first, also from the saved document") {
+  const ScratchDirectory scratch;
+  const std::string costs = " --cost F=1,I=1,W=1,comm=1 --summary --json - ";
+  const auto makespan_ms = [&](const std::string& command) {
+    const CommandResult result = run_command(command, scratch.path());
+    CHECK(result.status == 0);
+    return nlohmann::json::parse(result.out).at("makespan_ns").get<std::int64_t>() / 1'000'000;
+  };
+  const std::string simulate = "plumbline simulate zb-h1 -p 4 -m 8" + costs;
+  CHECK(makespan_ms(simulate) == 41);
+  CHECK(makespan_ms(simulate + "--order ready") == 40);
+  CHECK(makespan_ms(simulate + "--order backward-first --save-order found.json") == 39);
+  CHECK(makespan_ms("plumbline simulate found.json" + costs) == 39);
+}
+
+TEST_CASE("an unknown order, and a fixed order to be saved, are refused with what was expected") {
+  const ScratchDirectory scratch;
+  const std::string simulate = "plumbline simulate 1f1b -p 2 -m 2 --cost F=1,B=2 ";
+  const CommandResult unknown = run_command(simulate + "--order redy", scratch.path());
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("'ready'") != std::string::npos);
+  const CommandResult fixed = run_command(simulate + "--save-order o.json", scratch.path());
+  CHECK(fixed.status == 2);
+  CHECK(fixed.err.find("expected --order ready") != std::string::npos);
+  CHECK(scratch.listing() == "");
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,45 @@
+#include "tools/order_arguments.hpp"
+
+#include <array>
+#include <utility>
+
+#include "models/error.hpp"
+#include "schedules/schedule_io.hpp"
+#include "sim/ready_order.hpp"
+#include "tools/choice.hpp"
+
+namespace plumb {
+namespace {
+
+enum class Order : std::uint8_t { kFixed, kReady, kBackwardFirst };
+
+constexpr std::array<std::string_view, 3> kOrders{"fixed", "ready", "backward-first"};
+
+}  // namespace
+
+void OrderArguments::add_to(ArgumentParser& parser) {
+  parser.group("Order")
+      .text("order", order, "RULE",
+            "fixed; or devices decide at run time: ready (the first of the list that can run) or backward-first")
+      .text("save-order", save, "FILE", "the order that came about, as a schedule document");
+}
+
+Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
+                                 const SimulationArguments& simulation) const {
+  const auto rule = choice<Order>(kOrders, "order", order);
+  if (rule == Order::kFixed) {
+    if (!save.empty()) throw Error("--save-order: the order is fixed, expected --order ready or backward-first");
+    return schedule;
+  }
+  std::optional<OutputFile> file;
+  if (!save.empty()) file.emplace(save);
+  ReadyOptions options;
+  options.seed = simulation.simulation().seed;
+  const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering());
+  RunTimeOrder decided = rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)
+                                               : run_time_order(schedule, program, BackwardFirst(), options);
+  if (file) file->finish(schedule_to_json(decided.schedule));
+  return std::move(decided.schedule);
+}
+
+}  // namespace plumb

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedules/lower.hpp"
+#include "schedules/schedule.hpp"
+#include "tools/arguments.hpp"
+#include "tools/cost_arguments.hpp"
+#include "tools/output_file.hpp"
+#include "tools/simulation_arguments.hpp"
+
+namespace plumb {
+
+/// Options that relax a schedule's order: devices decide at run time, with their lists as priorities.
+struct OrderArguments {
+  std::string order = "fixed";
+  std::string save;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// The schedule that a run follows: `schedule` itself, or what its devices decide in a run over `input` (with
+  /// buffered messages). Throws `Error` for an unknown order, and when a fixed order is to be saved.
+  Schedule resolve(Schedule schedule, const CostInput& input, const SimulationArguments& simulation) const;
+};
+
+}  // namespace plumb
