@@ -69,7 +69,7 @@ check() { # what, expected, actual
 run simulate 'a b' -p 4
 check 'a fresh clone configures and builds only the program' \
   "cmake --preset release
-cmake --build $root/build/release --target plumbline" "$(cat "$CALLS")"
+cmake --build $root/build/release --parallel $(nproc) --target plumbline" "$(cat "$CALLS")"
 check 'and then runs it' 'program simulate a b -p 4' "$(cat "$scratch/out")"
 check 'with its status' 0 "$status"
 grep -q '^plumbline: building' "$scratch/err" || fail 'set-up talks on standard error'
@@ -82,11 +82,11 @@ sleep 0.01
 touch "$root/tools/main.cpp"
 run version
 check 'a newer source builds again, without configuring' \
-  "cmake --build $root/build/release --target plumbline" "$(cat "$CALLS")"
+  "cmake --build $root/build/release --parallel $(nproc) --target plumbline" "$(cat "$CALLS")"
 
 rm "$root/tools/main.cpp"
 run version
-check 'a source that is gone builds again' "cmake --build $root/build/release --target plumbline" "$(cat "$CALLS")"
+check 'a source that is gone builds again' "cmake --build $root/build/release --parallel $(nproc) --target plumbline" "$(cat "$CALLS")"
 
 touch "$root/tools/main.cpp"
 FAIL=1 run version
@@ -107,7 +107,7 @@ AS=1000 MISSING='libtbb-dev' run version
 grep -q '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install' "$CALLS" || fail 'others ask for root'
 
 run test
-check 'tests build everything' "cmake --build $root/build/release" "$(grep -- --build "$CALLS")"
+check 'tests build everything' "cmake --build $root/build/release --parallel $(nproc)" "$(grep -- --build "$CALLS")"
 check 'a failing test is the status' 8 "$status"
 check 'the last line counts test cases, and a crash as one' '42 passed, 2 failed' "$(tail -n 1 "$scratch/out")"
 echo 'the launcher does what it says'
