@@ -11,14 +11,14 @@ namespace plumb {
 
 /// One device. Rates are peaks; `efficiency` says which share of them real kernels reach.
 struct DeviceSpec {
-  std::string name;                   ///< "A100-SXM4-80GB"
-  double flops_per_s = 0;             ///< dense, in the type that the network computes in
-  double memory_bytes_per_s = 0;      ///< of its own memory
-  std::int64_t memory_bytes = 0;      ///< 0: not limited
-  double compute_efficiency = 1.0;    ///< of flops_per_s, (0, 1]
-  double memory_efficiency = 1.0;     ///< of memory_bytes_per_s, (0, 1]
-  double speed = 1.0;                 ///< straggler factor: times are divided by it
-  double jitter = 0.0;                ///< standard deviation of an action's time, relative to it
+  std::string name;                 ///< "A100-SXM4-80GB"
+  double flops_per_s = 0;           ///< dense, in the type that the network computes in
+  double memory_bytes_per_s = 0;    ///< of its own memory
+  std::int64_t memory_bytes = 0;    ///< 0: not limited
+  double compute_efficiency = 1.0;  ///< of flops_per_s, (0, 1]
+  double memory_efficiency = 1.0;   ///< of memory_bytes_per_s, (0, 1]
+  double speed = 1.0;               ///< straggler factor: times are divided by it
+  double jitter = 0.0;              ///< standard deviation of an action's time, relative to it
 
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
@@ -34,8 +34,8 @@ struct SharedLink {
 /// How bytes get from one device to another: `latency_ns + bytes / bytes_per_s` when alone.
 struct Route {
   std::int64_t latency_ns = 0;
-  double bytes_per_s = 0;             ///< of the narrowest part; infinite when 0
-  std::vector<std::int32_t> shared;   ///< indices into `Cluster::shared_links`; empty: the pair has its own link
+  double bytes_per_s = 0;            ///< of the narrowest part; infinite when 0
+  std::vector<std::int32_t> shared;  ///< indices into `Cluster::shared_links`; empty: the pair has its own link
   /// Half duplex: both directions of the pair take turns on one link.
   bool half_duplex = false;
 
@@ -56,8 +56,8 @@ struct Cluster {
   };
 
   std::string name;
-  std::string source;                ///< where the figures come from
-  std::vector<DeviceSpec> devices;   ///< node by node
+  std::string source;               ///< where the figures come from
+  std::vector<DeviceSpec> devices;  ///< node by node
   std::int32_t devices_per_node = 1;
   Network intra_node;
   Network inter_node;

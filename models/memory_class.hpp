@@ -24,8 +24,8 @@ inline constexpr std::size_t kMemoryClassCount = 9;
 
 /// Names used in JSON, tables and legends, indexed by class.
 inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryClassNames{
-    "weights",         "weight_versions",  "gradients", "optimizer", "kept_for_input_grad",
-    "kept_for_weight_grad", "transfer", "workspace", "evicted"};
+    "weights",  "weight_versions", "gradients", "optimizer", "kept_for_input_grad", "kept_for_weight_grad",
+    "transfer", "workspace",       "evicted"};
 
 /// Bytes by class.
 using MemoryByClass = std::array<std::int64_t, kMemoryClassCount>;

@@ -13,9 +13,9 @@ enum class LayerKind : std::uint8_t {
   kAttention,  ///< multi-head (or grouped-query) self-attention with its projections
   kMlp,        ///< GELU MLP, or SwiGLU when gated
   kLinear,
-  kResidual,   ///< x + body(x)
-  kHead,       ///< language-model head with softmax cross-entropy; the last layer of a network
-  kProfiled,   ///< times and sizes given, nothing to train
+  kResidual,  ///< x + body(x)
+  kHead,      ///< language-model head with softmax cross-entropy; the last layer of a network
+  kProfiled,  ///< times and sizes given, nothing to train
 };
 
 /// Times and sizes of a layer that somebody measured.
@@ -24,7 +24,7 @@ struct ProfiledFigures {
   std::int64_t i_ns = 0;
   std::int64_t w_ns = 0;
   std::int64_t parameter_bytes = 0;
-  std::int64_t output_bytes = 0;              ///< handed to the next layer, per microbatch
+  std::int64_t output_bytes = 0;  ///< handed to the next layer, per microbatch
   std::int64_t kept_for_input_grad_bytes = 0;
   std::int64_t kept_for_weight_grad_bytes = 0;
 
@@ -34,19 +34,19 @@ struct ProfiledFigures {
 /// One layer of a chain. A field that a kind does not use keeps its default; `network_from_json` refuses it otherwise.
 struct LayerSpec {
   LayerKind kind{};
-  std::string name;             ///< unique in the network; default: kind and position
-  std::int64_t width = 0;       ///< features per token at the input and, unless the kind says otherwise, the output
-  std::int64_t outputs = 0;     ///< linear: features per token at the output
-  std::int64_t heads = 0;       ///< attention
-  std::int64_t kv_heads = 0;    ///< attention; 0: as many as heads
-  std::int64_t hidden = 0;      ///< MLP: inner width
-  std::int64_t vocabulary = 0;  ///< embedding, head
-  std::int64_t positions = 0;   ///< embedding: rows of the learned position table, 0: none
-  bool causal = true;           ///< attention
-  bool rotary = false;          ///< attention: rotary position embedding
-  bool gated = false;           ///< MLP: SwiGLU instead of GELU
-  bool bias = true;             ///< attention, MLP, linear, layer norm
-  bool tied = false;            ///< head: uses the embedding's weight (without bias)
+  std::string name;               ///< unique in the network; default: kind and position
+  std::int64_t width = 0;         ///< features per token at the input and, unless the kind says otherwise, the output
+  std::int64_t outputs = 0;       ///< linear: features per token at the output
+  std::int64_t heads = 0;         ///< attention
+  std::int64_t kv_heads = 0;      ///< attention; 0: as many as heads
+  std::int64_t hidden = 0;        ///< MLP: inner width
+  std::int64_t vocabulary = 0;    ///< embedding, head
+  std::int64_t positions = 0;     ///< embedding: rows of the learned position table, 0: none
+  bool causal = true;             ///< attention
+  bool rotary = false;            ///< attention: rotary position embedding
+  bool gated = false;             ///< MLP: SwiGLU instead of GELU
+  bool bias = true;               ///< attention, MLP, linear, layer norm
+  bool tied = false;              ///< head: uses the embedding's weight (without bias)
   std::vector<LayerSpec> body{};  ///< residual
   ProfiledFigures profiled{};
 
@@ -56,9 +56,9 @@ struct LayerSpec {
 /// A network is a chain of layers; residual blocks hold their branch, so a chain may be cut between any two layers.
 struct Network {
   std::string name;
-  std::string source;             ///< paper or origin of the figures
-  std::int64_t sequence = 0;      ///< tokens per sample
-  std::int64_t samples = 1;       ///< default samples per microbatch
+  std::string source;         ///< paper or origin of the figures
+  std::int64_t sequence = 0;  ///< tokens per sample
+  std::int64_t samples = 1;   ///< default samples per microbatch
   std::vector<LayerSpec> layers;
 
   friend bool operator==(const Network&, const Network&) = default;

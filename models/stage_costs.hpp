@@ -36,7 +36,7 @@ struct StageMemory {
 
   // Between passes.
   std::vector<StashTensor> stash = {};  ///< without the stage's input
-  std::int64_t input_bytes = 0;    ///< value received from the previous stage (0 on the first stage)
+  std::int64_t input_bytes = 0;         ///< value received from the previous stage (0 on the first stage)
   LastUse input_last_use = LastUse::kForward;
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
   std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; dies at the end of I
@@ -55,7 +55,7 @@ struct StageMemory {
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
 struct StageTimes {
   Ticks f = 0;
-  Ticks b = 0;   ///< fused backward, I + W unless measured apart
+  Ticks b = 0;  ///< fused backward, I + W unless measured apart
   Ticks i = 0;
   Ticks w = 0;
   Ticks r = 0;   ///< recompute

@@ -33,9 +33,7 @@ enum class ReplicaId : std::int16_t {};
 
 /// The id as an array index.
 template <class Id>
-  requires std::is_enum_v<Id>
-constexpr std::size_t index(Id id) {
-  return static_cast<std::size_t>(id);
-}
+requires std::is_enum_v<Id>
+constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 }  // namespace plumb

@@ -19,17 +19,27 @@ enum class Op : std::uint8_t {
   kU,  ///< optimizer update of a stage; counts updates, not microbatches
   kV,  ///< post-validation of an update
   kX,  ///< extra work, numbered
-  kSendF, kRecvF, kSendB, kRecvB, kSendR, kRecvR,
-  kReduceGrad, kUnshard, kReshard, kSyncWeights,
-  kEvict, kLoad,
+  kSendF,
+  kRecvF,
+  kSendB,
+  kRecvB,
+  kSendR,
+  kRecvR,
+  kReduceGrad,
+  kUnshard,
+  kReshard,
+  kSyncWeights,
+  kEvict,
+  kLoad,
 };
 
 inline constexpr std::size_t kOpCount = 20;
 
 /// Texts of the ops, indexed by `Op`.
 inline constexpr std::array<std::string_view, kOpCount> kOpNames{
-    "F", "B", "I", "W", "R", "U", "V", "X", "SEND_F", "RECV_F", "SEND_B", "RECV_B", "SEND_R", "RECV_R",
-    "REDUCE_GRAD", "UNSHARD", "RESHARD", "SYNC_WEIGHTS", "EVICT", "LOAD"};
+    "F",      "B",      "I",      "W",      "R",      "U",           "V",       "X",       "SEND_F",
+    "RECV_F", "SEND_B", "RECV_B", "SEND_R", "RECV_R", "REDUCE_GRAD", "UNSHARD", "RESHARD", "SYNC_WEIGHTS",
+    "EVICT",  "LOAD"};
 
 constexpr bool is_backward(Op op) { return op == Op::kB || op == Op::kI; }
 constexpr bool is_send(Op op) { return op == Op::kSendF || op == Op::kSendB || op == Op::kSendR; }

@@ -25,9 +25,9 @@ struct Instr {
 /// What an instr waits for besides its predecessor in the lane.
 struct Wait {
   /// Kinds of `via` other than an index of a transfer.
-  static constexpr std::uint32_t kDirect = 0xFFFFFFFFU;       ///< the end of `source`, nothing in between
-  static constexpr std::uint32_t kLatency = 0xFFFFFFFEU;      ///< the end of `source` + `Program::comm`
-  static constexpr std::uint32_t kCollectiveBit = 0x80000000U; ///< the rest is an index of a collective
+  static constexpr std::uint32_t kDirect = 0xFFFFFFFFU;         ///< the end of `source`, nothing in between
+  static constexpr std::uint32_t kLatency = 0xFFFFFFFEU;        ///< the end of `source` + `Program::comm`
+  static constexpr std::uint32_t kCollectiveBit = 0x80000000U;  ///< the rest is an index of a collective
 
   InstrIndex source = 0;  ///< the instr that makes the value (a member, for a collective)
   std::uint32_t via = kDirect;
@@ -46,20 +46,20 @@ struct Holder {
 struct Row {
   std::uint32_t holder = 0;
   Op op{};
-  bool recompute = false;          ///< the stash of F is dropped and made again before the backward
-  bool overlapped = false;         ///< first member of an overlapped pair: its duration is that of the pair;
-                                   ///< the second member's row says 0
-  std::uint8_t microbatches = 1;   ///< merged into one action
+  bool recompute = false;         ///< the stash of F is dropped and made again before the backward
+  bool overlapped = false;        ///< first member of an overlapped pair: its duration is that of the pair;
+                                  ///< the second member's row says 0
+  std::uint8_t microbatches = 1;  ///< merged into one action
 };
 
 /// One message between devices. Positions refer to compute lanes, so that buffers live by order, not by time.
 struct Transfer {
-  InstrIndex producer = 0;  ///< its end makes the value
-  InstrIndex consumer = 0;  ///< it waits for the value
-  InstrIndex issue = 0;     ///< the send is issued at the end of this instr of the sender (>= producer)
-  InstrIndex post = 0;      ///< the receive is posted just before this instr of the receiver (<= consumer)
-  InstrIndex sent = 0;      ///< the sender waits for the send just before this instr; the lane's end when equal to
-                            ///< `Program::lane_begin[sender + 1]`
+  InstrIndex producer = 0;    ///< its end makes the value
+  InstrIndex consumer = 0;    ///< it waits for the value
+  InstrIndex issue = 0;       ///< the send is issued at the end of this instr of the sender (>= producer)
+  InstrIndex post = 0;        ///< the receive is posted just before this instr of the receiver (<= consumer)
+  InstrIndex sent = 0;        ///< the sender waits for the send just before this instr; the lane's end when equal to
+                              ///< `Program::lane_begin[sender + 1]`
   std::uint32_t channel = 0;  ///< into `Program::channels`
   std::int64_t bytes = 0;
   Op op{};  ///< kSendF (activation) or kSendB (gradient)
@@ -91,6 +91,7 @@ struct KeptVersion {
   InstrIndex last_reader = 0;  ///< the copy is freed at the end of this instr
 };
 
+// clang-format off: it would break the table below.
 /// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
 ///
 /// ### Life of a buffer
@@ -100,19 +101,20 @@ struct KeptVersion {
 ///
 /// | action | start | end |
 /// |---|---|---|
-/// | F | + stash made by F (by class of last use), + output buffer (transfer), + workspace; the input moves from transfer to its kept class | - workspace; - input if nothing reads it after F |
-/// | I | + stash made by I, + input gradient (transfer), + workspace | - workspace, - everything last used by I (input included), - output gradient |
-/// | W | + workspace | - workspace, - everything last used by W |
-/// | B | + input gradient (transfer), + workspace of B | - workspace, - all stash of F and the input, - output gradient |
-/// | U | + workspace, + a weight version when the old one is still to be read | - workspace |
-/// | any reader | | - the version whose last reader it is |
+/// | F | + stash made by F (by class of last use), + output buffer (transfer), + workspace; the input moves from
+/// transfer to its kept class | - workspace; - input if nothing reads it after F | | I | + stash made by I, + input
+/// gradient (transfer), + workspace | - workspace, - everything last used by I (input included), - output gradient | |
+/// W | + workspace | - workspace, - everything last used by W | | B | + input gradient (transfer), + workspace of B | -
+/// workspace, - all stash of F and the input, - output gradient | | U | + workspace, + a weight version when the old
+/// one is still to be read | - workspace | | any reader | | - the version whose last reader it is |
 ///
 /// With recompute (of the row) F frees its stash at its end, keeps the input until the backward ends, and the backward
 /// (B or I) allocates the stash of F again at its start.
-/// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over by
-/// the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a
+/// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over
+/// by the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a
 /// receive slot (its post until the consumer's end, or until the kept class takes it over).
 /// Weights, gradients, optimizer state and correction buffers live the whole run.
+// clang-format on
 struct Program {
   Timebase base;
   std::int32_t num_devices = 0;
@@ -126,22 +128,22 @@ struct Program {
   std::vector<Instr> instrs;              ///< device by device; one past the end is a sentinel that ends the waits
   std::vector<Wait> waits;
   std::vector<Row> rows;
-  std::vector<Ticks> durations;           ///< by row, device speed included
-  std::vector<Ticks> folded_recompute;    ///< by row: the part of the duration that is recompute; empty when none has any
+  std::vector<Ticks> durations;         ///< by row, device speed included
+  std::vector<Ticks> folded_recompute;  ///< by row: the part of the duration that is recompute; empty when none has any
   std::vector<Holder> holders;
-  std::vector<Transfer> transfers;        ///< empty when edges are latencies (abstract `comm`)
+  std::vector<Transfer> transfers;  ///< empty when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;
   std::vector<Collective> collectives;
 
   std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush
   std::vector<KeptVersion> kept_versions;
-  std::int32_t correction_buffers = 0;     ///< extra copies of the weights per holder
+  std::int32_t correction_buffers = 0;  ///< extra copies of the weights per holder
 
-  std::vector<StageMemory> memory;         ///< by stage; empty when memory is not modelled
-  std::int64_t memory_units_per_one = 0;   ///< see StageCosts
-  std::optional<Ticks> comm;               ///< see StageCosts
+  std::vector<StageMemory> memory;        ///< by stage; empty when memory is not modelled
+  std::int64_t memory_units_per_one = 0;  ///< see StageCosts
+  std::optional<Ticks> comm;              ///< see StageCosts
   std::vector<SharedLink> shared_links;
-  std::vector<DeviceSpec> device_specs;    ///< jitter and limits; empty when no cluster is known
+  std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known
   WorkUnits work;
 
   std::size_t size() const { return instrs.empty() ? 0 : instrs.size() - 1; }

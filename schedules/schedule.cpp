@@ -29,7 +29,8 @@ std::int64_t count(const DeviceList& list, std::size_t begin, std::size_t end, s
 }
 
 /// Appends [begin, end) to `out`; returns the first repeat behind it.
-std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, std::size_t next, std::vector<Action>& out) {
+std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, std::size_t next,
+                   std::vector<Action>& out) {
   for (std::size_t at = begin; at < end;) {
     if (next >= list.repeats.size() || list.repeats[next].begin != at || list.repeats[next].end > end) {
       out.push_back(list.actions[at++]);
@@ -62,7 +63,8 @@ std::int64_t expanded_size(const DeviceList& list) {
 std::vector<Action> expand(const DeviceList& list, std::int64_t limit) {
   const std::int64_t size = expanded_size(list);
   if (size > limit) {
-    throw Error("a device list expands to " + std::to_string(size) + " actions; expected at most " + std::to_string(limit));
+    throw Error("a device list expands to " + std::to_string(size) + " actions; expected at most " +
+                std::to_string(limit));
   }
   std::vector<Action> out;
   out.reserve(static_cast<std::size_t>(size));

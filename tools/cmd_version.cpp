@@ -12,8 +12,10 @@ ExitStatus run_version(const CommandLine& arguments) {
   ArgumentParser parser("version", "Prints the version and what this build can do.");
   if (!parser.parse(arguments)) return ExitStatus::kDone;
   std::ostringstream out;
-  out << "plumbline " PLUMB_VERSION "\n"
-         "compiler   " __VERSION__ "\n"
+  out << "plumbline " PLUMB_VERSION
+         "\n"
+         "compiler   " __VERSION__
+         "\n"
          "back ends ";
   for (const Backend& backend : backends()) out << ' ' << backend.name;
   out << "\nexecutors ";

@@ -76,7 +76,8 @@ TEST_CASE("a wrong value is named by place, path, expectation and what was found
         "net.json:2:12: layers[1].width: expected an integer from 1 to 100, found \"wide\"");
   CHECK(error_message([&] { layer.at("n").integer(13); }) ==
         "net.json:2:25: layers[1].n: expected an integer of at least 13, found 12");
-  CHECK(error_message([&] { layer.at("x").integer(); }) == "net.json:2:34: layers[1].x: expected an integer, found 1.50");
+  CHECK(error_message([&] { layer.at("x").integer(); }) ==
+        "net.json:2:34: layers[1].x: expected an integer, found 1.50");
   CHECK(error_message([&] { layer.at("x").number(2, 3.5); }) ==
         "net.json:2:34: layers[1].x: expected a number from 2 to 3.5, found 1.50");
   CHECK(error_message([&] { layer.text(); }) == "net.json:1:17: layers[1]: expected a string, found an object");
@@ -92,7 +93,8 @@ TEST_CASE("an integer beyond 64 bits is a number and no integer") {
   std::vector<JsonValue> values;
   for (const JsonValue& value : document.root().elements()) values.push_back(value);
   CHECK(values[0].integer() == INT64_MAX);
-  CHECK(error_message([&] { values[1].integer(); }) == "a.json:1:23: [1]: expected an integer, found 9223372036854775808");
+  CHECK(error_message([&] { values[1].integer(); }) ==
+        "a.json:1:23: [1]: expected an integer, found 9223372036854775808");
   CHECK(values[1].number() == 9223372036854775808.0);
   CHECK(error_message([&] { values[2].integer(); }) == "a.json:1:44: [2]: expected an integer, found 1e3");
 }
