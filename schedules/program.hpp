@@ -24,7 +24,6 @@ struct Instr {
 
 /// What an instr waits for besides its predecessor in the lane.
 struct Wait {
-  /// Kinds of `via` other than an index of a transfer.
   static constexpr std::uint32_t kDirect = 0xFFFFFFFFU;         ///< the end of `source`, nothing in between
   static constexpr std::uint32_t kLatency = 0xFFFFFFFEU;        ///< the end of `source` + `Program::comm`
   static constexpr std::uint32_t kCollectiveBit = 0x80000000U;  ///< the rest is an index of a collective
@@ -91,7 +90,7 @@ struct KeptVersion {
   InstrIndex last_reader = 0;  ///< the copy is freed at the end of this instr
 };
 
-// clang-format off: it would break the table below.
+// clang-format off (the table)
 /// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
 ///
 /// ### Life of a buffer
@@ -108,8 +107,7 @@ struct KeptVersion {
 /// workspace, - all stash of F and the input, - output gradient | | U | + workspace, + a weight version when the old
 /// one is still to be read | - workspace | | any reader | | - the version whose last reader it is |
 ///
-/// With recompute (of the row) F frees its stash at its end, keeps the input until the backward ends, and the backward
-/// (B or I) allocates the stash of F again at its start.
+/// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start.
 /// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over
 /// by the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a
 /// receive slot (its post until the consumer's end, or until the kept class takes it over).

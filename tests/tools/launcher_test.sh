@@ -3,6 +3,7 @@
 # The launcher with stand-ins for cmake, ctest, apt and friends, which write down how they were called.
 #   tests/tools/launcher_test.sh LAUNCHER
 set -euo pipefail
+unset PLUMB_CONFIGURE
 launcher=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
