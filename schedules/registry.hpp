@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "models/stage_costs.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {
@@ -17,6 +19,10 @@ struct ScheduleParams {
   std::int32_t chunks = 0;                          ///< per device; 0: the schedule's own default
   std::int64_t updates = 0;                         ///< 0: the schedule's own default
   std::map<std::string, std::string> options = {};  ///< `--opt key=value`
+
+  // What searched schedules optimise for; schedules given by rule do not look at it.
+  std::function<StageCosts(std::int32_t num_stages)> costs = {};  ///< none: F = I = W = 1, no time between devices
+  std::int64_t memory_limit = 0;                                  ///< per device, in bytes of `costs`; 0: none given
 };
 
 /// One row of the catalogue.
@@ -24,17 +30,23 @@ struct ScheduleSpec {
   std::string_view name;
   std::string_view summary;
   std::int32_t year = 0;
-  std::string_view source;  ///< "Huang et al., GPipe, arXiv 1811.06965"
+  std::string_view source = {};  ///< "Huang et al., GPipe, arXiv 1811.06965"
   bool synchronous = true;
-  std::string_view weights;    ///< name of the weight policy
-  std::string_view placement;  ///< "linear", "looped", "bidirectional"
-  std::string_view needs;      ///< "p even, m a multiple of p"; empty: nothing
-  std::string_view options;    ///< "group=N: microbatches per group"; empty: none
-  Schedule (*make)(const ScheduleParams&);
+  std::string_view weights = "flush";     ///< name of the weight policy
+  std::string_view placement = "linear";  ///< or "looped", "v", "bidirectional", ...
+  std::string_view needs = {};            ///< "p even, m a multiple of p"; empty: nothing
+  std::string_view options = {};          ///< "group=N: microbatches per group; key=a|b: ..."; empty: none
+  bool folds = true;                      ///< written with loops: its size does not grow with m
+  Schedule (*make)(const ScheduleParams&) = nullptr;
 };
 
 /// All schedules that Plumbline knows, in the order of the catalogue.
 std::span<const ScheduleSpec> schedule_catalogue();
+
+// Its parts: one folder each, with a table in its `catalogue.cpp`.
+std::span<const ScheduleSpec> synchronous_schedules();
+std::span<const ScheduleSpec> zero_bubble_schedules();
+std::span<const ScheduleSpec> asynchronous_schedules();
 
 /// Generates a schedule. Throws `Error` for an unknown name (with the nearest one), unknown options, and impossible
 /// parameters.

@@ -92,6 +92,7 @@ TEST_CASE("names, weights and kind agree between the catalogue and what it makes
 
 TEST_CASE("a thousand million microbatches cost no more to write down than a thousand") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (!spec.folds) continue;
     CAPTURE(spec.name);
     const ScheduleParams params{.num_devices = 8, .num_microbatches = 1'000'000'000};
     const Schedule schedule = generate(spec.name, params);

@@ -1,4 +1,4 @@
-#include "schedules/flush_free.hpp"
+#include "schedules/asynchronous/flush_free.hpp"
 
 #include <algorithm>
 
