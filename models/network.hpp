@@ -64,10 +64,12 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
-/// Size of one microbatch.
+/// Size of one microbatch, or of a sequence slice of one.
 struct MicrobatchShape {
   std::int64_t samples = 1;
   std::int64_t sequence = 1;  ///< tokens per sample
+  std::int64_t before = 0;    ///< of a sequence slice: tokens of every sample in the slices before it ...
+  std::int64_t behind = 0;    ///< ... and behind it
 
   std::int64_t tokens() const { return samples * sequence; }
   friend bool operator==(const MicrobatchShape&, const MicrobatchShape&) = default;

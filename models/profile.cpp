@@ -14,14 +14,14 @@ namespace {
 /// What each pass of a stage adds to its times.
 void add_times(const ProfiledTimes& part, StageTimes& stage) {
   const auto or_else = [](const Measured& measured, std::int64_t otherwise) {
-    return measured.count > 0 ? measured.median_ns : otherwise;
+    return measured.count > 0 ? measured.expected_ns() : otherwise;
   };
-  stage.f += part.f.median_ns;
-  stage.i += part.i.median_ns;
-  stage.w += part.w.median_ns;
-  stage.b += or_else(part.b, part.i.median_ns + part.w.median_ns);
-  stage.r += or_else(part.r, part.f.median_ns);
-  stage.u += part.u.median_ns;
+  stage.f += part.f.expected_ns();
+  stage.i += part.i.expected_ns();
+  stage.w += part.w.expected_ns();
+  stage.b += or_else(part.b, part.i.expected_ns() + part.w.expected_ns());
+  stage.r += or_else(part.r, part.f.expected_ns());
+  stage.u += part.u.expected_ns();
 }
 
 /// The profiled stage that has exactly `range`, if any.

@@ -18,6 +18,10 @@ struct Measured {
   std::int64_t p10_ns = 0;
   std::int64_t p90_ns = 0;
   std::int64_t count = 0;
+  std::int64_t mean_ns = 0;  ///< what many of them in a row take, each; 0: not known
+
+  /// What to count with when times are added up: the mean, the median where no mean is known.
+  std::int64_t expected_ns() const { return mean_ns > 0 ? mean_ns : median_ns; }
 
   friend bool operator==(const Measured&, const Measured&) = default;
 };
@@ -67,8 +71,8 @@ std::string profile_to_json(const Profile& profile);
 /// The partition that was profiled.
 Partition profiled_partition(const Profile& profile);
 
-/// Costs of the stages of `partition` from medians: those of the profiled stages when the partitions are equal, sums
-/// over its layers otherwise. Memory, tied weights and work come from `network`. Throws `Error` when the network's
+/// Costs of the stages of `partition` from expected times: those of the profiled stages when the partitions are equal,
+/// sums over its layers otherwise. Memory, tied weights and work come from `network`. Throws `Error` when the network's
 /// name or number of layers differs, or the partition needs times that the profile does not have.
 StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition);
 

@@ -40,12 +40,13 @@ constexpr std::array<PrecisionField, 4> kPrecisionFields{{{"activation_bytes", &
                                                           {"optimizer_bytes", &Precision::optimizer_bytes}}};
 
 Measured read_measured(const JsonValue& json) {
-  json.allow_only({"median", "p10", "p90", "n"});
+  json.allow_only({"median", "p10", "p90", "n", "mean"});
   Measured measured;
   measured.count = json.at("n").integer(1, kMostNs);
   measured.p10_ns = json.at("p10").integer(0, kMostNs);
   measured.median_ns = json.at("median").integer(measured.p10_ns, kMostNs);
   measured.p90_ns = json.at("p90").integer(measured.median_ns, kMostNs);
+  if (const auto mean = json.find("mean")) measured.mean_ns = mean->integer(1, kMostNs);
   return measured;
 }
 
@@ -97,8 +98,10 @@ Json times_to_json(const ProfiledTimes& times) {
   for (const MeasuredField& field : kMeasuredFields) {
     const Measured& measured = times.*field.field;
     if (measured.count == 0) continue;
-    json[std::string(field.key)] = {
+    Json& figures = json[std::string(field.key)];
+    figures = {
         {"median", measured.median_ns}, {"p10", measured.p10_ns}, {"p90", measured.p90_ns}, {"n", measured.count}};
+    if (measured.mean_ns > 0) figures["mean"] = measured.mean_ns;
   }
   return json;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "models/part.hpp"
 #include "models/units.hpp"
 
 namespace plumb {
@@ -36,6 +38,10 @@ struct StageMemory {
 
   // Between passes.
   std::vector<StashTensor> stash = {};  ///< without the stage's input
+  /// Sequence slices: sums of the gradients of keys and values. The backward (B or I) of the last slice makes those of
+  /// all slices before it; the backward of each of these frees its own.
+  std::int64_t key_grads_made_bytes = 0;
+  std::int64_t key_grads_freed_bytes = 0;
   std::int64_t input_bytes = 0;         ///< value received from the previous stage (0 on the first stage)
   LastUse input_last_use = LastUse::kForward;
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
@@ -87,6 +93,12 @@ struct TiedWeight {
   friend bool operator==(const TiedWeight&, const TiedWeight&) = default;
 };
 
+/// Costs of one stage for a part of a microbatch.
+struct PartCosts {
+  StageTimes times;    ///< f b i w r fb
+  StageMemory memory;  ///< what is counted per microbatch
+};
+
 /// What every action costs: the meeting point of networks, clusters, partitions and profiles.
 struct StageCosts {
   Timebase base;
@@ -102,6 +114,9 @@ struct StageCosts {
 
   std::vector<TiedWeight> tied;
   WorkUnits work;
+
+  /// Costs of a stage for `part`, whose times for a whole microbatch are `times`. None: in proportion to the length.
+  std::function<PartCosts(StageId stage, const Part& part, const StageTimes& times)> part;
 };
 
 }  // namespace plumb

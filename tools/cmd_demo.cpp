@@ -43,19 +43,19 @@ struct DemoArguments {
   }
 };
 
-void write_files(const std::filesystem::path& directory, const DemoPlan& plan, const Profile& profile,
-                 const std::vector<DemoResult>& results) {
+void write_files(const std::filesystem::path& directory, const DemoPlan& plan, const DemoRun& run) {
   const auto write = [&](const std::string& name, const std::string& text) {
     OutputFile((directory / name).string()).finish(text);
   };
-  write("profile.json", profile_to_json(profile));
-  for (const DemoResult& result : results) {
+  write("profile.json", profile_to_json(run.profile));
+  for (const DemoResult& result : run.results) {
     write(result.schedule + ".predicted.json", timeline_to_json(result.predicted));
-    for (std::size_t run = 0; run < result.measured.size(); ++run) {
-      write(result.schedule + ".measured" + std::to_string(run + 1) + ".json", timeline_to_json(result.measured[run]));
+    for (std::size_t round = 0; round < result.measured.size(); ++round) {
+      write(result.schedule + ".measured" + std::to_string(round + 1) + ".json",
+            timeline_to_json(result.measured[round]));
     }
   }
-  write("report.html", demo_page(plan, results));
+  write("report.html", demo_page(plan, run.results));
 }
 
 }  // namespace
@@ -69,12 +69,10 @@ ExitStatus run_demo(const CommandLine& command_line) {
   std::filesystem::create_directories(directory, error);
   if (error) throw Error(directory.string() + ": cannot make the directory: " + error.message());
   Progress progress("demo");
-  progress.note("demo: measuring what the stages take on this machine ...");
-  const Profile profile = demo_profile(plan, progress);
-  progress.note("demo: predicting, and really training with every schedule ...");
-  const std::vector<DemoResult> results = demo_results(plan, profile, progress);
-  write_files(directory, plan, profile, results);
-  print(demo_text(plan, results) + "\nopen " + (directory / "report.html").string() + " in a browser\n");
+  progress.note("demo: measuring what the stages take, and really training with every schedule, in turns ...");
+  const DemoRun run = demo_run(plan, progress);
+  write_files(directory, plan, run);
+  print(demo_text(plan, run.results) + "\nopen " + (directory / "report.html").string() + " in a browser\n");
   return ExitStatus::kDone;
 }
 

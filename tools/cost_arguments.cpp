@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "models/abstract_costs.hpp"
@@ -30,6 +31,14 @@ void refuse(const std::string& value, const std::string& option, const std::stri
   if (!value.empty()) throw Error(option + ": " + why);
 }
 
+/// What costs depend on.
+struct CostShape {
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int32_t stages_together = 1;  ///< of the fullest device
+  bool recompute = false;
+};
+
 /// Stages of the fullest device, with every replica counted.
 std::int32_t stages_per_device(const Schedule& schedule) {
   std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
@@ -41,12 +50,16 @@ std::int32_t stages_per_device(const Schedule& schedule) {
   return held.empty() ? 1 : std::max(1, *std::max_element(held.begin(), held.end()));
 }
 
+CostShape cost_shape(const Schedule& schedule) {
+  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), !schedule.recompute.empty()};
+}
+
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
   return {arguments.samples.value_or(network.samples), arguments.sequence.value_or(network.sequence)};
 }
 
-void check_devices(const Cluster& cluster, const Schedule& schedule, const std::string& name) {
-  const auto needed = static_cast<std::size_t>(schedule.num_devices);
+void check_devices(const Cluster& cluster, const CostShape& shape, const std::string& name) {
+  const auto needed = static_cast<std::size_t>(shape.num_devices);
   if (cluster.devices.size() >= needed) return;
   throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
               std::to_string(needed) + " (NODESxDEVICES behind the name says how many, such as " + name + "-2x8)");
@@ -71,17 +84,17 @@ void check_profile(const CostArguments& arguments) {
   refuse(arguments.precision, "--precision", why);
 }
 
-CostInput abstract_input(const CostArguments& arguments, const Schedule& schedule) {
+CostInput abstract_input(const CostArguments& arguments, const CostShape& shape) {
   CostInput input;
   input.costs = abstract_costs(arguments.cost, arguments.memory,
-                               {.num_stages = schedule.num_stages,
-                                .stages_together = arguments.per_device ? stages_per_device(schedule) : 1,
-                                .recompute = !schedule.recompute.empty()});
+                               {.num_stages = shape.num_stages,
+                                .stages_together = arguments.per_device ? shape.stages_together : 1,
+                                .recompute = shape.recompute});
   input.description = arguments.cost;
   return input;
 }
 
-CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
+CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
   const RooflineOptions options{.shape = shape_of(arguments, network), .precision = load_precision(arguments)};
@@ -89,7 +102,7 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   const auto layer_times = balanced ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
   CostInput input;
   input.network = network;
-  input.partition = load_partition(arguments.partition, network, schedule.num_stages, layer_times);
+  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
   input.costs = roofline_costs(network, *input.partition, cluster, options);
   input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
   return input;
@@ -108,19 +121,20 @@ Partition partition_of(const Profile& profile, const CostArguments& arguments, c
   if (arguments.partition.empty() && profiled.num_stages() == static_cast<std::size_t>(num_stages)) return profiled;
   std::vector<std::int64_t> layer_times;
   for (const ProfiledTimes& layer : profile.layers) {
-    const std::int64_t backward = layer.b.count > 0 ? layer.b.median_ns : layer.i.median_ns + layer.w.median_ns;
-    layer_times.push_back(layer.f.median_ns + backward);
+    const std::int64_t backward =
+        layer.b.count > 0 ? layer.b.expected_ns() : layer.i.expected_ns() + layer.w.expected_ns();
+    layer_times.push_back(layer.f.expected_ns() + backward);
   }
   return load_partition(arguments.partition, network, num_stages, layer_times);
 }
 
-CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
+CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Profile& profile = *documents.profile;
   CostInput input;
   input.network = documents.network;
-  input.partition = partition_of(profile, arguments, *input.network, schedule.num_stages);
+  input.partition = partition_of(profile, arguments, *input.network, shape.num_stages);
   input.costs = profile_costs(profile, *input.network, *input.partition);
-  if (!documents.cluster) input.cluster = profile_cluster(profile, schedule.num_devices, largest_message(input.costs));
+  if (!documents.cluster) input.cluster = profile_cluster(profile, shape.num_devices, largest_message(input.costs));
   input.description = profile.network + " as measured on " + profile.machine;
   return input;
 }
@@ -138,7 +152,41 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
   for (DeviceSpec& device : input.cluster->devices) device.jitter = jitter;
 }
 
+CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  if (documents.cluster) check_devices(*documents.cluster, shape, arguments.cluster);
+  CostInput input;
+  if (documents.profile) {
+    input = profile_input(arguments, documents, shape);
+  } else {
+    input = documents.network ? roofline_input(arguments, documents, shape) : abstract_input(arguments, shape);
+  }
+  if (documents.cluster) input.cluster = documents.cluster;
+  if (arguments.jitter) apply_jitter(input, *arguments.jitter, shape.num_devices);
+  return input;
+}
+
+/// The longest message between neighbours on `cluster`.
+Ticks longest_edge(const StageCosts& costs, const Cluster& cluster, std::int32_t num_devices) {
+  double longest_ns = 0;
+  for (std::int32_t d = 0; d + 1 < num_devices; ++d) {
+    const Route route = cluster.route(DeviceId{d}, DeviceId{d + 1});
+    const double sending =
+        route.bytes_per_s > 0 ? static_cast<double>(largest_message(costs)) / route.bytes_per_s * 1e9 : 0;
+    longest_ns = std::max(longest_ns, static_cast<double>(route.latency_ns) + sending);
+  }
+  return std::llround(longest_ns * static_cast<double>(costs.base.ticks_per_ns));
+}
+
 }  // namespace
+
+void CostArguments::add_search_to(ArgumentParser& parser) {
+  parser.group("Costs that a searched schedule is made for (default: F = I = W)")
+      .text("cost", cost, "LIST", "abstract units, as of `plumbline simulate`")
+      .text("memory", memory, "LIST", "what F, I and W add to the stash, in abstract units")
+      .flag("per-device", per_device, "--cost and --memory are those of all stages of a device together")
+      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("memory-limit", memory_limit, "X", "of the stashes of every device, in units of --memory or bytes (80GiB)");
+}
 
 void CostArguments::add_to(ArgumentParser& parser) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
@@ -181,16 +229,26 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
-  if (documents.cluster) check_devices(*documents.cluster, schedule, arguments.cluster);
-  CostInput input;
-  if (documents.profile) {
-    input = profile_input(arguments, documents, schedule);
-  } else {
-    input = documents.network ? roofline_input(arguments, documents, schedule) : abstract_input(arguments, schedule);
+  return cost_input(arguments, documents, cost_shape(schedule));
+}
+
+SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices) {
+  SearchGoal goal;
+  if (!arguments.memory_limit.empty()) {
+    constexpr const char* kOption = "--memory-limit";
+    goal.memory_limit = documents.network ? static_cast<double>(parse_bytes(arguments.memory_limit, kOption))
+                                          : parse_real(arguments.memory_limit, kOption);
   }
-  if (documents.cluster) input.cluster = documents.cluster;
-  if (arguments.jitter) apply_jitter(input, *arguments.jitter, schedule.num_devices);
-  return input;
+  if (!arguments.any()) return goal;
+  goal.costs = [arguments, documents, num_devices](std::int32_t num_stages) {
+    CostInput input = cost_input(arguments, documents,
+                                 CostShape{.num_devices = num_devices,
+                                           .num_stages = num_stages,
+                                           .stages_together = std::max(1, num_stages / std::max(1, num_devices))});
+    if (!input.costs.comm && input.cluster) input.costs.comm = longest_edge(input.costs, *input.cluster, num_devices);
+    return std::move(input.costs);
+  };
+  return goal;
 }
 
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,

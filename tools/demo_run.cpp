@@ -34,13 +34,23 @@ Timeline predict(const Schedule& schedule, const Profile& profile, const Network
   return timeline;
 }
 
-TrainResult train_once(const DemoPlan& plan, const Schedule& schedule, const Profile& profile, const TextData& data) {
-  TrainOptions options;
-  options.network = load_network(plan.network);
-  options.partition = profiled_partition(profile);
-  options.schedule = schedule;
-  options.shape = profile.shape;
+ProfileOptions profile_options(const DemoPlan& plan, const Network& network, const TextData& data) {
+  ProfileOptions options;
+  options.network = network;
+  options.partition = equal_partition(network, plan.devices);
+  options.shape = {network.samples, network.sequence};
   options.data = &data;
+  options.microbatches = plan.microbatches;
+  return options;
+}
+
+TrainResult train_once(const ProfileOptions& profiled, const Schedule& schedule) {
+  TrainOptions options;
+  options.network = profiled.network;
+  options.partition = profiled.partition;
+  options.schedule = schedule;
+  options.shape = profiled.shape;
+  options.data = profiled.data;
   return train(options);
 }
 
@@ -64,43 +74,39 @@ std::string signed_share_text(double share) { return (share > 0 ? "+" : "") + sh
 
 }  // namespace
 
-Profile demo_profile(const DemoPlan& plan, Progress& progress) {
+DemoRun demo_run(const DemoPlan& plan, Progress& progress) {
   const TextData data{std::string(kDemoText)};
-  ProfileOptions options;
-  options.network = load_network(plan.network);
-  options.partition = equal_partition(options.network, plan.devices);
-  options.shape = {options.network.samples, options.network.sequence};
-  options.data = &data;
-  options.microbatches = plan.microbatches;
-  options.on_round = [&](std::int64_t round) { progress.show(round + 1, options.rounds, "rounds"); };
-  return profile_run(options);
-}
-
-std::vector<DemoResult> demo_results(const DemoPlan& plan, const Profile& profile, Progress& progress) {
-  const TextData data{std::string(kDemoText)};
-  const Network network = load_network(plan.network);
-  std::vector<DemoResult> results;
+  const ProfileOptions options = profile_options(plan, load_network(plan.network), data);
+  StageProfiler profiler(options);
+  DemoRun run;
   std::vector<Schedule> schedules;
   for (const std::string& name : plan.schedules) {
     schedules.push_back(demo_schedule(plan, name));
-    results.emplace_back();
-    results.back().schedule = name;
-    results.back().predicted = predict(schedules.back(), profile, network);
+    run.results.emplace_back().schedule = name;
   }
-  const auto runs = plan.rounds * static_cast<std::int64_t>(schedules.size());
-  for (std::int64_t run = 0; run < runs; ++run) {
-    const auto s = static_cast<std::size_t>(run) % schedules.size();
-    progress.show(run, runs, "training with " + plan.schedules[s]);
-    TrainResult trained = train_once(plan, schedules[s], profile, data);
-    results[s].first_loss = trained.losses.front();
-    results[s].last_loss = trained.losses.back();
-    results[s].measured.push_back(std::move(trained.timeline).value());
+  const auto steps_per_round = static_cast<std::int64_t>(schedules.size()) + 1;
+  for (std::int64_t round = 0; round < plan.rounds; ++round) {
+    const auto show = [&](std::int64_t step, const std::string& what) {
+      progress.show(round * steps_per_round + step, plan.rounds * steps_per_round, what);
+    };
+    show(0, "measuring the stages");
+    profiler.measure_round();
+    for (std::size_t s = 0; s < schedules.size(); ++s) {
+      show(static_cast<std::int64_t>(s) + 1, "training with " + plan.schedules[s]);
+      TrainResult trained = train_once(options, schedules[s]);
+      run.results[s].first_loss = trained.losses.front();
+      run.results[s].last_loss = trained.losses.back();
+      run.results[s].measured.push_back(std::move(trained.timeline).value());
+    }
   }
-  for (DemoResult& result : results) {
+  run.profile = profiler.profile();
+  for (std::size_t s = 0; s < schedules.size(); ++s) {
+    DemoResult& result = run.results[s];
+    result.predicted = predict(schedules[s], run.profile, options.network);
     result.comparison = compare(result.predicted, result.measured, {.max_error = 0.05, .memory_exact = true});
     result.median = median_run(result.measured);
   }
-  return results;
+  return run;
 }
 
 std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results) {

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// What the demo does: profile, predict, train in turns, compare.
+/// What the demo does: profile and train in turns, predict, compare.
 struct DemoPlan {
   std::vector<std::string> schedules{"gpipe", "1f1b", "zb-h1", "pipemare"};
   std::string network = "gpt-mini";
@@ -32,11 +32,15 @@ struct DemoResult {
   double last_loss = 0;
 };
 
-/// Measures the stages of the plan's network on this machine.
-Profile demo_profile(const DemoPlan& plan, Progress& progress);
+/// What the demo found: the profile that it predicted from, and its schedules in the order of the plan.
+struct DemoRun {
+  Profile profile;
+  std::vector<DemoResult> results;
+};
 
-/// Predicts from `profile`, really trains, compares. In the order of the plan's schedules.
-std::vector<DemoResult> demo_results(const DemoPlan& plan, const Profile& profile, Progress& progress);
+/// Rounds of profiling and of really training with every schedule, in turns; then predictions from the whole profile,
+/// and comparisons. In turns, because the machine's speed drifts: both sides meet the same moments.
+DemoRun demo_run(const DemoPlan& plan, Progress& progress);
 
 /// The table that ends the demo.
 std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/error.hpp"
@@ -17,7 +19,8 @@ namespace {
 /// Beyond what any memory copies: the copies are part of the actions.
 constexpr double kUncountedBytesPerSecond = 1e12;
 
-/// 1F1B of devices; device d runs stages [d S / P, (d + 1) S / P), forwards in order, backwards in reverse.
+/// 1F1B of devices; device d runs stages [d S / P, (d + 1) S / P), forwards in order, backwards in reverse. With split
+/// backwards, W is put off by d microbatches.
 class GroupedSchedule {
  public:
   GroupedSchedule(std::int32_t devices, std::int32_t stages, const ProfileOptions& options, bool split)
@@ -56,11 +59,15 @@ class GroupedSchedule {
   void add_update(std::int32_t device, std::int64_t update, DeviceList& list) const {
     const std::int64_t begin = update * m_;
     const std::int64_t warmup = std::min<std::int64_t>(devices_ - 1 - device, m_);
+    // As in zero-bubble schedules: what a late W reads has left the caches, and it takes longer.
+    const std::int64_t put_off = std::min<std::int64_t>(device, m_);
     for (std::int64_t i = 0; i < warmup; ++i) add_forward(device, begin + i, list);
     for (std::int64_t i = 0; i < m_; ++i) {
       if (warmup + i < m_) add_forward(device, begin + warmup + i, list);
-      add_backward(device, begin + i, list);
+      add_backwards(device, split_ ? Op::kI : Op::kB, begin + i, list);
+      if (split_ && i >= put_off) add_backwards(device, Op::kW, begin + i - put_off, list);
     }
+    for (std::int64_t i = m_ - put_off; split_ && i < m_; ++i) add_backwards(device, Op::kW, begin + i, list);
     for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) add(list, stage, Op::kU, update);
   }
 
@@ -68,11 +75,8 @@ class GroupedSchedule {
     for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) add(list, stage, Op::kF, microbatch);
   }
 
-  void add_backward(std::int32_t device, std::int64_t microbatch, DeviceList& list) const {
-    for (std::int32_t stage = first(device + 1); stage-- > first(device);) {
-      add(list, stage, split_ ? Op::kI : Op::kB, microbatch);
-      if (split_) add(list, stage, Op::kW, microbatch);
-    }
+  void add_backwards(std::int32_t device, Op op, std::int64_t microbatch, DeviceList& list) const {
+    for (std::int32_t stage = first(device + 1); stage-- > first(device);) add(list, stage, op, microbatch);
   }
 
   std::int32_t stages_;
@@ -82,8 +86,36 @@ class GroupedSchedule {
   Schedule schedule_;
 };
 
+Timeline measured_timeline_of(const ProfileOptions& options, std::int32_t devices, bool split) {
+  TrainOptions train_options;
+  train_options.network = options.network;
+  train_options.partition = options.partition;
+  train_options.schedule =
+      GroupedSchedule(devices, static_cast<std::int32_t>(options.partition.num_stages()), options, split).take();
+  train_options.shape = options.shape;
+  train_options.data = options.data;
+  train_options.optimizer = options.optimizer;
+  train_options.numbers = options.numbers;
+  train_options.backend = options.backend;
+  train_options.memory_curve = false;
+  return train(train_options).timeline.value();
+}
+
+std::int64_t largest_message(const StageCosts& costs) {
+  std::int64_t bytes = 0;
+  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
+  return bytes;
+}
+
+Precision precision(const ProfileOptions& options) {
+  return options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
+                                                 : precision_of<float>(options.optimizer);
+}
+
+}  // namespace
+
 /// Collects durations by stage and op, and hand-over times.
-class Samples {
+class StageProfiler::Samples {
  public:
   explicit Samples(std::size_t stages) : by_op_(stages) {}
 
@@ -103,8 +135,8 @@ class Samples {
     }
   }
 
-  Measured of(std::size_t stage, Op op) { return summary(by_op_[stage][static_cast<std::size_t>(op)]); }
-  Measured hand_over() { return summary(hand_overs_); }
+  Measured of(std::size_t stage, Op op) const { return summary(by_op_[stage][static_cast<std::size_t>(op)]); }
+  Measured hand_over() const { return summary(hand_overs_); }
 
  private:
   /// A hand-over counts when its consumer was waiting for it.
@@ -118,78 +150,66 @@ class Samples {
     if (consumer.start - consumer.idle_before < message.end) hand_overs_.push_back(consumer.start - message.end);
   }
 
-  static Measured summary(std::vector<Ticks>& samples) {
+  static Measured summary(std::vector<Ticks> samples) {
     if (samples.empty()) return {};
     std::sort(samples.begin(), samples.end());
     const auto at = [&](std::size_t percent) { return samples[(samples.size() - 1) * percent / 100]; };
-    return {at(50), at(10), at(90), static_cast<std::int64_t>(samples.size())};
+    const auto count = static_cast<std::int64_t>(samples.size());
+    return {at(50), at(10), at(90), count, std::accumulate(samples.begin(), samples.end(), Ticks{0}) / count};
   }
 
   std::vector<std::array<std::vector<Ticks>, kOpCount>> by_op_;  ///< by stage
   std::vector<Ticks> hand_overs_;
 };
 
-void measure(const ProfileOptions& options, std::int32_t devices, bool split, Samples& samples) {
-  TrainOptions train_options;
-  train_options.network = options.network;
-  train_options.partition = options.partition;
-  train_options.schedule =
-      GroupedSchedule(devices, static_cast<std::int32_t>(options.partition.num_stages()), options, split).take();
-  train_options.shape = options.shape;
-  train_options.data = options.data;
-  train_options.optimizer = options.optimizer;
-  train_options.numbers = options.numbers;
-  train_options.backend = options.backend;
-  train_options.memory_curve = false;
-  samples.add(train(train_options).timeline.value(), options.microbatches);
-}
-
-std::int64_t largest_message(const StageCosts& costs) {
-  std::int64_t bytes = 0;
-  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
-  return bytes;
-}
-
-Precision precision(const ProfileOptions& options) {
-  return options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
-                                                 : precision_of<float>(options.optimizer);
-}
-
-}  // namespace
-
-Profile profile_run(const ProfileOptions& options) {
-  const auto stages = static_cast<std::int32_t>(options.partition.num_stages());
-  const std::int32_t devices = options.num_devices == 0 ? stages : options.num_devices;
-  if (devices < 1 || devices > stages) {
-    throw Error("profile: " + std::to_string(devices) + " devices for " + std::to_string(stages) +
+StageProfiler::StageProfiler(ProfileOptions options)
+    : options_(std::move(options)), samples_(std::make_unique<Samples>(options_.partition.num_stages())) {
+  const auto stages = static_cast<std::int32_t>(options_.partition.num_stages());
+  if (options_.num_devices == 0) options_.num_devices = stages;
+  if (options_.num_devices < 1 || options_.num_devices > stages) {
+    throw Error("profile: " + std::to_string(options_.num_devices) + " devices for " + std::to_string(stages) +
                 " stages; expected at least one stage per device");
   }
-  Samples samples(options.partition.num_stages());
-  for (std::int64_t round = 0; round < options.rounds; ++round) {
-    measure(options, devices, false, samples);
-    measure(options, devices, true, samples);
-    if (options.on_round) options.on_round(round);
+}
+
+StageProfiler::~StageProfiler() = default;
+
+void StageProfiler::measure_round() {
+  for (const bool split : {false, true}) {
+    samples_->add(measured_timeline_of(options_, options_.num_devices, split), options_.microbatches);
   }
+}
+
+Profile StageProfiler::profile() const {
   Profile profile;
   profile.machine = machine_description();
-  profile.backend = options.backend;
-  profile.network = options.network.name;
-  profile.shape = options.shape;
-  profile.precision = precision(options);
-  for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
-    profile.stages.push_back({.layers = options.partition.range(stage),
-                              .f = samples.of(stage, Op::kF),
-                              .b = samples.of(stage, Op::kB),
-                              .i = samples.of(stage, Op::kI),
-                              .w = samples.of(stage, Op::kW),
+  profile.backend = options_.backend;
+  profile.network = options_.network.name;
+  profile.shape = options_.shape;
+  profile.precision = precision(options_);
+  for (std::size_t stage = 0; stage < options_.partition.num_stages(); ++stage) {
+    profile.stages.push_back({.layers = options_.partition.range(stage),
+                              .f = samples_->of(stage, Op::kF),
+                              .b = samples_->of(stage, Op::kB),
+                              .i = samples_->of(stage, Op::kI),
+                              .w = samples_->of(stage, Op::kW),
                               .r = {},
-                              .u = samples.of(stage, Op::kU)});
+                              .u = samples_->of(stage, Op::kU)});
   }
-  if (devices > 1) {
-    const StageCosts costs = untimed_costs(options.network, options.partition, options.shape, profile.precision);
-    profile.transfers = {{largest_message(costs), samples.hand_over().median_ns, kUncountedBytesPerSecond}};
+  if (options_.num_devices > 1) {
+    const StageCosts costs = untimed_costs(options_.network, options_.partition, options_.shape, profile.precision);
+    profile.transfers = {{largest_message(costs), samples_->hand_over().median_ns, kUncountedBytesPerSecond}};
   }
   return profile;
+}
+
+Profile profile_run(const ProfileOptions& options) {
+  StageProfiler profiler(options);
+  for (std::int64_t round = 0; round < options.rounds; ++round) {
+    profiler.measure_round();
+    if (options.on_round) options.on_round(round);
+  }
+  return profiler.profile();
 }
 
 }  // namespace plumb

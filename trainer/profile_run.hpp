@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "models/network.hpp"
@@ -35,6 +36,28 @@ struct ProfileOptions {
 ///
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
 /// is the time until a waiting device goes on, whatever the size: its latency.
+///
+/// Rounds may stand between runs of something else: then both meet the same moods of the machine.
+class StageProfiler {
+ public:
+  /// Throws `Error` for more devices than stages.
+  explicit StageProfiler(ProfileOptions options);
+  ~StageProfiler();
+
+  /// Trains once with fused and once with split backwards.
+  void measure_round();
+
+  /// What all rounds until now measured.
+  Profile profile() const;
+
+ private:
+  class Samples;
+
+  ProfileOptions options_;
+  std::unique_ptr<Samples> samples_;
+};
+
+/// All rounds of `options` in a row.
 Profile profile_run(const ProfileOptions& options);
 
 }  // namespace plumb
