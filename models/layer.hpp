@@ -47,8 +47,11 @@ struct LayerFacts {
   std::vector<StashTensor> stash;  ///< kept between passes, without the input, the output and their gradients
   LastUse input_last_use = LastUse::kForward;
   LastUse output_grad_last_use = LastUse::kInputGrad;  ///< kInputGrad or kWeightGrad
-  std::int64_t input_bytes = 0;   ///< activations read; 0 where the input is token ids, or not known (profiled)
-  std::int64_t output_bytes = 0;  ///< activations handed to the next layer; 0 for a head, which ends in the loss
+  std::int64_t input_bytes = 0;     ///< activations read; 0 where the input is token ids, or not known (profiled)
+  std::int64_t output_bytes = 0;    ///< activations handed to the next layer; 0 for a head, which ends in the loss
+  std::int64_t key_grad_bytes = 0;  ///< attention on a sequence slice: what later slices add to its keys' and values'
+                                    ///< gradients; they are all made by I of the last slice ...
+  std::int64_t earlier_key_grad_bytes = 0;  ///< ... which is this one: those of all slices before it
   PassFacts forward;
   PassFacts input_grad;
   PassFacts weight_grad;

@@ -5,7 +5,7 @@ namespace plumb {
 
 namespace {
 
-void check(const LayerSpec& spec) {
+void check(const LayerSpec& spec, bool sliced) {
   const std::string where = "layer '" + spec.name + "': ";
   if (spec.heads < 1 || spec.width % spec.heads != 0) {
     throw Error(where + "heads (" + std::to_string(spec.heads) + ") must divide width (" + std::to_string(spec.width) +
@@ -16,6 +16,7 @@ void check(const LayerSpec& spec) {
     throw Error(where + "kv_heads (" + std::to_string(kv_heads) + ") must divide heads (" + std::to_string(spec.heads) +
                 ")");
   }
+  if (!spec.causal && sliced) throw Error(where + "sequence slices need causal attention");
   if (spec.rotary && (spec.width / spec.heads) % 2 != 0) {
     throw Error(where + "rotary needs an even width per head, not " + std::to_string(spec.width / spec.heads));
   }
@@ -25,13 +26,17 @@ void check(const LayerSpec& spec) {
 
 /// F: qkv = x Wqkv, attended = softmax(q k / sqrt(d)) v, y = attended Wout. I computes the scores again from q, k and
 /// the log-sums (as FlashAttention does), so that nothing of size s x s is kept.
+///
+/// A sequence slice also sees the keys and values of the slices before it. Both directions gather them sample by sample
+/// in the workspace. A slice's FLOPs for scores grow with the prefix: the slices of a microbatch add up to all of it.
 LayerFacts describe_attention(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
-  check(spec);
+  check(spec, sizes.shape.before + sizes.shape.behind > 0);
   const std::int64_t width = spec.width;
   const std::int64_t head_width = width / spec.heads;
   const std::int64_t qkv_width = width + 2 * head_width * (spec.kv_heads == 0 ? spec.heads : spec.kv_heads);
   const std::int64_t sequence = sizes.shape.sequence;
+  const std::int64_t before = sizes.shape.before;
   LayerFacts facts;
   facts.parameters.push_back(sizes.matrix("qkv.weight", qkv_width, width));
   if (spec.bias) facts.parameters.push_back(sizes.vector("qkv.bias", qkv_width));
@@ -48,7 +53,7 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   facts.output_bytes = sizes.activations(width);
 
   const double projections = sizes.product(width, qkv_width) + sizes.product(width, width);
-  const double scores = 2 * sizes.product(width, sequence);  // q k and (scores) v
+  const double scores = 2 * sizes.product(width, sequence + 2 * before);  // q k and (scores) v
   facts.forward.flops = projections + scores;
   facts.input_grad.flops = projections + 2 * scores;
   facts.weight_grad.flops = projections;
@@ -59,10 +64,17 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   facts.weight_grad.bytes_moved = sizes.activations(3 * width + qkv_width) + sizes.accumulate(facts.parameter_count());
 
   const std::int64_t number = sizes.precision.activation_bytes;
-  const std::int64_t score_rows = std::min(kAttentionRows, sequence) * sequence * number;
+  const std::int64_t score_rows = std::min(kAttentionRows, sequence) * (before + sequence) * number;
+  const std::int64_t keys_width = qkv_width - width;
+  const std::int64_t gathered = before > 0 ? (before + sequence) * keys_width * number : 0;
   const std::int64_t angles = spec.rotary ? sequence * head_width * number : 0;
-  facts.forward.workspace_bytes = score_rows + angles;
-  facts.input_grad.workspace_bytes = 2 * score_rows + angles + sizes.activations(width);
+  facts.forward.workspace_bytes = score_rows + angles + gathered;
+  facts.input_grad.workspace_bytes = 2 * score_rows + angles + sizes.activations(width) + 2 * gathered;
+  if (sizes.shape.behind > 0) {
+    facts.key_grad_bytes = sizes.activations(keys_width);
+  } else {
+    facts.earlier_key_grad_bytes = sizes.shape.samples * before * keys_width * number;
+  }
   return facts;
 }
 

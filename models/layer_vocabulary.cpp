@@ -13,9 +13,10 @@ constexpr double kTableDeviation = 0.02;  // GPT-2; the first loss is then close
 /// Rows of a table, chosen by token ids and positions. There is no gradient for ids, so its backward is all W.
 LayerFacts describe_embedding(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
-  if (spec.positions > 0 && spec.positions < sizes.shape.sequence) {
+  if (spec.positions > 0 && spec.positions < sizes.shape.before + sizes.shape.sequence) {
     throw Error("layer '" + spec.name + "': positions (" + std::to_string(spec.positions) +
-                ") must be at least the sequence length (" + std::to_string(sizes.shape.sequence) + ")");
+                ") must be at least the sequence length (" + std::to_string(sizes.shape.before + sizes.shape.sequence) +
+                ")");
   }
   LayerFacts facts;
   facts.parameters.push_back(sizes.matrix("weight", spec.vocabulary, spec.width));

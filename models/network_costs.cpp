@@ -1,6 +1,8 @@
 #include "models/network_costs.hpp"
 
 #include <cassert>
+#include <cmath>
+#include <span>
 
 #include "models/layer.hpp"
 #include "models/network_check.hpp"
@@ -34,6 +36,62 @@ std::vector<TiedWeight> tied_weights(const Network& network, const Partition& pa
   return {{StageId{0}, static_cast<StageId>(partition.num_stages() - 1), bytes}};
 }
 
+namespace {
+
+/// FLOPs of the passes of one stage; tokens where a pass has none.
+struct StageWork {
+  double f = 0;
+  double i = 0;
+  double w = 0;
+
+  StageWork(std::span<const LayerSpec> layers, const MicrobatchShape& shape) {
+    for (const LayerSpec& layer : layers) {
+      const LayerFacts facts = describe(layer, shape, {});
+      f += facts.forward.flops;
+      i += facts.input_grad.flops;
+      w += facts.weight_grad.flops;
+    }
+    const auto tokens = static_cast<double>(shape.tokens());
+    for (double* flops : {&f, &i, &w}) *flops = *flops > 0 ? *flops : tokens;
+  }
+};
+
+Ticks in_proportion(Ticks time, double part, double whole) {
+  return std::llround(static_cast<double>(time) * part / whole);
+}
+
+/// Costs of the stages of a network for parts of its microbatches.
+class NetworkParts {
+ public:
+  NetworkParts(const Network& network, const Partition& partition, const MicrobatchShape& usual,
+               const Precision& precision)
+      : layers_(network.layers), partition_(partition), usual_(usual), precision_(precision) {}
+
+  PartCosts operator()(StageId stage, const Part& part, const StageTimes& times) const {
+    const MicrobatchShape shape = place_of(part, usual_).shape;
+    const LayerRange range = partition_.range(index(stage));
+    const auto layers = std::span(layers_).subspan(range.begin, range.end - range.begin);
+    const StageWork work(layers, shape);
+    const StageWork whole(layers, usual_);
+    PartCosts costs{times, stage_memory(layers_, range, shape, precision_)};
+    costs.times.f = in_proportion(times.f, work.f, whole.f);
+    costs.times.i = in_proportion(times.i, work.i, whole.i);
+    costs.times.w = in_proportion(times.w, work.w, whole.w);
+    costs.times.b = in_proportion(times.b, work.i + work.w, whole.i + whole.w);
+    costs.times.r = in_proportion(times.r, work.f, whole.f);
+    costs.times.fb = in_proportion(times.fb, work.f + work.i + work.w, whole.f + whole.i + whole.w);
+    return costs;
+  }
+
+ private:
+  std::vector<LayerSpec> layers_;
+  Partition partition_;
+  MicrobatchShape usual_;
+  Precision precision_;
+};
+
+}  // namespace
+
 StageCosts untimed_costs(const Network& network, const Partition& partition, const MicrobatchShape& shape,
                          const Precision& precision) {
   assert(partition.num_layers() == network.layers.size());
@@ -47,6 +105,7 @@ StageCosts untimed_costs(const Network& network, const Partition& partition, con
   costs.work.samples_per_microbatch = shape.samples;
   costs.work.tokens_per_microbatch = shape.tokens();
   costs.work.model_flops_per_microbatch = model_flops(network, shape);
+  costs.part = NetworkParts(network, partition, shape, precision);
   return costs;
 }
 

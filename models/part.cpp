@@ -9,7 +9,7 @@ namespace {
 
 /// amount x numerator / denominator rounded to the nearest, without overflow for what a clock can hold.
 std::int64_t scaled(std::int64_t amount, std::int64_t numerator, std::int64_t denominator) {
-  using Wide = __int128;
+  __extension__ using Wide = __int128;
   return static_cast<std::int64_t>((Wide{amount} * numerator * 2 + denominator) / (Wide{denominator} * 2));
 }
 
@@ -25,7 +25,8 @@ PartPlace place_of(const Part& part, const MicrobatchShape& usual) {
     throw Error("a microbatch of " + std::to_string(place.microbatch.samples) + " samples of " +
                 std::to_string(place.microbatch.sequence) + " tokens cannot be cut as the schedule says: slice " +
                 std::to_string(part.begin) + " to " + std::to_string(part.end) + " of " + std::to_string(part.whole) +
-                " along the " + (part.along_sequence ? "sequence" : "batch") + " is empty; expected larger microbatches");
+                " along the " + (part.along_sequence ? "sequence" : "batch") +
+                " is empty; expected larger microbatches");
   }
   if (part.along_sequence) {
     place.first_token = begin;

@@ -42,7 +42,7 @@ struct StageMemory {
   /// all slices before it; the backward of each of these frees its own.
   std::int64_t key_grads_made_bytes = 0;
   std::int64_t key_grads_freed_bytes = 0;
-  std::int64_t input_bytes = 0;         ///< value received from the previous stage (0 on the first stage)
+  std::int64_t input_bytes = 0;  ///< value received from the previous stage (0 on the first stage)
   LastUse input_last_use = LastUse::kForward;
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
   std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; dies at the end of I

@@ -193,6 +193,12 @@ class LayoutBuilder {
       LayoutStep& owner = step(k);
       for (std::size_t t = 0; t < owner.stash.size(); ++t) place_stash(owner, t, backward_step(k));
       const LayerFacts& facts = owner.facts;
+      if (facts.key_grad_bytes > 0) {
+        owner.key_grads = {StageBlock::kKeyGrads, layout_.key_grads.storage};
+        layout_.key_grads.bytes += facts.key_grad_bytes;
+        layout_.key_grads.storage += aligned_bytes(facts.key_grad_bytes);
+      }
+      layout_.memory.key_grads_made_bytes += facts.earlier_key_grad_bytes;
       forward_.add(owner.workspace.f, facts.forward.workspace_bytes, k, k);
       input_grad_.add(owner.workspace.i, facts.input_grad.workspace_bytes, k, k);
       weight_grad_.add(owner.workspace.w, facts.weight_grad.workspace_bytes, k, k);
@@ -223,6 +229,7 @@ class LayoutBuilder {
     memory.input_bytes = memory.input_grad_bytes = layout_.value_bytes.front();
     memory.input_last_use = layout_.first ? LastUse::kForward : step(0).facts.input_last_use;
     memory.output_bytes = memory.output_grad_bytes = layout_.value_bytes.back();
+    memory.key_grads_freed_bytes = layout_.key_grads.bytes;
     memory.workspace_f_bytes = forward_.finish();
     memory.workspace_i_bytes = input_grad_.finish();
     memory.workspace_w_bytes = weight_grad_.finish();

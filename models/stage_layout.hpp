@@ -32,12 +32,13 @@ enum class StageBlock : std::uint8_t {
   kKeptForWeightGrad,  ///< stash made by F, last used by W
   kMadeByInputGrad,    ///< stash made by I, last used by W
   kWorkspace,          ///< of the running pass
+  kKeyGrads,           ///< of a sequence slice: sums of what later slices add to its keys' and values' gradients
 };
 
 /// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
 constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-inline constexpr std::size_t kStageBlockCount = 9;
+inline constexpr std::size_t kStageBlockCount = 10;
 
 /// A block of several tensors.
 struct BlockSize {
@@ -70,6 +71,7 @@ struct LayoutStep {
   std::vector<std::size_t> parameters{};  ///< by parameter of the facts: index into `StageLayout::parameters`
   std::vector<TensorPlaces> stash{};      ///< by stash tensor of the facts
   TensorPlaces workspace{};
+  TensorPlace key_grads{};
 };
 
 /// x + body(x): value `from` is added to value `to` after F of step `to - 1`, and the gradient of value `to` to that of
@@ -98,6 +100,7 @@ struct StageLayout {
   BlockSize kept_for_input_grad;
   BlockSize kept_for_weight_grad;
   BlockSize made_by_input_grad;
+  BlockSize key_grads;
 };
 
 /// Lays out the layers `range` of `chain` (the layers of a whole network, in order).

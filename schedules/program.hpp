@@ -9,47 +9,10 @@
 #include "models/stage_costs.hpp"
 #include "models/units.hpp"
 #include "schedules/action.hpp"
+#include "schedules/instr.hpp"
+#include "schedules/part_table.hpp"
 
 namespace plumb {
-
-/// Index into `Program::instrs`: the position of a compute-lane step, unique over all devices.
-using InstrIndex = std::uint32_t;
-
-/// One step of a device's compute lane: F B I W R U V X, or the point where a collective is joined (no time).
-struct Instr {
-  Action action;
-  std::uint32_t row = 0;         ///< into `Program::rows` and `Program::durations`
-  std::uint32_t first_wait = 0;  ///< into `Program::waits`; the next instr's `first_wait` ends the range
-};
-
-/// What an instr waits for besides its predecessor in the lane.
-struct Wait {
-  static constexpr std::uint32_t kDirect = 0xFFFFFFFFU;         ///< the end of `source`, nothing in between
-  static constexpr std::uint32_t kLatency = 0xFFFFFFFEU;        ///< the end of `source` + `Program::comm`
-  static constexpr std::uint32_t kCollectiveBit = 0x80000000U;  ///< the rest is an index of a collective
-
-  InstrIndex source = 0;  ///< the instr that makes the value (a member, for a collective)
-  std::uint32_t via = kDirect;
-};
-
-/// A stage as held by one device: its own weights, gradients and stash.
-struct Holder {
-  ReplicaId replica{};
-  StageId stage{};
-  DeviceId device{};
-
-  friend bool operator==(const Holder&, const Holder&) = default;
-};
-
-/// What all instrs of one kind share: the same holder, op and variant take the same time and memory.
-struct Row {
-  std::uint32_t holder = 0;
-  Op op{};
-  bool recompute = false;         ///< the stash of F is dropped and made again before the backward
-  bool overlapped = false;        ///< first member of an overlapped pair: its duration is that of the pair;
-                                  ///< the second member's row says 0
-  std::uint8_t microbatches = 1;  ///< merged into one action
-};
 
 /// One message between devices. Positions refer to compute lanes, so that buffers live by order, not by time.
 struct Transfer {
@@ -90,7 +53,6 @@ struct KeptVersion {
   InstrIndex last_reader = 0;  ///< the copy is freed at the end of this instr
 };
 
-// clang-format off (the table)
 /// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
 ///
 /// ### Life of a buffer
@@ -98,21 +60,23 @@ struct KeptVersion {
 /// Just before an instr: (1) waits of sends standing there free the send buffers, (2) receives posted there allocate
 /// their slots. Then its start, then its end. An overlapped pair: both starts, then both ends.
 ///
-/// | action | start | end |
-/// |---|---|---|
-/// | F | + stash made by F (by class of last use), + output buffer (transfer), + workspace; the input moves from
-/// transfer to its kept class | - workspace; - input if nothing reads it after F | | I | + stash made by I, + input
-/// gradient (transfer), + workspace | - workspace, - everything last used by I (input included), - output gradient | |
-/// W | + workspace | - workspace, - everything last used by W | | B | + input gradient (transfer), + workspace of B | -
-/// workspace, - all stash of F and the input, - output gradient | | U | + workspace, + a weight version when the old
-/// one is still to be read | - workspace | | any reader | | - the version whose last reader it is |
+/// - F: at its start the stash made by F (by class of last use), the output buffer (transfer) and the workspace are
+///   allocated, and the input moves from transfer to its kept class; at its end the workspace is freed, and the input
+///   if nothing reads it after F.
+/// - I: start: stash made by I, input gradient (transfer), workspace; of the last sequence slice also the sums of the
+///   gradients of the earlier slices' keys and values. End frees workspace, everything last used by I (input and own
+///   sums included) and the output gradient.
+/// - W: start: workspace. End frees workspace and everything last used by W.
+/// - B: start as I without its stash. End frees workspace, all stash of F, the input, own sums, the output gradient.
+/// - U: start: workspace, and a weight version when the old one is still to be read. End frees the workspace.
+/// - Any reader frees at its end the weight version whose last reader it is.
 ///
+/// An action on several microbatches or slices holds the buffers of all of them at once.
 /// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start.
 /// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over
 /// by the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a
 /// receive slot (its post until the consumer's end, or until the kept class takes it over).
 /// Weights, gradients, optimizer state and correction buffers live the whole run.
-// clang-format on
 struct Program {
   Timebase base;
   std::int32_t num_devices = 0;
@@ -137,7 +101,10 @@ struct Program {
   std::vector<KeptVersion> kept_versions;
   std::int32_t correction_buffers = 0;  ///< extra copies of the weights per holder
 
+  PartTable parts;                        ///< what microbatches are cut into
   std::vector<StageMemory> memory;        ///< by stage; empty when memory is not modelled
+  std::vector<StageMemory> part_memory;   ///< by stage and part; empty when `parts` is plain: `memory` holds then
+  std::vector<StageMemory> sums;          ///< of everything that one instr works on (`Row::sum`)
   std::int64_t memory_units_per_one = 0;  ///< see StageCosts
   std::optional<Ticks> comm;              ///< see StageCosts
   std::vector<SharedLink> shared_links;
@@ -145,6 +112,10 @@ struct Program {
   WorkUnits work;
 
   std::size_t size() const { return instrs.empty() ? 0 : instrs.size() - 1; }
+  /// Memory of a stage for one part. Requires modelled memory.
+  const StageMemory& memory_of(StageId stage, std::size_t part) const {
+    return part_memory.empty() ? memory[index(stage)] : part_memory[index(stage) * parts.all().size() + part];
+  }
 };
 
 }  // namespace plumb
