@@ -1,7 +1,9 @@
 #include "schedules/lower.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -14,14 +16,6 @@ namespace lowering {
 namespace {
 
 constexpr std::int64_t kMaxInstrs = std::numeric_limits<std::int32_t>::max() - 1;
-
-std::int32_t slice_count(const Schedule& schedule) {
-  std::size_t count = 1;
-  if (schedule.slices) {
-    for (const auto& lengths : schedule.slices->lengths) count = std::max(count, lengths.size());
-  }
-  return static_cast<std::int32_t>(count);
-}
 
 [[noreturn]] void refuse(const Schedule& schedule, const std::string& what) {
   throw Error("schedule '" + schedule.name + "': " + what);
@@ -41,9 +35,6 @@ void check_supported(const Schedule& schedule, const StageCosts& costs, const Cl
     refuse(schedule, "needs " + std::to_string(schedule.num_devices) + " devices; the cluster '" + cluster->name +
                          "' has " + std::to_string(cluster->devices.size()));
   }
-  if (schedule.slices) refuse(schedule, "slices cannot be lowered; expected whole microbatches");
-  if (!schedule.microbatch_sizes.empty())
-    refuse(schedule, "microbatch_sizes cannot be lowered; expected equal microbatches");
   for (const Recompute& rule : schedule.recompute) {
     if (rule.segment) refuse(schedule, "recompute of segments cannot be lowered; expected \"segment\": false");
   }
@@ -64,6 +55,17 @@ void check_size(const Schedule& schedule) {
   }
 }
 
+/// Work of a microbatch of mean size; that of the largest one is given.
+WorkUnits mean_work(WorkUnits work, const std::vector<std::int64_t>& sizes) {
+  if (sizes.empty()) return work;
+  const double sum = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  const auto largest = static_cast<double>(*std::max_element(sizes.begin(), sizes.end()));
+  const double share = sum / (largest * static_cast<double>(sizes.size()));
+  work.tokens_per_microbatch = std::llround(share * static_cast<double>(work.tokens_per_microbatch));
+  work.model_flops_per_microbatch *= share;
+  return work;
+}
+
 void describe(State& state) {
   const Schedule& schedule = state.schedule;
   Program& program = state.program;
@@ -77,10 +79,12 @@ void describe(State& state) {
     if (schedule.policy_of(StageId{stage}) != WeightPolicy::kFlush) program.asynchronous = true;
   }
   program.correction_buffers = static_cast<std::int32_t>(schedule.weights.correction_buffers.size());
+  program.parts = state.parts;
   program.memory = state.costs.memory;
+  if (!program.memory.empty()) program.part_memory = state.part_costs.memory();
   program.memory_units_per_one = state.costs.memory_units_per_one;
   program.comm = state.costs.comm;
-  program.work = state.costs.work;
+  program.work = mean_work(state.costs.work, schedule.microbatch_sizes);
   if (state.cluster == nullptr) return;
   program.shared_links = state.cluster->shared_links;
   program.device_specs.assign(state.cluster->devices.begin(), state.cluster->devices.begin() + schedule.num_devices);
@@ -94,7 +98,9 @@ State::State(const Schedule& s, const StageCosts& c, const Cluster* cl, const Lo
       cluster(cl),
       options(o),
       rules(s),
-      producers(s.num_stages, s.num_microbatches, slice_count(s)) {}
+      parts(s),
+      part_costs(c, parts),
+      producers(s.num_stages, s.num_microbatches, static_cast<std::int32_t>(parts.most_slices())) {}
 
 void add_holders(State& state) {
   const Schedule& schedule = state.schedule;
@@ -132,7 +138,8 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   using namespace lowering;
   check_supported(schedule, costs, cluster);
   check_size(schedule);
-  State state(schedule, costs, cluster, options);
+  const StageCosts whole = with_whole_shares(costs, PartTable(schedule));
+  State state(schedule, whole, cluster, options);
   describe(state);
   add_holders(state);
   add_lanes(state);

@@ -9,6 +9,7 @@
 #include "models/stage_costs.hpp"
 #include "schedules/dependency_rules.hpp"
 #include "schedules/lower.hpp"
+#include "schedules/part_costs.hpp"
 #include "schedules/producer_table.hpp"
 #include "schedules/program.hpp"
 #include "schedules/schedule.hpp"
@@ -37,6 +38,8 @@ struct State {
   const Cluster* cluster;
   const LowerOptions& options;
   DependencyRules rules;
+  PartTable parts;
+  PartCostTable part_costs;
   ProducerTable producers;
   Program program;
 

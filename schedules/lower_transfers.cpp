@@ -17,7 +17,9 @@ struct Edge {
 class ExplicitTable {
  public:
   ExplicitTable(const State& state, std::vector<ExplicitTransfer>& transfers)
-      : transfers_(transfers), first_(state.schedule.num_stages, state.schedule.num_microbatches, 1) {
+      : transfers_(transfers),
+        first_(state.schedule.num_stages, state.schedule.num_microbatches,
+               static_cast<std::int32_t>(state.parts.most_slices())) {
     for (std::uint32_t i = 0; i < transfers.size(); ++i) {
       const Action value = value_of(transfers[i].action);
       transfers[i].next = first_.find(value);
@@ -26,11 +28,13 @@ class ExplicitTable {
   }
 
   /// The entry for the value that `action` makes or takes, sent to (or from) `peer`; kNone when the document has none.
-  std::uint32_t find(const Action& action, DeviceId peer) const {
+  /// `other` takes or makes it: a value is told by the first microbatch and slice that both name.
+  std::uint32_t find(const Action& action, const Action& other, DeviceId peer) const {
     if (transfers_.empty()) return ProducerTable::kNone;
     Action value = action;
     value.merged = 0;
-    value.slice = Action::kAllSlices;
+    value.microbatch = std::max(action.microbatch, other.microbatch);
+    if (value.slice == Action::kAllSlices) value.slice = other.slice;
     std::uint32_t any = first_.find(value);
     for (std::uint32_t i = any; i != ProducerTable::kNone; i = transfers_[i].next) {
       if (transfers_[i].action.where == static_cast<std::int16_t>(peer)) return i;
@@ -49,13 +53,6 @@ class ExplicitTable {
   const std::vector<ExplicitTransfer>& transfers_;
   ProducerTable first_;
 };
-
-/// Microbatches that both actions name.
-std::int64_t shared_microbatches(const Action& a, const Action& b) {
-  const auto first = std::max(index(a.microbatch), index(b.microbatch));
-  const auto last = std::min(index(a.microbatch) + a.merged, index(b.microbatch) + b.merged);
-  return static_cast<std::int64_t>(last + 1 - first);
-}
 
 class TransferWriter {
  public:
@@ -104,19 +101,28 @@ class TransferWriter {
     Transfer transfer;
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
-    transfer.issue = issue(wait.source, producer, device(edge.consumer));
+    transfer.issue = issue(wait.source, edge.consumer);
     transfer.op = producer.op == Op::kF ? Op::kSendF : Op::kSendB;
-    if (!program_.memory.empty()) {
-      const StageMemory& memory = program_.memory[index(producer.stage)];
-      const std::int64_t bytes = producer.op == Op::kF ? memory.output_bytes : memory.input_grad_bytes;
-      transfer.bytes = bytes * shared_microbatches(producer, consumer);
-    }
+    if (!program_.memory.empty()) transfer.bytes = shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
 
+  /// Bytes of the values of the parts that both actions name.
+  std::int64_t shared_bytes(const Action& producer, const Action& consumer) const {
+    std::int64_t bytes = 0;
+    program_.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+      if (!names(consumer, microbatch, slice)) return;
+      const StageMemory& memory = program_.memory_of(producer.stage, part);
+      bytes += producer.op == Op::kF ? memory.output_bytes : memory.input_grad_bytes;
+    });
+    return bytes;
+  }
+
+  const Action& action(InstrIndex at) const { return program_.instrs[at].action; }
+
   /// Where the document sends the value, otherwise at once.
-  InstrIndex issue(InstrIndex producer, const Action& action, DeviceId peer) const {
-    const std::uint32_t given = sends_.find(action, peer);
+  InstrIndex issue(InstrIndex producer, InstrIndex consumer) const {
+    const std::uint32_t given = sends_.find(action(producer), action(consumer), device(consumer));
     if (given == ProducerTable::kNone) return producer;
     return std::max(producer, state_.sends[given].before - 1);
   }
@@ -128,7 +134,7 @@ class TransferWriter {
     for (std::uint32_t i = 0; i < order.size(); ++i) {
       const Transfer& transfer = program_.transfers[i];
       order[i] = i;
-      place[i] = sends_.find(program_.instrs[transfer.producer].action, device(transfer.consumer));
+      place[i] = sends_.find(action(transfer.producer), action(transfer.consumer), device(transfer.consumer));
     }
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       const InstrIndex issue_a = program_.transfers[a].issue;
@@ -185,7 +191,7 @@ class TransferWriter {
   InstrIndex post(const Transfer& transfer) const {
     const InstrIndex consumer = pair_begin(program_, transfer.consumer);
     const std::uint32_t given =
-        receives_.find(program_.instrs[transfer.consumer].action, program_.channels[transfer.channel].from);
+        receives_.find(action(transfer.consumer), action(transfer.producer), program_.channels[transfer.channel].from);
     if (given != ProducerTable::kNone) return std::min(consumer, state_.receives[given].before);
     if (state_.options.receives != ReceivePlacement::kAhead) return consumer;
     const InstrIndex begin = lane_begin(program_.channels[transfer.channel].to);

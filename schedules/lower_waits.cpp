@@ -63,6 +63,7 @@ class WaitWriter {
   void add_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
     const Action& action = instr.action;
     const std::span<const StageId> sources = state_.rules.sources(action.op, action.stage);
+    if (!state_.parts.plain()) return add_part_values(instr, begin, end);
     for (std::size_t i = 0; i <= action.merged; ++i) {
       for (const StageId stage : sources) {
         const InstrIndex source = state_.producers.find(action.op, stage, index(action.microbatch) + i);
@@ -71,6 +72,23 @@ class WaitWriter {
         if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
       }
     }
+  }
+
+  /// The same, slice by slice.
+  void add_part_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
+    Action needed = instr.action;
+    needed.merged = 0;
+    state_.parts.for_each(instr.action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      for (const StageId stage : state_.rules.sources(instr.action.op, instr.action.stage)) {
+        needed.stage = stage;
+        needed.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
+        needed.slice = static_cast<std::int16_t>(slice);
+        const InstrIndex source = state_.producers.find(needed);
+        if (source - begin < end - begin) continue;
+        if (source == ProducerTable::kNone) throw_missing(needed, stage, 0);
+        if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
+      }
+    });
   }
 
   bool has_wait(std::uint32_t first_wait, InstrIndex source) const {

@@ -42,6 +42,7 @@ double extra_units(const Schedule& schedule, MicrobatchId number) {
 
 RowTable::RowTable(State& state)
     : state_(state),
+      plain_parts_(state.parts.plain()),
       stages_(static_cast<std::size_t>(state.schedule.num_stages)),
       local_(state.first_holder.size() - 1, 0) {}
 
@@ -66,8 +67,9 @@ Ticks RowTable::on_device(Ticks at_speed_one) const {
 }
 
 std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
-  const StageTimes& times = state_.costs.times[index(action.stage)];
-  Ticks time = time_of(times, action.op, recompute) * (action.merged + 1);
+  const bool works_on_parts = action.op <= Op::kR;
+  const StageTimes times = works_on_parts ? times_of_all(action) : state_.costs.times[index(action.stage)];
+  Ticks time = time_of(times, action.op, recompute);
   if (action.op == Op::kX)
     time = std::llround(static_cast<double>(time) * extra_units(state_.schedule, action.microbatch));
   Row row;
@@ -75,9 +77,12 @@ std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   row.op = action.op;
   row.recompute = recompute;
   row.microbatches = static_cast<std::uint8_t>(action.merged + 1);
+  if (works_on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
   state_.program.rows.push_back(row);
   state_.program.durations.push_back(on_device(time));
-  note_recompute(row.recompute && is_backward(row.op) ? on_device(times.r * (action.merged + 1)) : 0);
+  note_recompute(row.recompute && is_backward(row.op) ? on_device(times.r) : 0);
+  fused_.resize(state_.program.rows.size(), 0);
+  if (action.merged == 0 && (row.op == Op::kF || row.op == Op::kB)) fused_.back() = times.fb;
   return static_cast<std::uint32_t>(state_.program.rows.size() - 1);
 }
 
@@ -89,9 +94,40 @@ void RowTable::note_recompute(Ticks part) {
   parts.back() = part;
 }
 
+/// Equal for actions whose parts are alike. Merged microbatches may differ from each other.
+std::size_t RowTable::likeness(const Action& action) const {
+  if (action.op == Op::kX) return index(action.microbatch);
+  if (action.op > Op::kR || state_.parts.kinds() == 1) return 0;
+  return action.merged != 0 ? index(action.microbatch) : state_.parts.kind(index(action.microbatch));
+}
+
+/// Times of an action on everything that it names.
+StageTimes RowTable::times_of_all(const Action& action) const {
+  StageTimes sum;
+  state_.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
+    const StageTimes& one =
+        plain_parts_ ? state_.costs.times[index(action.stage)] : state_.part_costs.at(action.stage, part).times;
+    sum.f += one.f;
+    sum.b += one.b;
+    sum.i += one.i;
+    sum.w += one.w;
+    sum.r += one.r;
+    sum.fb += one.fb;
+  });
+  return sum;
+}
+
+std::uint32_t RowTable::add_sum(const Action& action) {
+  StageMemory sum;
+  state_.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
+    add_memory(sum, state_.part_costs.at(action.stage, part).memory);
+  });
+  state_.program.sums.push_back(std::move(sum));
+  return static_cast<std::uint32_t>(state_.program.sums.size() - 1);
+}
+
 std::uint32_t RowTable::rare_row(const Action& action, bool recompute) {
-  const RareKey key{holder_of(action), action.op, recompute, action.merged,
-                    action.op == Op::kX ? action.microbatch : MicrobatchId{}};
+  const RareKey key{holder_of(action), action.op, recompute, action.merged, likeness(action), action.slice};
   const auto found = rare_.find(key);
   if (found != rare_.end()) return found->second;
   return rare_[key] = add_row(action, recompute);
@@ -104,15 +140,8 @@ Ticks RowTable::recompute_part(std::uint32_t row) const {
 
 Ticks RowTable::pair_duration(std::uint32_t first, std::uint32_t second) const {
   const Program& program = state_.program;
-  const auto fused = [&](std::uint32_t row) {
-    return state_.costs.times[index(program.holders[program.rows[row].holder].stage)].fb;
-  };
-  const auto plain = [&](std::uint32_t row) {
-    const Row& member = program.rows[row];
-    return member.microbatches == 1 && (member.op == Op::kF || member.op == Op::kB) && fused(row) != 0;
-  };
-  if (!plain(first) || !plain(second)) return program.durations[first] + program.durations[second];
-  return on_device((fused(first) + fused(second) + 1) / 2) + recompute_part(first) + recompute_part(second);
+  if (fused_[first] == 0 || fused_[second] == 0) return program.durations[first] + program.durations[second];
+  return on_device((fused_[first] + fused_[second] + 1) / 2) + recompute_part(first) + recompute_part(second);
 }
 
 std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first, std::uint32_t second) {
@@ -129,6 +158,7 @@ std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first,
   program.rows.push_back(following);
   program.durations.push_back(0);
   note_recompute(0);
+  fused_.resize(program.rows.size(), 0);
   return pairs_[{first, second}] = {rows, rows + 1};
 }
 

@@ -27,7 +27,7 @@ class RowTable {
 
   /// The row of an action that stands alone.
   std::uint32_t row(const Action& action, bool recompute) {
-    if (action.merged != 0 || action.op == Op::kX) return rare_row(action, recompute);
+    if (action.merged != 0 || action.op == Op::kX || !plain_parts_) return rare_row(action, recompute);
     const std::size_t at = index(action.replica) * stages_ + index(action.stage);
     if (at != last_) {
       if (at >= local_.size() || local_[at] == 0) throw_not_held(action);
@@ -44,10 +44,14 @@ class RowTable {
 
  private:
   static constexpr auto kNowhere = static_cast<std::size_t>(-1);
-  using RareKey = std::tuple<std::uint32_t, Op, bool, std::uint8_t, MicrobatchId>;
+  /// Holder, op, recompute, merged, then what its parts are like: a microbatch of that kind, the slice.
+  using RareKey = std::tuple<std::uint32_t, Op, bool, std::uint8_t, std::size_t, std::int16_t>;
 
   std::uint32_t rare_row(const Action& action, bool recompute);
   std::uint32_t add_row(const Action& action, bool recompute);
+  std::size_t likeness(const Action& action) const;
+  StageTimes times_of_all(const Action& action) const;
+  std::uint32_t add_sum(const Action& action);
   Ticks pair_duration(std::uint32_t first, std::uint32_t second) const;
   Ticks recompute_part(std::uint32_t row) const;
   void note_recompute(Ticks part);
@@ -55,6 +59,7 @@ class RowTable {
   [[noreturn]] void throw_not_held(const Action& action) const;
 
   State& state_;
+  bool plain_parts_;
   std::size_t stages_;
   DeviceId device_{};
   double speed_ = 1.0;
@@ -64,6 +69,7 @@ class RowTable {
   std::size_t last_ = kNowhere;         ///< replica * stages + stage of the last action, ...
   std::uint32_t* last_rows_ = nullptr;  ///< ... and where its rows begin in `plain_`
   std::map<RareKey, std::uint32_t> rare_;
+  std::vector<Ticks> fused_;  ///< by row: time of the stage's overlapped forward and backward; 0: none
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>> pairs_;
 };
 

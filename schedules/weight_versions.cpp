@@ -17,10 +17,10 @@ constexpr bool delays(WeightPolicy policy) {
   return policy == WeightPolicy::kDelay || policy == WeightPolicy::kDoubleBuffer;
 }
 
-/// What every stage does, by stage, so that the policy is looked up once.
+/// What a stage does, looked up once where there are no phases.
 struct Rule {
   WeightPolicy policy{};
-  std::int64_t delay = 0;  ///< of the delay policies
+  std::int64_t delay = 1;  ///< of the delay policies
   std::int64_t per_update = 1;
 };
 
@@ -29,12 +29,10 @@ class Versions {
   Versions(const Schedule& schedule, const Program& program)
       : schedule_(schedule),
         program_(program),
-        forward_(static_cast<std::size_t>(schedule.num_stages * schedule.num_microbatches), 0) {
+        slices_(program.parts.most_slices()),
+        forward_(static_cast<std::size_t>(schedule.num_stages * schedule.num_microbatches) * slices_, 0) {
     for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
-      Rule rule{schedule.policy_of(StageId{stage}), 0, schedule.per_update(StageId{stage})};
-      if (rule.policy == WeightPolicy::kDelay) rule.delay = schedule.weights.delay;
-      if (rule.policy == WeightPolicy::kDoubleBuffer) rule.delay = 1;
-      rules_.push_back(rule);
+      rules_.push_back(rule_of(schedule.policy_of(StageId{stage}), StageId{stage}));
     }
   }
 
@@ -46,9 +44,33 @@ class Versions {
   }
 
  private:
-  std::int32_t& forward(const Action& action) {
-    return forward_[index(action.stage) * static_cast<std::size_t>(schedule_.num_microbatches) +
-                    index(action.microbatch)];
+  Rule rule_of(WeightPolicy policy, StageId stage) const {
+    const bool double_buffer = policy == WeightPolicy::kDoubleBuffer;
+    return {policy, double_buffer ? 1 : schedule_.weights.delay, schedule_.per_update(stage)};
+  }
+
+  /// That of the phase of the action's microbatch.
+  Rule rule_of(const Action& action) const {
+    const Rule& last = rules_[index(action.stage)];
+    if (schedule_.weights.phases.empty()) return last;
+    const std::int64_t update = static_cast<std::int64_t>(action.microbatch) / last.per_update;
+    return rule_of(schedule_.policy_of(action.stage, update), action.stage);
+  }
+
+  std::int32_t& forward(StageId stage, std::size_t microbatch, std::size_t slice) {
+    return forward_[(index(stage) * static_cast<std::size_t>(schedule_.num_microbatches) + microbatch) * slices_ +
+                    slice];
+  }
+
+  /// The version that the forwards of everything that `action` names have read on `stage`.
+  std::int32_t forward(const Action& action, StageId stage) {
+    std::optional<std::int32_t> read;
+    program_.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      const std::int32_t version = forward(stage, microbatch, slice);
+      if (read.value_or(version) != version) throw_mixed(action, *read, version);
+      read = version;
+    });
+    return *read;
   }
 
   /// Every reader reads the latest version; notes those of the forwards.
@@ -61,13 +83,10 @@ class Versions {
       if (action.op == Op::kU) ++latest;
       if (reads_weights(action.op)) result_.read[at] = latest;
       if (action.op != Op::kF) continue;
-      for (std::int32_t i = 0; i <= action.merged; ++i) forward(nth(action, i)) = latest;
+      program_.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+        forward(action.stage, microbatch, slice) = latest;
+      });
     }
-  }
-
-  static Action nth(Action action, std::int32_t i) {
-    action.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + i};
-    return action;
   }
 
   void apply_policies() {
@@ -81,10 +100,10 @@ class Versions {
   }
 
   std::int32_t wanted_version(const Action& action, std::int32_t latest) {
-    const Rule& rule = rules_[index(action.stage)];
+    const Rule rule = rule_of(action);
     switch (rule.policy) {
       case WeightPolicy::kStash:
-        return action.op == Op::kF ? latest : forward(action);
+        return action.op == Op::kF ? latest : forward(action, action.stage);
       case WeightPolicy::kVerticalSync:
         return vertical(action, rule);
       case WeightPolicy::kDelay:
@@ -98,9 +117,14 @@ class Versions {
   }
 
   /// The version that stage 0 read; where stages update at their own pace, the one made of the same microbatches.
-  std::int32_t vertical(Action action, const Rule& rule) {
-    action.stage = StageId{0};
-    return static_cast<std::int32_t>(forward(action) * rules_[0].per_update / rule.per_update);
+  std::int32_t vertical(const Action& action, const Rule& rule) {
+    return static_cast<std::int32_t>(forward(action, StageId{0}) * rules_[0].per_update / rule.per_update);
+  }
+
+  [[noreturn]] void throw_mixed(const Action& action, std::int32_t one, std::int32_t other) const {
+    throw Error("schedule '" + schedule_.name + "': " + to_string(action) + " would read versions " +
+                std::to_string(one) + " and " + std::to_string(other) +
+                ", as its forwards did; expected an action of its own for each");
   }
 
   [[noreturn]] void throw_missing(const Action& action, std::int32_t wanted, std::int32_t latest) const {
@@ -118,8 +142,9 @@ class Versions {
       const Action& action = program_.instrs[at].action;
       std::int32_t& latest = updates[program_.rows[program_.instrs[at].row].holder];
       if (action.op == Op::kU) ++latest;
-      const Rule& rule = rules_[index(action.stage)];
-      if (!reads_weights(action.op) || !delays(rule.policy)) continue;
+      if (!reads_weights(action.op)) continue;
+      const Rule rule = rule_of(action);
+      if (!delays(rule.policy)) continue;
       const std::int64_t lag = static_cast<std::int64_t>(action.microbatch) / rule.per_update - latest;
       smallest = std::max(smallest.value_or(0), lag);
     }
@@ -151,7 +176,8 @@ class Versions {
   const Schedule& schedule_;
   const Program& program_;
   std::vector<Rule> rules_;
-  std::vector<std::int32_t> forward_;  ///< by stage and microbatch: the version its F reads
+  std::size_t slices_;                 ///< most slices of a microbatch
+  std::vector<std::int32_t> forward_;  ///< by stage, microbatch and slice: the version its F reads
   WeightVersions result_;
 };
 

@@ -17,7 +17,7 @@ std::int64_t total(const MemoryByClass& bytes) { return std::accumulate(bytes.be
 
 std::int64_t& of(MemoryByClass& bytes, MemoryClass cls) { return bytes[static_cast<std::size_t>(cls)]; }
 
-/// A buffer of one microbatch: what it holds, of which stage, in which class, how large.
+/// A buffer of one microbatch or slice: what it holds, of which stage, in which class, how large.
 struct BufferName {
   MemoryClass cls{};
   StageId stage{};
@@ -39,25 +39,89 @@ StageId stage_of(const Program& program, const MemoryChange& change) {
   return StageId{static_cast<std::int32_t>(stage) + to_consumer};
 }
 
+/// Bytes of a buffer that holds one part of a microbatch.
+std::int64_t bytes_of(const StageMemory& memory, BufferKind kind, Op op) {
+  const auto stash = [&] {
+    std::int64_t sum = 0;
+    for (const StashTensor& tensor : memory.stash) sum += buffer_of(tensor) == kind ? tensor.bytes : 0;
+    return sum;
+  };
+  switch (kind) {
+    case BufferKind::kKeyGrads:
+      return memory.key_grads_freed_bytes;
+    case BufferKind::kInput:
+      return memory.input_bytes;
+    case BufferKind::kOutput:
+      return memory.output_bytes;
+    case BufferKind::kOutputGrad:
+      return memory.output_grad_bytes;
+    case BufferKind::kInputGrad:
+      return memory.input_grad_bytes;
+    case BufferKind::kWorkspace:
+      return op == Op::kB   ? memory.workspace_b_bytes
+             : op == Op::kI ? memory.workspace_i_bytes
+             : op == Op::kW ? memory.workspace_w_bytes
+                            : memory.workspace_f_bytes;
+    default:
+      return stash();
+  }
+}
+
+void apply_to(std::multiset<std::int64_t>& numbers, std::int64_t number, bool made) {
+  if (made) {
+    numbers.insert(number);
+  } else if (const auto found = numbers.find(number); found != numbers.end()) {
+    numbers.erase(found);
+  } else if (!numbers.empty()) {
+    numbers.erase(numbers.begin());  // a version: freed by its last reader, not by an update
+  }
+}
+
+/// What a change is for, part by part: calls `visit(microbatch, part)`.
+template <class Visit>
+void for_each_part(const Program& program, const MemoryChange& change, Visit&& visit) {
+  const Action& action = program.instrs[change.owner].action;
+  if (change.buffer == BufferKind::kKeyGrads && change.bytes > 0) {
+    // Made with the backward of the last slice, for all before it.
+    Action whole = action;
+    whole.slice = Action::kAllSlices;
+    program.parts.for_each(whole, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+      if (slice + 1 < program.parts.slices(microbatch)) visit(microbatch, part);
+    });
+    return;
+  }
+  program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+    const bool shared =
+        change.other == MemoryChange::kNobody || names(program.instrs[change.other].action, microbatch, slice);
+    if (shared) visit(microbatch, part);
+  });
+}
+
 void apply(const Program& program, const MemoryChange& change, Alive& alive) {
   const Row& row = program.rows[program.instrs[change.owner].row];
-  const std::int64_t count = row.op == Op::kU ? 1 : row.microbatches;
-  const auto first = static_cast<std::int64_t>(program.instrs[change.owner].action.microbatch);
-  const BufferName name{change.cls, stage_of(program, change), change.buffer, std::abs(change.bytes) / count};
-  auto& microbatches = alive[name];
-  for (std::int64_t k = 0; k < count; ++k) {
-    if (change.bytes > 0) {
-      microbatches.insert(first + k);
-    } else if (const auto found = microbatches.find(first + k); found != microbatches.end()) {
-      microbatches.erase(found);
-    } else if (!microbatches.empty()) {
-      microbatches.erase(microbatches.begin());  // a version: freed by its last reader, not by an update
-    }
+  const StageId stage = stage_of(program, change);
+  const bool made = change.bytes > 0;
+  if (row.op == Op::kU || change.buffer == BufferKind::kWeightVersion) {
+    const auto number = static_cast<std::int64_t>(program.instrs[change.owner].action.microbatch);
+    return apply_to(alive[{change.cls, stage, change.buffer, std::abs(change.bytes)}], number, made);
   }
+  const StageId owner = program.holders[row.holder].stage;
+  const bool handed_over = stage != owner;  // named after what its producer calls it
+  const BufferKind kind = !handed_over                          ? change.buffer
+                          : change.buffer == BufferKind::kInput ? BufferKind::kOutput
+                                                                : BufferKind::kInputGrad;
+  for_each_part(program, change, [&](std::size_t microbatch, std::size_t part) {
+    const std::int64_t bytes = bytes_of(program.memory_of(owner, part), kind, row.op);
+    if (bytes != 0) {
+      apply_to(alive[{change.cls, stage, change.buffer, bytes}], static_cast<std::int64_t>(microbatch), made);
+    }
+  });
 }
 
 std::string_view name_of(BufferKind kind) {
   switch (kind) {
+    case BufferKind::kKeyGrads:
+      return "key_grads";
     case BufferKind::kInput:
       return "input";
     case BufferKind::kOutput:
@@ -73,6 +137,15 @@ std::string_view name_of(BufferKind kind) {
   }
 }
 
+/// The part that a stash of so many bytes belongs to.
+const StageMemory& part_of(const Program& program, const BufferName& buffer) {
+  for (std::size_t part = 0; part + 1 < program.parts.all().size(); ++part) {
+    const StageMemory& memory = program.memory_of(buffer.stage, part);
+    if (bytes_of(memory, buffer.kind, Op::kF) == buffer.bytes) return memory;
+  }
+  return program.memory_of(buffer.stage, program.parts.all().size() - 1);
+}
+
 void append_tensors(const Program& program, const BufferName& buffer, const std::multiset<std::int64_t>& microbatches,
                     std::vector<PeakTensor>& tensors) {
   const std::vector<std::int64_t> alive(microbatches.begin(), microbatches.end());
@@ -81,7 +154,7 @@ void append_tensors(const Program& program, const BufferName& buffer, const std:
     tensors.push_back({buffer.cls, buffer.stage, std::string(name_of(buffer.kind)), buffer.bytes, alive});
     return;
   }
-  for (const StashTensor& tensor : program.memory[index(buffer.stage)].stash) {
+  for (const StashTensor& tensor : part_of(program, buffer).stash) {
     if (buffer_of(tensor) == buffer.kind && tensor.bytes != 0) {
       tensors.push_back({buffer.cls, buffer.stage, tensor.name, tensor.bytes, alive});
     }

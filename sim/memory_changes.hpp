@@ -17,12 +17,15 @@ enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
 
 /// One step of the life of a buffer on one device (schedules/program.hpp, "Life of a buffer").
 struct MemoryChange {
+  static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
+
   InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for behind the last instr (kBefore)
   MemoryPhase phase{};
   MemoryClass cls{};
   BufferKind buffer{};
-  InstrIndex owner = 0;    ///< the instr whose stage and microbatches the buffer belongs to
-  std::int64_t bytes = 0;  ///< negative when freed
+  InstrIndex owner = 0;        ///< the instr whose stage and microbatches the buffer belongs to
+  std::int64_t bytes = 0;      ///< negative when freed
+  InstrIndex other = kNobody;  ///< the instr at the other end of a message: only what both work on is in it
 
   friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
 };
@@ -94,12 +97,14 @@ void MemoryChanges::before(InstrIndex i, Add&& add) const {
   for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
-    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes});
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
+         transfer.consumer});
   }
   for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
-    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes});
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes,
+         transfer.producer});
   }
   if (i == lane_.end || !comes_without_transfer(positions_, i)) return;
   add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, plan(i).received, i, plan(i).received_bytes});
@@ -108,14 +113,16 @@ void MemoryChanges::before(InstrIndex i, Add&& add) const {
 template <class Add>
 void MemoryChanges::start(InstrIndex i, Add&& add) const {
   for (const PlannedChange& planned : plan(i).start) {
+    std::int64_t left = planned.bytes;
     const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)
                                                                          : std::span<const std::uint32_t>();
     for (const std::uint32_t t : messages) {
-      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes});
+      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes,
+           program_.transfers[t].consumer});
+      left -= program_.transfers[t].bytes;
     }
-    if (!messages.empty()) continue;
     const bool stays = planned.when == PlannedChange::When::kForValue && !leaves_without_transfer(i);
-    add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, planned.bytes});
+    add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, left});
   }
   change_versions(i, MemoryPhase::kStart, add);
 }

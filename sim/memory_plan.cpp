@@ -14,7 +14,9 @@ class Planner {
  public:
   Planner(const Program& program, const Row& row)
       : row_(row),
-        memory_(program.memory[index(program.holders[row.holder].stage)]),
+        memory_(row.sum == Row::kWhole ? program.memory[index(program.holders[row.holder].stage)]
+                                       : program.sums[row.sum]),
+        count_(row.sum == Row::kWhole && row.op != Op::kU ? row.microbatches : 1),
         forward_only_(program.forward_only) {
     for (const StashTensor& tensor : memory_.stash) {
       const BufferKind buffer = buffer_of(tensor);
@@ -51,8 +53,7 @@ class Planner {
  private:
   void add(std::vector<PlannedChange>& changes, MemoryClass cls, BufferKind buffer, std::int64_t bytes,
            When when = When::kAlways) const {
-    const std::int64_t times = row_.op == Op::kU ? 1 : row_.microbatches;
-    if (bytes != 0) changes.push_back({when, cls, buffer, buffer, bytes * times});
+    if (bytes != 0) changes.push_back({when, cls, buffer, buffer, bytes * count_});
   }
 
   void at_start(MemoryClass cls, BufferKind buffer, std::int64_t bytes) { add(plan_.start, cls, buffer, bytes); }
@@ -67,7 +68,7 @@ class Planner {
 
   /// The value that the row's instrs make for another stage; freed at the end when it leaves without a message.
   void value(BufferKind buffer, BufferKind handed_over, std::int64_t bytes) {
-    plan_.start.push_back({When::kForValue, MemoryClass::kTransfer, buffer, handed_over, bytes * row_.microbatches});
+    plan_.start.push_back({When::kForValue, MemoryClass::kTransfer, buffer, handed_over, bytes * count_});
   }
 
   void allocate_stash() {
@@ -80,7 +81,7 @@ class Planner {
 
   void plan_forward() {
     plan_.received = BufferKind::kInput;
-    plan_.received_bytes = memory_.input_bytes * row_.microbatches;
+    plan_.received_bytes = memory_.input_bytes * count_;
     if (keeps_input()) {
       at_start(MemoryClass::kTransfer, BufferKind::kInput, -memory_.input_bytes);
       at_start(class_of(memory_.input_last_use), BufferKind::kInput, memory_.input_bytes);
@@ -104,11 +105,13 @@ class Planner {
   void plan_backward() {
     const bool whole = row_.op == Op::kB;
     plan_.received = BufferKind::kOutputGrad;
-    plan_.received_bytes = memory_.output_grad_bytes * row_.microbatches;
+    plan_.received_bytes = memory_.output_grad_bytes * count_;
     if (row_.recompute) allocate_stash();
     if (!whole) at_start(MemoryClass::kKeptForWeightGrad, BufferKind::kStashFromInputGrad, from_i_);
+    at_start(MemoryClass::kKeptForInputGrad, BufferKind::kKeyGrads, memory_.key_grads_made_bytes);
     value(BufferKind::kInputGrad, BufferKind::kOutputGrad, memory_.input_grad_bytes);
     workspace(whole ? memory_.workspace_b_bytes : memory_.workspace_i_bytes);
+    at_end(MemoryClass::kKeptForInputGrad, BufferKind::kKeyGrads, memory_.key_grads_freed_bytes);
     at_end(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, for_i_);
     if (whole) free_for_weight_grad();
     const When input =
@@ -137,6 +140,7 @@ class Planner {
 
   const Row& row_;
   const StageMemory& memory_;
+  std::int64_t count_;
   bool forward_only_;
   std::int64_t for_i_ = 0;
   std::int64_t for_w_ = 0;

@@ -1,5 +1,7 @@
 #include "sim/stash.hpp"
 
+#include <numeric>
+
 namespace plumb {
 namespace {
 
@@ -48,22 +50,52 @@ std::int64_t measured_in_units(const Row& row, const StashBytes& bytes) {
   }
 }
 
+/// Slices of all microbatches are whole in this unit.
+std::int64_t unit_of_slices(const PartTable& parts) {
+  std::int64_t unit = 1;
+  for (const Part& part : parts.all()) unit = std::lcm(unit, part.whole);
+  return unit;
+}
+
+/// What the row's instrs work on, in units of a microbatch over `unit`, whatever the microbatch's size. By row.
+std::vector<std::int64_t> counted_work(const Program& program, std::int64_t unit) {
+  std::vector<std::int64_t> work(program.rows.size(), 0);
+  if (program.parts.plain()) {
+    for (std::size_t row = 0; row < work.size(); ++row) work[row] = program.rows[row].microbatches;
+    return work;
+  }
+  for (InstrIndex i = 0; i < program.size(); ++i) {
+    std::int64_t& sum = work[program.instrs[i].row];
+    if (sum != 0 || counted(program.instrs[i].action.op) == 0) continue;
+    program.parts.for_each(program.instrs[i].action, [&](std::size_t, std::size_t, std::size_t p) {
+      const Part& part = program.parts.all()[p];
+      sum += (part.end - part.begin) * (unit / part.whole);
+    });
+  }
+  return work;
+}
+
+StashChanges in_units(const Program& program) {
+  StashChanges changes;
+  changes.per_one = program.memory_units_per_one;
+  for (const Row& row : program.rows) {
+    const bool whole = row.sum == Row::kWhole;
+    const StageMemory& memory =
+        whole ? program.memory[index(program.holders[row.holder].stage)] : program.sums[row.sum];
+    changes.by_row.push_back(measured_in_units(row, StashBytes(memory)) * (whole ? row.microbatches : 1));
+  }
+  return changes;
+}
+
 }  // namespace
 
 StashChanges stash_changes(const Program& program) {
+  if (program.memory_units_per_one > 0 && !program.memory.empty()) return in_units(program);
   StashChanges changes;
-  changes.by_row.reserve(program.rows.size());
-  const bool abstract = program.memory_units_per_one > 0 && !program.memory.empty();
-  if (abstract) changes.per_one = program.memory_units_per_one;
-  for (const Row& row : program.rows) {
-    std::int64_t change = 0;
-    if (abstract) {
-      const Holder& holder = program.holders[row.holder];
-      change = measured_in_units(row, StashBytes(program.memory[index(holder.stage)]));
-    } else if (!program.forward_only) {
-      change = counted(row.op);
-    }
-    changes.by_row.push_back(change * row.microbatches);
+  changes.per_one = unit_of_slices(program.parts);
+  const std::vector<std::int64_t> work = counted_work(program, changes.per_one);
+  for (std::size_t row = 0; row < work.size(); ++row) {
+    changes.by_row.push_back(program.forward_only ? 0 : counted(program.rows[row].op) * work[row]);
   }
   return changes;
 }
