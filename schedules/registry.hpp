@@ -22,7 +22,7 @@ struct ScheduleParams {
 
   // What searched schedules optimise for; schedules given by rule do not look at it.
   std::function<StageCosts(std::int32_t num_stages)> costs = {};  ///< none: F = I = W = 1, no time between devices
-  std::int64_t memory_limit = 0;                                  ///< per device, in bytes of `costs`; 0: none given
+  double memory_limit = 0;  ///< per device, of stashes: bytes, or units of abstract costs; 0: none given
 };
 
 /// One row of the catalogue.
@@ -36,6 +36,7 @@ struct ScheduleSpec {
   std::string_view placement = "linear";  ///< or "looped", "v", "bidirectional", ...
   std::string_view needs = {};            ///< "p even, m a multiple of p"; empty: nothing
   std::string_view options = {};          ///< "group=N: microbatches per group; key=a|b: ..."; empty: none
+  std::string_view alias_of = {};         ///< the schedule of the catalogue that this one is; empty: its own
   bool folds = true;                      ///< written with loops: its size does not grow with m
   Schedule (*make)(const ScheduleParams&) = nullptr;
 };
@@ -47,6 +48,7 @@ std::span<const ScheduleSpec> schedule_catalogue();
 std::span<const ScheduleSpec> synchronous_schedules();
 std::span<const ScheduleSpec> zero_bubble_schedules();
 std::span<const ScheduleSpec> asynchronous_schedules();
+std::span<const ScheduleSpec> torch_schedules();
 
 /// Generates a schedule. Throws `Error` for an unknown name (with the nearest one), unknown options, and impossible
 /// parameters.

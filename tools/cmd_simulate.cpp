@@ -67,20 +67,20 @@ std::int64_t action_count(const Schedule& schedule) {
 }
 
 /// What a run of the command found out.
-struct Prediction {
+struct PredictedRun {
   Timeline timeline;
   std::string what_if;  ///< a table; empty when nothing was asked
 };
 
 /// A summary jumps over steady states; every other question needs the whole program.
-Prediction predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
+PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
   SimOptions options = arguments.simulation.simulation();
   const LowerOptions lowering = arguments.simulation.lowering();
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
   options.peak_composition = arguments.peak;
   options.spans = spans;
   options.memory_curve = spans;
-  Prediction prediction;
+  PredictedRun prediction;
   if (spans || arguments.peak || !arguments.what_if.empty()) {
     std::vector<WhatIf> changes;
     for (const std::string& text : arguments.what_if) changes.push_back(parse_what_if(text));
@@ -97,7 +97,7 @@ Prediction predict(const SimulateArguments& arguments, const Schedule& schedule,
   return prediction;
 }
 
-void print_prediction(const Prediction& prediction, const SimulateArguments& arguments, bool draw) {
+void print_prediction(const PredictedRun& prediction, const SimulateArguments& arguments, bool draw) {
   const Timeline& timeline = prediction.timeline;
   std::string text = figures_text(timeline) + "\n" + devices_text(timeline);
   if (arguments.peak) text += "\n" + peaks_text(timeline);
@@ -112,7 +112,10 @@ void print_prediction(const Prediction& prediction, const SimulateArguments& arg
 ExitStatus run_simulate(const CommandLine& command_line) {
   SimulateArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  Schedule schedule = load_schedule(arguments.schedule, arguments.size);
+  const CostDocuments documents = load_cost_documents(arguments.costs);
+  const auto devices = static_cast<std::int32_t>(arguments.size.devices.value_or(1));
+  Schedule schedule =
+      load_schedule(arguments.schedule, arguments.size, search_goal(arguments.costs, documents, devices));
   if (is_schedule_file(arguments.schedule)) {
     const std::vector<Violation> violations = check_schedule(schedule);
     if (!violations.empty()) {
@@ -120,7 +123,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
       return ExitStatus::kNo;
     }
   }
-  const CostInput input = cost_input(arguments.costs, load_cost_documents(arguments.costs), schedule);
+  const CostInput input = cost_input(arguments.costs, documents, schedule);
   if (arguments.peak && input.costs.memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network or --profile");
   }
@@ -132,7 +135,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     throw Error("--what-if: prints a table, expected no report on standard output");
   }
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
-  const Prediction prediction = predict(arguments, schedule, input, draw);
+  const PredictedRun prediction = predict(arguments, schedule, input, draw);
   files.write(prediction.timeline);
   if (!quiet) print_prediction(prediction, arguments, draw);
   const auto findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());

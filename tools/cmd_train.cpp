@@ -7,6 +7,7 @@
 #include "schedules/registry.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
+#include "tools/cost_arguments.hpp"
 #include "tools/findings.hpp"
 #include "tools/output_file.hpp"
 #include "tools/progress.hpp"
@@ -31,6 +32,7 @@ constexpr std::size_t kMostDrawnSpans = 20'000;
 struct TrainCommand {
   std::string schedule;
   ScheduleArguments size;
+  CostArguments costs;
   TrainArguments training;
   ReportArguments reports;
   std::optional<std::int64_t> steps;
@@ -49,6 +51,7 @@ struct TrainCommand {
         .flag("resume", resume, "go on from the newest checkpoint")
         .text("losses", losses, "FILE", "mean loss of every update as CSV");
     size.add_to(parser);
+    costs.add_search_to(parser);
     training.add_to(parser);
     reports.add_to(parser);
     return parser.parse(arguments);
@@ -61,7 +64,9 @@ Schedule load_training_schedule(TrainCommand& command) {
   const auto spec = std::find_if(catalogue.begin(), catalogue.end(),
                                  [&](const ScheduleSpec& row) { return row.name == command.schedule; });
   if (spec != catalogue.end() && !spec->synchronous && !command.size.updates) command.size.updates = command.steps;
-  return load_schedule(command.schedule, command.size);
+  const CostDocuments documents = command.costs.any() ? load_cost_documents(command.costs) : CostDocuments{};
+  const auto devices = static_cast<std::int32_t>(command.size.devices.value_or(1));
+  return load_schedule(command.schedule, command.size, search_goal(command.costs, documents, devices));
 }
 
 std::string losses_csv(const std::vector<double>& losses) {

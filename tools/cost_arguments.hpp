@@ -11,6 +11,7 @@
 #include "models/stage_costs.hpp"
 #include "schedules/schedule.hpp"
 #include "tools/arguments.hpp"
+#include "tools/schedule_arguments.hpp"
 
 namespace plumb {
 
@@ -31,6 +32,10 @@ struct CostArguments {
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
+  /// Only what says what a searched schedule is made for: abstract costs, or a profile.
+  void add_search_to(ArgumentParser& parser);
+  /// Whether costs are named.
+  bool any() const { return per_device || !(cost + memory + profile + network).empty(); }
 };
 
 /// The documents that the options name, read (or measured) once for any number of schedules.
@@ -57,6 +62,11 @@ struct CostInput {
 /// The costs of every stage of `schedule`. Throws `Error` for a cluster with too few devices and whatever else does not
 /// fit the schedule.
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule);
+
+/// What a searched schedule over `num_devices` devices with the same number of stages each is made for. Where messages
+/// take a cluster's links, every edge takes as long as the longest message between neighbours. `arguments` and
+/// `documents` are copied.
+SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices);
 
 /// The cut of `network` into stages that `--partition` asks for: "equal" (also when empty), "balanced" by
 /// `layer_costs`, or numbers of layers.

@@ -60,7 +60,7 @@ void check_schedule_name(const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) throw_unknown("schedule", name, names);
 }
 
-ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments) {
+ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments, const SearchGoal& goal) {
   if (!arguments.devices) throw Error(name + ": the number of devices is missing, expected -p N");
   if (!arguments.microbatches) throw Error(name + ": the number of microbatches is missing, expected -m N");
   ScheduleParams params;
@@ -68,6 +68,8 @@ ScheduleParams schedule_params(const std::string& name, const ScheduleArguments&
   params.num_microbatches = *arguments.microbatches;
   params.chunks = static_cast<std::int32_t>(arguments.chunks.value_or(0));
   params.updates = arguments.updates.value_or(0);
+  params.costs = goal.costs;
+  params.memory_limit = goal.memory_limit;
   for (const std::string& option : arguments.options) {
     const auto [key, value] = parse_assignment(option, "--opt");
     if (!params.options.emplace(key, value).second) throw Error("--opt: '" + key + "' is given twice, expected once");
@@ -75,10 +77,10 @@ ScheduleParams schedule_params(const std::string& name, const ScheduleArguments&
   return params;
 }
 
-Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments) {
+Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments, const SearchGoal& goal) {
   if (!is_schedule_file(name_or_file)) {
     check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
-    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments));
+    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
     if (!arguments.recompute.empty()) {
       schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
     }

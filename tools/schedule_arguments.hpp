@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,12 @@ struct ScheduleArguments {
   void add_to(ArgumentParser& parser);
 };
 
+/// What searched schedules are made for; see `ScheduleParams`.
+struct SearchGoal {
+  std::function<StageCosts(std::int32_t num_stages)> costs = {};
+  double memory_limit = 0;
+};
+
 /// Whether `name_or_file` means a document: "-", a path, or a file that is there; names of the catalogue never do.
 bool is_schedule_file(const std::string& name_or_file);
 
@@ -32,9 +39,12 @@ bool is_schedule_file(const std::string& name_or_file);
 void check_schedule_name(const std::string& name);
 
 /// Parameters of the generator. Throws `Error` when -p or -m is missing.
-ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments);
+ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments,
+                               const SearchGoal& goal = {});
 
-/// Generates the schedule, or reads the document. Throws `Error` for options of a generator given with a file.
-Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments);
+/// Generates the schedule (searched ones for `goal`), or reads the document. Throws `Error` for options of a generator
+/// given with a file.
+Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments,
+                       const SearchGoal& goal = {});
 
 }  // namespace plumb

@@ -1,0 +1,73 @@
+#include "schedules/zero_bubble/pass_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "schedules/generator.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostPasses = 4'194'304;
+
+/// What F, I and W add, by the lifetimes of what the stage keeps.
+void fill_stash(const StageMemory& memory, StagePasses& passes) {
+  std::int64_t made_by_f = memory.input_last_use == LastUse::kForward ? 0 : memory.input_bytes;
+  std::int64_t freed_by_i = memory.input_last_use == LastUse::kInputGrad ? memory.input_bytes : 0;
+  std::int64_t made_by_i = 0;
+  for (const StashTensor& tensor : memory.stash) {
+    if (tensor.made_by == StashTensor::MadeBy::kInputGrad) {
+      made_by_i += tensor.bytes;
+      continue;
+    }
+    made_by_f += tensor.bytes;
+    if (tensor.last_use == LastUse::kInputGrad) freed_by_i += tensor.bytes;
+  }
+  passes.f.stash = made_by_f;
+  passes.i.stash = made_by_i - freed_by_i;
+  passes.w.stash = -passes.f.stash - passes.i.stash;
+}
+
+/// Bytes that the stages of a device hold all the time.
+std::int64_t state_bytes(const StageCosts& costs, std::int32_t num_devices) {
+  std::int64_t largest = 0;
+  for (const StageMemory& stage : costs.memory) {
+    largest = std::max(largest, stage.weight_bytes + stage.gradient_bytes + stage.optimizer_bytes);
+  }
+  return largest * (static_cast<std::int64_t>(costs.memory.size()) / num_devices);
+}
+
+}  // namespace
+
+PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages) {
+  PassCosts passes;
+  passes.stages.resize(static_cast<std::size_t>(num_stages));
+  double per_unit = 1;
+  std::int64_t state = 0;
+  if (params.costs) {
+    const StageCosts costs = params.costs(num_stages);
+    passes.comm = costs.comm.value_or(0);
+    for (std::size_t s = 0; s < passes.stages.size(); ++s) {
+      passes.stages[s].f.time = costs.times[s].f;
+      passes.stages[s].i.time = costs.times[s].i;
+      passes.stages[s].w.time = costs.times[s].w;
+      if (!costs.memory.empty()) fill_stash(costs.memory[s], passes.stages[s]);
+    }
+    if (costs.memory_units_per_one > 0) per_unit = static_cast<double>(costs.memory_units_per_one);
+    state = state_bytes(costs, params.num_devices);
+  }
+  if (params.memory_limit > 0) {
+    constexpr double kRounding = 1e-6;  // limits such as 0.1 units have no exact double
+    passes.limit = static_cast<std::int64_t>(std::floor(params.memory_limit * per_unit + kRounding)) - state;
+  }
+  return passes;
+}
+
+void require_searchable(std::string_view name, const ScheduleParams& params, std::int32_t num_stages) {
+  require(params.num_microbatches <= kMostPasses / num_stages, name,
+          "stages (" + std::to_string(num_stages) + ") times num_microbatches (" +
+              std::to_string(params.num_microbatches) + ") must be at most " + std::to_string(kMostPasses));
+}
+
+}  // namespace plumb

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "schedules/action.hpp"
+#include "schedules/zero_bubble/pass_costs.hpp"
+
+namespace plumb {
+
+/// What a search found: the word over F, I and W of every device (microbatches come in order within each letter), and
+/// the longest time from a device's first to its last action.
+struct SearchedOrder {
+  std::vector<std::vector<Op>> devices;
+  Ticks longest_device_span = 0;
+};
+
+/// The automatic scheduler of the zero-bubble paper over a straight pipeline: one stage per device, `limits` for the
+/// stashes of every device. All eight combinations of its hyper-parameters are tried, the first best one wins.
+/// Empty when a device cannot even hold one stash.
+/// (Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3.1, and its released code, here in integer
+/// time and with the times of every stage)
+std::optional<SearchedOrder> search_zero_bubble(const PassCosts& costs, std::span<const std::int64_t> limits,
+                                                std::int32_t num_microbatches);
+
+}  // namespace plumb
