@@ -17,6 +17,11 @@ void ListBuilder::add(StageId stage, Op op, std::int64_t number, ReplicaId repli
   list_.actions.push_back(action);
 }
 
+void ListBuilder::add_merged(StageId stage, Op op, std::int64_t first, std::int64_t count, ReplicaId replica) {
+  add(stage, op, first, replica);
+  list_.actions.back().merged = static_cast<std::uint8_t>((count - 1) & 127);
+}
+
 void ListBuilder::add_collective(StageId stage, Op op, ReplicaId replica) { add(stage, op, -1, replica); }
 
 void ListBuilder::add_pair(StageId stage, std::int64_t forward, std::int64_t backward) {

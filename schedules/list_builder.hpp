@@ -16,6 +16,9 @@ class ListBuilder {
   /// Appends `op` of `stage` on microbatch (update, for U) `number`.
   void add(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
 
+  /// Appends one `op` of `stage` on `count` microbatches from `first` on: `0F4+5`. `count` is from 1 to 128.
+  void add_merged(StageId stage, Op op, std::int64_t first, std::int64_t count, ReplicaId replica = {});
+
   /// Appends a collective of `stage`.
   void add_collective(StageId stage, Op op, ReplicaId replica = {});
 

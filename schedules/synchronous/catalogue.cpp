@@ -1,4 +1,5 @@
 #include <array>
+#include <string_view>
 
 #include "schedules/registry.hpp"
 
@@ -6,8 +7,24 @@ namespace plumb {
 
 Schedule gpipe(const ScheduleParams& params);
 Schedule one_f_one_b(const ScheduleParams& params);
+Schedule dapple(const ScheduleParams& params);
+Schedule eager_one_f_one_b(const ScheduleParams& params);
+Schedule kfkb(const ScheduleParams& params);
+Schedule two_stage_backward(const ScheduleParams& params);
 Schedule interleaved(const ScheduleParams& params);
+Schedule breadth_first(const ScheduleParams& params);
+Schedule hanayo(const ScheduleParams& params);
+Schedule gems(const ScheduleParams& params);
 Schedule chimera(const ScheduleParams& params);
+Schedule bitpipe(const ScheduleParams& params);
+
+namespace {
+
+constexpr std::string_view kAlternatingOptions =
+    "limit=K: at most K forwards ahead of the backwards; "
+    "recompute=never|always|except-last|early|early-except-last: forwards that are run again";
+
+}  // namespace
 
 std::span<const ScheduleSpec> synchronous_schedules() {
   static constexpr std::array kRows{
@@ -15,13 +32,43 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .summary = "all forwards, then all backwards",
                    .year = 2018,
                    .source = "Huang et al., GPipe, arXiv 1811.06965",
-                   .options = "order=reverse|fifo: order of the backwards",
+                   .options = "order=reverse|fifo: order of the backwards; "
+                              "recompute=never|always|except-last|early|early-except-last: forwards that are run again",
                    .make = gpipe},
       ScheduleSpec{.name = "1f1b",
                    .summary = "alternate one forward with one backward",
                    .year = 2020,
                    .source = "Narayanan et al., PipeDream-Flush, arXiv 2006.09503",
+                   .options = kAlternatingOptions,
                    .make = one_f_one_b},
+      ScheduleSpec{.name = "dapple",
+                   .summary = "early backward, with a short or a long warm-up",
+                   .year = 2020,
+                   .source = "Fan et al., DAPPLE, arXiv 2007.01045",
+                   .options = "policy=a|b: warm up with p - d or 2(p - d) - 1 forwards; "
+                              "limit=K: at most K forwards ahead of the backwards; "
+                              "recompute=never|always|except-last|early|early-except-last: forwards that are run again",
+                   .make = dapple},
+      ScheduleSpec{.name = "eager-1f1b",
+                   .summary = "1f1b with twice the warm-up, so that transfers hide behind compute",
+                   .year = 2022,
+                   .source = "Zhuang et al., Alpa's communication, arXiv 2211.05322",
+                   .options = kAlternatingOptions,
+                   .make = eager_one_f_one_b},
+      ScheduleSpec{.name = "kfkb",
+                   .summary = "1f1b over groups of k microbatches",
+                   .year = 2023,
+                   .source = "Wang et al., Ada-Grouper, arXiv 2303.01675",
+                   .needs = "k at most m",
+                   .options = "k=K: microbatches in a group (default 2)",
+                   .make = kfkb},
+      ScheduleSpec{.name = "2bp",
+                   .summary = "weight gradients fill the waits of the drain; the rest comes last",
+                   .year = 2024,
+                   .source = "Rosselet et al., 2BP, arXiv 2405.18047",
+                   .options = "base=1f1b|gpipe: the order of the rest; weights=gaps|end: where weight gradients stand; "
+                              "concat=N: those at the end N at a time",
+                   .make = two_stage_backward},
       ScheduleSpec{.name = "interleaved",
                    .summary = "1f1b over several chunks per device",
                    .year = 2021,
@@ -30,6 +77,29 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .needs = "m a multiple of group, or a rest of at least p; or m < p",
                    .options = "group=N: microbatches that pass a chunk together (default p)",
                    .make = interleaved},
+      ScheduleSpec{.name = "breadth-first",
+                   .summary = "every chunk takes all microbatches before the next chunk starts",
+                   .year = 2022,
+                   .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv 2211.05953",
+                   .placement = "looped",
+                   .needs = "passes at most m",
+                   .options = "passes=D: every D-th microbatch through all chunks and back, D times; "
+                              "order=fifo|reverse: order of a chunk's backwards",
+                   .make = breadth_first},
+      ScheduleSpec{.name = "hanayo",
+                   .summary = "waves: chunks run down the devices and back up",
+                   .year = 2023,
+                   .source = "Liu et al., Hanayo, arXiv 2308.15762",
+                   .placement = "zigzag",
+                   .needs = "v even: two chunks for each wave",
+                   .folds = false,
+                   .make = hanayo},
+      ScheduleSpec{.name = "gems",
+                   .summary = "two copies in opposite directions take turns; one activation per device",
+                   .year = 2020,
+                   .source = "Jain et al., GEMS, SC 2020, doi 10.1109/SC41405.2020.00049",
+                   .placement = "bidirectional",
+                   .make = gems},
       ScheduleSpec{.name = "chimera",
                    .summary = "pipelines in both directions over the same devices",
                    .year = 2021,
@@ -38,6 +108,13 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .needs = "p even; m < p or a multiple of p; m >= 2f",
                    .options = "pipelines=f: pipelines in each direction (divides p/2)",
                    .make = chimera},
+      ScheduleSpec{.name = "bitpipe",
+                   .summary = "V-shaped pipelines in both directions over the same devices",
+                   .year = 2024,
+                   .source = "Wu et al., BitPipe, arXiv 2410.19367",
+                   .placement = "bidirectional",
+                   .needs = "p even; m a multiple of p",
+                   .make = bitpipe},
   };
   return kRows;
 }

@@ -127,8 +127,8 @@ TEST_CASE("impossible requests are refused with the rule") {
         "unknown option of gpipe 'ordr' (did you mean 'order'?)");
   CHECK(message("gpipe", {.num_devices = 2, .num_microbatches = 2, .options = {{"order", "lifo"}}}) ==
         "gpipe: option order: expected reverse or fifo, found 'lifo'");
-  CHECK(message("1f1b", {.num_devices = 2, .num_microbatches = 2, .options = {{"group", "2"}}}) ==
-        "1f1b: has no options, found 'group'");
+  CHECK(message("gems", {.num_devices = 2, .num_microbatches = 2, .options = {{"group", "2"}}}) ==
+        "gems: has no options, found 'group'");
 }
 
 }  // namespace plumb::testing
