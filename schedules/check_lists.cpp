@@ -224,7 +224,7 @@ class ListChecker {
       }
     }
     if (one.op == Op::kF && held.has_updates && held.updates < update &&
-        schedule_.policy_of(one.stage) == WeightPolicy::kFlush) {
+        schedule_.policy_of(one.stage, update) == WeightPolicy::kFlush) {
       fail(action, "runs before " + text(Op::kU, update - 1) + "; expected behind it, the weight policy is flush");
     }
   }

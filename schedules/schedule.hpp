@@ -1,44 +1,19 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "models/units.hpp"
 #include "schedules/action.hpp"
+#include "schedules/weights.hpp"
 
 namespace plumb {
-
-/// Which version of its weights a stage reads.
-enum class WeightPolicy : std::uint8_t {
-  kFlush,         ///< synchronous: the version of the current update everywhere
-  kStash,         ///< backward reads what its forward read (PipeDream)
-  kVerticalSync,  ///< every stage reads what the first stage's forward read
-  kDoubleBuffer,  ///< version of the update minus 1 (PipeDream-2BW)
-  kDelay,         ///< version of the update minus `d`
-  kLatest,        ///< whatever is in memory (PipeMare)
-  kPredicted,     ///< latest, corrected by a prediction
-};
-
-/// Names in documents, indexed by `WeightPolicy`.
-inline constexpr std::array<std::string_view, 7> kWeightPolicyNames{"flush", "stash",  "vertical_sync", "double_buffer",
-                                                                    "delay", "latest", "predicted"};
-
-struct Weights {
-  WeightPolicy policy = WeightPolicy::kFlush;
-  std::int32_t delay = 1;                       ///< `d` of kDelay
-  std::vector<WeightPolicy> per_stage;          ///< when stages differ; otherwise empty
-  std::vector<std::string> correction_buffers;  ///< each one more copy of the stage's weights
-
-  friend bool operator==(const Weights&, const Weights&) = default;
-};
 
 /// What one iteration of a repeat block adds to the indices of its actions.
 struct Advance {
@@ -134,8 +109,17 @@ struct Schedule {
   std::int64_t per_update(StageId stage) const {
     return microbatches_per_update[microbatches_per_update.size() == 1 ? 0 : index(stage)];
   }
+  /// Behind all phases.
   WeightPolicy policy_of(StageId stage) const {
     return weights.per_stage.empty() ? weights.policy : weights.per_stage[index(stage)];
+  }
+  /// Of the microbatches of `update`.
+  WeightPolicy policy_of(StageId stage, std::int64_t update) const {
+    for (const WeightPhase& phase : weights.phases) {
+      if (update < phase.updates) return phase.policy;
+      update -= phase.updates;
+    }
+    return policy_of(stage);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "models/json_reader.hpp"
 #include "schedules/device_list_json.hpp"
 #include "schedules/schedule_io.hpp"
+#include "schedules/weights_json.hpp"
 
 namespace plumb {
 namespace {
@@ -78,40 +79,6 @@ std::map<std::string, Schedule::Parameter> parameters_of(const JsonValue& json) 
     }
   }
   return parameters;
-}
-
-WeightPolicy policy_of(const JsonValue& json) {
-  const auto found = std::find(kWeightPolicyNames.begin(), kWeightPolicyNames.end(), json.text());
-  if (found != kWeightPolicyNames.end()) return static_cast<WeightPolicy>(found - kWeightPolicyNames.begin());
-  const std::string nearest = nearest_name(json.text(), kWeightPolicyNames);
-  if (!nearest.empty()) json.fail("unknown weight policy (did you mean '" + nearest + "'?)");
-  std::string known;
-  for (const std::string_view name : kWeightPolicyNames) known += (known.empty() ? "" : ", ") + std::string(name);
-  json.fail("unknown weight policy; expected one of " + known);
-}
-
-Weights weights_of(const JsonValue& json, std::int64_t num_stages) {
-  Weights weights;
-  if (const auto phases = json.find("phases"))
-    phases->fail("phases of the weight policy are not supported yet; expected one policy");
-  json.allow_only({"policy", "d", "correction_buffers"});
-  const JsonValue policy = json.at("policy");
-  if (policy.is_array()) {
-    if (policy.size() != static_cast<std::size_t>(num_stages)) {
-      policy.fail("expected a policy for each of the " + std::to_string(num_stages) + " stages, found " +
-                  std::to_string(policy.size()));
-    }
-    weights.per_stage = list_of<WeightPolicy>(policy, policy_of);
-    weights.policy = weights.per_stage.front();
-  } else {
-    weights.policy = policy_of(policy);
-  }
-  if (const auto d = json.find("d")) weights.delay = static_cast<std::int32_t>(d->integer(0, kMostIndex));
-  if (const auto buffers = json.find("correction_buffers")) {
-    weights.correction_buffers =
-        list_of<std::string>(*buffers, [](const JsonValue& name) { return std::string(name.text()); });
-  }
-  return weights;
 }
 
 /// `placement[replica][stage]`: a list of devices each.
@@ -254,7 +221,7 @@ Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
   schedule.parameters = parameters_of(json.at("parameters"));
   read_sizes(json, schedule);
   read_placement(json.at("placement"), schedule);
-  schedule.weights = weights_of(json.at("weights"), schedule.num_stages);
+  schedule.weights = weights_from_json(json.at("weights"), schedule);
   read_optional(json, schedule);
   const JsonValue devices = json.at("devices");
   if (devices.size() != static_cast<std::size_t>(schedule.num_devices)) {

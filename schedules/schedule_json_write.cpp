@@ -127,6 +127,24 @@ class Writer {
 
   void value(WeightPolicy policy) { text(kWeightPolicyNames[static_cast<std::size_t>(policy)]); }
 
+  void value(const WeightPhase& phase) {
+    out_ += "{\"updates\": ";
+    value(phase.updates);
+    out_ += ", \"policy\": ";
+    value(phase.policy);
+    out_ += '}';
+  }
+
+  void prediction(const Prediction& prediction) {
+    out_ += ", \"prediction\": {\"forward\": ";
+    value(prediction.forward);
+    if (!prediction.backward.empty()) {
+      out_ += ", \"backward\": ";
+      value(prediction.backward);
+    }
+    out_ += prediction.once_per_update ? ", \"once_per_update\": true}" : "}";
+  }
+
   void weights(const Weights& weights) {
     out_ += "{\"policy\": ";
     if (weights.per_stage.empty()) {
@@ -137,6 +155,15 @@ class Writer {
     if (weights.delay != 1) {
       out_ += ", \"d\": ";
       value(weights.delay);
+    }
+    if (!weights.phases.empty()) {
+      out_ += ", \"phases\": ";
+      value(weights.phases);
+    }
+    if (weights.prediction != Prediction{}) prediction(weights.prediction);
+    if (weights.sync_distance != 0) {
+      out_ += ", \"sync_distance\": ";
+      value(weights.sync_distance);
     }
     if (!weights.correction_buffers.empty()) {
       out_ += ", \"correction_buffers\": ";

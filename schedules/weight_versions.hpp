@@ -25,6 +25,8 @@ struct WeightVersions {
 /// | vertical_sync | that of the microbatch's F on stage 0 | the same |
 /// | double_buffer, delay d | max(update of the microbatch - d, 0) (double_buffer: d = 1) | the same |
 ///
+/// With phases, the policy is that of the phase of the microbatch's update. A SYNC_WEIGHTS makes no version: it changes
+/// the one that the update before it made.
 /// Throws `Error` when a version is read before it exists, naming the action and the smallest legal delay.
 WeightVersions weight_versions(const Schedule& schedule, const Program& program);
 

@@ -1,74 +1,144 @@
 #include "schedules/asynchronous/flush_free.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
 
 namespace plumb {
 namespace {
 
-/// Writes one device's list; updates stand behind the backward of each m-th microbatch.
-struct TurnWriter {
-  ListBuilder& list;
-  StageId stage;
-  std::int64_t m;
-  std::int64_t warmup;
-  bool overlapped;
+constexpr std::array<std::string_view, 3> kTimingNames{"1f1b", "slots", "fused"};
 
-  /// Backward `number`, with the forward of its turn when there is one.
-  void turn(std::int64_t number, bool with_forward) const {
-    if (with_forward && overlapped) {
-      list.add_pair(stage, warmup + number, number);
+/// Writes `Turns`; forwards and backwards are numbered from 0 in turn, and turns are grouped into updates, updates
+/// into the spans between exchanges.
+class TurnWriter {
+ public:
+  TurnWriter(ListBuilder& list, const Turns& of) : list_(list), of_(of), warmup_(std::min(of.warmup, of.microbatches)) {
+    groups_.push_back(of.per_update);
+    if (of.syncs_each > 0) groups_.push_back(of.per_update * of.syncs_each);
+  }
+
+  void write() {
+    list_.repeat(warmup_, step(1), [&] { add(Op::kF, 0); });
+    with_forward_ = true;
+    turns(groups_.size(), 0, of_.microbatches - warmup_);
+    with_forward_ = false;
+    turns(groups_.size(), of_.microbatches - warmup_, of_.microbatches);
+  }
+
+ private:
+  Advance step(std::int64_t turns) const {
+    return {.microbatch = static_cast<std::int32_t>(turns * of_.stride),
+            .update = static_cast<std::int32_t>(turns / of_.per_update)};
+  }
+
+  void add(Op op, std::int64_t number) const { list_.add(of_.stage, op, of_.first + number * of_.stride, of_.replica); }
+
+  void turn(std::int64_t number) const {
+    if (with_forward_ && of_.overlapped) {
+      list_.add_pair(of_.stage, of_.first + (warmup_ + number) * of_.stride, of_.first + number * of_.stride);
       return;
     }
-    if (with_forward) list.add(stage, Op::kF, warmup + number);
-    list.add(stage, Op::kB, number);
+    if (with_forward_) add(Op::kF, warmup_ + number);
+    add(Op::kB, number);
   }
 
-  /// Turns [begin, end) with the updates between them.
-  void turns(std::int64_t begin, std::int64_t end, bool with_forward) const {
-    const auto some = [&](std::int64_t from, std::int64_t to) {
-      list.each(to - from, [&] { turn(from, with_forward); });
-    };
-    const auto update_behind = [&](std::int64_t backwards) {
-      if (backwards % m == 0) list.add(stage, Op::kU, backwards / m - 1);
-    };
-    const std::int64_t first_stop = std::min((begin / m + 1) * m, end);
-    if (begin % m != 0 && begin < end) {
-      some(begin, first_stop);
-      update_behind(first_stop);
-      begin = first_stop;
+  /// What stands behind group `level` that ends with turn `turns` - 1.
+  void end_group(std::size_t level, std::int64_t turns) const {
+    if (level == 2) {
+      list_.add_collective(of_.stage, Op::kSyncWeights, of_.replica);
+      return;
     }
-    const Advance next_update{.microbatch = static_cast<std::int32_t>(m), .update = 1};
-    const std::int64_t whole = (end - begin) / m;
-    list.repeat(whole, next_update, [&] {
-      some(begin, begin + m);
-      update_behind(begin + m);
-    });
-    some(begin + whole * m, end);
+    if (of_.reduces) list_.add_collective(of_.stage, Op::kReduceGrad, of_.replica);
+    list_.add(of_.stage, Op::kU, of_.update + turns / of_.per_update - 1, of_.replica);
   }
+
+  /// Turns [begin, end) in groups of `level` (0: single turns): the rest of a group, whole groups, the start of one.
+  void turns(std::size_t level, std::int64_t begin, std::int64_t end) const {
+    if (begin >= end) return;
+    if (level == 0) {
+      list_.repeat(end - begin, step(1), [&] { turn(begin); });
+      return;
+    }
+    const std::int64_t size = groups_[level - 1];
+    if (begin % size != 0) {
+      const std::int64_t stop = std::min((begin / size + 1) * size, end);
+      turns(level - 1, begin, stop);
+      if (stop % size == 0) end_group(level, stop);
+      begin = stop;
+    }
+    const std::int64_t whole = (end - begin) / size;
+    list_.repeat(whole, step(size), [&] {
+      turns(level - 1, begin, begin + size);
+      end_group(level, begin + size);
+    });
+    turns(level - 1, begin + whole * size, end);
+  }
+
+  ListBuilder& list_;
+  const Turns& of_;
+  std::int64_t warmup_;
+  std::vector<std::int64_t> groups_;  ///< turns of an update, and of a span between exchanges
+  bool with_forward_ = true;
 };
+
+/// `updates` updates of one device one after the other: all forwards, then all backwards (GPipe, first in, first out).
+void add_synchronous(ListBuilder& list, StageId stage, std::int64_t m, std::int64_t updates) {
+  list.repeat(updates, {.microbatch = static_cast<std::int32_t>(m), .update = 1}, [&] {
+    list.each(m, [&] { list.add(stage, Op::kF, 0); });
+    list.each(m, [&] { list.add(stage, Op::kB, 0); });
+    list.add(stage, Op::kU, 0);
+  });
+}
 
 }  // namespace
 
-Schedule flush_free_schedule(std::string_view name, const ScheduleParams& params) {
+std::int64_t delay_of(Timing timing, std::int64_t p, std::int64_t d) {
+  if (timing == Timing::k1f1b) return p - 1 - d;
+  return 2 * (p - 1 - d) + (timing == Timing::kSlots ? 1 : 0);
+}
+
+std::string_view name_of(Timing timing) { return kTimingNames[static_cast<std::size_t>(timing)]; }
+
+Timing timing_of(std::string_view name, const ScheduleParams& params, std::initializer_list<Timing> choices) {
+  const Timing first = *choices.begin();
+  const Timing second = choices.size() > 1 ? choices.begin()[1] : first;
+  const std::string chosen = choice(name, params, "timing", {name_of(first), name_of(second)});
+  return chosen == name_of(first) ? first : second;
+}
+
+void add_turns(ListBuilder& list, const Turns& turns) { TurnWriter(list, turns).write(); }
+
+std::int64_t steady_updates(const ScheduleParams& params, std::int64_t fill) {
+  const std::int64_t m = params.num_microbatches;
+  return updates_or(params, std::clamp(kMostMicrobatches / m, std::int64_t{1}, 4 * ((fill + m - 1) / m)));
+}
+
+Schedule flush_free_schedule(std::string_view name, const ScheduleParams& params, std::initializer_list<Timing> choices,
+                             std::int64_t synchronous) {
   require_one_chunk(name, params);
-  const std::string timing = choice(name, params, "timing", {"1f1b", "slots"});
-  const bool slots = timing == "slots";
+  const Timing timing = timing_of(name, params, choices);
   const std::int64_t p = params.num_devices;
   const std::int64_t m = params.num_microbatches;
-  const std::int64_t fill = slots ? 2 * p - 1 : p;
-  const std::int64_t updates =
-      updates_or(params, std::clamp(kMostMicrobatches / m, std::int64_t{1}, 4 * ((fill + m - 1) / m)));
+  const std::int64_t fill = timing == Timing::k1f1b ? p : 2 * p - 1;
+  const std::int64_t updates = params.updates > 0 ? params.updates : steady_updates(params, fill) + synchronous;
+  const std::int64_t first = std::min(synchronous, updates);
   Schedule schedule = looped_schedule(name, params, 1, updates);
-  schedule.parameters["timing"] = timing;
+  schedule.parameters["timing"] = std::string(name_of(timing));
   schedule.parameters["updates"] = updates;
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
-    const std::int64_t all = schedule.num_microbatches;
-    const std::int64_t warmup = std::min(slots ? 2 * (p - d) - 1 : p - 1 - d, all);
+    const std::int64_t delay = delay_of(timing, p, d);
     ListBuilder list;
-    list.each(warmup, [&] { list.add(StageId{d}, Op::kF, 0); });
-    const TurnWriter writer{list, StageId{d}, m, warmup, slots};
-    writer.turns(0, all - warmup, true);
-    writer.turns(all - warmup, all, false);
+    add_synchronous(list, StageId{d}, m, first);
+    add_turns(list, {.stage = StageId{d},
+                     .microbatches = schedule.num_microbatches - first * m,
+                     .per_update = m,
+                     .warmup = delay,
+                     .overlapped = timing != Timing::k1f1b && delay > 0,
+                     .first = first * m,
+                     .update = first});
     schedule.devices.push_back(list.take());
   }
   return schedule;

@@ -12,7 +12,7 @@ namespace plumb {
 ///   d1: 1F0 1F1 1B0 1F2 1B1 1U0 1F3 1B2 1F4 1B3 1U1 1F5 1B4 1B5 1U2
 ///   d2: 2F0 2B0 2F1 2B1 2U0 2F2 2B2 2F3 2B3 2U1 2F4 2B4 2F5 2B5 2U2
 Schedule pipedream(const ScheduleParams& params) {
-  Schedule schedule = flush_free_schedule("pipedream", params);
+  Schedule schedule = flush_free_schedule("pipedream", params, {Timing::k1f1b, Timing::kSlots});
   schedule.weights.policy = WeightPolicy::kStash;
   return schedule;
 }

@@ -1,20 +1,42 @@
+#include <charconv>
+#include <string>
+
 #include "schedules/asynchronous/flush_free.hpp"
 
 namespace plumb {
+namespace {
+
+constexpr std::string_view kName = "pipemare";
+
+/// T3: updates run synchronously before the pipeline is left unflushed.
+std::int64_t synchronous_updates(const ScheduleParams& params) {
+  const auto option = params.options.find("synchronous");
+  return option != params.options.end() && option->second == "0" ? 0 : whole_number(kName, params, "synchronous", 0);
+}
+
+}  // namespace
 
 /// No flush, no stash: every action reads the weights in memory, so a backward may see newer ones than its forward.
 /// The order is PipeDream's by default; `timing=slots` is the model of the paper, where a stage runs a forward and a
 /// backward at once. Any p and m.
 /// One version of the weights. Device d keeps p - d activations (slots: 2(p - d), its pair included).
-/// (Yang et al., PipeMare, arXiv 1910.05124)
+/// `correction=t2` declares the buffer of the discrepancy correction (the velocity of the weights). `synchronous=E`:
+/// the first E updates are flushed as in GPipe, then the drained pipeline goes on without flushes (T3). (Yang et al.,
+/// PipeMare, arXiv 1910.05124)
 ///
 ///   p = 3, m = 2, 3 updates, timing=slots; [FB] is an overlapped pair
 ///   d0: 0F0 0F1 0F2 0F3 0F4 [0F5 0B0] 0B1 0U0 0B2 0B3 0U1 0B4 0B5 0U2
 ///   d1: 1F0 1F1 1F2 [1F3 1B0] [1F4 1B1] 1U0 [1F5 1B2] 1B3 1U1 1B4 1B5 1U2
 ///   d2: 2F0 [2F1 2B0] [2F2 2B1] 2U0 [2F3 2B2] [2F4 2B3] 2U1 [2F5 2B4] 2B5 2U2
 Schedule pipemare(const ScheduleParams& params) {
-  Schedule schedule = flush_free_schedule("pipemare", params);
+  const std::int64_t synchronous = synchronous_updates(params);
+  Schedule schedule = flush_free_schedule(kName, params, {Timing::k1f1b, Timing::kSlots}, synchronous);
   schedule.weights.policy = WeightPolicy::kLatest;
+  if (choice(kName, params, "correction", {"none", "t2"}) == "t2") schedule.weights.correction_buffers = {"velocity"};
+  if (synchronous > 0) {
+    schedule.weights.phases = {{synchronous, WeightPolicy::kFlush}};
+    schedule.parameters["synchronous"] = synchronous;
+  }
   return schedule;
 }
 

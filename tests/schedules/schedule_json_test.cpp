@@ -29,7 +29,13 @@ Schedule everything() {
       {"m", std::int64_t{4}}, {"ratio", 0.1}, {"whole", 2.0}, {"on", true}, {"order", std::string("fifo")}};
   schedule.microbatches_per_update = {4, 2};
   schedule.placement.push_back({{DeviceId{1}, DeviceId{0}}, {DeviceId{0}}});
-  schedule.weights = {WeightPolicy::kDelay, 3, {WeightPolicy::kDelay, WeightPolicy::kLatest}, {"velocity"}};
+  schedule.weights.policy = WeightPolicy::kDelay;
+  schedule.weights.delay = 3;
+  schedule.weights.per_stage = {WeightPolicy::kDelay, WeightPolicy::kPredicted};
+  schedule.weights.phases = {{2, WeightPolicy::kFlush}, {1, WeightPolicy::kLatest}};
+  schedule.weights.prediction = {{0, 2}, {1, 0}, true};
+  schedule.weights.sync_distance = 2;
+  schedule.weights.correction_buffers = {"velocity", "a \"quoted\" one"};
   schedule.reduce_groups = {{DeviceId{0}, DeviceId{1}}};
   schedule.slices = Slices{Slices::Axis::kSequence, {{3, 5}, {8}, {8}, {1, 7}}};
   schedule.microbatch_sizes = {5, 6, 7, 8};
@@ -133,8 +139,12 @@ TEST_CASE("wrong documents are refused with the path of the value") {
         "weights.policy: unknown weight policy (did you mean 'stash'?)");
   CHECK(refusal("weights", "{\"policy\": [\"stash\", \"flush\"]}") ==
         "weights.policy: expected a policy for each of the 1 stages, found 2");
-  CHECK(refusal("weights", "{\"policy\": \"latest\", \"phases\": []}") ==
-        "weights.phases: phases of the weight policy are not supported yet; expected one policy");
+  CHECK(refusal("weights", "{\"policy\": \"latest\", \"phases\": [{\"updates\": 0, \"policy\": \"flush\"}]}") ==
+        "weights.phases[0].updates: expected an integer from 1 to 2147483647, found 0");
+  CHECK(refusal("weights", "{\"policy\": \"latest\", \"prediction\": {\"forward\": [0]}}") ==
+        "weights.prediction: the policy does not predict; expected 'predicted'");
+  CHECK(refusal("weights", "{\"policy\": \"predicted\", \"prediction\": {\"forward\": [1, 0]}}") ==
+        "weights.prediction.forward: expected a number of updates for each of the 1 stages, found 2");
   CHECK(refusal("policy", "{}") ==
         "policy: run-time rules are not supported yet; expected the lists of the devices under 'devices'");
   CHECK(refusal("microbatches_per_update", "3") == "microbatches_per_update: expected an integer from 1 to 2, found 3");

@@ -1,0 +1,37 @@
+#include <string>
+
+#include "schedules/asynchronous/flush_free.hpp"
+#include "schedules/asynchronous/prediction.hpp"
+
+namespace plumb {
+
+/// PipeDream's order with predicted weights instead of a stash. Stage r predicts its weights floor(r / 2) + p - r - 1
+/// updates ahead for a forward and floor(r / 2) for a backward: what they will be when the microbatch is back at stage
+/// 0
+/// (`prediction=paper`). The released code predicts p - r - 1 ahead and uses that for the backward too
+/// (`prediction=released`). One version of the weights, and room for one prediction (declared as a correction buffer).
+/// Device d keeps p - d activations. Any p and m (m = 1: the paper).
+/// (Chen et al., SpecTrain, arXiv 1809.02839)
+///
+///   p = 4, m = 1: updates ahead, forward/backward
+///   paper     d0: 3/0  d1: 2/0  d2: 2/1  d3: 1/1
+///   released  d0: 3    d1: 2    d2: 1    d3: 0
+Schedule spectrain(const ScheduleParams& params) {
+  const std::string which = choice("spectrain", params, "prediction", {"paper", "released"});
+  Schedule schedule = flush_free_schedule("spectrain", params, {Timing::k1f1b});
+  schedule.parameters["prediction"] = which;
+  schedule.weights.policy = WeightPolicy::kPredicted;
+  schedule.weights.correction_buffers = {"prediction"};
+  for (std::int32_t r = 0; r < params.num_devices; ++r) {
+    Prediction& ahead = schedule.weights.prediction;
+    if (which == "paper") {
+      ahead.forward.push_back(spectrain_forward(params.num_devices, r));
+      ahead.backward.push_back(spectrain_backward(r));
+    } else {
+      ahead.forward.push_back(own_backward_steps(params.num_devices, r));
+    }
+  }
+  return schedule;
+}
+
+}  // namespace plumb
