@@ -17,6 +17,11 @@ void ListBuilder::add(StageId stage, Op op, std::int64_t number, ReplicaId repli
   list_.actions.push_back(action);
 }
 
+void ListBuilder::add_slice(StageId stage, Op op, std::int64_t number, std::int64_t slice) {
+  add(stage, op, number);
+  list_.actions.back().slice = static_cast<std::int16_t>(slice);
+}
+
 void ListBuilder::add_merged(StageId stage, Op op, std::int64_t first, std::int64_t count, ReplicaId replica) {
   add(stage, op, first, replica);
   list_.actions.back().merged = static_cast<std::uint8_t>((count - 1) & 127);
@@ -24,10 +29,10 @@ void ListBuilder::add_merged(StageId stage, Op op, std::int64_t first, std::int6
 
 void ListBuilder::add_collective(StageId stage, Op op, ReplicaId replica) { add(stage, op, -1, replica); }
 
-void ListBuilder::add_pair(StageId stage, std::int64_t forward, std::int64_t backward) {
-  add(stage, Op::kF, forward);
+void ListBuilder::add_pair(StageId forward_stage, std::int64_t forward, StageId backward_stage, std::int64_t backward) {
+  add(forward_stage, Op::kF, forward);
   list_.actions.back().overlaps_next = 1;
-  add(stage, Op::kB, backward);
+  add(backward_stage, Op::kB, backward);
 }
 
 void ListBuilder::close(std::size_t begin, std::size_t slot, std::int64_t count, const Advance& advance) {

@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "schedules/registry.hpp"
+#include "schedules/slice_lengths.hpp"
 
 namespace plumb {
 
@@ -17,6 +18,12 @@ Schedule hanayo(const ScheduleParams& params);
 Schedule gems(const ScheduleParams& params);
 Schedule chimera(const ScheduleParams& params);
 Schedule bitpipe(const ScheduleParams& params);
+Schedule terapipe(const ScheduleParams& params);
+Schedule seq1f1b(const ScheduleParams& params);
+Schedule varuna(const ScheduleParams& params);
+Schedule axonn(const ScheduleParams& params);
+Schedule merak(const ScheduleParams& params);
+Schedule fold3d(const ScheduleParams& params);
 
 namespace {
 
@@ -115,6 +122,51 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .placement = "bidirectional",
                    .needs = "p even; m a multiple of p",
                    .make = bitpipe},
+      ScheduleSpec{.name = "terapipe",
+                   .summary = "slices of a sequence go through one after another, back in reverse",
+                   .year = 2021,
+                   .source = "Li et al., TeraPipe, arXiv 2102.07988",
+                   .options = kSliceLengthOptions,
+                   .make = terapipe},
+      ScheduleSpec{.name = "varuna",
+                   .summary = "a free device takes a backward, else a recompute, else a forward",
+                   .year = 2021,
+                   .source = "Athlur et al., Varuna, arXiv 2111.04007",
+                   .needs = "m p at most 2^24",
+                   .folds = false,
+                   .make = varuna},
+      ScheduleSpec{.name = "axonn",
+                   .summary = "devices run what arrives, in order of arrival",
+                   .year = 2021,
+                   .source = "Singh and Bhatele, AxoNN, arXiv 2110.13005",
+                   .needs = "m p at most 2^24",
+                   .options = "limit=N: microbatches under way at once (default p)",
+                   .folds = false,
+                   .make = axonn},
+      ScheduleSpec{.name = "merak",
+                   .summary = "1f1b with recompute kept off the critical path",
+                   .year = 2022,
+                   .source = "Lai et al., Merak, arXiv 2206.04959",
+                   .needs = "m updates at most 2^20",
+                   .options = "level=shifted|lastnorecompute|prerecompute|base: how much of it",
+                   .folds = false,
+                   .make = merak},
+      ScheduleSpec{.name = "fold3d",
+                   .summary = "segments one after another, their reductions behind the segments before",
+                   .year = 2023,
+                   .source = "Li et al., Fold3D, IEEE TPDS 2023",
+                   .placement = "looped",
+                   .needs = "replicas divide p and m",
+                   .options = "replicas=N: copies of the model, each on p / N devices (default 1)",
+                   .make = fold3d},
+      ScheduleSpec{.name = "seq1f1b",
+                   .summary = "1f1b over slices of a sequence",
+                   .year = 2024,
+                   .source = "Sun et al., Seq1F1B, arXiv 2406.03488",
+                   .placement = "looped",
+                   .needs = "with v > 1, m k a multiple of p, or where k does not divide p of k ceil(p/k)",
+                   .options = kSliceLengthOptions,
+                   .make = seq1f1b},
   };
   return kRows;
 }

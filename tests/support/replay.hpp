@@ -8,12 +8,15 @@
 
 namespace plumb::testing {
 
-/// Length of one action of a stage, in units of the picture; updates and collectives take none.
+/// Length of one action of a stage on one microbatch, in units of the picture; updates and collectives take none.
+/// Where the document has slices, it is that of a slice of length 1; where it has microbatch_sizes, of size 1.
 struct UnitTimes {
   std::int64_t f = 1;
   std::int64_t b = 2;
   std::int64_t i = 1;
   std::int64_t w = 1;
+  std::int64_t r = 1;  ///< recompute, also where it is folded into B or I
+  std::int64_t x = 1;  ///< per unit of extra work
 };
 
 /// An action (or overlapped pair: `end` of both is that of the longer sum) at its place in time.
@@ -29,11 +32,12 @@ struct Replay {
   bool finished = false;  ///< false: some device was stuck for ever
 };
 
-/// Runs the lists the slow, obvious way, knowing only the textbook rules of a chain of stages: passes over the devices,
-/// each taking its next action when its inputs are there, until nothing moves. Transfers take no time.
+/// Runs the lists the slow, obvious way, knowing only the textbook rules of a chain of stages (and of slices of a
+/// sequence) and the document's extra edges: passes over the devices, each taking its next action when its inputs are
+/// there, until nothing moves. Transfers take no time.
 Replay replay(const Schedule& schedule, const UnitTimes& times);
 
-/// Largest number of stashes of each device, in list order: +1 for F, -1 for B or W.
+/// Largest number of stashes of each device, in list order: +1 for F, -1 for B or W; those of slices count one each.
 std::vector<std::int64_t> peak_stashes(const Schedule& schedule);
 
 /// The list of every device and a picture of its run, one column per unit: `F3`, `B3 ==`. Where a device holds several
