@@ -78,7 +78,8 @@ std::string comparison_to_json(const Comparison& comparison) {
   json["offenders"] = list_of(comparison.offenders);
   json["verdict"] = kVerdictNames[static_cast<std::size_t>(comparison.verdict)];
   json["findings"] = comparison.findings;
-  return json.dump(2) + "\n";
+  // Names come from anywhere; bytes that are no UTF-8 are replaced.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace plumb

@@ -53,10 +53,21 @@ Timeline read_timeline(const std::string& path) {
   return timeline_from_json(read_text_file(path == "-" ? "/dev/stdin" : path), path);
 }
 
+/// "1f1b, measured"; the file's name when the timeline has none.
+std::string title(const Timeline& timeline, const std::string& path) {
+  const char* kind = timeline.kind == Timeline::Kind::kMeasured ? ", measured" : ", simulated";
+  return (timeline.schedule.empty() ? path : timeline.schedule) + kind;
+}
+
 std::string page(const CompareArguments& arguments, const Timeline& first, const std::vector<Timeline>& others) {
-  HtmlReport report{.title = arguments.first + " and " + arguments.others.front(), .note = {}, .sections = {}};
+  HtmlReport report{.title = title(first, arguments.first) + " and " + title(others.front(), arguments.others.front()),
+                    .note = {},
+                    .sections = {}};
   for (std::size_t i = 0; i < others.size(); ++i) {
-    report.sections.push_back({.title = arguments.others[i], .note = {}, .first = &first, .second = &others[i]});
+    report.sections.push_back({.title = title(others[i], arguments.others[i]),
+                               .note = arguments.first + " and " + arguments.others[i],
+                               .first = &first,
+                               .second = &others[i]});
   }
   return html_report(report);
 }

@@ -1,4 +1,6 @@
-#include "models/error.hpp"
+#include <algorithm>
+#include <thread>
+
 #include "models/profile.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
@@ -22,12 +24,12 @@ struct ProfileArguments {
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
-        "profile --network N --stages S [options]",
+        "profile --network N [options]",
         "Measures what every stage's actions take on this machine, with all devices at work at once.\n"
         "`simulate --profile FILE` predicts with it.");
     constexpr std::int64_t kMost = 4096;
     parser.text("output,o", path, "FILE", "where to write (default: standard output)")
-        .whole("stages,p", stages, {1, kMost}, "stages that the model is cut into")
+        .whole("stages,p", stages, {1, kMost}, "stages that the model is cut into (default: one per hardware thread)")
         .whole("devices", devices, {1, kMost}, "threads that run at once (default: one per stage)")
         .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
         .whole("rounds", rounds, {1, kMost}, "how often everything is measured (default: 2)");
@@ -36,13 +38,14 @@ struct ProfileArguments {
   }
 };
 
+std::int64_t hardware_threads() { return std::max<std::int64_t>(1, std::thread::hardware_concurrency()); }
+
 Profile measure(const ProfileArguments& arguments) {
   const TextData data = arguments.model.load_data();
   ProfileOptions options;
   options.network = arguments.model.load_network();
-  if (!arguments.stages) throw Error("profile: the number of stages is missing, expected --stages N");
-  options.partition =
-      load_partition(arguments.model.partition, options.network, static_cast<std::int32_t>(*arguments.stages), {});
+  const auto stages = static_cast<std::int32_t>(arguments.stages.value_or(hardware_threads()));
+  options.partition = load_partition(arguments.model.partition, options.network, stages, {});
   options.shape = arguments.model.shape(options.network);
   options.num_devices = static_cast<std::int32_t>(arguments.devices.value_or(0));
   options.data = &data;

@@ -77,7 +77,7 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   SimOptions options = arguments.simulation.simulation();
   const LowerOptions lowering = arguments.simulation.lowering();
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
-  options.peak_composition = arguments.peak;
+  options.peak_composition = arguments.peak || !arguments.reports.html.empty();
   options.spans = spans;
   options.memory_curve = spans;
   PredictedRun prediction;

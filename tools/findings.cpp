@@ -12,9 +12,9 @@ constexpr std::int64_t kMostChecked = std::int64_t{1} << 26U;
 }  // namespace
 
 std::vector<Violation> check_schedule(const Schedule& schedule) {
-  const bool is_long = std::any_of(schedule.devices.begin(), schedule.devices.end(),
-                                   [](const DeviceList& list) { return expanded_size(list) > kMostChecked; });
-  if (is_long) {
+  std::int64_t left = kMostChecked;  // subtracting cannot overflow, adding up sizes could
+  for (const DeviceList& list : schedule.devices) left -= std::min(left, expanded_size(list));
+  if (left == 0) {
     const std::int64_t kept = std::max<std::int64_t>(256, 8 * std::int64_t{schedule.num_devices});
     if (const auto folded = fold(schedule, kept, 1)) return validate(folded->schedule);
   }
