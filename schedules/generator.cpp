@@ -60,4 +60,10 @@ Schedule looped_schedule(std::string_view name, const ScheduleParams& params, st
   return schedule;
 }
 
+Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params) {
+  Schedule schedule = generate(of, params);
+  schedule.name = name;
+  return schedule;
+}
+
 }  // namespace plumb

@@ -36,6 +36,10 @@ std::int64_t whole_number(std::string_view name, const ScheduleParams& params, c
 Schedule looped_schedule(std::string_view name, const ScheduleParams& params, std::int32_t chunks,
                          std::int64_t updates);
 
+/// The schedule `of` of the catalogue under another name: what rows with `alias_of` are made of. `params.options` are
+/// those of `of`.
+Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params);
+
 /// A device's list of a synchronous schedule: `step(list)` writes one update from microbatch 0 to `0U0`; it is repeated
 /// for all updates.
 template <class Step>

@@ -1,85 +1,10 @@
 #include <algorithm>
 
 #include "schedules/generator.hpp"
+#include "schedules/unit_order.hpp"
 
 namespace plumb {
 namespace {
-
-/// The order in which every device takes its units, a unit being one microbatch through one chunk: groups of
-/// `group` microbatches (the last may be shorter), each through all chunks before the next group starts.
-struct UnitOrder {
-  std::int64_t microbatches = 0;
-  std::int64_t group = 0;
-  std::int64_t chunks = 0;
-
-  /// Unit `number`; `run` units from it on are consecutive microbatches of the same chunk.
-  struct Unit {
-    std::int64_t chunk = 0;
-    std::int64_t microbatch = 0;
-    std::int64_t run = 0;
-  };
-
-  std::int64_t size() const { return microbatches * chunks; }
-  std::int64_t per_group() const { return group * chunks; }
-  /// Units in groups of full size.
-  std::int64_t in_full_groups() const { return microbatches / group * per_group(); }
-
-  Unit at(std::int64_t number) const {
-    const std::int64_t first = number / per_group() * group;
-    const std::int64_t length = std::min(group, microbatches - first);
-    const std::int64_t inside = number % per_group();
-    return {inside / length, first + inside % length, length - inside % length};
-  }
-};
-
-/// Writes one device's units, as blocks of consecutive microbatches.
-struct UnitWriter {
-  const UnitOrder& order;
-  ListBuilder& list;
-  std::int32_t device;
-  std::int32_t num_devices;
-
-  void write(Op op, const UnitOrder::Unit& unit) const {
-    const std::int64_t chunk = op == Op::kF ? unit.chunk : order.chunks - 1 - unit.chunk;
-    list.add(StageId{static_cast<std::int32_t>(chunk) * num_devices + device}, op, unit.microbatch);
-  }
-
-  /// Units [begin, end) of one op.
-  void units(Op op, std::int64_t begin, std::int64_t end) const {
-    while (begin < end) {
-      const UnitOrder::Unit unit = order.at(begin);
-      const std::int64_t count = std::min(unit.run, end - begin);
-      list.each(count, [&] { write(op, unit); });
-      begin += count;
-    }
-  }
-
-  /// Pairs [begin, end): backward unit j behind forward unit j + `warmup`.
-  void pairs(std::int64_t warmup, std::int64_t begin, std::int64_t end) const {
-    while (begin < end) {
-      const UnitOrder::Unit forward = order.at(warmup + begin);
-      const UnitOrder::Unit backward = order.at(begin);
-      const std::int64_t count = std::min({forward.run, backward.run, end - begin});
-      list.each(count, [&] {
-        write(Op::kF, forward);
-        write(Op::kB, backward);
-      });
-      begin += count;
-    }
-  }
-
-  void step(std::int64_t warmup) const {
-    const Advance next_group{.microbatch = static_cast<std::int32_t>(order.group)};
-    const std::int64_t rounds = std::max<std::int64_t>(order.in_full_groups() - warmup, 0) / order.per_group();
-    units(Op::kF, 0, warmup);
-    list.repeat(rounds, next_group, [&] { pairs(warmup, 0, order.per_group()); });
-    pairs(warmup, rounds * order.per_group(), order.size() - warmup);
-    units(Op::kB, order.size() - warmup, order.size());
-    for (std::int64_t chunk = 0; chunk < order.chunks; ++chunk) {
-      list.add(StageId{static_cast<std::int32_t>(chunk) * num_devices + device}, Op::kU, 0);
-    }
-  }
-};
 
 /// Microbatches per group: `--opt group=N`, otherwise p, or all of them when there are fewer.
 std::int64_t group_size(const ScheduleParams& params) {
@@ -120,7 +45,11 @@ Schedule interleaved(const ScheduleParams& params) {
     const std::int64_t warmup =
         std::min(2 * std::int64_t{params.num_devices - 1 - d} + (chunks - 1) * group, order.size());
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      UnitWriter{order, list, d, params.num_devices}.step(warmup);
+      const UnitWriter units{order, list, d, params.num_devices};
+      units.steps(0, warmup, {{Op::kF, 0}});
+      units.folded_steps(0, order.size() - warmup, {{Op::kF, warmup}, {Op::kB, 0}});
+      units.steps(order.size() - warmup, order.size(), {{Op::kB, 0}});
+      units.updates();
     }));
   }
   return schedule;
