@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 #include "schedules/registry.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
@@ -50,6 +52,30 @@ TEST_CASE("gpipe takes (m + p - 1)(F + B) and keeps all m activations, in either
       }
     }
   }
+}
+
+TEST_CASE("recompute in gpipe takes the known times: in the backward, ahead of the gradient, not for the last") {
+  const auto makespan = [](const char* recompute, std::int64_t m) {
+    const ScheduleParams params{.num_devices = 4, .num_microbatches = m, .options = {{"recompute", recompute}}};
+    return replay(generate("gpipe", params), {.f = 1, .b = 2, .r = 1}).makespan;
+  };
+  for (const auto& [m, always, early, except_last] : {std::tuple{4, 28, 25, 24}, {8, 44, 41, 40}, {16, 76, 73, 72}}) {
+    CAPTURE(m);
+    CHECK(makespan("always", m) == always);
+    CHECK(makespan("early", m) == early);
+    CHECK(makespan("early-except-last", m) == except_last);
+    CHECK(makespan("except-last", m) == always - 1);
+  }
+}
+
+TEST_CASE("gpipe keeps the last microbatch, whichever end the backwards start from") {
+  const auto list = [](const char* order) {
+    const ScheduleParams params{
+        .num_devices = 2, .num_microbatches = 3, .options = {{"order", order}, {"recompute", "early-except-last"}}};
+    return list_text(generate("gpipe", params), 0);
+  };
+  CHECK(list("reverse") == "0F0 0F1 0F2 0B2 0R1 0B1 0R0 0B0 0U0");
+  CHECK(list("fifo") == "0F0 0F1 0F2 0R0 0B0 0R1 0B1 0B2 0U0");
 }
 
 TEST_CASE("the picture of gpipe is the one in tests/golden") {

@@ -1,0 +1,108 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "schedules/registry.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/replay.hpp"
+#include "tests/support/unrolled.hpp"
+
+TEST_SUITE_BEGIN("schedules");
+
+namespace plumb::testing {
+namespace {
+
+Schedule dapple(std::int64_t p, std::int64_t m, std::map<std::string, std::string> options) {
+  return generate("dapple", {.num_devices = static_cast<std::int32_t>(p), .num_microbatches = m, .options = options});
+}
+
+}  // namespace
+
+TEST_CASE("dapple warms up by its policy, then takes a backward whenever it can") {
+  for (const bool b : {false, true}) {
+    for (const std::int64_t p : {1, 2, 4, 7}) {
+      for (const std::int64_t m : {1, 2, 3, 8, 20}) {
+        const Schedule schedule = dapple(p, m, {{"policy", b ? "b" : "a"}});
+        for (std::int64_t d = 0; d < p; ++d) {
+          CAPTURE(b);
+          CAPTURE(p);
+          CAPTURE(m);
+          CAPTURE(d);
+          Unrolled list;
+          std::int64_t f = 0;
+          for (; f < std::min(b ? 2 * (p - d) - 1 : p - d, m); ++f) list.add(d, "F", f);
+          for (std::int64_t k = 0; k < m; ++k) {
+            list.add(d, "B", k);
+            if (f < m) list.add(d, "F", f++);
+          }
+          list.add(d, "U", 0);
+          CHECK(list_text(schedule, d) == list.text());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("both policies take (m + p - 1)(F + B); device d keeps min(p - d, m) or min(2(p - d) - 1, m)") {
+  for (const std::int64_t p : {1, 2, 3, 4, 8}) {
+    for (const std::int64_t m : {1, 2, 4, 7, 16}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      std::vector<std::int64_t> few;
+      std::vector<std::int64_t> many;
+      for (std::int64_t d = 0; d < p; ++d) {
+        few.push_back(std::min(p - d, m));
+        many.push_back(std::min(2 * (p - d) - 1, m));
+      }
+      CHECK(peak_stashes(dapple(p, m, {})) == few);
+      CHECK(peak_stashes(dapple(p, m, {{"policy", "b"}})) == many);
+      CHECK(replay(dapple(p, m, {}), {.f = 1, .b = 2}).makespan == (m + p - 1) * 3);
+      CHECK(replay(dapple(p, m, {{"policy", "b"}}), {.f = 1, .b = 2}).makespan == (m + p - 1) * 3);
+    }
+  }
+}
+
+TEST_CASE("limit=K keeps every device of dapple at K activations; by policy a it costs time where K is less than p") {
+  for (const char* policy : {"a", "b"}) {
+    for (std::int64_t limit = 1; limit <= 8; ++limit) {
+      CAPTURE(policy);
+      CAPTURE(limit);
+      const Schedule schedule = dapple(4, 12, {{"policy", policy}, {"limit", std::to_string(limit)}});
+      const auto peaks = peak_stashes(schedule);
+      CHECK(*std::max_element(peaks.begin(), peaks.end()) == std::min<std::int64_t>(limit, *policy == 'a' ? 4 : 7));
+      if (*policy == 'a') CHECK((replay(schedule, {.f = 1, .b = 2}).makespan == 45) == (limit >= 4));
+    }
+  }
+  CHECK(replay(dapple(4, 12, {{"limit", "1"}}), {.f = 1, .b = 2}).makespan == 12 * 12);
+}
+
+TEST_CASE("dapple that recomputes in the backward takes (m + p - 1)(F + R + B)") {
+  for (const char* policy : {"a", "b"}) {
+    for (const std::int64_t m : {1, 4, 9}) {
+      CAPTURE(policy);
+      CAPTURE(m);
+      const Schedule schedule = dapple(4, m, {{"policy", policy}, {"recompute", "always"}});
+      CHECK(schedule.recompute.size() == 1);
+      CHECK(replay(schedule, {.f = 1, .b = 2, .r = 1}).makespan == (m + 3) * 4);
+    }
+  }
+}
+
+TEST_CASE("dapple names the rule that a request breaks") {
+  CHECK(error_message([] { dapple(4, 8, {{"policy", "c"}}); }) == "dapple: option policy: expected a or b, found 'c'");
+  CHECK(error_message([] {
+          dapple(4, 8, {{"limit", "0"}});
+        }) == "dapple: option limit: expected a whole number of at least 1, found '0'");
+}
+
+TEST_CASE("the picture of dapple is the one in tests/golden") {
+  const std::string actual =
+      picture(generate("dapple", {.num_devices = 4, .num_microbatches = 8, .options = {{"policy", "b"}}}), {});
+  CHECK(actual == golden("schedules/dapple.txt", actual));
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();
