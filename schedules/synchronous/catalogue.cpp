@@ -24,6 +24,8 @@ Schedule varuna(const ScheduleParams& params);
 Schedule axonn(const ScheduleParams& params);
 Schedule merak(const ScheduleParams& params);
 Schedule fold3d(const ScheduleParams& params);
+Schedule autopipe(const ScheduleParams& params);
+Schedule dynapipe(const ScheduleParams& params);
 
 namespace {
 
@@ -143,6 +145,14 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .options = "limit=N: microbatches under way at once (default p)",
                    .folds = false,
                    .make = axonn},
+      ScheduleSpec{
+          .name = "autopipe",
+          .summary = "1f1b that fills with half microbatches",
+          .year = 2022,
+          .source = "Liu et al., AutoPipe, CLUSTER 2022",
+          .needs = "p at most 512; sliced at most m",
+          .options = "sliced=N: microbatches whose forward is cut in two (default: as many as shorten the start)",
+          .make = autopipe},
       ScheduleSpec{.name = "merak",
                    .summary = "1f1b with recompute kept off the critical path",
                    .year = 2022,
@@ -159,6 +169,15 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .needs = "replicas divide p and m",
                    .options = "replicas=N: copies of the model, each on p / N devices (default 1)",
                    .make = fold3d},
+      ScheduleSpec{.name = "dynapipe",
+                   .summary = "microbatches of different length in cycles with slack",
+                   .year = 2023,
+                   .source = "Jiang et al., DynaPipe, arXiv 2311.10418",
+                   .needs = "m p at most 2^24",
+                   .options = "sizes=L,L,..: lengths of the microbatches, over and over; limit=N: microbatches that a "
+                              "device keeps; order=given|search: of the microbatches",
+                   .folds = false,
+                   .make = dynapipe},
       ScheduleSpec{.name = "seq1f1b",
                    .summary = "1f1b over slices of a sequence",
                    .year = 2024,
