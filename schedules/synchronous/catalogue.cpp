@@ -114,8 +114,10 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .year = 2021,
                    .source = "Li and Hoefler, Chimera, arXiv 2107.06925",
                    .placement = "bidirectional",
-                   .needs = "p even; m < p or a multiple of p; m >= 2f",
-                   .options = "pipelines=f: pipelines in each direction (divides p/2)",
+                   .needs = "p even",
+                   .options =
+                       "pipelines=f: pipelines in each direction (divides p/2); scaling=direct|doubling|halving: how "
+                       "units follow each other; recompute=never|always: forwards that are run again",
                    .make = chimera},
       ScheduleSpec{.name = "bitpipe",
                    .summary = "V-shaped pipelines in both directions over the same devices",

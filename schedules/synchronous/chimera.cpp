@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "schedules/generator.hpp"
@@ -6,21 +7,31 @@
 namespace plumb {
 namespace {
 
-/// An action of one unit (the microbatches that the pipelines take at once) on one device, at its slot of the paper's
-/// grid where every forward and backward takes one slot.
+/// An action of one unit (what the pipelines take at once) on one device, at its slot of the paper's grid, where every
+/// forward and backward takes one slot.
 struct SlotAction {
   std::int64_t slot = 0;
-  Op op{};
-  std::int32_t stage = 0;
-  std::int16_t pipeline = 0;
-  std::int64_t microbatch = 0;
+  Action action;
+};
+
+/// How more microbatches than devices are taken (section 3.5).
+enum class Scaling : std::uint8_t {
+  kDirect,    ///< units of p microbatches behind each other
+  kDoubling,  ///< a forward takes two microbatches at once: as long as a backward
+  kHalving,   ///< a backward takes half a microbatch at once: as long as a forward
 };
 
 /// p devices, 2f pipelines. Pipelines 0 .. f-1 run down (stage s on device s + i p/f), the others up (mirrored).
 struct Grid {
   std::int64_t p = 0;
   std::int64_t f = 0;
-  std::int64_t unit = 0;  ///< microbatches of a unit: p, or m when it is smaller
+  std::int64_t m = 0;  ///< of one update
+  Scaling scaling{};
+
+  std::int64_t together() const { return scaling == Scaling::kDoubling ? 2 : 1; }  ///< microbatches of a forward
+  std::int64_t unit() const { return p * together(); }                             ///< microbatches of a whole unit
+  std::int64_t num_units() const { return (m + unit() - 1) / unit(); }
+  std::int64_t period() const { return scaling == Scaling::kDirect ? 2 * p : 3 * p; }  ///< slots between units
 
   std::int64_t device_of(std::int64_t pipeline, std::int64_t stage) const {
     const std::int64_t shift = pipeline % f * (p / f);
@@ -30,102 +41,166 @@ struct Grid {
     const std::int64_t shift = pipeline % f * (p / f);
     return pipeline < f ? (device + p - shift) % p : (2 * p - 1 - device - shift) % p;
   }
-  /// First microbatch of the pipeline in a unit; pipelines take blocks of (nearly) equal size in turn.
-  std::int64_t first_of(std::int64_t pipeline) const { return (pipeline * unit + 2 * f - 1) / (2 * f); }
 
-  /// One unit of one device, by slot. Slots of a device never collide.
-  std::vector<SlotAction> unit_on(std::int64_t device) const {
+  /// A unit of `microbatches` on one device, by slot. Slots of a device never collide. Pipelines take blocks of
+  /// (nearly) equally many forwards in turn.
+  std::vector<SlotAction> unit_on(std::int64_t device, std::int64_t microbatches) const {
     std::vector<SlotAction> actions;
+    const std::int64_t forwards = (microbatches + together() - 1) / together();
     for (std::int64_t pipeline = 0; pipeline < 2 * f; ++pipeline) {
-      const std::int64_t stage = stage_on(pipeline, device);
-      const auto add = [&](std::int64_t slot, Op op, std::int64_t microbatch) {
-        actions.push_back(
-            {slot, op, static_cast<std::int32_t>(stage), static_cast<std::int16_t>(pipeline), microbatch});
-      };
-      const std::int64_t first = first_of(pipeline);
-      for (std::int64_t microbatch = first; microbatch < first_of(pipeline + 1); ++microbatch) {
-        const std::int64_t start = 2 * (microbatch - first);
-        add(start + stage, Op::kF, microbatch);
-        add(start + 2 * p - 1 - stage, Op::kB, microbatch);
+      Action action;
+      action.stage = StageId{static_cast<std::int32_t>(stage_on(pipeline, device))};
+      action.replica = ReplicaId{static_cast<std::int16_t>(pipeline)};
+      const std::int64_t begin = (pipeline * forwards + 2 * f - 1) / (2 * f);
+      const std::int64_t end = ((pipeline + 1) * forwards + 2 * f - 1) / (2 * f);
+      for (std::int64_t forward = begin; forward < end; ++forward) {
+        const std::int64_t first = forward * together();
+        action.microbatch = MicrobatchId{static_cast<std::int32_t>(first)};
+        add(actions, 2 * (forward - begin), action, first + 1 < microbatches);
       }
     }
     std::sort(actions.begin(), actions.end(), [](const SlotAction& a, const SlotAction& b) { return a.slot < b.slot; });
     return actions;
   }
+
+ private:
+  /// A forward that starts at `start` on stage 0, and its backward or two; `second`: there is a microbatch behind it.
+  void add(std::vector<SlotAction>& actions, std::int64_t start, Action action, bool second) const {
+    const std::int64_t stage = static_cast<std::int64_t>(index(action.stage));
+    const bool two = scaling == Scaling::kHalving || (scaling == Scaling::kDoubling && second);
+    Action forward = action;
+    forward.op = Op::kF;
+    forward.merged = scaling == Scaling::kDoubling && second ? 1 : 0;
+    actions.push_back({start + stage, forward});
+    action.op = Op::kB;
+    if (scaling == Scaling::kHalving) action.slice = 0;
+    actions.push_back({start + 2 * p - 1 - stage, action});
+    if (!two) return;
+    if (scaling == Scaling::kHalving) {
+      action.slice = 1;
+    } else {
+      action = advanced(action, {.microbatch = 1});
+    }
+    actions.push_back({start + 3 * p - 1 - stage, action});
+  }
 };
 
-/// Writes one device's share of an update: `num_units` units, each starting 2p slots behind the one before, so that the
-/// forwards of a unit fill the tail of the previous one.
+/// Writes one device's share of an update: units that each start a period behind the one before, so that the forwards
+/// of a unit fill the tail of the previous one. The last unit may be smaller.
 class UnitWriter {
  public:
-  UnitWriter(ListBuilder& list, const std::vector<SlotAction>& unit, std::int64_t num_units, std::int64_t p)
-      : list_(list), unit_(unit), num_units_(num_units), p_(p) {
-    const auto in_tail = [&](const SlotAction& action) { return action.slot >= 2 * p_; };
-    tail_ = std::find_if(unit_.begin(), unit_.end(), in_tail);
-  }
+  UnitWriter(ListBuilder& list, const Grid& grid, std::int64_t device)
+      : list_(list),
+        grid_(grid),
+        last_(grid.num_units() - 1),
+        whole_unit_(grid.unit_on(device, std::min(grid.unit(), grid.m))),
+        last_unit_(grid.unit_on(device, grid.m - last_ * grid.unit())) {}
 
   void write() const {
     window(0);
-    list_.repeat(num_units_ - 2, {.microbatch = static_cast<std::int32_t>(p_)}, [&] { window(1); });
-    if (num_units_ > 1) window(num_units_ - 1);
-    for (auto at = tail_; at != unit_.end(); ++at) add(at, num_units_ - 1);
+    list_.repeat(last_ - 1, {.microbatch = static_cast<std::int32_t>(grid_.unit())}, [&] { window(1); });
+    if (last_ > 0) window(last_);
+    for (const SlotAction& late : tail(last_)) add(late, last_);
+  }
+
+  /// Reductions of pipelines that have nothing to do in the last unit.
+  void reduce_rest(std::int64_t device) const {
+    for (std::int16_t pipeline = 0; pipeline < 2 * grid_.f; ++pipeline) {
+      const auto own = [&](const SlotAction& other) { return other.action.replica == ReplicaId{pipeline}; };
+      if (std::any_of(last_unit_.begin(), last_unit_.end(), own)) continue;
+      const auto stage = static_cast<std::int32_t>(grid_.stage_on(pipeline, device));
+      list_.add_collective(StageId{stage}, Op::kReduceGrad, ReplicaId{pipeline});
+    }
   }
 
  private:
-  using Position = std::vector<SlotAction>::const_iterator;
+  using Part = std::span<const SlotAction>;
 
-  /// Slots [0, 2p) of unit `number`, merged with the tail of the unit before it.
+  Part unit(std::int64_t number) const { return number == last_ ? last_unit_ : whole_unit_; }
+  std::size_t in_period(Part unit) const {
+    const auto late = [&](const SlotAction& one) { return one.slot >= grid_.period(); };
+    return static_cast<std::size_t>(std::find_if(unit.begin(), unit.end(), late) - unit.begin());
+  }
+  Part head(std::int64_t number) const { return unit(number).first(in_period(unit(number))); }
+  Part tail(std::int64_t number) const { return unit(number).subspan(in_period(unit(number))); }
+
+  /// The first period of unit `number`, merged with the tail of the unit before it.
   void window(std::int64_t number) const {
-    Position late = number > 0 ? tail_ : unit_.end();
-    for (Position own = unit_.begin(); own != tail_; ++own) {
-      for (; late != unit_.end() && late->slot - 2 * p_ < own->slot; ++late) add(late, number - 1);
+    const Part before = number > 0 ? tail(number - 1) : Part{};
+    auto late = before.begin();
+    for (const SlotAction& own : head(number)) {
+      for (; late != before.end() && late->slot - grid_.period() < own.slot; ++late) add(*late, number - 1);
       add(own, number);
     }
-    for (; late != unit_.end(); ++late) add(late, number - 1);
+    for (; late != before.end(); ++late) add(*late, number - 1);
   }
 
   /// One action of unit `number`; behind the last backward of a stage, its reduction begins.
-  void add(Position at, std::int64_t number) const {
-    list_.add(StageId{at->stage}, at->op, at->microbatch + number * p_, ReplicaId{at->pipeline});
-    if (at->op != Op::kB || number + 1 != num_units_) return;
-    const auto later = [&](const SlotAction& other) { return other.pipeline == at->pipeline && other.op == Op::kB; };
-    if (std::any_of(at + 1, unit_.end(), later)) return;
-    list_.add_collective(StageId{at->stage}, Op::kReduceGrad, ReplicaId{at->pipeline});
+  void add(const SlotAction& one, std::int64_t number) const {
+    const Action action = advanced(one.action, {.microbatch = static_cast<std::int32_t>(number * grid_.unit())});
+    list_.add_all(std::span(&action, 1));
+    if (action.op != Op::kB || number != last_) return;
+    const auto later = [&](const SlotAction& other) {
+      return other.slot > one.slot && other.action.replica == action.replica && other.action.op == Op::kB;
+    };
+    if (std::any_of(last_unit_.begin(), last_unit_.end(), later)) return;
+    list_.add_collective(action.stage, Op::kReduceGrad, action.replica);
   }
 
   ListBuilder& list_;
-  const std::vector<SlotAction>& unit_;
-  std::int64_t num_units_;
-  std::int64_t p_;
-  Position tail_;
+  const Grid& grid_;
+  std::int64_t last_;
+  std::vector<SlotAction> whole_unit_;
+  std::vector<SlotAction> last_unit_;
 };
 
 /// Throws for what the grid does not allow.
 Grid checked_grid(const ScheduleParams& params) {
   require_one_chunk("chimera", params);
   const std::int64_t p = params.num_devices;
-  const std::int64_t m = params.num_microbatches;
   const std::int64_t f = whole_number("chimera", params, "pipelines", 1);
   require(p % 2 == 0, "chimera", "num_devices (" + std::to_string(p) + ") must be even");
   require(p <= 1024, "chimera", "num_devices (" + std::to_string(p) + ") must be at most 1024");
   require(p / 2 % f == 0, "chimera",
           "pipelines (" + std::to_string(f) + ") must divide num_devices / 2 (" + std::to_string(p / 2) + ")");
-  require(m >= 2 * f, "chimera",
-          "num_microbatches (" + std::to_string(m) + ") must be at least one for each of the " + std::to_string(2 * f) +
-              " pipelines");
-  require(m < p || m % p == 0, "chimera",
-          "num_microbatches (" + std::to_string(m) + ") must be less than num_devices (" + std::to_string(p) +
-              ") or a multiple of it");
-  return {p, f, std::min(p, m)};
+  const std::string scaling = choice("chimera", params, "scaling", {"direct", "doubling", "halving"});
+  return {p, f, params.num_microbatches,
+          scaling == "direct"     ? Scaling::kDirect
+          : scaling == "doubling" ? Scaling::kDoubling
+                                  : Scaling::kHalving};
+}
+
+Schedule without_lists(const ScheduleParams& params, const Grid& grid) {
+  Schedule schedule = looped_schedule("chimera", params, 1, updates_or(params, 1));
+  schedule.parameters["pipelines"] = grid.f;
+  if (grid.scaling != Scaling::kDirect) schedule.parameters["scaling"] = params.options.at("scaling");
+  if (grid.scaling == Scaling::kHalving) schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
+  if (choice("chimera", params, "recompute", {"never", "always"}) == "always") {
+    schedule.parameters["recompute"] = std::string("always");
+    Recompute everywhere;
+    everywhere.last_stage = params.num_devices - 1;
+    schedule.recompute.push_back(everywhere);
+  }
+  schedule.placement.assign(static_cast<std::size_t>(2 * grid.f), {});
+  for (std::int64_t pipeline = 0; pipeline < 2 * grid.f; ++pipeline) {
+    for (std::int64_t stage = 0; stage < grid.p; ++stage) {
+      const DeviceId device{static_cast<std::int32_t>(grid.device_of(pipeline, stage))};
+      schedule.placement[static_cast<std::size_t>(pipeline)].push_back({device});
+    }
+  }
+  return schedule;
 }
 
 }  // namespace
 
 /// 2f pipelines in opposite directions over the same devices, each with its own copy of the model and an equal share
-/// of the microbatches. Units of p microbatches follow each other directly. `pipelines=f`, default 1.
-/// Devices keep between p - p/(2f) + 1 and p activations. p even, f divides p/2, m < p or a multiple of p.
-/// A stage's copies reduce their gradients as soon as the last local backward is done ("eager sync").
-/// (Li and Hoefler, Chimera, arXiv 2107.06925, sections 3.1 to 3.4, direct concatenation)
+/// of the microbatches. `pipelines=f`, default 1. p even, f divides p/2, any m: the last unit may be smaller.
+/// Devices keep between p - p/(2f) + 1 and p activations. How more microbatches than devices are taken is `scaling`:
+/// `direct` puts units of p behind each other; `doubling` runs two microbatches at once forwards, so that no wait is
+/// left between the units (up to 2p activations, hence `recompute=always`); `halving` runs each half of a microbatch on
+/// its own backwards (p activations). A stage's copies reduce their gradients as soon as the last local backward is
+/// done ("eager sync"). (Li and Hoefler, Chimera, arXiv 2107.06925, sections 3.1 to 3.5; ParCIS/Chimera; the slots of
+/// doubling and halving are ours, with the waits of the paper's figure)
 ///
 ///   p = 4, m = 4 (microbatches 2 and 3 go up; reductions and updates left out)
 ///   d0: 0F0 0F1 1:3F2 1:3B2 1:3F3 1:3B3 0B0 0B1
@@ -134,20 +209,12 @@ Grid checked_grid(const ScheduleParams& params) {
 ///   d3: 1:0F2 1:0F3 3F0 3B0 3F1 3B1 1:0B2 1:0B3
 Schedule chimera(const ScheduleParams& params) {
   const Grid grid = checked_grid(params);
-  const std::int64_t updates = updates_or(params, 1);
-  Schedule schedule = looped_schedule("chimera", params, 1, updates);
-  schedule.parameters["pipelines"] = grid.f;
-  schedule.placement.assign(static_cast<std::size_t>(2 * grid.f), {});
-  for (std::int64_t pipeline = 0; pipeline < 2 * grid.f; ++pipeline) {
-    for (std::int64_t stage = 0; stage < grid.p; ++stage) {
-      const DeviceId device{static_cast<std::int32_t>(grid.device_of(pipeline, stage))};
-      schedule.placement[static_cast<std::size_t>(pipeline)].push_back({device});
-    }
-  }
+  Schedule schedule = without_lists(params, grid);
   for (std::int64_t d = 0; d < grid.p; ++d) {
-    const std::vector<SlotAction> unit = grid.unit_on(d);
-    schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      UnitWriter(list, unit, params.num_microbatches / grid.unit, grid.p).write();
+    schedule.devices.push_back(repeat_steps(params, updates_or(params, 1), [&](ListBuilder& list) {
+      const UnitWriter writer(list, grid, d);
+      writer.write();
+      writer.reduce_rest(d);
       for (std::int16_t pipeline = 0; pipeline < 2 * grid.f; ++pipeline) {
         const auto stage = static_cast<std::int32_t>(grid.stage_on(pipeline, d));
         list.add(StageId{stage}, Op::kU, 0, ReplicaId{pipeline});
