@@ -77,7 +77,8 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   SimOptions options = arguments.simulation.simulation();
   const LowerOptions lowering = arguments.simulation.lowering();
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
-  options.peak_composition = arguments.peak || !arguments.reports.html.empty();
+  const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
+  options.peak_composition = arguments.peak || (has_tensors && arguments.reports.needs_spans());
   options.spans = spans;
   options.memory_curve = spans;
   PredictedRun prediction;
