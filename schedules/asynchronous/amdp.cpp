@@ -89,13 +89,18 @@ class Device {
 
 /// p / 2 pipelines in alternating directions over the same devices, each with its own copy of the model and at most two
 /// microbatches under way, so that no more than one backward stands between a forward and its backward on a stage. A
-/// pipeline alone is busy 2/p of the time; together they fill every slot. Gradients of all copies are added up every m
-/// microbatches (m / (p/2) of each pipeline); only the microbatches under way then read a newer version in their
-/// backward. p even, m a multiple of p/2. A device keeps at most p activations, and p/2 stages of one version.
+/// pipeline alone is busy 2/p of the time; a microbatch enters it every p slots (a slot is a pass), so that the
+/// pipelines' passes never collide and together fill every slot. (The paper admits two at once and lets collisions
+/// queue, first in, first out.) Gradients of all copies are added up every m microbatches, m / (p/2) of each pipeline;
+/// of those only the first one of each pipeline reads a newer version in its backward, on the first p/2 stages.
+/// p even, m a multiple of p/2. A device keeps at most p activations, and p/2 stages of one version.
 /// (AMDP, arXiv 2605.29664, intake 2; its optimizer states are sharded, here every copy has its own)
 ///
 ///   p = 4, m = 2, 2 updates (reductions left out; 1: is the mirrored pipeline)
-///   d0: 0F0 1:1F1 1:2.. see the picture in tests/golden/schedules/amdp.txt
+///   d0: 0F0 1:1F1 0F2 1:1F3 1:1B1 1:1U0 0B0 0U0 1:1B3 1:1U1 0B2 0U1
+///   d1: 1:0F1 1F0 1:0F3 1F2 1B0 1U0 1:0B1 1:0U0 1B2 1U1 1:0B3 1:0U1
+///   d2: 2F0 1:3F1 1:3B1 1:3U0 2B0 2U0 2F2 1:3F3 1:3B3 1:3U1 2B2 2U1
+///   d3: 1:2F1 3F0 3B0 3U0 1:2B1 1:2U0 1:2F3 3F2 3B2 3U1 1:2B3 1:2U1
 Schedule amdp(const ScheduleParams& params) {
   require_one_chunk("amdp", params);
   const Pipelines pipelines{params.num_devices};

@@ -16,6 +16,10 @@ class Unrolled {
     text_ += (text_.empty() ? "" : " ") + std::to_string(stage) + op + std::to_string(number);
     return *this;
   }
+  Unrolled& add_collective(std::int64_t stage, const char* op) {
+    text_ += (text_.empty() ? "" : " ") + std::to_string(stage) + op;
+    return *this;
+  }
   const std::string& text() const { return text_; }
 
  private:

@@ -91,6 +91,63 @@ TEST_CASE("a microbatch is 2(P - i) + 1 backwards away from its own in the slots
   }
 }
 
+TEST_CASE("with synchronous=E the first E updates of pipemare are gpipe's, and the others follow behind the drain") {
+  for (const std::int64_t first : {1, 3, 7}) {
+    for (const std::int64_t p : {1, 3}) {
+      for (const std::int64_t m : {1, 2, 5}) {
+        CAPTURE(first);
+        CAPTURE(p);
+        CAPTURE(m);
+        const ScheduleParams params{.num_devices = static_cast<std::int32_t>(p),
+                                    .num_microbatches = m,
+                                    .updates = 7,
+                                    .options = {{"synchronous", std::to_string(first)}}};
+        const Schedule schedule = generate("pipemare", params);
+        CHECK(schedule.weights.phases == std::vector<WeightPhase>{{first, WeightPolicy::kFlush}});
+        for (std::int64_t d = 0; d < p; ++d) {
+          Unrolled list;
+          for (std::int64_t t = 0; t < first; ++t) {
+            for (std::int64_t j = 0; j < m; ++j) list.add(d, "F", t * m + j);
+            for (std::int64_t j = 0; j < m; ++j) list.add(d, "B", t * m + j);
+            list.add(d, "U", t);
+          }
+          std::int64_t f = first * m;
+          for (std::int64_t b = first * m; b < 7 * m; ++b) {
+            while (f < std::min(b + p - d, 7 * m)) list.add(d, "F", f++);
+            list.add(d, "B", b);
+            if ((b + 1) % m == 0) list.add(d, "U", b / m);
+          }
+          CHECK(list_text(schedule, d) == list.text());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("t2 keeps one more buffer of the weights' size") {
+  ScheduleParams params{.num_devices = 3, .num_microbatches = 2};
+  CHECK(generate("pipemare", params).weights.correction_buffers.empty());
+  params.options = {{"correction", "t2"}};
+  CHECK(generate("pipemare", params).weights.correction_buffers == std::vector<std::string>{"velocity"});
+}
+
+TEST_CASE("K microbatches of pipemare take K + P - 1 forwards and backwards, where gpipe takes (K / N)(N + P - 1)") {
+  for (const std::int64_t p : {2, 4, 7}) {
+    for (const std::int64_t m : {1, 2, 4}) {
+      for (const std::int64_t updates : {8, 16}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(updates);
+        const std::int64_t k = m * updates;
+        const ScheduleParams params{
+            .num_devices = static_cast<std::int32_t>(p), .num_microbatches = m, .updates = updates};
+        CHECK(replay(generate("pipemare", params), {.f = 1, .b = 2}).makespan == (k + p - 1) * 3);
+        CHECK(replay(generate("gpipe", params), {.f = 1, .b = 2}).makespan == updates * (m + p - 1) * 3);
+      }
+    }
+  }
+}
+
 TEST_CASE("the pictures of pipemare are the ones in tests/golden") {
   const std::string in_turn =
       picture(generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 4}), {});
