@@ -10,6 +10,12 @@ Schedule zb_h2(const ScheduleParams& params);
 Schedule zb_1p(const ScheduleParams& params);
 Schedule zb_2p(const ScheduleParams& params);
 Schedule zb_auto(const ScheduleParams& params);
+Schedule zb_v(const ScheduleParams& params);
+Schedule v_min(const ScheduleParams& params);
+Schedule v_half(const ScheduleParams& params);
+Schedule v_zb(const ScheduleParams& params);
+Schedule v_auto(const ScheduleParams& params);
+Schedule one_f_one_b_v(const ScheduleParams& params);
 
 std::span<const ScheduleSpec> zero_bubble_schedules() {
   static constexpr std::array kRows{
@@ -44,6 +50,54 @@ std::span<const ScheduleSpec> zero_bubble_schedules() {
                    .needs = "stages x m at most 4194304; a memory limit of at least one activation",
                    .folds = false,
                    .make = zb_auto},
+      ScheduleSpec{
+          .name = "zb-v",
+          .summary = "two stages per device in a V, backward split: no idle time in the memory of 1f1b",
+          .year = 2023,
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
+          .placement = "v",
+          .options = "order=rule|search: the hand-written order, or one searched for the given costs and limit",
+          .make = zb_v},
+      ScheduleSpec{.name = "v-min",
+                   .summary = "building block on a V, a third of the memory of 1f1b",
+                   .year = 2024,
+                   .source = "Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362",
+                   .placement = "v",
+                   .needs = kSearchable,
+                   .folds = false,
+                   .make = v_min},
+      ScheduleSpec{.name = "v-half",
+                   .summary = "building block on a V, half of the memory of 1f1b",
+                   .year = 2024,
+                   .source = "Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362",
+                   .placement = "v",
+                   .needs = kSearchable,
+                   .folds = false,
+                   .make = v_half},
+      ScheduleSpec{.name = "v-zb",
+                   .summary = "building block on a V, no idle time with equal passes",
+                   .year = 2024,
+                   .source = "Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362",
+                   .placement = "v",
+                   .needs = kSearchable,
+                   .folds = false,
+                   .make = v_zb},
+      ScheduleSpec{.name = "v-auto",
+                   .summary = "the best building block on a V for the given costs, under any memory limit",
+                   .year = 2024,
+                   .source = "Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362",
+                   .placement = "v",
+                   .needs = "stages x m at most 4194304; a memory limit of about a third of that of 1f1b",
+                   .folds = false,
+                   .make = v_auto},
+      ScheduleSpec{.name = "1f1b-v",
+                   .summary = "1f1b on a V, two thirds of its memory",
+                   .year = 2024,
+                   .source = "Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362",
+                   .placement = "v",
+                   .needs = kSearchable,
+                   .folds = false,
+                   .make = one_f_one_b_v},
   };
   return kRows;
 }

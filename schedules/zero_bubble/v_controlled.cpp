@@ -23,9 +23,6 @@ Schedule controlled(std::string_view name, const ScheduleParams& params, SlotsOf
 /// soon as F or I takes longer than the mean of F, I and W. The order does not look at costs.
 /// (V-Min: Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, and its released code)
 ///
-///   p = 2, m = 2 (stages 0 and 3 on d0; stages 1 and 2 on d1)
-///   d0: 0F0 0F1 3F0 3I0 3W0 3F1 3I1 0I0 0W0 3W1 0I1 0W1 0U0 3U0
-///   d1: 1F0 2F0 1F1 2F1 1... see tests/golden/schedules/v_min.txt
 Schedule v_min(const ScheduleParams& params) {
   const std::int64_t p = params.num_devices;
   const std::int64_t shift = p % 3 == 0 ? 2 : 0;

@@ -11,75 +11,6 @@ Op op_of(VPass pass, bool fused) {
   return fused ? Op::kB : Op::kI;
 }
 
-/// Runs words: every device as far as it gets, again and again until nothing moves.
-class WordRun {
- public:
-  WordRun(const std::vector<VWord>& words, const PassCosts& costs)
-      : words_(words), costs_(costs), p_(static_cast<std::int32_t>(words.size())), lanes_(words.size()) {
-    for (Lane& lane : lanes_) {
-      for (auto& ends : lane.ends) ends.reserve(words.front().size() / kVPassCount);
-    }
-  }
-
-  Ticks longest_device_span() {
-    bool done = false;
-    for (bool moved = true; moved && !done;) {
-      moved = false;
-      done = true;
-      for (std::int32_t d = 0; d < p_; ++d) {
-        while (step(d)) moved = true;
-        done = done && lane(d).next == words_[static_cast<std::size_t>(d)].size();
-      }
-    }
-    Ticks longest = done ? 0 : -1;
-    for (const Lane& one : lanes_) longest = done ? std::max(longest, one.clock - one.first_start) : longest;
-    return longest;
-  }
-
- private:
-  struct Lane {
-    std::size_t next = 0;
-    Ticks clock = 0;
-    Ticks first_start = 0;
-    std::array<std::vector<Ticks>, kVPassCount> ends;
-  };
-
-  Lane& lane(std::int32_t d) { return lanes_[static_cast<std::size_t>(d)]; }
-
-  /// When the input of `pass` of `microbatch` is on device d; -1 while it does not exist.
-  Ticks ready(VPass pass, std::int32_t d, std::size_t microbatch) {
-    if (pass == VPass::kF0 && d == 0) return 0;
-    const bool from_before = goes_down(pass) && d > 0;
-    const bool from_behind = goes_up(pass) && d + 1 < p_;
-    const std::int32_t source = from_before ? d - 1 : from_behind ? d + 1 : d;
-    // On its own device, a pass follows the one before it in the enumeration; W follows its I.
-    const std::size_t made_by = source != d ? index(pass) : is_weight(pass) ? index(pass) - 2 : index(pass) - 1;
-    const auto& ends = lane(source).ends[made_by];
-    if (ends.size() <= microbatch) return -1;
-    return ends[microbatch] + (source == d ? 0 : costs_.comm);
-  }
-
-  bool step(std::int32_t d) {
-    Lane& own = lane(d);
-    const VWord& word = words_[static_cast<std::size_t>(d)];
-    if (own.next == word.size()) return false;
-    const VPass pass = word[own.next];
-    const Ticks at = ready(pass, d, own.ends[index(pass)].size());
-    if (at < 0) return false;
-    const Ticks start = std::max(own.clock, at);
-    if (own.next == 0) own.first_start = start;
-    own.clock = start + cost_of(pass, costs_.stages[static_cast<std::size_t>(v_stage(pass, d, p_))]).time;
-    own.ends[index(pass)].push_back(own.clock);
-    ++own.next;
-    return true;
-  }
-
-  const std::vector<VWord>& words_;
-  const PassCosts& costs_;
-  std::int32_t p_;
-  std::vector<Lane> lanes_;
-};
-
 }  // namespace
 
 void require_v_chunks(std::string_view name, const ScheduleParams& params) {
@@ -113,8 +44,64 @@ Schedule v_schedule(std::string_view name, const ScheduleParams& params, const s
   return schedule;
 }
 
-Ticks longest_device_span(const std::vector<VWord>& words, const PassCosts& costs) {
-  return WordRun(words, costs).longest_device_span();
+WordTimer::WordTimer(const PassCosts& costs, std::int64_t num_microbatches)
+    : costs_(costs),
+      p_(static_cast<std::int32_t>(costs.stages.size() / 2)),
+      num_microbatches_(static_cast<std::size_t>(num_microbatches)),
+      lanes_(costs.stages.size() / 2),
+      ends_(kVPassCount * lanes_.size() * num_microbatches_) {}
+
+bool WordTimer::run(const std::vector<VWord>& words) {
+  for (std::size_t d = 0; d < lanes_.size(); ++d) {
+    lanes_[d].clock = 0;
+    lanes_[d].starts.clear();
+    lanes_[d].counts = {};
+  }
+  const auto advance = [&](std::int32_t d) {
+    bool moved = false;
+    while (step(d, words[static_cast<std::size_t>(d)])) moved = true;
+    return moved;
+  };
+  for (bool moved = true; moved;) {  // there and back, as the values travel
+    moved = false;
+    for (std::int32_t d = 0; d < p_; ++d) moved = advance(d) || moved;
+    for (std::int32_t d = p_ - 1; d >= 0; --d) moved = advance(d) || moved;
+  }
+  for (std::size_t d = 0; d < lanes_.size(); ++d) {
+    if (lanes_[d].starts.size() < words[d].size()) return false;
+  }
+  return true;
+}
+
+bool WordTimer::step(std::int32_t d, const VWord& word) {
+  Lane& own = lanes_[static_cast<std::size_t>(d)];
+  if (own.starts.size() == word.size()) return false;
+  const VPass pass = word[own.starts.size()];
+  const std::size_t microbatch = own.counts[index(pass)];
+  Ticks start = own.clock;
+  const bool remote = (goes_down(pass) && d > 0) || (goes_up(pass) && d + 1 < p_);
+  if (remote) {
+    const std::int32_t source = goes_down(pass) ? d - 1 : d + 1;
+    if (lanes_[static_cast<std::size_t>(source)].counts[index(pass)] <= microbatch) return false;
+    start = std::max(start, end_of(pass, source, microbatch) + costs_.comm);
+  } else if (pass != VPass::kF0) {
+    // On its own device, a pass follows the one before it in the enumeration; W follows its I.
+    const std::size_t made_by = is_weight(pass) ? index(pass) - 2 : index(pass) - 1;
+    if (own.counts[made_by] <= microbatch) return false;
+  }
+  own.starts.push_back(start);
+  own.clock = start + cost_of(pass, costs_.stages[static_cast<std::size_t>(v_stage(pass, d, p_))]).time;
+  end_of(pass, d, microbatch) = own.clock;
+  ++own.counts[index(pass)];
+  return true;
+}
+
+Ticks WordTimer::longest_device_span() const {
+  Ticks longest = 0;
+  for (const Lane& lane : lanes_) {
+    if (!lane.starts.empty()) longest = std::max(longest, lane.clock - lane.starts.front());
+  }
+  return longest;
 }
 
 }  // namespace plumb

@@ -52,8 +52,39 @@ Schedule v_placed_schedule(std::string_view name, const ScheduleParams& params, 
 Schedule v_schedule(std::string_view name, const ScheduleParams& params, const std::vector<VWord>& words,
                     bool fused = false);
 
-/// Longest time from a device's first to its last action when every device runs its word as early as it can; -1 when
-/// the words never finish. `costs` has 2p stages.
-Ticks longest_device_span(const std::vector<VWord>& words, const PassCosts& costs);
+/// Runs words with every device as early as it can, again and again for words of the same size. `costs` has 2p stages
+/// and must outlive this.
+class WordTimer {
+ public:
+  WordTimer(const PassCosts& costs, std::int64_t num_microbatches);
+
+  /// False when the devices are stuck for ever.
+  bool run(const std::vector<VWord>& words);
+
+  // Of the last run:
+  const std::vector<Ticks>& starts(std::int32_t device) const {
+    return lanes_[static_cast<std::size_t>(device)].starts;
+  }
+  /// Longest time from a device's first to its last action.
+  Ticks longest_device_span() const;
+
+ private:
+  struct Lane {
+    Ticks clock = 0;
+    std::vector<Ticks> starts;
+    std::array<std::size_t, kVPassCount> counts{};
+  };
+
+  bool step(std::int32_t d, const VWord& word);
+  Ticks& end_of(VPass pass, std::int32_t d, std::size_t microbatch) {
+    return ends_[(index(pass) * lanes_.size() + static_cast<std::size_t>(d)) * num_microbatches_ + microbatch];
+  }
+
+  const PassCosts& costs_;
+  std::int32_t p_;
+  std::size_t num_microbatches_;
+  std::vector<Lane> lanes_;
+  std::vector<Ticks> ends_;  ///< by pass, device, microbatch
+};
 
 }  // namespace plumb
