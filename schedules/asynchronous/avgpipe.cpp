@@ -79,11 +79,12 @@ class Device {
 
 /// Several pipelines, each with its own copy of the model, share the devices; each is flushed for its own update while
 /// the others keep the devices busy. Batches of m / pipelines microbatches go to the pipelines in turn, 1F1B within and
-/// across them; a copy's first forward waits for its update. `pipelines=N` (default 2); `warmup=advance`: device d runs
-/// 2(p - 1 - d) forwards ahead (advance forward propagation, as far as the paper's figure goes), `warmup=1f1b`: p - 1 -
-/// d. Copies are held together by elastic averaging with a reference model, which is part of the update and on the same
-/// device: no message, and nobody waits. m a multiple of N. Device d keeps its warm-up + 1 activations, and N copies.
-/// (AvgPipe, PPoPP 2023; the order of its pipelines on a device is ours, the paper leaves it to the GPU)
+/// across them; a copy's first forward waits for its update. `pipelines=N` (default 2). Device d runs p - 1 - d
+/// forwards ahead; with `warmup=advance` 2(p - 1 - d) (advance forward propagation, as far as the paper's figure goes;
+/// it hides transfers, and wants batches as long). Copies are held together by elastic averaging with a reference
+/// model, which is part of the update and on the same device: no message, and nobody waits. m a multiple of N. Device d
+/// keeps its forwards ahead + 1 activations, and N copies. (AvgPipe, PPoPP 2023; the order of its pipelines on a device
+/// is ours, the paper leaves it to the GPU)
 ///
 ///   p = 2, m = 4, 2 updates, warmup=1f1b (1: is the second pipeline)
 ///   d0: 0F0 0F1 0B0 1:0F2 0B1 0U0 1:0F3 1:0B2 0F4 1:0B3 1:0U0 0F5 0B4 1:0F6 0B5 0U1 1:0F7 1:0B6 1:0B7 1:0U1
@@ -91,7 +92,7 @@ class Device {
 Schedule avgpipe(const ScheduleParams& params) {
   require_one_chunk(kName, params);
   const std::int64_t pipelines = whole_number(kName, params, "pipelines", 2);
-  const std::string warmup = choice(kName, params, "warmup", {"advance", "1f1b"});
+  const std::string warmup = choice(kName, params, "warmup", {"1f1b", "advance"});
   const std::int64_t m = params.num_microbatches;
   require(pipelines <= 1024, kName, "pipelines (" + std::to_string(pipelines) + ") must be at most 1024");
   require(m % pipelines == 0, kName,

@@ -121,9 +121,8 @@ std::span<const ScheduleSpec> asynchronous_schedules() {
                    .weights = "latest",
                    .placement = "copies",
                    .needs = "m a multiple of pipelines",
-                   .options =
-                       "pipelines=N: copies of the model (default 2); warmup=advance|1f1b: forwards ahead, 2(p - "
-                       "1 - d) or p - 1 - d",
+                   .options = "pipelines=N: copies of the model (default 2); warmup=1f1b|advance: forwards ahead, p - "
+                              "1 - d or 2(p - 1 - d)",
                    .make = avgpipe},
       ScheduleSpec{.name = "wpipe",
                    .summary = "two groups of stages; one is an update behind, so nothing has to wait",
