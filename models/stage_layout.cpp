@@ -28,6 +28,7 @@ class LayoutBuilder {
   explicit LayoutBuilder(const StageSetting& setting) : setting_(setting) {
     layout_.first = setting.first;
     layout_.last = setting.last;
+    layout_.shape = setting.shape;
   }
 
   StageLayout build(std::span<const LayerSpec> layers) {

@@ -86,6 +86,7 @@ struct SkipConnection {
 /// Everything that a stage computes with and where it lies. `StageMemory` follows from it, and the trainer allocates by
 /// it, so both know the same bytes.
 struct StageLayout {
+  MicrobatchShape shape;
   std::vector<LayoutStep> steps;
   std::vector<SkipConnection> skips;       ///< inner blocks before the blocks that hold them
   std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once

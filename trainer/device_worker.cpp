@@ -11,9 +11,22 @@
 namespace plumb {
 namespace {
 
+/// Works on the stashes of microbatches.
+constexpr bool is_pass(Op op) { return op <= Op::kR; }
+
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
 
 std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
+
+/// The blocks of a message one behind the other.
+std::vector<std::byte> gathered(const std::vector<Block>& blocks) {
+  std::vector<std::byte> message;
+  for (const Block& block : blocks) {
+    const std::span<std::byte> bytes = bytes_of(block);
+    message.insert(message.end(), bytes.begin(), bytes.end());
+  }
+  return message;
+}
 
 template <class Map>
 Block extract(Map& blocks, const typename Map::key_type& key) {
@@ -53,17 +66,27 @@ void DeviceWorker::restore(InstrIndex position, std::int64_t first_microbatch) {
 }
 
 StageStash& DeviceWorker::add_stash(const StashKey& key) {
-  return live_.stashes.try_emplace(key, holders_.at(key.first).layout(), arena_).first->second;
+  const std::size_t part =
+      plan_.program.parts.part(static_cast<std::size_t>(key.microbatch), static_cast<std::size_t>(key.slice));
+  const StageLayout& layout = plan_.layout(holders_.at(key.holder).stage(), part);
+  return live_.stashes.try_emplace(key, layout, arena_).first->second;
 }
 
 std::span<std::byte> DeviceWorker::add_value(const ValueKey& key, std::int64_t bytes) {
   return bytes_of(live_.values.emplace(key, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second);
 }
 
-std::span<std::byte> DeviceWorker::add_buffer(std::uint32_t transfer, bool sending) {
+std::vector<Block> DeviceWorker::allocate_message(std::uint32_t transfer) {
+  std::vector<Block> blocks;
+  for (const MessagePart& part : plan_.message(transfer)) {
+    blocks.push_back(arena_.allocate(MemoryClass::kTransfer, part.bytes));
+  }
+  return blocks;
+}
+
+const std::vector<Block>& DeviceWorker::add_buffer(std::uint32_t transfer, bool sending) {
   auto& buffers = sending ? live_.send_buffers : live_.slots;
-  const std::int64_t bytes = plan_.program.transfers[transfer].bytes;
-  return bytes_of(buffers.emplace(transfer, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second);
+  return buffers.emplace(transfer, allocate_message(transfer)).first->second;
 }
 
 void DeviceWorker::step() {
@@ -101,7 +124,7 @@ void DeviceWorker::step() {
 void DeviceWorker::before(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.sent.of(at)) live_.send_buffers.erase(transfer);
   for (const std::uint32_t transfer : plan_.posted.of(at)) {
-    live_.slots.emplace(transfer, arena_.allocate(MemoryClass::kTransfer, plan_.program.transfers[transfer].bytes));
+    live_.slots.emplace(transfer, allocate_message(transfer));
   }
 }
 
@@ -117,67 +140,116 @@ void DeviceWorker::await(InstrIndex at) {
   }
 }
 
+/// Fills the slots of the messages; from now on they are values like those handed over on the device.
 void DeviceWorker::take_messages(InstrIndex at) {
+  const Action& consumer = plan_.program.instrs[at].action;
   for (const Wait& wait : plan_.waits(at)) {
-    if (is_for_transfer(wait)) outputs_.transport.take(wait.via, bytes_of(live_.slots.at(wait.via)));
+    if (!is_for_transfer(wait)) continue;
+    auto slots = live_.slots.extract(wait.via);
+    std::vector<Block>& blocks = slots.mapped();
+    const std::vector<MessagePart> parts = plan_.message(wait.via);
+    std::vector<std::byte> message(static_cast<std::size_t>(plan_.program.transfers[wait.via].bytes));
+    const bool direct = blocks.size() == 1;
+    outputs_.transport.take(wait.via, direct ? bytes_of(blocks.front()) : std::span(message));
+    auto from = message.begin();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (!direct) std::copy_n(from, parts[i].bytes, blocks[i].data());
+      from += direct ? 0 : parts[i].bytes;
+      const ValueKey key{consumer.op == Op::kF ? Op::kF : Op::kB, consumer.stage, MicrobatchId{parts[i].microbatch},
+                         parts[i].slice};
+      live_.values.emplace(key, std::move(blocks[i]));
+    }
   }
 }
 
-Block DeviceWorker::take_value(InstrIndex at) {
-  for (const Wait& wait : plan_.waits(at)) {
-    if (is_for_transfer(wait)) return extract(live_.slots, wait.via);
+Block DeviceWorker::take_value(InstrIndex at, const RunningPart& running) {
+  const Action& action = plan_.program.instrs[at].action;
+  return extract(live_.values, {action.op == Op::kF ? Op::kF : Op::kB, action.stage,
+                                MicrobatchId{running.key.microbatch}, running.key.slice});
+}
+
+void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block value) {
+  if (value.bytes() == 0) return;
+  const auto microbatch = static_cast<std::size_t>(running.key.microbatch);
+  const auto slice = static_cast<std::size_t>(running.key.slice);
+  for (const std::uint32_t transfer : plan_.made.of(at)) {
+    const InstrIndex consumer = plan_.program.transfers[transfer].consumer;
+    if (!names(plan_.program.instrs[consumer].action, microbatch, slice)) continue;
+    live_.send_buffers[transfer].push_back(std::move(value));
+    return;
   }
   const Action& action = plan_.program.instrs[at].action;
-  return extract(live_.values, {action.op == Op::kF ? Op::kF : Op::kB, action.stage, action.microbatch});
-}
-
-void DeviceWorker::hand_over(InstrIndex at, Block value) {
-  const auto transfers = plan_.made.of(at);
-  if (!transfers.empty()) {
-    live_.send_buffers.emplace(transfers.front(), std::move(value));
-  } else if (value.bytes() > 0) {
-    const Action& action = plan_.program.instrs[at].action;
-    const bool forward = action.op == Op::kF;
-    const StageId consumer{static_cast<std::int32_t>(action.stage) + (forward ? 1 : -1)};
-    live_.values.emplace(ValueKey{forward ? Op::kF : Op::kB, consumer, action.microbatch}, std::move(value));
-  }
+  const bool forward = action.op == Op::kF;
+  const StageId consumer{static_cast<std::int32_t>(action.stage) + (forward ? 1 : -1)};
+  const ValueKey key{forward ? Op::kF : Op::kB, consumer, MicrobatchId{running.key.microbatch}, running.key.slice};
+  live_.values.emplace(key, std::move(value));
 }
 
 void DeviceWorker::begin(InstrIndex at) {
-  HolderState& holder = holders_.at(holder_index(at));
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
-    holder.begin_update(!plan_.replaced.of(at).empty());
-  } else if (op != Op::kReduceGrad) {
-    begin_pass(at, holder);
+    holders_.at(holder_index(at)).begin_update(!plan_.replaced.of(at).empty());
+  } else if (is_pass(op)) {
+    begin_pass(at);
   }
 }
 
-void DeviceWorker::begin_pass(InstrIndex at, HolderState& holder) {
+void DeviceWorker::begin_pass(InstrIndex at) {
+  std::vector<RunningPart>& parts = running_[at];
+  const Action& action = plan_.program.instrs[at].action;
+  plan_.program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+    RunningPart& running = parts.emplace_back();
+    running.key = {holder_index(at), static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice)};
+    running.part = part;
+    begin_part(at, running);
+  });
+}
+
+void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
   const Op op = plan_.program.instrs[at].action.op;
-  if (op == Op::kF) live_.stashes.try_emplace(stash_key(at), holder.layout(), arena_);
-  StageStash& stash = live_.stashes.at(stash_key(at));
-  StageBlocks& blocks = running_[at];
+  if (op == Op::kF) add_stash(running.key);
+  StageStash& stash = live_.stashes.at(running.key);
+  if (is_backward(op)) make_key_grads(running);
   switch (op) {
     case Op::kF:
-      blocks = stash.begin_forward(take_value(at),
-                                   plan_.row(at).recompute ? StashLife::kUntilEndOfForward : StashLife::kUntilBackward);
+      running.blocks = stash.begin_forward(
+          take_value(at, running), plan_.row(at).recompute ? StashLife::kUntilEndOfForward : StashLife::kUntilBackward);
       break;
     case Op::kR:
-      blocks = stash.begin_recompute();
+      running.blocks = stash.begin_recompute();
       break;
     case Op::kI:
-      blocks = stash.begin_input_grad(take_value(at));
+      running.blocks = stash.begin_input_grad(take_value(at, running));
       break;
     case Op::kB:
-      blocks = stash.begin_backward(take_value(at));
-      break;
-    case Op::kW:
-      blocks = stash.begin_weight_grad();
+      running.blocks = stash.begin_backward(take_value(at, running));
       break;
     default:
-      assert(false && "refused by RunPlan");
+      running.blocks = stash.begin_weight_grad();
+      break;
   }
+}
+
+/// The backward of the last sequence slice makes the sums that all backwards of the microbatch add to.
+void DeviceWorker::make_key_grads(const RunningPart& last) {
+  const PartTable& parts = plan_.program.parts;
+  const auto slices = static_cast<std::int16_t>(parts.slices(static_cast<std::size_t>(last.key.microbatch)));
+  if (!parts.causal() || last.key.slice + 1 != slices) return;
+  StashKey key = last.key;
+  for (key.slice = 0; key.slice < last.key.slice; ++key.slice) live_.stashes.at(key).make_key_grads();
+}
+
+/// Sequence slices read the keys of those before them.
+void DeviceWorker::find_earlier(RunningPart& running) {
+  if (!plan_.program.parts.causal()) return;
+  StashKey key = running.key;
+  for (key.slice = 0; key.slice < running.key.slice; ++key.slice) {
+    StageStash& stash = live_.stashes.at(key);
+    running.earlier.push_back({&stash.layout(), stash.blocks()});
+  }
+  running.blocks = live_.stashes.at(running.key).blocks();
+  running.blocks.earlier = running.earlier.data();
+  running.blocks.earlier_count = running.earlier.size();
 }
 
 void DeviceWorker::compute(InstrIndex at) {
@@ -188,7 +260,7 @@ void DeviceWorker::compute(InstrIndex at) {
     holder.update();
   } else if (op == Op::kReduceGrad) {
     reduce(at, holder);
-  } else {
+  } else if (is_pass(op)) {
     compute_pass(at, holder);
   }
 }
@@ -197,27 +269,47 @@ void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
   const Action& action = plan_.program.instrs[at].action;
   PassArguments pass;
   pass.gradients = holder.gradients();
-  pass.blocks = running_.at(at);
   if (reads_weights(action.op)) {
     const bool newest = plan_.program.version_read.empty();
     const std::int32_t version = newest ? holder.version() : plan_.program.version_read[at];
     pass.weights = holder.weights(version);
     versions_read_.push_back({action, version});
   }
-  const std::int64_t microbatch = first_microbatch_ + static_cast<std::int64_t>(action.microbatch);
-  const bool again = plan_.row(at).recompute && is_backward(action.op);
-  const bool forward = action.op == Op::kF || action.op == Op::kR || again;
+  std::vector<RunningPart>& parts = running_.at(at);
+  for (RunningPart& running : parts) {
+    if (action.op != Op::kW) find_earlier(running);
+  }
+  // Sequence slices go back in reverse order.
+  if (is_backward(action.op) && plan_.program.parts.causal()) {
+    for (auto running = parts.rbegin(); running != parts.rend(); ++running) compute_part(at, holder, *running, pass);
+  } else {
+    for (const RunningPart& running : parts) compute_part(at, holder, running, pass);
+  }
+}
+
+void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const RunningPart& running, PassArguments pass) {
+  const Op op = plan_.program.instrs[at].action.op;
+  pass.blocks = running.blocks;
+  const std::int64_t microbatch = first_microbatch_ + running.key.microbatch;
+  const bool again = plan_.row(at).recompute && is_backward(op);
+  const bool forward = op == Op::kF || op == Op::kR || again;
   const bool sees_data = forward && (holder.layout().first || holder.layout().last);
   TextData::Microbatch data;
   double loss = 0;
   if (sees_data) {
-    data = plan_.options.data->microbatch(microbatch, plan_.options.shape, plan_.options.seed);
-    pass.ids = {data.tokens.data(), data.targets.data()};
+    const PartPlace& place = plan_.places[running.part];
+    data = plan_.options.data->microbatch(microbatch, place.microbatch, plan_.options.seed);
+    data = TextData::part_of(data, place);
+    pass.ids = {data.tokens.data(), data.targets.data(),
+                plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch))};
     pass.loss = &loss;
   }
-  if (again) holder.backend().run(Op::kR, pass);
-  holder.backend().run(action.op, pass);
-  if (action.op == Op::kF && holder.layout().last) outputs_.losses.add(microbatch, loss);
+  StageBackend& backend = holder.backend(running.part);
+  if (again) backend.run(Op::kR, pass);
+  backend.run(op, pass);
+  if (op != Op::kF || !holder.layout().last) return;
+  const std::size_t slices = plan_.program.parts.slices(static_cast<std::size_t>(running.key.microbatch));
+  outputs_.losses.add(microbatch, static_cast<std::size_t>(running.key.slice), slices, loss);
 }
 
 /// Gives this holder's gradients to the collectives that the instr joins.
@@ -255,21 +347,31 @@ void DeviceWorker::end(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
     holder.end_update();
-  } else if (op != Op::kReduceGrad) {
-    const auto stash = live_.stashes.find(stash_key(at));
-    if (op == Op::kF) hand_over(at, stash->second.end_forward());
-    if (op == Op::kI) hand_over(at, stash->second.end_input_grad());
-    if (op == Op::kB) hand_over(at, stash->second.end_backward());
-    if (op == Op::kW) stash->second.end_weight_grad();
-    if (op == Op::kR) stash->second.end_recompute();
-    if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
+  } else if (is_pass(op)) {
+    for (const RunningPart& running : running_.at(at)) end_part(at, running);
   }
   for (const std::uint32_t kept : plan_.last_read.of(at)) holder.drop(plan_.program.kept_versions[kept].version);
 }
 
+void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
+  const Op op = plan_.program.instrs[at].action.op;
+  const auto stash = live_.stashes.find(running.key);
+  if (op == Op::kF) hand_over(at, running, stash->second.end_forward());
+  if (op == Op::kI) hand_over(at, running, stash->second.end_input_grad());
+  if (op == Op::kB) hand_over(at, running, stash->second.end_backward());
+  if (op == Op::kW) stash->second.end_weight_grad();
+  if (op == Op::kR) stash->second.end_recompute();
+  if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
+}
+
 void DeviceWorker::send(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.issued.of(at)) {
-    outputs_.transport.send(transfer, bytes_of(live_.send_buffers.at(transfer)));
+    const std::vector<Block>& blocks = live_.send_buffers.at(transfer);
+    if (blocks.size() == 1) {
+      outputs_.transport.send(transfer, bytes_of(blocks.front()));
+    } else {
+      outputs_.transport.send(transfer, gathered(blocks));
+    }
   }
 }
 

@@ -53,20 +53,27 @@ class DeviceWorker {
   std::map<std::uint32_t, HolderState>& holders() { return holders_; }
 
   /// What is alive between two instrs besides the holders; for checkpoints (trainer/snapshot.hpp).
-  using StashKey = std::pair<std::uint32_t, std::int32_t>;  ///< holder, microbatch of the document
+  struct StashKey {
+    std::uint32_t holder = 0;
+    std::int32_t microbatch = 0;  ///< of the document
+    std::int16_t slice = 0;
+
+    friend auto operator<=>(const StashKey&, const StashKey&) = default;
+  };
   /// A value handed over on the device, by what consumes it.
   struct ValueKey {
     Op op{};
     StageId stage{};
     MicrobatchId microbatch{};
+    std::int16_t slice = 0;
 
     friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
   };
   struct Live {
     std::map<StashKey, StageStash> stashes;
     std::map<ValueKey, Block> values;
-    std::map<std::uint32_t, Block> send_buffers;  ///< by transfer: made, and the send not waited for
-    std::map<std::uint32_t, Block> slots;         ///< by transfer: posted, and not taken over
+    std::map<std::uint32_t, std::vector<Block>> send_buffers;  ///< by transfer: made, and the send not waited for
+    std::map<std::uint32_t, std::vector<Block>> slots;         ///< by transfer: posted, and not taken over
   };
   Live& live() { return live_; }
   DeviceId device() const { return device_; }
@@ -74,28 +81,38 @@ class DeviceWorker {
   void restore(InstrIndex position, std::int64_t first_microbatch);
   StageStash& add_stash(const StashKey& key);
   std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
-  std::span<std::byte> add_buffer(std::uint32_t transfer, bool sending);
+  /// One block for every part of the message.
+  const std::vector<Block>& add_buffer(std::uint32_t transfer, bool sending);
 
  private:
+  /// A part of a microbatch that the unit under way works on.
+  struct RunningPart {
+    StashKey key;
+    std::size_t part = 0;  ///< into `Program::parts`
+    StageBlocks blocks;
+    std::vector<EarlierSlice> earlier;
+  };
   std::uint32_t holder_index(InstrIndex at) const { return plan_.row(at).holder; }
-  StashKey stash_key(InstrIndex at) const {
-    return {holder_index(at), static_cast<std::int32_t>(plan_.program.instrs[at].action.microbatch)};
-  }
-
   void before(InstrIndex at);
   void await(InstrIndex at);
   void take_messages(InstrIndex at);
   void begin(InstrIndex at);
-  void begin_pass(InstrIndex at, HolderState& holder);
+  void begin_pass(InstrIndex at);
+  void begin_part(InstrIndex at, RunningPart& running);
+  void make_key_grads(const RunningPart& last);
+  void find_earlier(RunningPart& running);
   void compute(InstrIndex at);
   void compute_pass(InstrIndex at, HolderState& holder);
+  void compute_part(InstrIndex at, HolderState& holder, const RunningPart& running, PassArguments pass);
   void reduce(InstrIndex at, HolderState& holder);
   void collect(InstrIndex at, HolderState& holder);
   void end(InstrIndex at);
+  void end_part(InstrIndex at, const RunningPart& running);
   void send(InstrIndex at);
 
-  Block take_value(InstrIndex at);
-  void hand_over(InstrIndex at, Block value);
+  std::vector<Block> allocate_message(std::uint32_t transfer);
+  Block take_value(InstrIndex at, const RunningPart& running);
+  void hand_over(InstrIndex at, const RunningPart& running, Block value);
   void note_memory(std::int64_t time);
 
   const RunPlan& plan_;
@@ -107,7 +124,7 @@ class DeviceWorker {
   std::int64_t first_microbatch_ = 0;
 
   Live live_;
-  std::map<InstrIndex, StageBlocks> running_;  ///< of the unit under way
+  std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
 
   std::vector<VersionRead> versions_read_;
   std::vector<MemoryPoint> memory_;

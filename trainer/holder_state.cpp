@@ -9,13 +9,15 @@
 namespace plumb {
 
 HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena)
-    : plan_(&plan), holder_(holder), arena_(&arena), layout_(&plan.layouts[index(plan.program.holders[holder].stage)]) {
-  const StageSpec spec{layout_, plan.options.shape, plan.options.optimizer};
-  backend_ = plan.backend.make_stage(plan.options.numbers, spec);
+    : plan_(&plan), holder_(holder), arena_(&arena), layout_(&plan.layout(plan.program.holders[holder].stage, 0)) {
+  for (std::size_t part = 0; part < plan.places.size(); ++part) {
+    const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
+    backends_.push_back(plan.backend.make_stage(plan.options.numbers, spec));
+  }
   weights_ = arena.allocate(MemoryClass::kWeights, layout_->memory.weight_bytes);
   gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
   state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
-  backend_->initialize(plan.options.seed, holder_blocks());
+  backend(0).initialize(plan.options.seed, holder_blocks());
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {
@@ -45,9 +47,9 @@ void HolderState::update() {
   step.gradient_scale = 1.0 / static_cast<double>(options.schedule.per_update(stage()));
   if (options.clip_norm > 0) {
     step.gradient_scale *=
-        clip_factor(backend_->squared_norms(holder_blocks()), step.gradient_scale, options.clip_norm);
+        clip_factor(backend(0).squared_norms(holder_blocks()), step.gradient_scale, options.clip_norm);
   }
-  backend_->update(step, holder_blocks());
+  backend(0).update(step, holder_blocks());
   ++version_;
   ++updates_done_;
 }

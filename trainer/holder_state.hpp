@@ -19,9 +19,11 @@ class HolderState {
   /// Allocates and initializes. All three must outlive this.
   HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena);
 
+  /// That of the first part; parameters and what lives the whole run are the same for all.
   const StageLayout& layout() const { return *layout_; }
   StageId stage() const { return plan_->program.holders[holder_].stage; }
-  StageBackend& backend() { return *backend_; }
+  /// The arithmetic of one part of a microbatch.
+  StageBackend& backend(std::size_t part) { return *backends_[part]; }
   std::byte* gradients() { return gradients_.data(); }
   std::int32_t version() const { return version_; }
 
@@ -62,7 +64,7 @@ class HolderState {
   std::uint32_t holder_;
   Arena* arena_;
   const StageLayout* layout_;
-  std::unique_ptr<StageBackend> backend_;
+  std::vector<std::unique_ptr<StageBackend>> backends_;  ///< by part
   Block weights_;
   Block gradients_;
   Block state_;

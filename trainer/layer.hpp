@@ -9,20 +9,31 @@
 
 namespace plumb {
 
+/// Attention on a sequence slice: what it reads of an earlier slice of the same microbatch, and adds to.
+template <class T>
+struct EarlierKeys {
+  const T* qkv = nullptr;  ///< rotated queries, keys and values of the slice
+  T* key_grads = nullptr;  ///< I: gradients of its keys and values, by token; added to
+  std::int64_t sequence = 0;
+};
+
 /// What one pass of one layer computes on. Pointers of tensors that are dead in a pass are null.
 /// Matrices are row-major with one row per token, samples one after the other.
 template <class T>
 struct LayerPass {
-  std::span<const T* const> weights;  ///< F and I; by parameter of the layer's facts
-  std::span<T* const> gradients;      ///< I (norms) and W; added to
-  std::span<std::byte* const> stash;  ///< by stash tensor of the layer's facts
-  const T* input = nullptr;           ///< F; in I and W as the facts say
-  T* output = nullptr;                ///< F; null when only the stash is wanted (recompute)
-  const T* output_grad = nullptr;     ///< I; in W as the facts say
-  T* input_grad = nullptr;            ///< I; overwritten
-  std::byte* workspace = nullptr;     ///< of the pass
-  const std::int32_t* ids = nullptr;  ///< F: tokens (embedding) or targets (head)
-  double* loss = nullptr;             ///< F of the head: mean cross-entropy of the microbatch, in nats
+  std::span<const T* const> weights;        ///< F and I; by parameter of the layer's facts
+  std::span<T* const> gradients;            ///< I (norms) and W; added to
+  std::span<std::byte* const> stash;        ///< by stash tensor of the layer's facts
+  const T* input = nullptr;                 ///< F; in I and W as the facts say
+  T* output = nullptr;                      ///< F; null when only the stash is wanted (recompute)
+  const T* output_grad = nullptr;           ///< I; in W as the facts say
+  T* input_grad = nullptr;                  ///< I; overwritten
+  std::byte* workspace = nullptr;           ///< of the pass
+  const std::int32_t* ids = nullptr;        ///< F: tokens (embedding) or targets (head)
+  double* loss = nullptr;                   ///< F of the head: sum of the cross-entropies, in nats, over `loss_tokens`
+  double loss_tokens = 0;                   ///< F of the head: tokens that the loss is a mean over
+  std::span<const EarlierKeys<T>> earlier;  ///< attention, F and I: all slices before this one, in order
+  const T* key_grads = nullptr;             ///< attention, I: what later slices have added up; null: nothing
 
   T* stash_values(std::size_t tensor) const { return reinterpret_cast<T*>(stash[tensor]); }
 };

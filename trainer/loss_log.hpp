@@ -9,23 +9,31 @@
 
 namespace plumb {
 
-/// Losses by microbatch of the whole run, and their means by update. Thread-safe.
+/// Losses by microbatch (or slice of one) of the whole run, and their means by update. Thread-safe.
 class LossLog {
  public:
   using OnUpdate = std::function<void(std::int64_t update, double loss)>;
 
-  LossLog(std::int64_t per_update, std::int64_t updates, OnUpdate on_update)
-      : per_update_(static_cast<std::size_t>(per_update)),
+  /// `slices`: the most that a microbatch has.
+  LossLog(std::int64_t per_update, std::size_t slices, std::int64_t updates, OnUpdate on_update)
+      : microbatches_(static_cast<std::size_t>(per_update)),
+        slices_(slices),
+        per_update_(microbatches_ * slices),
         losses_(per_update_ * static_cast<std::size_t>(updates)),
         missing_(static_cast<std::size_t>(updates), per_update_),
         on_update_(std::move(on_update)) {}
 
-  void add(std::int64_t microbatch, double loss) {
+  /// The loss of slice `slice` of the `of` slices of a microbatch; the losses of its slices add up to its own.
+  void add(std::int64_t microbatch, std::size_t slice, std::size_t of, double loss) {
     const std::scoped_lock lock(mutex_);
-    const std::size_t at = static_cast<std::size_t>(microbatch);
-    losses_[at] = loss;
-    const std::size_t update = at / per_update_;
-    if (--missing_[update] == 0 && on_update_) on_update_(static_cast<std::int64_t>(update), mean(update));
+    const std::size_t first = static_cast<std::size_t>(microbatch) * slices_;
+    const std::size_t update = first / per_update_;
+    losses_[first + slice] = loss;
+    --missing_[update];
+    for (std::size_t absent = of; slice == 0 && absent < slices_; ++absent, --missing_[update]) {
+      losses_[first + absent] = 0;
+    }
+    if (missing_[update] == 0 && on_update_) on_update_(static_cast<std::int64_t>(update), mean(update));
   }
 
   /// Mean loss of every update whose microbatches are all there.
@@ -38,20 +46,22 @@ class LossLog {
 
   /// For checkpoints.
   const std::vector<std::optional<double>>& losses() const { return losses_; }
-  void restore(std::size_t microbatch, double loss) {
-    losses_[microbatch] = loss;
-    --missing_[microbatch / per_update_];
+  void restore(std::size_t at, double loss) {
+    losses_[at] = loss;
+    --missing_[at / per_update_];
   }
 
  private:
   double mean(std::size_t update) const {
     double sum = 0;
     for (std::size_t i = 0; i < per_update_; ++i) sum += losses_[update * per_update_ + i].value_or(0);
-    return sum / static_cast<double>(per_update_);
+    return sum / static_cast<double>(microbatches_);
   }
 
   std::mutex mutex_;
-  std::size_t per_update_;
+  std::size_t microbatches_;  ///< of an update
+  std::size_t slices_;        ///< the most of a microbatch; those that one does not have count as 0
+  std::size_t per_update_;    ///< entries of an update
   std::vector<std::optional<double>> losses_;
   std::vector<std::size_t> missing_;  ///< by update: microbatches still to come
   OnUpdate on_update_;

@@ -9,7 +9,7 @@ namespace {
 
 /// One parameter's part of the flat blocks.
 template <class T>
-struct Part {
+struct StateShare {
   std::int64_t size = 0;
   T* weights = nullptr;
   const T* gradients = nullptr;
@@ -18,7 +18,7 @@ struct Part {
 };
 
 template <class T>
-void sgd(const OptimizerOptions& options, const UpdateStep& step, double decay, const Part<T>& part) {
+void sgd(const OptimizerOptions& options, const UpdateStep& step, double decay, const StateShare<T>& part) {
   const T rate = static_cast<T>(step.learning_rate);
   const T scale = static_cast<T>(step.gradient_scale);
   const T weight_decay = static_cast<T>(decay);
@@ -31,7 +31,7 @@ void sgd(const OptimizerOptions& options, const UpdateStep& step, double decay, 
 }
 
 template <class T>
-void adam(const OptimizerOptions& options, const UpdateStep& step, double decay, const Part<T>& part) {
+void adam(const OptimizerOptions& options, const UpdateStep& step, double decay, const StateShare<T>& part) {
   const double t = static_cast<double>(step.update + 1);
   const T rate = static_cast<T>(step.learning_rate / (1.0 - std::pow(options.beta1, t)));
   const T second_scale = static_cast<T>(1.0 / (1.0 - std::pow(options.beta2, t)));
@@ -67,11 +67,11 @@ void update(const OptimizerOptions& options, const UpdateStep& step, std::span<c
   const std::int64_t states = optimizer_state_count(options);
   std::int64_t offset = 0;
   for (const ParameterFacts& parameter : parameters) {
-    const Part<T> part{.size = parameter.count(),
-                       .weights = stage.weights + offset,
-                       .gradients = stage.gradients + offset,
-                       .first = states > 0 ? stage.state + offset : nullptr,
-                       .second = states > 1 ? stage.state + total + offset : nullptr};
+    const StateShare<T> part{.size = parameter.count(),
+                             .weights = stage.weights + offset,
+                             .gradients = stage.gradients + offset,
+                             .first = states > 0 ? stage.state + offset : nullptr,
+                             .second = states > 1 ? stage.state + total + offset : nullptr};
     const double decay = parameter.decayed ? options.weight_decay : 0.0;
     if (options.kind == OptimizerKind::kSgd) {
       sgd(options, step, decay, part);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -15,12 +16,37 @@ namespace {
 
 using Reads = std::function<ReadVersions(std::int64_t, std::int64_t)>;
 
+/// The arithmetic of a stage for one size of microbatch.
+template <class T>
+struct SizedStage {
+  SizedStage(const TrainOptions& options, std::size_t stage, const MicrobatchShape& shape)
+      : layout(stage_layout(options.network.layers, options.partition.range(stage), shape,
+                            precision_of<T>(options.optimizer))),
+        module(layout, shape) {}
+  SizedStage(const SizedStage&) = delete;
+  SizedStage& operator=(const SizedStage&) = delete;
+
+  StageLayout layout;
+  StageModule<T> module;
+};
+
+/// Microbatch `k` of the run.
+MicrobatchShape shape_of(const TrainOptions& options, std::int64_t k) {
+  const std::vector<std::int64_t>& sizes = options.schedule.microbatch_sizes;
+  if (sizes.empty()) return options.shape;
+  const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  return {options.shape.samples, options.shape.sequence * sizes[static_cast<std::size_t>(k) % sizes.size()] / largest};
+}
+
 template <class T>
 struct ReferenceStage {
   ReferenceStage(const TrainOptions& options, std::size_t stage)
       : layout(stage_layout(options.network.layers, options.partition.range(stage), options.shape,
-                            precision_of<T>(options.optimizer))),
-        module(layout, options.shape) {
+                            precision_of<T>(options.optimizer))) {
+    for (std::size_t k = 0; k < std::max<std::size_t>(1, options.schedule.microbatch_sizes.size()); ++k) {
+      const MicrobatchShape shape = shape_of(options, static_cast<std::int64_t>(k));
+      sized.try_emplace(shape.sequence, options, stage, shape);
+    }
     versions.emplace_back(static_cast<std::size_t>(layout.memory.weight_bytes) / sizeof(T));
     fill_parameters(std::span(std::as_const(layout.parameters)), options.seed, versions.front().data());
     gradients.assign(versions.front().size(), T(0));
@@ -28,7 +54,7 @@ struct ReferenceStage {
   }
 
   StageLayout layout;
-  StageModule<T> module;
+  std::map<std::int64_t, SizedStage<T>> sized;  ///< by tokens per sample
   Arena arena;
   std::vector<std::vector<T>> versions;
   std::vector<T> gradients;
@@ -72,25 +98,39 @@ class Reference {
     return stage.versions[static_cast<std::size_t>(version)].data();
   }
 
+  /// Mean tokens of the microbatches of the update that `k` belongs to: every token counts the same.
+  double loss_tokens(std::int64_t k) const {
+    const std::int64_t per_update = options_.schedule.per_update(StageId{0});
+    const std::int64_t begin = k / per_update * per_update;
+    double tokens = 0;
+    for (std::int64_t i = begin; i < begin + per_update; ++i) {
+      tokens += static_cast<double>(shape_of(options_, i).tokens());
+    }
+    return tokens / static_cast<double>(per_update);
+  }
+
   /// F through all stages, then B through all; the loss.
   double microbatch(std::int64_t k) {
-    const TextData::Microbatch data = options_.data->microbatch(k, options_.shape, options_.seed);
+    const MicrobatchShape shape = shape_of(options_, k);
+    const TextData::Microbatch data = options_.data->microbatch(k, shape, options_.seed);
     double loss = 0;
     std::list<StageStash> stashes;
     std::vector<std::byte> value;
     std::int64_t number = 0;
     for (ReferenceStage<T>& stage : stages_) {
-      StageStash& stash = stashes.emplace_back(stage.layout, stage.arena);
+      const SizedStage<T>& sized = stage.sized.at(shape.sequence);
+      StageStash& stash = stashes.emplace_back(sized.layout, stage.arena);
       const StageBlocks blocks = stash.begin_forward(received(stage, value));
-      stage.module.forward(weights(stage, reads_(k, number++).forward), blocks,
-                           {data.tokens.data(), data.targets.data()}, &loss);
+      sized.module.forward(weights(stage, reads_(k, number++).forward), blocks,
+                           {data.tokens.data(), data.targets.data(), loss_tokens(k)}, &loss);
       value = bytes_of(stash.end_forward());
     }
     value.clear();
     for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage, stashes.pop_back()) {
       StageStash& stash = stashes.back();
       const StageBlocks blocks = stash.begin_backward(received(*stage, value));
-      stage->module.backward(weights(*stage, reads_(k, --number).backward), stage->gradients.data(), blocks);
+      const StageModule<T>& module = stage->sized.at(shape.sequence).module;
+      module.backward(weights(*stage, reads_(k, --number).backward), stage->gradients.data(), blocks);
       value = bytes_of(stash.end_backward());
     }
     return loss;

@@ -53,9 +53,9 @@ void check_data(const TrainOptions& options) {
 /// What the worker cannot execute, said before anything is allocated.
 void check_program(const TrainOptions& options, const Program& program) {
   for (const Row& row : program.rows) {
-    if (row.microbatches != 1) refuse(options, "merged microbatches cannot be trained");
-    if (row.op == Op::kX || row.op == Op::kV) {
-      refuse(options, std::string(kOpNames[static_cast<std::size_t>(row.op)]) + " cannot be trained");
+    if (row.op == Op::kV) refuse(options, "V cannot be trained");
+    if (row.recompute && program.parts.causal()) {
+      refuse(options, "recompute would drop the keys that later sequence slices read; expected none");
     }
   }
   const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
@@ -88,9 +88,12 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
   check_data(options);
   program = lowered(options);
   check_program(options, program);
+  for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.shape));
   for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
-    layouts.push_back(
-        stage_layout(options.network.layers, options.partition.range(stage), options.shape, precision(options)));
+    for (const PartPlace& place : places) {
+      layouts.push_back(
+          stage_layout(options.network.layers, options.partition.range(stage), place.shape, precision(options)));
+    }
   }
   if (!program.forward_only) document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
   const std::size_t size = program.size();
@@ -118,6 +121,31 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
                                  [](const Wait& wait) { return wait.via == Wait::kDirect; });
 }
 
+std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
+  const Transfer& of = program.transfers[transfer];
+  const Action& producer = program.instrs[of.producer].action;
+  std::vector<MessagePart> parts;
+  program.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+    if (!names(program.instrs[of.consumer].action, microbatch, slice)) return;
+    const StageMemory& memory = program.memory_of(producer.stage, part);
+    parts.push_back({static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice),
+                     of.op == Op::kSendF ? memory.output_bytes : memory.input_grad_bytes});
+  });
+  return parts;
+}
+
+double RunPlan::loss_tokens(std::size_t microbatch) const {
+  if (options.schedule.microbatch_sizes.empty()) return static_cast<double>(options.shape.tokens());
+  const StageId last{program.num_stages - 1};
+  const auto per_update = static_cast<std::size_t>(options.schedule.per_update(last));
+  const std::size_t begin = microbatch / per_update * per_update;
+  double tokens = 0;
+  for (std::size_t k = begin; k < begin + per_update; ++k) {
+    tokens += static_cast<double>(places[program.parts.part(k, 0)].microbatch.tokens());
+  }
+  return tokens / static_cast<double>(per_update);
+}
+
 std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId stage) const {
   const bool whole_network_in_one = program.num_stages < 2;
   const bool wants_tied = program.collectives[collective].kind == Collective::Kind::kReduceTied;
@@ -127,7 +155,7 @@ std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId
       head.tied && !whole_network_in_one ? options.network.layers.front().name + ".weight" : "";
   std::vector<ByteRange> ranges;
   std::int64_t at = 0;
-  for (const ParameterFacts& parameter : layouts[index(stage)].parameters) {
+  for (const ParameterFacts& parameter : layout(stage, 0).parameters) {
     const std::int64_t end = at + parameter.count() * number_bytes;
     const bool tied = !tied_name.empty() && parameter.name == tied_name;
     if (tied == wants_tied) {

@@ -23,6 +23,13 @@ struct ByteRange {
   std::int64_t end = 0;
 };
 
+/// One part of a message: the value of a slice of a microbatch.
+struct MessagePart {
+  std::int32_t microbatch = 0;
+  std::int16_t slice = 0;
+  std::int64_t bytes = 0;
+};
+
 /// What all devices of a run share and none changes: the program, the layouts of its stages, and what happens where.
 struct RunPlan {
   explicit RunPlan(const TrainOptions& options);
@@ -31,8 +38,9 @@ struct RunPlan {
 
   const TrainOptions& options;
   const Backend& backend;
-  std::vector<StageLayout> layouts;  ///< by stage
   Program program;
+  std::vector<PartPlace> places;     ///< by part of `program.parts`
+  std::vector<StageLayout> layouts;  ///< by stage and part
   std::int64_t document_updates = 0;
 
   IndexLists made;       ///< transfers by producer
@@ -51,6 +59,14 @@ struct RunPlan {
     const std::uint32_t first = program.instrs[at].first_wait;
     return std::span(program.waits).subspan(first, program.instrs[at + 1].first_wait - first);
   }
+  const StageLayout& layout(StageId stage, std::size_t part) const {
+    return layouts[index(stage) * places.size() + part];
+  }
+  /// What a message consists of, by microbatch, then slice.
+  std::vector<MessagePart> message(std::uint32_t transfer) const;
+  /// Tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean size of its
+  /// update, so that every token of an update counts the same.
+  double loss_tokens(std::size_t microbatch) const;
   /// First instr behind the unit (overlapped pair) that begins with `at`.
   InstrIndex behind(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
 

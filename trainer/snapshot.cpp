@@ -16,20 +16,20 @@ using Json = nlohmann::ordered_json;
 
 /// Blocks of a stash that can be alive between two actions.
 constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptForInputGrad, StageBlock::kKeptForWeightGrad,
-                                 StageBlock::kMadeByInputGrad};
+                                 StageBlock::kMadeByInputGrad, StageBlock::kKeyGrads};
 
 std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
 
 std::string holder_name(std::uint32_t holder) { return "holder" + std::to_string(holder); }
 
 std::string stash_name(const DeviceWorker::StashKey& key, StageBlock block) {
-  return holder_name(key.first) + ".microbatch" + std::to_string(key.second) + ".block" +
-         std::to_string(static_cast<int>(block));
+  return holder_name(key.holder) + ".microbatch" + std::to_string(key.microbatch) + ".slice" +
+         std::to_string(key.slice) + ".block" + std::to_string(static_cast<int>(block));
 }
 
 std::string value_name(const DeviceWorker::ValueKey& key) {
   return "value." + std::string(key.op == Op::kF ? "F" : "B") + ".stage" + std::to_string(index(key.stage)) +
-         ".microbatch" + std::to_string(index(key.microbatch));
+         ".microbatch" + std::to_string(index(key.microbatch)) + ".slice" + std::to_string(key.slice);
 }
 
 /// Collects a run's state.
@@ -80,14 +80,17 @@ class Taker {
       state["values"].push_back({{"forward", key.op == Op::kF},
                                  {"stage", index(key.stage)},
                                  {"microbatch", index(key.microbatch)},
+                                 {"slice", key.slice},
                                  {"bytes", block.bytes()}});
       add(value_name(key), bytes_of(block));
     }
-    for (const auto& [transfer, block] : live.send_buffers) {
+    for (const auto& [transfer, blocks] : live.send_buffers) {
       state["send_buffers"].push_back(transfer);
-      add("send_buffer" + std::to_string(transfer), bytes_of(block));
+      std::vector<std::byte> message;
+      for (const Block& block : blocks) message.insert(message.end(), block.data(), block.data() + block.bytes());
+      add("send_buffer" + std::to_string(transfer), own(std::move(message)));
     }
-    for (const auto& [transfer, block] : live.slots) state["slots"].push_back(transfer);
+    for (const auto& [transfer, blocks] : live.slots) state["slots"].push_back(transfer);
   }
 
   void take_holder(std::uint32_t number, HolderState& holder, Json& holders) {
@@ -119,8 +122,11 @@ class Taker {
       blocks.push_back(static_cast<int>(block));
       add(stash_name(key, block), bytes);
     }
-    stashes.push_back(
-        {{"holder", key.first}, {"microbatch", key.second}, {"dropped", stash.dropped()}, {"blocks", blocks}});
+    stashes.push_back({{"holder", key.holder},
+                       {"microbatch", key.microbatch},
+                       {"slice", key.slice},
+                       {"dropped", stash.dropped()},
+                       {"blocks", blocks}});
   }
 
   std::span<const std::byte> own(std::vector<std::byte> bytes) {
@@ -184,9 +190,9 @@ class Restorer {
     for (const JsonValue& stash : state_.at("stashes").elements()) restore_stash(stash);
     for (const JsonValue& value : state_.at("values").elements()) restore_value(value);
     for (const JsonValue& transfer : state_.at("send_buffers").elements()) {
-      fill(slot(transfer, true), "send_buffer" + std::to_string(number_of(transfer)));
+      fill_all(buffer(transfer, true), "send_buffer" + std::to_string(number_of(transfer)));
     }
-    for (const JsonValue& transfer : state_.at("slots").elements()) slot(transfer, false);
+    for (const JsonValue& transfer : state_.at("slots").elements()) buffer(transfer, false);
     restore_losses();
   }
 
@@ -209,6 +215,19 @@ class Restorer {
                   std::to_string(into.size()));
     }
     std::copy(bytes.begin(), bytes.end(), into.begin());
+  }
+
+  /// `blocks` one behind the other.
+  void fill_all(const std::vector<Block>& blocks, const std::string& name) const {
+    std::size_t size = 0;
+    for (const Block& block : blocks) size += static_cast<std::size_t>(block.bytes());
+    std::vector<std::byte> message(size);
+    fill(message, name);
+    auto from = message.begin();
+    for (const Block& block : blocks) {
+      std::copy_n(from, block.bytes(), block.data());
+      from += block.bytes();
+    }
   }
 
   std::vector<std::byte> bytes(const std::string& name) const {
@@ -291,7 +310,7 @@ class Restorer {
     const std::uint32_t number = holder_number(saved.at("holder"));
     const auto microbatch =
         static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
-    const DeviceWorker::StashKey key{number, microbatch};
+    const DeviceWorker::StashKey key{number, microbatch, slice_of(saved, microbatch)};
     DeviceWorker& worker = worker_of(number);
     StageStash& stash = worker.add_stash(key);
     stash.set_dropped(saved.at("dropped").boolean());
@@ -306,7 +325,8 @@ class Restorer {
     const DeviceWorker::ValueKey key{
         saved.at("forward").boolean() ? Op::kF : Op::kB,
         StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages - 1))},
-        MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))}};
+        MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
+        static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
     const std::int64_t size = saved.at("bytes").integer(0);
     fill(worker_of(consumer_holder(key)).add_value(key, size), value_name(key));
   }
@@ -317,7 +337,8 @@ class Restorer {
       for (InstrIndex at = worker->position(); at < program().lane_begin[index(worker->device()) + 1]; ++at) {
         const Action& action = program().instrs[at].action;
         const bool same_op = key.op == Op::kF ? action.op == Op::kF : is_backward(action.op);
-        if (same_op && action.stage == key.stage && action.microbatch == key.microbatch) {
+        if (same_op && action.stage == key.stage &&
+            names(action, index(key.microbatch), static_cast<std::size_t>(key.slice))) {
           return program().rows[program().instrs[at].row].holder;
         }
       }
@@ -325,7 +346,12 @@ class Restorer {
     throw Error("checkpoint: " + value_name(key) + " has no consumer left");
   }
 
-  std::span<std::byte> slot(const JsonValue& saved, bool sending) const {
+  std::int16_t slice_of(const JsonValue& saved, std::int32_t microbatch) const {
+    const auto slices = static_cast<std::int64_t>(program().parts.slices(static_cast<std::size_t>(microbatch)));
+    return static_cast<std::int16_t>(saved.at("slice").integer(0, slices - 1));
+  }
+
+  const std::vector<Block>& buffer(const JsonValue& saved, bool sending) const {
     const std::uint32_t transfer = number_of(saved);
     const Channel& channel = program().channels[program().transfers[transfer].channel];
     return run_.workers()[index(sending ? channel.from : channel.to)]->add_buffer(transfer, sending);

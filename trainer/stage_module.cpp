@@ -25,6 +25,7 @@ struct StageModule<T>::StepPass {
   std::array<const T*, kMaxTensors> weights{};
   std::array<T*, kMaxTensors> gradients{};
   std::array<std::byte*, kMaxTensors> stash{};
+  std::vector<EarlierKeys<T>> earlier;
   LayerPass<T> pass;
 
   /// `pass` with spans into this object.
@@ -33,12 +34,14 @@ struct StageModule<T>::StepPass {
     result.weights = weights;
     result.gradients = gradients;
     result.stash = stash;
+    result.earlier = earlier;
     return result;
   }
 };
 
 template <class T>
-StageModule<T>::StageModule(const StageLayout& layout, const MicrobatchShape& shape) : layout_(&layout) {
+StageModule<T>::StageModule(const StageLayout& layout, const MicrobatchShape& shape)
+    : layout_(&layout), tokens_(static_cast<double>(shape.tokens())) {
   for (const LayoutStep& step : layout.steps) {
     assert(step.parameters.size() <= kMaxTensors && step.stash.size() <= kMaxTensors);
     layers_.push_back(make_layer<T>(step.spec, shape));
@@ -70,7 +73,20 @@ typename StageModule<T>::StepPass StageModule<T>::step_pass(std::size_t k, PassP
   result.pass.output_grad = value(layout_->gradients[k + 1]);
   result.pass.input_grad = value(layout_->gradients[k]);
   result.pass.workspace = blocks.at(step.workspace.*place);
+  result.pass.key_grads = reinterpret_cast<const T*>(blocks.at(step.key_grads));
+  if (step.spec.kind == LayerKind::kAttention) add_earlier(k, blocks, result.earlier);
   return result;
+}
+
+/// The keys and values of layer `k` in earlier slices: the first tensor that attention keeps.
+template <class T>
+void StageModule<T>::add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier) {
+  for (std::size_t i = 0; i < blocks.earlier_count; ++i) {
+    const EarlierSlice& slice = blocks.earlier[i];
+    const LayoutStep& step = slice.layout->steps[k];
+    earlier.push_back({reinterpret_cast<const T*>(slice.blocks.at(step.stash.front().f)),
+                       reinterpret_cast<T*>(slice.blocks.at(step.key_grads)), slice.layout->shape.sequence});
+  }
 }
 
 template <class T>
@@ -89,6 +105,7 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
     LayerPass<T> pass = step.bound();
     pass.ids = layout_->steps[k].spec.kind == LayerKind::kEmbedding ? ids.tokens : ids.targets;
     pass.loss = loss;
+    pass.loss_tokens = ids.loss_tokens > 0 ? ids.loss_tokens : tokens_;
     layers_[k]->forward(pass);
     if (pass.output == nullptr) continue;
     for (const SkipConnection& skip : layout_->skips) {

@@ -10,10 +10,11 @@
 
 namespace plumb {
 
-/// Token ids of one microbatch; only the first and the last stage look at them.
+/// Token ids of one microbatch or slice; only the first and the last stage look at them.
 struct MicrobatchIds {
   const std::int32_t* tokens = nullptr;   ///< read by F of the first stage (and kept in its stash)
   const std::int32_t* targets = nullptr;  ///< read by F of the last stage
+  double loss_tokens = 0;                 ///< that the loss is a mean over; 0: those of the pass
 };
 
 /// The arithmetic of one stage for one microbatch: its layers, laid out by `StageLayout`.
@@ -47,7 +48,7 @@ struct MicrobatchIds {
 /// backward may read different ones; W reads none. I writes parameter gradients too (those of norms), so I and W of one
 /// holder must not run at the same time. A transfer copies the bytes of a block; its receive slot is
 /// `arena.allocate(MemoryClass::kTransfer, input_bytes or output_grad_bytes of the memory)`. A neighbour on the same
-/// device gets the block itself. The loss is the mean over the microbatch's tokens, and so are the gradients; sums over
+/// device gets the block itself. The loss is the mean over `loss_tokens`, and so are the gradients; sums over
 /// microbatches are scaled by U.
 template <class T>
 class StageModule {
@@ -72,10 +73,12 @@ class StageModule {
   struct StepPass;
 
   StepPass step_pass(std::size_t k, PassPlace place, const Parameters& parameters, const StageBlocks& blocks) const;
+  static void add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier);
   void input_grad_step(std::size_t k, PassPlace place, const StepPass& step, const StageBlocks& blocks) const;
   void add(std::byte* sum, const std::byte* term, std::size_t value) const;
 
   const StageLayout* layout_;
+  double tokens_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;  ///< by step
   std::vector<std::int64_t> parameter_offsets_;    ///< into the flat block, in numbers
 };

@@ -8,10 +8,10 @@ namespace plumb {
 
 Block StageStash::take(StageBlock which) { return std::exchange(block(which), Block()); }
 
-StageBlocks StageStash::view() {
-  StageBlocks blocks;
-  for (std::size_t i = 0; i < kStageBlockCount; ++i) blocks.data[i] = blocks_[i].data();
-  return blocks;
+StageBlocks StageStash::blocks() {
+  StageBlocks alive;
+  for (std::size_t i = 0; i < kStageBlockCount; ++i) alive.data[i] = blocks_[i].data();
+  return alive;
 }
 
 void StageStash::allocate_stash() {
@@ -34,7 +34,7 @@ StageBlocks StageStash::begin_forward(Block input, StashLife life) {
   dropped_ = drops;
   block(StageBlock::kOutput) = arena_->allocate(MemoryClass::kTransfer, memory.output_bytes);
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, memory.workspace_f_bytes);
-  return view();
+  return blocks();
 }
 
 Block StageStash::end_forward() {
@@ -51,7 +51,7 @@ Block StageStash::end_forward() {
 StageBlocks StageStash::begin_recompute() {
   allocate_stash();
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_f_bytes);
-  return view();
+  return blocks();
 }
 
 void StageStash::end_recompute() { free(StageBlock::kWorkspace); }
@@ -68,11 +68,12 @@ void StageStash::start_backward(Block output_grad, std::int64_t workspace_bytes)
 StageBlocks StageStash::begin_input_grad(Block output_grad) {
   block(StageBlock::kMadeByInputGrad) = allocate(MemoryClass::kKeptForWeightGrad, layout_->made_by_input_grad);
   start_backward(std::move(output_grad), layout_->memory.workspace_i_bytes);
-  return view();
+  return blocks();
 }
 
 Block StageStash::end_input_grad() {
   free(StageBlock::kWorkspace);
+  free(StageBlock::kKeyGrads);
   free(StageBlock::kKeptForInputGrad);
   if (layout_->memory.input_last_use != LastUse::kWeightGrad) free(StageBlock::kInput);
   free(StageBlock::kOutputGrad);
@@ -81,7 +82,7 @@ Block StageStash::end_input_grad() {
 
 StageBlocks StageStash::begin_weight_grad() {
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_w_bytes);
-  return view();
+  return blocks();
 }
 
 void StageStash::end_weight_grad() {
@@ -93,16 +94,22 @@ void StageStash::end_weight_grad() {
 
 StageBlocks StageStash::begin_backward(Block output_grad) {
   start_backward(std::move(output_grad), layout_->memory.workspace_b_bytes);
-  return view();
+  return blocks();
 }
 
 Block StageStash::end_backward() {
   free(StageBlock::kWorkspace);
+  free(StageBlock::kKeyGrads);
   free(StageBlock::kKeptForInputGrad);
   free(StageBlock::kKeptForWeightGrad);
   free(StageBlock::kInput);
   free(StageBlock::kOutputGrad);
   return take(StageBlock::kInputGrad);
+}
+
+void StageStash::make_key_grads() {
+  block(StageBlock::kKeyGrads) = allocate(MemoryClass::kKeptForInputGrad, layout_->key_grads);
+  std::ranges::fill(storage(StageBlock::kKeyGrads), std::byte{0});
 }
 
 BlockSize StageStash::size_of(StageBlock which) const {
@@ -115,6 +122,8 @@ BlockSize StageStash::size_of(StageBlock which) const {
       return layout_->kept_for_weight_grad;
     case StageBlock::kMadeByInputGrad:
       return layout_->made_by_input_grad;
+    case StageBlock::kKeyGrads:
+      return layout_->key_grads;
     default:
       return {};
   }
@@ -128,8 +137,9 @@ std::span<std::byte> StageStash::storage(StageBlock which) {
 }
 
 std::span<std::byte> StageStash::revive(StageBlock which) {
-  const bool for_weight_grad = which == StageBlock::kInput ? layout_->memory.input_last_use == LastUse::kWeightGrad
-                                                           : which != StageBlock::kKeptForInputGrad;
+  const bool for_weight_grad = which == StageBlock::kInput
+                                   ? layout_->memory.input_last_use == LastUse::kWeightGrad
+                                   : which != StageBlock::kKeptForInputGrad && which != StageBlock::kKeyGrads;
   block(which) =
       allocate(for_weight_grad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad, size_of(which));
   return storage(which);

@@ -10,9 +10,14 @@
 
 namespace plumb {
 
+struct EarlierSlice;
+
 /// The blocks that a pass may touch, by `StageBlock`; null where there is none.
 struct StageBlocks {
   std::array<std::byte*, kStageBlockCount> data{};
+  /// Of a sequence slice: the slices before it, in order.
+  const EarlierSlice* earlier = nullptr;
+  std::size_t earlier_count = 0;
 
   std::byte*& operator[](StageBlock block) { return data[static_cast<std::size_t>(block)]; }
   /// Address of a tensor; null for a tensor that has no place, or whose block is not alive.
@@ -20,6 +25,12 @@ struct StageBlocks {
     std::byte* base = data[static_cast<std::size_t>(place.block)];
     return base == nullptr ? nullptr : base + place.offset;
   }
+};
+
+/// An earlier sequence slice of the same microbatch, whose keys and values a pass reads.
+struct EarlierSlice {
+  const StageLayout* layout = nullptr;
+  StageBlocks blocks;
 };
 
 /// Whether the stash of F lives on, or is dropped and made again before the backward.
@@ -52,6 +63,14 @@ class StageStash {
   StageBlocks begin_backward(Block output_grad);
   [[nodiscard]] Block end_backward();  ///< the input gradient
 
+  /// Sequence slices: makes the sums of the gradients of the keys and values, all 0, when the backward of the last
+  /// slice of the microbatch begins. They go with the backward of this one.
+  void make_key_grads();
+
+  /// Everything that is alive.
+  StageBlocks blocks();
+  const StageLayout& layout() const { return *layout_; }
+
   /// For checkpoints, between two actions: the storage of a block, empty when it is not alive; and bringing a block of
   /// a new stash to life as F or I would have left it, for its bytes to be filled in.
   std::span<std::byte> storage(StageBlock which);
@@ -67,7 +86,6 @@ class StageStash {
   Block take(StageBlock which);
   void free(StageBlock which) { take(which); }
   void start_backward(Block output_grad, std::int64_t workspace_bytes);
-  StageBlocks view();
 
   const StageLayout* layout_;
   Arena* arena_;

@@ -8,6 +8,19 @@ namespace plumb {
 
 TextData TextData::from_file(const std::filesystem::path& path) { return TextData(read_text_file(path)); }
 
+TextData::Microbatch TextData::part_of(const Microbatch& whole, const PartPlace& place) {
+  Microbatch part;
+  for (std::int64_t sample = 0; sample < place.shape.samples; ++sample) {
+    const auto first = (place.first_sample + sample) * place.microbatch.sequence + place.first_token;
+    const auto append = [&](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
+      to.insert(to.end(), from.begin() + first, from.begin() + first + place.shape.sequence);
+    };
+    append(part.tokens, whole.tokens);
+    append(part.targets, whole.targets);
+  }
+  return part;
+}
+
 TextData::Microbatch TextData::microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const {
   if (size() < shape.sequence + 1) {
     throw Error("training text: " + std::to_string(size()) + " bytes, expected at least " +

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/network.hpp"
+#include "models/part.hpp"
 
 namespace plumb {
 
@@ -19,6 +19,9 @@ class TextData {
     std::vector<std::int32_t> tokens;
     std::vector<std::int32_t> targets;
   };
+
+  /// Tokens and targets of a part of `whole`.
+  static Microbatch part_of(const Microbatch& whole, const PartPlace& place);
 
   explicit TextData(std::string text) : text_(std::move(text)) {}
 

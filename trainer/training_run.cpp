@@ -42,7 +42,8 @@ TrainingRun::TrainingRun(const TrainOptions& options)
       executor_(executor(options.executor)),
       passes_(passes_of(plan_)),
       times_(empty_times(plan_.program)),
-      losses_(options.schedule.per_update(StageId{0}), passes_ * plan_.document_updates, options.on_update),
+      losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
+              passes_ * plan_.document_updates, options.on_update),
       mailbox_(
           plan_.program, clock_,
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {

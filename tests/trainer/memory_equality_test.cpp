@@ -5,9 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/network_costs.hpp"
-#include "schedules/lower.hpp"
-#include "sim/simulate.hpp"
+#include "predicted_run.hpp"
 #include "trainer/train.hpp"
 #include "training_cases.hpp"
 
@@ -15,24 +13,6 @@ TEST_SUITE_BEGIN("trainer");
 
 namespace plumb {
 namespace {
-
-Cluster free_cluster(std::int32_t devices) {
-  Cluster cluster;
-  cluster.devices.resize(static_cast<std::size_t>(devices));
-  cluster.devices_per_node = devices;
-  cluster.finish();
-  return cluster;
-}
-
-/// What the simulator says about the same run.
-Timeline predicted(const TrainOptions& options) {
-  const Precision precision = options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
-                                                                      : precision_of<float>(options.optimizer);
-  StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision);
-  for (StageTimes& times : costs.times) times = {.f = 3, .b = 5, .i = 3, .w = 2, .u = 1};
-  const Cluster cluster = free_cluster(options.schedule.num_devices);
-  return simulate(lower(options.schedule, costs, &cluster, options.lowering));
-}
 
 struct Case {
   std::string schedule;
@@ -72,12 +52,7 @@ TEST_CASE("the peak memory of a run equals the simulator's to the byte, class by
       options.lowering.receives = receives;
       const Timeline expected = predicted(options);
       const Timeline measured = train(options).timeline.value();
-      for (std::size_t device = 0; device < expected.devices.size(); ++device) {
-        CAPTURE(device);
-        CHECK(measured.devices[device].peak_memory_bytes == expected.devices[device].peak_memory_bytes);
-        CHECK(measured.devices[device].peak_memory_by_class == expected.devices[device].peak_memory_by_class);
-        CHECK(measured.devices[device].peak_activations == expected.devices[device].peak_activations);
-      }
+      check_same_memory(measured, expected);
     }
   }
 }

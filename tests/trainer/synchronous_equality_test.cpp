@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "predicted_run.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "training_cases.hpp"
@@ -55,20 +56,6 @@ std::vector<std::int64_t> accumulation_order(const Schedule& schedule) {
     if (adds && action.stage == StageId{0} && microbatch < schedule.per_update(StageId{0})) order.push_back(microbatch);
   }
   return order;
-}
-
-double largest_difference(const NamedValues& a, const NamedValues& b) {
-  REQUIRE(a.size() == b.size());
-  double largest = 0;
-  for (const auto& [name, values] : a) {
-    const std::vector<double>& others = b.at(name);
-    REQUIRE(values.size() == others.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double difference = std::abs(values[i] - others[i]);
-      largest = std::isnan(difference) ? 1e300 : std::max(largest, difference);
-    }
-  }
-  return largest;
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ struct HeadPlace {
   std::int64_t head = 0;
 };
 
+/// The keys and values of one sample, a row per token; its first tokens may be those of earlier slices.
+template <class U>
+struct KeyRows {
+  U* rows = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t shift = 0;  ///< columns of qkv that are left out in front
+};
+
 /// Some rows of the scores with the keys that they may see.
 struct RowRange {
   std::int64_t begin = 0;
@@ -39,7 +47,8 @@ MatrixView<const T> view(MatrixView<T> m) {
 /// Multi-head self-attention with its projections; heads share keys and values in groups when there are fewer of them.
 /// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional).
 /// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I).
-/// The scores exist for 64 rows at a time; causal heads skip the keys after those rows.
+/// The scores exist for 64 rows at a time; causal heads skip the keys after those rows. On a sequence slice the keys
+/// and values of the earlier slices are gathered in front of its own, sample by sample.
 template <class T>
 class Attention final : public Layer<T> {
  public:
@@ -62,8 +71,14 @@ class Attention final : public Layer<T> {
     T* attended = pass.stash_values(2);
     qkv_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
     T* scores = reinterpret_cast<T*>(pass.workspace);
-    if (rotary_) turn(qkv, scores + scores_size(), T(1));
-    for_each_head([&](const HeadPlace& place) { attend(place, qkv, scores, attended, pass.stash_values(1)); });
+    T* angles = scores + scores_size();
+    T* gathered = angles + angles_size();
+    if (rotary_) turn(qkv, angles, T(1));
+    for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
+      const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
+      for_each_head(sample,
+                    [&](const HeadPlace& place) { attend(place, qkv, keys, scores, attended, pass.stash_values(1)); });
+    }
     if (pass.output == nullptr) return;
     out_.forward(static_cast<const T*>(attended), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
                  pass.output);
@@ -74,25 +89,33 @@ class Attention final : public Layer<T> {
     T* scores_grad = scores + scores_size();
     T* attended_grad = scores_grad + scores_size();
     T* angles = attended_grad + shape_.tokens() * width_;
+    T* gathered = angles + angles_size();
+    T* gathered_grads = gathered + gathered_size();
     T* qkv_grad = pass.stash_values(3);
+    const T* qkv = pass.stash_values(0);
     out_.input_grad(pass.output_grad, pass.weights[out_weight()], attended_grad);
     std::fill(qkv_grad, qkv_grad + shape_.tokens() * qkv_width_, T(0));
-    for_each_head([&](const HeadPlace& place) {
-      for_each_rows([&](const RowRange& rows) {
-        const T* qkv = pass.stash_values(0);
-        const T* attended = pass.stash_values(2);
-        const auto p = matrix(scores, rows.size(), rows.keys);
-        const auto dp = matrix(scores_grad, rows.size(), rows.keys);
-        const auto dout = head_rows(attended_grad, place, rows);
-        scores_of(place, rows, qkv, scores);
-        softmax_from_log_sums(place, rows, pass.stash_values(1), scores);
-        multiply_transposed<T>(view(dout), head_keys(qkv, place.value, place, rows), dp);
-        accumulate_outer<T>(view(p), view(dout), head_keys(qkv_grad, place.value, place, rows));
-        softmax_grad(head_rows(attended, place, rows), view(dout), view(p), dp);
-        multiply<T>(view(dp), head_keys(qkv, place.key, place, rows), query_rows(qkv_grad, place, rows));
-        accumulate_outer<T>(view(dp), query_rows(qkv, place, rows), head_keys(qkv_grad, place.key, place, rows));
+    for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
+      const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
+      const KeyRows<T> grads = key_grads_of(qkv_grad, sample, gathered_grads);
+      for_each_head(sample, [&](const HeadPlace& place) {
+        for_each_rows([&](const RowRange& rows) {
+          const T* attended = pass.stash_values(2);
+          const auto p = matrix(scores, rows.size(), rows.keys);
+          const auto dp = matrix(scores_grad, rows.size(), rows.keys);
+          const auto dout = head_rows(attended_grad, place, rows);
+          scores_of(place, rows, qkv, keys, scores);
+          softmax_from_log_sums(place, rows, pass.stash_values(1), scores);
+          multiply_transposed<T>(view(dout), head_keys(keys, place.value, rows), dp);
+          accumulate_outer<T>(view(p), view(dout), head_keys(grads, place.value, rows));
+          softmax_grad(head_rows(attended, place, rows), view(dout), view(p), dp);
+          multiply<T>(view(dp), head_keys(keys, place.key, rows), query_rows(qkv_grad, place, rows));
+          accumulate_outer<T>(view(dp), query_rows(qkv, place, rows), head_keys(grads, place.key, rows));
+        });
       });
-    });
+      if (shape_.before > 0) spread(pass, sample, gathered_grads, qkv_grad);
+    }
+    if (pass.key_grads != nullptr) add_later_slices(pass.key_grads, qkv_grad);
     if (rotary_) turn(qkv_grad, angles, T(-1));
     qkv_.input_grad(static_cast<const T*>(qkv_grad), pass.weights[0], pass.input_grad);
   }
@@ -106,21 +129,68 @@ class Attention final : public Layer<T> {
 
  private:
   std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
-  std::int64_t scores_size() const { return std::min(kAttentionRows, shape_.sequence) * shape_.sequence; }
+  std::int64_t all_keys() const { return shape_.before + shape_.sequence; }
+  std::int64_t scores_size() const { return std::min(kAttentionRows, shape_.sequence) * all_keys(); }
+  std::int64_t angles_size() const { return rotary_ ? shape_.sequence * head_width_ : 0; }
+  std::int64_t keys_width() const { return qkv_width_ - width_; }
+  std::int64_t gathered_size() const { return shape_.before > 0 ? all_keys() * keys_width() : 0; }
+
+  /// The keys and values of a sample: where they are, or with those of earlier slices in `gathered`.
+  KeyRows<const T> keys_of(const LayerPass<T>& pass, const T* qkv, std::int64_t sample, T* gathered) const {
+    if (shape_.before == 0) return {qkv + sample * shape_.sequence * qkv_width_, qkv_width_, 0};
+    T* to = gathered;
+    const auto gather = [&](const T* from, std::int64_t sequence) {
+      for (std::int64_t t = 0; t < sequence; ++t, to += keys_width()) {
+        const T* row = from + (sample * sequence + t) * qkv_width_ + width_;
+        std::copy(row, row + keys_width(), to);
+      }
+    };
+    for (const EarlierKeys<T>& slice : pass.earlier) gather(slice.qkv, slice.sequence);
+    gather(qkv, shape_.sequence);
+    return {gathered, keys_width(), width_};
+  }
+
+  /// Where the gradients of those are added up.
+  KeyRows<T> key_grads_of(T* qkv_grad, std::int64_t sample, T* gathered) const {
+    if (shape_.before == 0) return {qkv_grad + sample * shape_.sequence * qkv_width_, qkv_width_, 0};
+    std::fill(gathered, gathered + gathered_size(), T(0));
+    return {gathered, keys_width(), width_};
+  }
+
+  void add(T* sum, const T* row) const {
+    for (std::int64_t j = 0; j < keys_width(); ++j) sum[j] += row[j];
+  }
+
+  /// Adds gathered gradients to those of the slices that they belong to.
+  void spread(const LayerPass<T>& pass, std::int64_t sample, const T* gathered, T* qkv_grad) const {
+    const T* from = gathered;
+    for (const EarlierKeys<T>& slice : pass.earlier) {
+      for (std::int64_t t = 0; t < slice.sequence; ++t, from += keys_width()) {
+        add(slice.key_grads + (sample * slice.sequence + t) * keys_width(), from);
+      }
+    }
+    for (std::int64_t t = 0; t < shape_.sequence; ++t, from += keys_width()) {
+      add(qkv_grad + (sample * shape_.sequence + t) * qkv_width_ + width_, from);
+    }
+  }
+
+  void add_later_slices(const T* key_grads, T* qkv_grad) const {
+    for (std::int64_t t = 0; t < shape_.tokens(); ++t) {
+      add(qkv_grad + t * qkv_width_ + width_, key_grads + t * keys_width());
+    }
+  }
 
   template <class F>
-  void for_each_head(F f) const {
+  void for_each_head(std::int64_t sample, F f) const {
     const std::int64_t group = heads_ / kv_heads_;
-    for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
-      for (std::int64_t head = 0; head < heads_; ++head) {
-        const std::int64_t kv = head / group * head_width_;
-        f(HeadPlace{.first_token = sample * shape_.sequence,
-                    .query = head * head_width_,
-                    .key = width_ + kv,
-                    .value = width_ + kv_heads_ * head_width_ + kv,
-                    .attended = head * head_width_,
-                    .head = head});
-      }
+    for (std::int64_t head = 0; head < heads_; ++head) {
+      const std::int64_t kv = head / group * head_width_;
+      f(HeadPlace{.first_token = sample * shape_.sequence,
+                  .query = head * head_width_,
+                  .key = width_ + kv,
+                  .value = width_ + kv_heads_ * head_width_ + kv,
+                  .attended = head * head_width_,
+                  .head = head});
     }
   }
 
@@ -128,7 +198,7 @@ class Attention final : public Layer<T> {
   void for_each_rows(F f) const {
     for (std::int64_t begin = 0; begin < shape_.sequence; begin += kAttentionRows) {
       const std::int64_t end = std::min(begin + kAttentionRows, shape_.sequence);
-      f(RowRange{begin, end, causal_ ? end : shape_.sequence});
+      f(RowRange{begin, end, shape_.before + (causal_ ? end : shape_.sequence)});
     }
   }
 
@@ -138,8 +208,8 @@ class Attention final : public Layer<T> {
                   qkv_width_);
   }
   template <class U>
-  auto head_keys(U* qkv, std::int64_t column, const HeadPlace& place, const RowRange& rows) const {
-    return matrix(qkv + place.first_token * qkv_width_ + column, rows.keys, head_width_, qkv_width_);
+  auto head_keys(const KeyRows<U>& keys, std::int64_t column, const RowRange& rows) const {
+    return matrix(keys.rows + column - keys.shift, rows.keys, head_width_, keys.stride);
   }
   template <class U>
   auto head_rows(U* attended, const HeadPlace& place, const RowRange& rows) const {
@@ -147,17 +217,19 @@ class Attention final : public Layer<T> {
                   width_);
   }
   std::int64_t visible(const RowRange& rows, std::int64_t row) const {
-    return causal_ ? rows.begin + row + 1 : rows.keys;
+    return causal_ ? shape_.before + rows.begin + row + 1 : rows.keys;
   }
 
-  void scores_of(const HeadPlace& place, const RowRange& rows, const T* qkv, T* scores) const {
-    multiply_transposed<T>(query_rows(qkv, place, rows), head_keys(qkv, place.key, place, rows),
+  void scores_of(const HeadPlace& place, const RowRange& rows, const T* qkv, const KeyRows<const T>& keys,
+                 T* scores) const {
+    multiply_transposed<T>(query_rows(qkv, place, rows), head_keys(keys, place.key, rows),
                            matrix(scores, rows.size(), rows.keys));
   }
 
-  void attend(const HeadPlace& place, const T* qkv, T* scores, T* attended, T* log_sums) const {
+  void attend(const HeadPlace& place, const T* qkv, const KeyRows<const T>& keys, T* scores, T* attended,
+              T* log_sums) const {
     for_each_rows([&](const RowRange& rows) {
-      scores_of(place, rows, qkv, scores);
+      scores_of(place, rows, qkv, keys, scores);
       for (std::int64_t r = 0; r < rows.size(); ++r) {
         T* row = scores + r * rows.keys;
         const std::int64_t seen = visible(rows, r);
@@ -165,7 +237,7 @@ class Attention final : public Layer<T> {
         log_sums[(place.first_token + rows.begin + r) * heads_ + place.head] = softmax_row(row, seen);
         std::fill(row + seen, row + rows.keys, T(0));
       }
-      multiply<T>(view(matrix(scores, rows.size(), rows.keys)), head_keys(qkv, place.value, place, rows),
+      multiply<T>(view(matrix(scores, rows.size(), rows.keys)), head_keys(keys, place.value, rows),
                   head_rows(attended, place, rows));
     });
   }
@@ -196,7 +268,7 @@ class Attention final : public Layer<T> {
 
   /// Turns all queries and keys; `angles` is workspace.
   void turn(T* qkv, T* angles, T direction) const {
-    const Rotary<T> rotary(angles, shape_.sequence, head_width_);
+    const Rotary<T> rotary(angles, shape_.before, shape_.sequence, head_width_);
     for (std::int64_t t = 0; t < shape_.tokens(); ++t) {
       T* row = qkv + t * qkv_width_;
       for (std::int64_t head = 0; head < heads_ + kv_heads_; ++head) {

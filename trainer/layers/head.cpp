@@ -7,7 +7,7 @@ namespace plumb {
 namespace {
 
 /// Logits, softmax and mean cross-entropy in one. Parameter: weight. Stash: gradient of the logits, made by F in place
-/// of the logits: (softmax - one at the target) / tokens.
+/// of the logits: (softmax - one at the target) / loss_tokens.
 template <class T>
 class Head final : public Layer<T> {
  public:
@@ -19,7 +19,7 @@ class Head final : public Layer<T> {
     projection_.forward(pass.input, pass.weights[0], static_cast<const T*>(nullptr), logits);
     const std::int64_t tokens = projection_.tokens;
     const std::int64_t vocabulary = projection_.outputs;
-    const T scale = T(1) / T(tokens);
+    const T scale = T(1) / static_cast<T>(pass.loss_tokens);
     double loss = 0;
     for (std::int64_t t = 0; t < tokens; ++t) {
       T* row = logits + t * vocabulary;
@@ -30,7 +30,7 @@ class Head final : public Layer<T> {
       row[target] -= T(1);
       for (std::int64_t j = 0; j < vocabulary; ++j) row[j] *= scale;
     }
-    *pass.loss = loss / static_cast<double>(tokens);
+    *pass.loss = loss / pass.loss_tokens;
   }
 
   void input_grad(const LayerPass<T>& pass) const override {

@@ -9,11 +9,11 @@ namespace plumb {
 template <class T>
 class Rotary {
  public:
-  /// `table` has room for sequence * head_width numbers and is filled here.
-  Rotary(T* table, std::int64_t sequence, std::int64_t head_width);
+  /// For positions [first, first + sequence). `table` has room for sequence * head_width numbers and is filled here.
+  Rotary(T* table, std::int64_t first, std::int64_t sequence, std::int64_t head_width);
 
-  /// Turns one head's row at `position`; `direction` +1, or -1 to turn (a gradient) back.
-  void turn(T* row, std::int64_t position, T direction) const;
+  /// Turns one head's row at position first + `at`; `direction` +1, or -1 to turn (a gradient) back.
+  void turn(T* row, std::int64_t at, T direction) const;
 
  private:
   const T* table_;
