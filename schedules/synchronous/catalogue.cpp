@@ -13,10 +13,12 @@ Schedule eager_one_f_one_b(const ScheduleParams& params);
 Schedule kfkb(const ScheduleParams& params);
 Schedule two_stage_backward(const ScheduleParams& params);
 Schedule interleaved(const ScheduleParams& params);
+Schedule depth_first(const ScheduleParams& params);
 Schedule breadth_first(const ScheduleParams& params);
 Schedule hanayo(const ScheduleParams& params);
 Schedule gems(const ScheduleParams& params);
 Schedule chimera(const ScheduleParams& params);
+Schedule cyclic_dp(const ScheduleParams& params);
 Schedule bitpipe(const ScheduleParams& params);
 Schedule terapipe(const ScheduleParams& params);
 Schedule seq1f1b(const ScheduleParams& params);
@@ -86,6 +88,14 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .needs = "m a multiple of group, or a rest of at least p; or m < p",
                    .options = "group=N: microbatches that pass a chunk together (default p)",
                    .make = interleaved},
+      ScheduleSpec{.name = "depth-first",
+                   .summary = "breadth-first's counterpart: interleaved in groups of p",
+                   .year = 2021,
+                   .source = "Narayanan et al., arXiv 2104.04473, as named in arXiv 2211.05953",
+                   .placement = "looped",
+                   .needs = "m a multiple of p, or a rest of at least p; or m < p",
+                   .alias_of = "interleaved",
+                   .make = depth_first},
       ScheduleSpec{.name = "breadth-first",
                    .summary = "every chunk takes all microbatches before the next chunk starts",
                    .year = 2022,
@@ -126,6 +136,17 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .placement = "bidirectional",
                    .needs = "p even; m a multiple of p",
                    .make = bitpipe},
+      ScheduleSpec{
+          .name = "cyclic-dp",
+          .summary = "data-parallel workers in turn instead of at once; a step late where it must be",
+          .year = 2024,
+          .source = "Fournier and Oyallon, Cyclic Data Parallelism, arXiv 2403.08837",
+          .synchronous = false,
+          .weights = "stash",
+          .placement = "replicated",
+          .needs = "m a multiple of p",
+          .options = "rule=v2|v1: the step before only where the current one is not there in time, or everywhere",
+          .make = cyclic_dp},
       ScheduleSpec{.name = "terapipe",
                    .summary = "slices of a sequence go through one after another, back in reverse",
                    .year = 2021,
