@@ -29,6 +29,11 @@ void ListBuilder::add_merged(StageId stage, Op op, std::int64_t first, std::int6
 
 void ListBuilder::add_collective(StageId stage, Op op, ReplicaId replica) { add(stage, op, -1, replica); }
 
+void ListBuilder::add_move(StageId stage, Op op, std::int16_t where) {
+  add(stage, op, -1);
+  list_.actions.back().where = where;
+}
+
 void ListBuilder::add_pair(StageId forward_stage, std::int64_t forward, StageId backward_stage, std::int64_t backward) {
   add(forward_stage, Op::kF, forward);
   list_.actions.back().overlaps_next = 1;

@@ -37,6 +37,9 @@ class ListBuilder {
     add_pair(stage, forward, stage, backward);
   }
 
+  /// Appends EVICT or LOAD of the weights of `stage`, to or from `where` (a device or `Action::kHost`).
+  void add_move(StageId stage, Op op, std::int16_t where);
+
   /// Appends an overlapped pair of two stages.
   void add_pair(StageId forward_stage, std::int64_t forward, StageId backward_stage, std::int64_t backward);
 

@@ -52,8 +52,8 @@ void check_in(const ScheduleSpec& spec, const char* what, std::int64_t value, st
 std::span<const ScheduleSpec> schedule_catalogue() {
   static const std::vector<ScheduleSpec> catalogue = [] {
     std::vector<ScheduleSpec> rows;
-    for (const auto part :
-         {synchronous_schedules(), zero_bubble_schedules(), asynchronous_schedules(), torch_schedules()}) {
+    for (const auto part : {synchronous_schedules(), zero_bubble_schedules(), asynchronous_schedules(),
+                            torch_schedules(), special_schedules()}) {
       rows.insert(rows.end(), part.begin(), part.end());
     }
     return rows;

@@ -49,6 +49,7 @@ std::span<const ScheduleSpec> synchronous_schedules();
 std::span<const ScheduleSpec> zero_bubble_schedules();
 std::span<const ScheduleSpec> asynchronous_schedules();
 std::span<const ScheduleSpec> torch_schedules();
+std::span<const ScheduleSpec> special_schedules();
 
 /// Generates a schedule. Throws `Error` for an unknown name (with the nearest one), unknown options, and impossible
 /// parameters.

@@ -63,7 +63,8 @@ std::vector<Recompute> rules(const Schedule& schedule, std::int64_t m, Level lev
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
     const std::int64_t kept = MerakStage{schedule.num_stages - 1 - stage, m, level}.kept();
     if (kept == m) continue;
-    Recompute rule{.first_stage = stage, .last_stage = stage};
+    Recompute rule;
+    rule.first_stage = rule.last_stage = stage;
     for (std::int64_t microbatch = 0; kept > 0 && microbatch < schedule.num_microbatches; ++microbatch) {
       if (microbatch % m >= kept) rule.microbatches.push_back(static_cast<std::int32_t>(microbatch));
     }

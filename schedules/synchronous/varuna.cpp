@@ -19,7 +19,9 @@ struct VarunaStage {
 class VarunaRule final : public RunTimeRule {
  public:
   VarunaRule(ChainTimes times, std::int64_t microbatches)
-      : times_(std::move(times)), last_(std::ssize(times_.forward) - 1), stages_(times_.forward.size()) {
+      : times_(std::move(times)),
+        last_(static_cast<std::int32_t>(times_.forward.size()) - 1),
+        stages_(times_.forward.size()) {
     for (std::int64_t k = 0; k < microbatches; ++k) stages_[0].forwards.push_back(k);
     post(0, 0, action_of(0, Op::kU, 0));  // wakes the first stage
   }

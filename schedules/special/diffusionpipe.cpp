@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <utility>
+
+#include "schedules/generator.hpp"
+#include "schedules/list_times.hpp"
+#include "schedules/run_time_rule.hpp"
+
+namespace plumb {
+namespace {
+
+/// The frozen layers of one iteration as one device runs them: all layers in order, each in `parts` pieces.
+struct FrozenWork {
+  std::int64_t pieces = 0;
+  double units = 0;  ///< of extra work in one piece
+};
+
+Schedule backbone(const ScheduleParams& params) {
+  Schedule schedule = looped_schedule("diffusionpipe", params, 1, 1);
+  const std::int64_t m = params.num_microbatches;
+  for (std::int32_t d = 0; d < params.num_devices; ++d) {
+    const StageId stage{d};
+    const std::int64_t warmup = std::min<std::int64_t>(params.num_devices - 1 - d, m);
+    ListBuilder list;
+    for (std::int64_t k = 0; k < warmup; ++k) list.add(stage, Op::kF, k);
+    for (std::int64_t k = 0; k < m; ++k) {
+      if (warmup + k < m) list.add(stage, Op::kF, warmup + k);
+      list.add(stage, Op::kB, k);
+    }
+    schedule.devices.push_back(list.take());
+  }
+  return schedule;
+}
+
+/// Ticks of the backbone and of a piece, on a scale on which pieces of a default F are whole.
+struct FillTimes {
+  ListTimes spans;
+  double piece = 0;
+};
+
+FillTimes fill_times(const ScheduleParams& params, const Schedule& schedule, const FrozenWork& work) {
+  const ChainTimes times = chain_times(params, params.num_devices);
+  const auto duration = [&](const Action& action) {
+    return (action.op == Op::kF ? times.forward : times.backward)[index(action.stage)];
+  };
+  const double unit = params.costs ? static_cast<double>(params.costs(params.num_devices).times[0].x) : 1.0;
+  return {list_times(schedule, duration, times.transfer), unit * work.units};
+}
+
+/// Where the pieces stand: `before[i]` of them before action i of the device's list, the last entry behind all.
+std::vector<std::int64_t> pieces_in_gaps(const std::vector<ListTimes::Span>& spans, Ticks makespan, double piece,
+                                         std::int64_t pieces) {
+  std::vector<std::int64_t> before(spans.size() + 1, 0);
+  Ticks free = 0;
+  for (std::size_t i = 0; i <= spans.size(); ++i) {
+    const Ticks until = i < spans.size() ? spans[i].start : makespan;
+    const auto gap = static_cast<double>(until - free);
+    const std::int64_t fitting = piece > 0 ? static_cast<std::int64_t>(gap / piece + 1e-9) : pieces;
+    before[i] = std::min(pieces, fitting);
+    pieces -= before[i];
+    if (i < spans.size()) free = spans[i].end;
+  }
+  before.back() += pieces;  // found no bubble
+  return before;
+}
+
+FrozenWork frozen_work(const ScheduleParams& params) {
+  const std::int64_t layers = whole_number("diffusionpipe", params, "layers", 4);
+  const std::int64_t parts = whole_number("diffusionpipe", params, "parts", 4);
+  const std::int64_t work = whole_number("diffusionpipe", params, "work", params.num_microbatches);
+  require(layers <= 4096 && parts <= 4096 / layers, "diffusionpipe",
+          "layers (" + std::to_string(layers) + ") times parts (" + std::to_string(parts) + ") must be at most 4096");
+  return {layers * parts, static_cast<double>(work) / static_cast<double>(params.num_devices * parts)};
+}
+
+}  // namespace
+
+/// The trained backbone runs as 1F1B; its bubbles are filled with the frozen layers (encoders) of the next iteration,
+/// which only run forward. Layers stand in order, cut into `parts` parts of the batch where a bubble is too short for
+/// all of one; what finds no bubble runs before the next iteration. Bubbles are found with the given costs (without:
+/// B = 2 F, X = F), so that the step takes no longer than 1F1B while the frozen work fits.
+/// `layers=N` frozen layers (default 4), each of `work=N` units of X for a whole batch (default m: one for a
+/// microbatch). The paper spreads a layer over the devices that idle together; here every device takes 1 / p of the
+/// batch through all layers, which fills the same idle time (it is equal on all devices) and passes no values between
+/// devices. One backbone; two would be `chimera`. The first iteration's own frozen part is not part of the schedule.
+/// Device d keeps min(p - d, m) activations. Any p and m. (Tian et al., DiffusionPipe, arXiv 2405.01248)
+///
+///   p = 2, m = 2, layers = 1, parts = 4
+///   d0: 0F0 0F1 0X0 0X1 0B0 0X2 0X3 0B1 0U0
+///   d1: 1X0 1X1 1F0 1B0 1F1 1B1 1X2 1X3 1U0
+Schedule diffusionpipe(const ScheduleParams& params) {
+  require_one_chunk("diffusionpipe", params);
+  require_playable("diffusionpipe", params.num_microbatches * params.num_devices);
+  const FrozenWork work = frozen_work(params);
+  const std::int64_t updates = updates_or(params, 1);
+  require(work.pieces <= (std::int64_t{1} << 20) / updates, "diffusionpipe",
+          "layers times parts times updates (" + std::to_string(work.pieces) + " x " + std::to_string(updates) +
+              ") must be at most 1048576");
+  const Schedule step = backbone(params);
+  const FillTimes times = fill_times(params, step, work);
+  Schedule schedule = looped_schedule("diffusionpipe", params, 1, updates);
+  for (std::int64_t i = 0; i < work.pieces * updates; ++i) schedule.extras["X" + std::to_string(i)] = work.units;
+  for (std::int32_t d = 0; d < params.num_devices; ++d) {
+    const auto& spans = times.spans.devices[static_cast<std::size_t>(d)];
+    const auto before = pieces_in_gaps(spans, times.spans.makespan, times.piece, work.pieces);
+    ListBuilder list;
+    for (std::int64_t update = 0; update < updates; ++update) {
+      std::int64_t next = update * work.pieces;
+      for (std::size_t i = 0; i <= spans.size(); ++i) {
+        for (std::int64_t k = 0; k < before[i]; ++k) list.add(StageId{d}, Op::kX, next++);
+        if (i == spans.size()) continue;
+        const auto microbatch = static_cast<std::int64_t>(spans[i].action.microbatch);
+        list.add(StageId{d}, spans[i].action.op, update * params.num_microbatches + microbatch);
+      }
+      list.add(StageId{d}, Op::kU, update);
+    }
+    schedule.devices.push_back(list.take());
+  }
+  return schedule;
+}
+
+}  // namespace plumb

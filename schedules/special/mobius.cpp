@@ -1,0 +1,63 @@
+#include "schedules/generator.hpp"
+
+namespace plumb {
+namespace {
+
+/// Writes one device's step: every chunk in turn, the weights of the next one on their way meanwhile.
+struct SwapWriter {
+  ListBuilder& list;
+  std::int32_t device;
+  std::int32_t num_devices;
+  std::int32_t chunks;
+  std::int64_t m;
+
+  StageId stage(std::int32_t chunk) const { return StageId{chunk * num_devices + device}; }
+
+  void load(std::int32_t chunk) const {
+    if (chunk >= 0 && chunk < chunks) list.add_move(stage(chunk), Op::kLoad, Action::kHost);
+  }
+  void evict(std::int32_t chunk) const { list.add_move(stage(chunk), Op::kEvict, Action::kHost); }
+
+  void step() const {
+    load(0);
+    for (std::int32_t chunk = 0; chunk < chunks; ++chunk) {
+      load(chunk + 1);
+      list.each(m, [&] { list.add(stage(chunk), Op::kF, 0); });
+      if (chunk + 1 < chunks) evict(chunk);
+    }
+    for (std::int32_t chunk = chunks; chunk-- > 0;) {
+      load(chunk - 1);
+      list.each(m, [&] { list.add(stage(chunk), Op::kB, 0); });
+      list.add(stage(chunk), Op::kU, 0);
+      evict(chunk);
+    }
+  }
+};
+
+}  // namespace
+
+/// v chunks per device whose weights live in host memory: each chunk runs all microbatches while the weights of the
+/// next one are loaded and those of the one before have been evicted, forwards through all chunks and back, so that a
+/// device holds two chunks at most. Nobody waits while loading a chunk (L) takes no longer than the microbatches of
+/// another one: L <= m F / v forwards and L <= m B / v backwards, for F and B of all chunks; otherwise every chunk
+/// takes L. Stages are held in a ring (stage = chunk * p + device); the paper's mapping to devices below different root
+/// complexes is a matter of the cluster, its partition one of `models/`. Every device keeps the activations of all m
+/// microbatches (the paper evicts them too; not modelled). Any p, m and v. (Feng et al., Mobius, ASPLOS 2023,
+/// doi 10.1145/3575693.3575703; order as in arXiv 2211.05953)
+///
+///   p = 2, v = 3, m = 2 (device 1 alike, with stages 1, 3 and 5)
+///   d0: 0LOAD 2LOAD 0F0 0F1 0EVICT 4LOAD 2F0 2F1 2EVICT 4F0 4F1
+///       2LOAD 4B0 4B1 4U0 4EVICT 0LOAD 2B0 2B1 2U0 2EVICT 0B0 0B1 0U0 0EVICT   (all moves @host)
+Schedule mobius(const ScheduleParams& params) {
+  const std::int32_t chunks = params.chunks > 0 ? params.chunks : 3;
+  const std::int64_t updates = updates_or(params, 1);
+  Schedule schedule = looped_schedule("mobius", params, chunks, updates);
+  for (std::int32_t d = 0; d < params.num_devices; ++d) {
+    schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
+      SwapWriter{list, d, params.num_devices, chunks, params.num_microbatches}.step();
+    }));
+  }
+  return schedule;
+}
+
+}  // namespace plumb
