@@ -179,6 +179,7 @@ void LaneReader::mark(DeviceId device, Place& place, InstrIndex i) const {
   const auto update = static_cast<std::int64_t>(program_.instrs[i].action.microbatch);
   const bool same = !marks.empty() && marks.back().update == update;
   if (!same) marks.push_back({.device = device, .update = update});
+  marks.back().forward_ahead = false;
   marks.back().end = times_.end[i];
   marks.back().useful = timeline_.devices[index(device)].useful;
 }
