@@ -16,6 +16,9 @@ Schedule v_half(const ScheduleParams& params);
 Schedule v_zb(const ScheduleParams& params);
 Schedule v_auto(const ScheduleParams& params);
 Schedule one_f_one_b_v(const ScheduleParams& params);
+Schedule interleaved_zb(const ScheduleParams& params);
+Schedule dualpipe(const ScheduleParams& params);
+Schedule dualpipev(const ScheduleParams& params);
 
 std::span<const ScheduleSpec> zero_bubble_schedules() {
   static constexpr std::array kRows{
@@ -98,6 +101,28 @@ std::span<const ScheduleSpec> zero_bubble_schedules() {
                    .needs = kSearchable,
                    .folds = false,
                    .make = one_f_one_b_v},
+      ScheduleSpec{.name = "interleaved-zb",
+                   .summary = "zb-h1 over several chunks per device",
+                   .year = 2024,
+                   .source = "torch.distributed.pipelining, ScheduleInterleavedZeroBubble",
+                   .placement = "looped",
+                   .needs = "m a multiple of group, or a rest of at least p",
+                   .options = "group=N: microbatches that pass a chunk together (default m div max(1, m div p))",
+                   .make = interleaved_zb},
+      ScheduleSpec{.name = "dualpipe",
+                   .summary = "pipelines in both directions, forwards overlapped with backwards",
+                   .year = 2024,
+                   .source = "DeepSeek-V3 Technical Report, arXiv 2412.19437",
+                   .placement = "bidirectional",
+                   .needs = "p even; m even and at least 2p",
+                   .make = dualpipe},
+      ScheduleSpec{.name = "dualpipev",
+                   .summary = "dualpipe cut in half: one copy of the model on a V",
+                   .year = 2025,
+                   .source = "Sea AI Lab, DualPipe could be better without the Dual",
+                   .placement = "v",
+                   .needs = "m at least 2p",
+                   .make = dualpipev},
   };
   return kRows;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedules/v_placement.hpp"
+
 namespace plumb {
 namespace {
 
@@ -20,9 +22,7 @@ void require_v_chunks(std::string_view name, const ScheduleParams& params) {
 
 Schedule v_placed_schedule(std::string_view name, const ScheduleParams& params, std::int64_t updates) {
   Schedule schedule = looped_schedule(name, params, 2, updates);
-  for (std::int32_t stage = params.num_devices; stage < schedule.num_stages; ++stage) {
-    schedule.placement[0][static_cast<std::size_t>(stage)] = {DeviceId{schedule.num_stages - 1 - stage}};
-  }
+  place_in_v(schedule);
   return schedule;
 }
 

@@ -3,25 +3,13 @@
 #include <algorithm>
 
 #include "schedules/registry.hpp"
+#include "tests/support/device_span.hpp"
 #include "tests/support/golden.hpp"
-#include "tests/support/replay.hpp"
 #include "tests/support/unrolled.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
 namespace plumb::testing {
-namespace {
-
-std::int64_t longest_device_span(const Schedule& schedule, const UnitTimes& times) {
-  std::int64_t longest = 0;
-  for (const auto& placed : replay(schedule, times).devices) {
-    longest = std::max(longest, placed.back().end - placed.front().start);
-  }
-  return longest;
-}
-
-}  // namespace
-
 TEST_CASE("zb-h1 lists are those of the paper's rule") {
   for (const std::int64_t p : {1, 2, 3, 6}) {
     for (const std::int64_t m : {1, 2, 3, 5, 12}) {

@@ -1,0 +1,122 @@
+#include "schedules/zero_bubble/zb_search.hpp"
+
+#include <doctest/doctest.h>
+#include <functional>
+
+#include "schedules/registry.hpp"
+#include "tests/support/device_span.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/unrolled.hpp"
+
+TEST_SUITE_BEGIN("schedules");
+
+namespace plumb::testing {
+
+namespace {
+
+/// F, I and W of every stage in units of one tick and one byte.
+std::function<StageCosts(std::int32_t)> stage_costs(std::int64_t f, std::int64_t i, std::int64_t w) {
+  return [=](std::int32_t num_stages) {
+    StageCosts costs;
+    costs.times.assign(static_cast<std::size_t>(num_stages), {.f = f, .b = i + w, .i = i, .w = w});
+    StageMemory memory;
+    memory.stash = {{"for I", 1, StashTensor::MadeBy::kForward, LastUse::kInputGrad},
+                    {"for W", 1, StashTensor::MadeBy::kForward, LastUse::kWeightGrad}};
+    costs.memory.assign(static_cast<std::size_t>(num_stages), memory);
+    return costs;
+  };
+}
+
+std::int64_t span(const Schedule& schedule) { return longest_device_span(schedule, {.f = 5, .i = 6, .w = 4}); }
+
+/// 3 devices, 6 microbatches, passes of 5, 6 and 4: the example of the released scheduler. `limit` in halves of a
+/// stash.
+Schedule example(double limit) {
+  return generate("zb-auto",
+                  {.num_devices = 3, .num_microbatches = 6, .costs = stage_costs(5, 6, 4), .memory_limit = limit});
+}
+
+/// The largest stash in bytes of `stage_costs`.
+std::int64_t peak_bytes(const Schedule& schedule) {
+  std::int64_t peak = 0;
+  for (const DeviceList& list : schedule.devices) {
+    std::int64_t now = 0;
+    for (const Action& action : expand(list)) {
+      now += action.op == Op::kF ? 2 : action.op == Op::kI || action.op == Op::kW ? -1 : 0;
+      peak = std::max(peak, now);
+    }
+  }
+  return peak;
+}
+
+}  // namespace
+
+TEST_CASE("the searched order is as long as the released scheduler's at every limit") {
+  CHECK(span(example(6)) == 104);
+  CHECK(span(example(9)) == 97);
+  CHECK(span(example(12)) == 93);
+}
+
+TEST_CASE("the best order for twice the memory is the published one") {
+  const Schedule schedule = example(12);
+  CHECK(list_text(schedule, 0) == "0F0 0F1 0F2 0F3 0F4 0F5 0I0 0W0 0I1 0W1 0I2 0W2 0I3 0W3 0I4 0W4 0I5 0W5 0U0");
+  CHECK(list_text(schedule, 1) == "1F0 1F1 1F2 1F3 1I0 1F4 1I1 1F5 1I2 1W0 1I3 1W1 1I4 1W2 1I5 1W3 1W4 1W5 1U0");
+  CHECK(list_text(schedule, 2) == "2F0 2I0 2F1 2I1 2F2 2I2 2F3 2I3 2F4 2I4 2F5 2I5 2W0 2W1 2W2 2W3 2W4 2W5 2U0");
+}
+
+TEST_CASE("zb-auto keeps every limit from one activation up and gets no slower with more memory") {
+  for (const std::int32_t p : {2, 4, 7}) {
+    for (const std::int64_t m : {1, 3, 16}) {
+      std::int64_t before = 1'000'000;
+      for (const std::int64_t limit : {2, 3, 4, 8, 14, 28}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(limit);
+        const Schedule schedule = generate("zb-auto", {.num_devices = p,
+                                                       .num_microbatches = m,
+                                                       .costs = stage_costs(5, 6, 4),
+                                                       .memory_limit = static_cast<double>(limit)});
+        CHECK(peak_bytes(schedule) <= limit);
+        CHECK(span(schedule) <= before);
+        before = span(schedule);
+      }
+    }
+  }
+}
+
+TEST_CASE("zb-1p is as good as zb-h1, zb-2p as good as zb-h2") {
+  for (const std::int32_t p : {2, 4, 8}) {
+    const ScheduleParams params{.num_devices = p, .num_microbatches = 3 * p, .costs = stage_costs(5, 6, 4)};
+    CAPTURE(p);
+    CHECK(span(generate("zb-1p", params)) <= span(generate("zb-h1", params)));
+    CHECK(span(generate("zb-2p", params)) <= span(generate("zb-h2", params)));
+    CHECK(peak_bytes(generate("zb-1p", params)) <= 2 * p);
+    CHECK(peak_bytes(generate("zb-2p", params)) <= 4 * p);
+  }
+}
+
+TEST_CASE("with equal passes zb-1p takes 24p + p - 1 for 8p microbatches") {
+  for (const std::int32_t p : {8, 16}) {
+    const Schedule schedule = generate("zb-1p", {.num_devices = p, .num_microbatches = 8 * std::int64_t{p}});
+    CHECK(longest_device_span(schedule, kEqualPasses) == 24 * p + p - 1);
+  }
+}
+
+TEST_CASE("a limit that holds not even one activation is refused") {
+  const auto with_limit = [](double limit) {
+    return error_message(
+        [&] { generate("zb-auto", {.num_devices = 2, .num_microbatches = 2, .memory_limit = limit}); });
+  };
+  CHECK(with_limit(0.5) == "zb-auto: the memory limit must hold what the forward of one microbatch keeps");
+  CHECK(with_limit(1).empty());
+}
+
+TEST_CASE("the picture of zb-2p is the one in tests/golden") {
+  const std::string actual = picture(generate("zb-2p", {.num_devices = 3, .num_microbatches = 6}), {});
+  CHECK(actual == golden("schedules/zb_2p.txt", actual));
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();
