@@ -15,7 +15,7 @@ constexpr std::int32_t spectrain_backward(std::int32_t r) { return r / 2; }
 constexpr std::int32_t own_backward_steps(std::int32_t p, std::int32_t r) { return p - r - 1; }
 
 /// numerator / denominator, halves to even; both positive or zero.
-constexpr std::int32_t rounded(std::int64_t numerator, std::int64_t denominator) {
+constexpr std::int32_t rounded_half_even(std::int64_t numerator, std::int64_t denominator) {
   const std::int64_t whole = numerator / denominator;
   const std::int64_t twice_rest = 2 * (numerator % denominator);
   const bool up = twice_rest > denominator || (twice_rest == denominator && whole % 2 == 1);
@@ -24,8 +24,8 @@ constexpr std::int32_t rounded(std::int64_t numerator, std::int64_t denominator)
 
 /// XPipe: round((p + m - r/2 - 2) / m) and round((m + floor(r/2) - 1) / m). The rounding of halves is not published.
 constexpr std::int32_t xpipe_forward(std::int32_t p, std::int64_t m, std::int32_t r) {
-  return rounded(2 * (p + m - 2) - r, 2 * m);
+  return rounded_half_even(2 * (p + m - 2) - r, 2 * m);
 }
-constexpr std::int32_t xpipe_backward(std::int64_t m, std::int32_t r) { return rounded(m + r / 2 - 1, m); }
+constexpr std::int32_t xpipe_backward(std::int64_t m, std::int32_t r) { return rounded_half_even(m + r / 2 - 1, m); }
 
 }  // namespace plumb

@@ -11,57 +11,75 @@ namespace {
 class Device {
  public:
   Device(const ScheduleParams& params, std::int32_t d, std::int64_t rounds)
-      : p_(params.num_devices), m_(params.num_microbatches), d_(d), all_(2 * m_ * rounds) {}
+      : p_(params.num_devices),
+        m_(params.num_microbatches),
+        d_(d),
+        all_(2 * m_ * rounds),
+        ahead_(std::min(m_ + p_ - 1 - d, all_)) {}
 
   DeviceList write() {
-    const std::int64_t warmup = std::min(m_ + p_ - 1 - d_, all_);
+    forwards();
+    const std::int64_t turns_in_all = all_ - ahead_;
+    const std::int64_t round = 2 * m_;
     const Advance next{.microbatch = static_cast<std::int32_t>(m_), .update = 1};
-    forwards(0, warmup);
-    list_.repeat((all_ - warmup) / (2 * m_), next, [&] { round(0, warmup); });
-    const std::int64_t begin = (all_ - warmup) / (2 * m_) * (2 * m_);
-    turns(begin, all_ - warmup, warmup);
-    turns(all_ - warmup, all_, -1);
+    list_.repeat(turns_in_all / round, next, [&] { turns(0, round); });
+    turns(turns_in_all / round * round, turns_in_all);
+    drain();
     return list_.take();
   }
 
  private:
-  void forwards(std::int64_t begin, std::int64_t end) {
-    while (begin < end) {
-      const std::int64_t stop = std::min((begin / m_ + 1) * m_, end);
-      list_.each(stop - begin, [&] { add(Op::kF, begin); });
-      begin = stop;
+  /// Where the m microbatches of one group end to which number `n` of a stream belongs.
+  std::int64_t block_end(std::int64_t n) const { return (n / m_ + 1) * m_; }
+
+  void forwards() {
+    for (std::int64_t f = 0; f < ahead_;) {
+      const std::int64_t stop = std::min(block_end(f), ahead_);
+      list_.each(stop - f, [&] { add(Op::kF, f); });
+      f = stop;
     }
   }
 
-  void round(std::int64_t begin, std::int64_t warmup) { turns(begin, begin + 2 * m_, warmup); }
-
-  /// Backwards [begin, end), each behind the forward `ahead` further in its stream (-1: none are left).
-  void turns(std::int64_t begin, std::int64_t end, std::int64_t ahead) {
+  /// Backwards [begin, end), each behind the forward that is `ahead_` further in its stream.
+  void turns(std::int64_t begin, std::int64_t end) {
     while (begin < end) {
-      const std::int64_t forward = begin + std::max<std::int64_t>(ahead, 0);
-      std::int64_t stop = std::min({(begin / m_ + 1) * m_, begin + (forward / m_ + 1) * m_ - forward, end});
-      if (ahead < 0) stop = std::min((begin / m_ + 1) * m_, end);
+      const std::int64_t f = begin + ahead_;
+      const std::int64_t stop = std::min({block_end(begin), begin + block_end(f) - f, end});
       list_.each(stop - begin, [&] {
-        if (ahead >= 0) add(Op::kF, forward);
+        add(Op::kF, f);
         add(Op::kB, begin);
       });
-      if (stop % m_ == 0) list_.add(stage(Op::kB, stop - 1), Op::kU, (stop - 1) / (2 * m_));
+      update_behind(stop);
       begin = stop;
     }
   }
 
-  StageId stage(Op op, std::int64_t number) const {
-    const std::int64_t block = number / m_ % 2;
+  void drain() {
+    for (std::int64_t b = all_ - ahead_; b < all_;) {
+      const std::int64_t stop = block_end(b);
+      list_.each(stop - b, [&] { add(Op::kB, b); });
+      update_behind(stop);
+      b = stop;
+    }
+  }
+
+  void update_behind(std::int64_t backwards) {
+    if (backwards % m_ == 0) list_.add(stage(Op::kB, backwards - 1), Op::kU, (backwards - 1) / (2 * m_));
+  }
+
+  StageId stage(Op op, std::int64_t n) const {
+    const std::int64_t block = n / m_ % 2;
     const std::int64_t group = op == Op::kF ? block : 1 - block;
     return StageId{static_cast<std::int32_t>(group * p_ + d_)};
   }
 
-  void add(Op op, std::int64_t number) { list_.add(stage(op, number), op, number / (2 * m_) * m_ + number % m_); }
+  void add(Op op, std::int64_t n) { list_.add(stage(op, n), op, n / (2 * m_) * m_ + n % m_); }
 
   std::int64_t p_;
   std::int64_t m_;
   std::int32_t d_;
-  std::int64_t all_;  ///< forwards of the device
+  std::int64_t all_;    ///< forwards of the device
+  std::int64_t ahead_;  ///< forwards that stand before the first backward
   ListBuilder list_;
 };
 
