@@ -87,8 +87,8 @@ Timeline simulated(const std::string& command) {
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
   const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
   const CostInput input = cost_input(costs, documents, schedule);
-  return simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation.lowering(),
-                          simulation.simulation());
+  return simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule),
+                          simulation.simulation(schedule));
 }
 
 double metric_of(const std::string& command, const std::string& name) {

@@ -1,21 +1,17 @@
 #include <algorithm>
-#include <mutex>
-
-#include <tbb/parallel_for.h>
 
 #include "models/error.hpp"
-#include "schedules/lower.hpp"
-#include "sim/simulate.hpp"
+#include "schedules/registry.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
-#include "tools/memory_limit.hpp"
 #include "tools/output_file.hpp"
 #include "tools/progress.hpp"
 #include "tools/report_html.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/simulation_arguments.hpp"
 #include "tools/sweep_grid.hpp"
+#include "tools/sweep_pareto.hpp"
 #include "tools/sweep_table.hpp"
 
 namespace plumb {
@@ -33,6 +29,7 @@ struct SweepArguments {
   std::vector<std::string> options;
   CostArguments costs;
   SimulationArguments simulation;
+  std::optional<std::int64_t> runs;
   std::string csv;
   std::string html;
 
@@ -45,13 +42,40 @@ struct SweepArguments {
         .text("chunks,v", chunks, "RANGE", "stages per device (default: the schedule's)")
         .whole("updates", updates, {}, "optimizer updates to cover (default: the schedule's)")
         .texts("opt", options, "KEY=VALUE", "option of the schedules")
+        .whole("runs", runs, {1, 1'000'000},
+               "with --jitter: runs of every point, for medians and intervals (default: 100)")
         .text("csv", csv, "FILE", "one row per simulation (- is standard output)")
         .text("html", html, "FILE", "one page with the timelines, at most 24");
     costs.add_to(parser);
     simulation.add_to(parser);
     return parser.parse(arguments);
   }
+
+  SweepPlan plan() const {
+    if (runs && !costs.jitter) throw Error("--runs: all runs are equal without --jitter, expected --jitter X");
+    SweepPlan plan{.costs = costs, .simulation = simulation, .keep_timelines = !html.empty()};
+    if (costs.jitter) plan.runs = runs.value_or(100);
+    return plan;
+  }
 };
+
+/// The parts of a list option; one empty part when it was not given.
+std::vector<std::string> values_of(const std::string& list, char separator) {
+  return list.empty() ? std::vector<std::string>{""} : split(list, separator);
+}
+
+std::vector<std::string> names_of(const SweepArguments& arguments) {
+  std::vector<std::string> names;
+  for (const std::string& name : arguments.schedules) {
+    if (name == "all") {
+      for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
+    } else {
+      check_schedule_name(name);
+      names.push_back(name);
+    }
+  }
+  return names;
+}
 
 std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
   ScheduleParams base;
@@ -64,53 +88,10 @@ std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
                      .devices = parse_range(arguments.devices, "sweep: --devices"),
                      .chunks = arguments.chunks.empty() ? std::vector<std::int64_t>{0}
                                                         : parse_range(arguments.chunks, "sweep: --chunks"),
-                     .microbatches = parse_range(arguments.microbatches, "sweep: --microbatches")},
+                     .microbatches = parse_range(arguments.microbatches, "sweep: --microbatches"),
+                     .costs = values_of(arguments.costs.cost, ';'),
+                     .memory_limits = values_of(arguments.costs.memory_limit, ',')},
                     base);
-}
-
-/// What the schedule's default came to.
-std::int32_t chunks_of(const Schedule& schedule) {
-  const auto found = schedule.parameters.find("v");
-  if (found == schedule.parameters.end()) return 1;
-  return static_cast<std::int32_t>(std::get<std::int64_t>(found->second));
-}
-
-SweepResult simulate_point(const SweepPoint& point, const SweepArguments& arguments, const CostDocuments& documents) {
-  SweepResult result;
-  result.point = point;
-  try {
-    const Schedule schedule = generate(point.schedule, point.params);
-    result.point.params.chunks = chunks_of(schedule);
-    const CostInput input = cost_input(arguments.costs, documents, schedule);
-    SimOptions options = arguments.simulation.simulation();
-    const bool full = !arguments.html.empty();
-    options.spans = full;
-    options.memory_curve = full;
-    const LowerOptions lowering = arguments.simulation.lowering();
-    result.timeline = full ? simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options)
-                           : simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
-    result.timeline->schedule = schedule.name;
-    result.timeline->machine = input.description;
-    const MemoryLimit limit = parse_memory_limit(arguments.costs.memory_limit, input.costs);
-    result.fits = memory_findings(*result.timeline, limit, input.cluster_pointer()).empty();
-  } catch (const Error& error) {
-    result.error = error.what();
-  }
-  return result;
-}
-
-std::vector<SweepResult> simulate_all(const std::vector<SweepPoint>& points, const SweepArguments& arguments) {
-  const CostDocuments documents = load_cost_documents(arguments.costs);
-  std::vector<SweepResult> results(points.size());
-  Progress progress("sweep");
-  std::mutex mutex;
-  std::int64_t done = 0;
-  tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
-    results[i] = simulate_point(points[i], arguments, documents);
-    const std::lock_guard lock(mutex);
-    progress.show(++done, static_cast<std::int64_t>(points.size()));
-  });
-  return results;
 }
 
 std::string sweep_page(const std::vector<SweepResult>& results) {
@@ -120,6 +101,16 @@ std::string sweep_page(const std::vector<SweepResult>& results) {
     report.sections.push_back({.title = sweep_title(result.point), .note = {}, .first = &*result.timeline});
   }
   return html_report(report);
+}
+
+/// Every point where that can be read, and the choices among them.
+std::string sweep_text(const std::vector<SweepResult>& results) {
+  constexpr std::size_t kMostRows = 60;
+  std::string text = results.size() <= kMostRows
+                         ? sweep_table(results)
+                         : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
+  if (results.size() > 1) text += "\nbest choices, from least memory to least bubble\n" + pareto_table(results);
+  return text;
 }
 
 }  // namespace
@@ -136,12 +127,19 @@ ExitStatus run_sweep(const CommandLine& command_line) {
   std::optional<OutputFile> html;
   if (!arguments.csv.empty()) csv.emplace(arguments.csv);
   if (!arguments.html.empty()) html.emplace(arguments.html);
-  const std::vector<SweepResult> results = simulate_all(points, arguments);
-  const auto failed = [](const SweepResult& result) { return !result.timeline; };
+  if (csv) csv->write(sweep_csv_header());
+  std::vector<SweepResult> results;
+  Progress progress("sweep");
+  run_sweep(points, arguments.plan(), [&](SweepResult result) {
+    if (csv) csv->write(sweep_csv_row(result));
+    results.push_back(std::move(result));
+    progress.show(static_cast<std::int64_t>(results.size()), static_cast<std::int64_t>(points.size()));
+  });
+  const auto failed = [](const SweepResult& result) { return !result.figures; };
   if (std::all_of(results.begin(), results.end(), failed)) throw Error(results.front().error);
   if (html) html->finish(sweep_page(results));
-  if (csv) csv->finish(sweep_csv(results));
-  if (arguments.csv != "-" && arguments.html != "-") print(sweep_table(results));
+  if (csv) csv->commit();
+  if (arguments.csv != "-" && arguments.html != "-") print(sweep_text(results));
   return ExitStatus::kDone;
 }
 

@@ -36,17 +36,21 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
 
 std::vector<SweepPoint> sweep_grid(const SweepRanges& ranges, const ScheduleParams& base) {
   std::vector<SweepPoint> points;
-  for (const std::string& schedule : ranges.schedules) {
+  const auto add_sizes = [&](SweepPoint point) {
     for (const std::int64_t devices : ranges.devices) {
+      point.params.num_devices = static_cast<std::int32_t>(devices);
       for (const std::int64_t chunks : ranges.chunks) {
+        point.params.chunks = static_cast<std::int32_t>(chunks);
         for (const std::int64_t microbatches : ranges.microbatches) {
-          ScheduleParams params = base;
-          params.num_devices = static_cast<std::int32_t>(devices);
-          params.chunks = static_cast<std::int32_t>(chunks);
-          params.num_microbatches = microbatches;
-          points.push_back({schedule, std::move(params)});
+          point.params.num_microbatches = microbatches;
+          points.push_back(point);
         }
       }
+    }
+  };
+  for (const std::string& cost : ranges.costs) {
+    for (const std::string& limit : ranges.memory_limits) {
+      for (const std::string& schedule : ranges.schedules) add_sizes({schedule, base, cost, limit});
     }
   }
   return points;

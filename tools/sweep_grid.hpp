@@ -17,6 +17,8 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
 struct SweepPoint {
   std::string schedule;
   ScheduleParams params;
+  std::string cost = {};          ///< abstract costs; empty: none
+  std::string memory_limit = {};  ///< empty: none
 };
 
 /// What a sweep runs over.
@@ -25,9 +27,12 @@ struct SweepRanges {
   std::vector<std::int64_t> devices;
   std::vector<std::int64_t> chunks;
   std::vector<std::int64_t> microbatches;
+  std::vector<std::string> costs{""};
+  std::vector<std::string> memory_limits{""};
 };
 
-/// All combinations: schedules outermost, then devices, chunks, microbatches. `base` has what all share.
+/// All combinations: costs outermost, then memory limits, schedules, devices, chunks, microbatches. `base` has what all
+/// share.
 std::vector<SweepPoint> sweep_grid(const SweepRanges& ranges, const ScheduleParams& base);
 
 }  // namespace plumb

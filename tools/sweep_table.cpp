@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <initializer_list>
+#include <cmath>
 
 #include "tools/quantity_text.hpp"
 #include "tools/text_table.hpp"
@@ -27,23 +27,24 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-std::string csv_row(std::initializer_list<std::string> cells) {
+std::string csv_row(const std::vector<std::string>& cells) {
   std::string row;
-  for (const std::string& cell : cells) row += (row.empty() ? "" : ",") + quoted(cell);
+  for (std::size_t i = 0; i < cells.size(); ++i) row += (i == 0 ? "" : ",") + quoted(cells[i]);
   return row + "\n";
 }
 
-double most_activations(const Timeline& timeline) {
-  double most = 0;
-  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_activations);
-  return most;
+constexpr std::string_view kHeader =
+    "schedule,p,m,v,cost,memory_limit,updates,makespan_ns,step_time_ns,longest_device_span_ns,bubble_fraction,"
+    "bubble_rate,utilization,samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_device_stashes,"
+    "peak_memory_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,error\n";
+
+std::string interval_text(double value, const std::optional<Interval>& interval, std::string (*text)(double)) {
+  return interval ? text(value) + " (" + text(interval->low) + " - " + text(interval->high) + ")" : text(value);
 }
 
-std::int64_t most_memory(const Timeline& timeline) {
-  std::int64_t most = 0;
-  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
-  return most;
-}
+std::string ns_text(double ns) { return time_text(std::llround(ns)); }
+
+std::string share_text(double share) { return fixed_text(100 * share, 2) + " %"; }
 
 }  // namespace
 
@@ -59,6 +60,7 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
                    {"p", '>'},
                    {"m", '>'},
                    {"v", '>'},
+                   {"cost"},
                    {"makespan", '>'},
                    {"step time", '>'},
                    {"bubble", '>'},
@@ -67,21 +69,21 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
                    {"peak memory", '>'},
                    {"remark"}});
   for (const SweepResult& result : results) {
-    std::vector<std::string> cells{result.point.schedule, std::to_string(result.point.params.num_devices),
-                                   std::to_string(result.point.params.num_microbatches),
-                                   std::to_string(result.point.params.chunks)};
-    if (!result.timeline) {
-      cells.resize(10, "-");
+    const SweepPoint& point = result.point;
+    std::vector<std::string> cells{point.schedule, std::to_string(point.params.num_devices),
+                                   std::to_string(point.params.num_microbatches), std::to_string(point.params.chunks),
+                                   point.cost.empty() ? "-" : point.cost};
+    if (!result.figures) {
+      cells.resize(11, "-");
       cells.push_back(result.error);
     } else {
-      const Timeline& timeline = *result.timeline;
-      const std::int64_t memory = most_memory(timeline);
-      cells.push_back(time_text(to_ns(timeline.makespan, timeline.base)));
-      cells.push_back(time_text(to_ns(timeline.step_time, timeline.base)));
-      cells.push_back(fixed_text(100 * timeline.bubble_fraction, 2) + " %");
-      cells.push_back(fixed_text(100 * timeline.utilization, 2) + " %");
-      cells.push_back(number_text(most_activations(timeline)));
-      cells.push_back(memory > 0 ? bytes_text(memory) : "-");
+      const SweepFigures& figures = *result.figures;
+      cells.push_back(interval_text(figures.makespan_ns, figures.makespan_interval_ns, ns_text));
+      cells.push_back(ns_text(figures.step_time_ns));
+      cells.push_back(interval_text(figures.bubble_fraction, figures.bubble_interval, share_text));
+      cells.push_back(share_text(figures.utilization));
+      cells.push_back(number_text(figures.peak_activations));
+      cells.push_back(figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes) : "-");
       if (!result.fits) cells.push_back("does not fit in memory");
     }
     table.add_row(std::move(cells));
@@ -89,29 +91,38 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
   return table.to_string();
 }
 
-std::string sweep_csv(const std::vector<SweepResult>& results) {
-  std::string text =
-      "schedule,p,m,v,updates,makespan_ns,step_time_ns,longest_device_span_ns,bubble_fraction,bubble_rate,utilization,"
-      "samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_memory_bytes,fits,error\n";
-  for (const SweepResult& result : results) {
-    const ScheduleParams& params = result.point.params;
-    const std::string p = std::to_string(params.num_devices);
-    const std::string m = std::to_string(params.num_microbatches);
-    const std::string v = std::to_string(params.chunks);
-    if (!result.timeline) {
-      text +=
-          csv_row({result.point.schedule, p, m, v, "", "", "", "", "", "", "", "", "", "", "", "", "", result.error});
-      continue;
-    }
-    const Timeline& t = *result.timeline;
-    text +=
-        csv_row({result.point.schedule, p, m, v, std::to_string(t.updates), std::to_string(to_ns(t.makespan, t.base)),
-                 std::to_string(to_ns(t.step_time, t.base)), std::to_string(to_ns(t.longest_device_span, t.base)),
-                 exact_text(t.bubble_fraction), exact_text(t.bubble_rate), exact_text(t.utilization),
-                 exact_text(t.samples_per_s), exact_text(t.tokens_per_s), exact_text(t.model_flops_utilization),
-                 exact_text(most_activations(t)), std::to_string(most_memory(t)), result.fits ? "true" : "false", ""});
+std::string_view sweep_csv_header() { return kHeader; }
+
+std::string sweep_csv_row(const SweepResult& result) {
+  const SweepPoint& point = result.point;
+  const auto columns = static_cast<std::size_t>(std::count(kHeader.begin(), kHeader.end(), ',')) + 1;
+  std::vector<std::string> cells{point.schedule,
+                                 std::to_string(point.params.num_devices),
+                                 std::to_string(point.params.num_microbatches),
+                                 std::to_string(point.params.chunks),
+                                 point.cost,
+                                 point.memory_limit};
+  if (!result.figures) {
+    cells.resize(columns - 1);
+    cells.push_back(result.error);
+    return csv_row(cells);
   }
-  return text;
+  const SweepFigures& f = *result.figures;
+  const auto ns = [](double value) { return std::to_string(std::llround(value)); };
+  const auto bound = [](const std::optional<Interval>& interval, double Interval::*end) {
+    return interval ? exact_text((*interval).*end) : std::string{};
+  };
+  for (std::string& text : std::vector<std::string>{
+           std::to_string(f.updates), ns(f.makespan_ns), ns(f.step_time_ns), ns(f.longest_device_span_ns),
+           exact_text(f.bubble_fraction), exact_text(f.bubble_rate), exact_text(f.utilization),
+           exact_text(f.samples_per_s), exact_text(f.tokens_per_s), exact_text(f.model_flops_utilization),
+           exact_text(f.peak_activations), exact_text(f.peak_device_stashes), std::to_string(f.peak_memory_bytes),
+           bound(f.makespan_interval_ns, &Interval::low), bound(f.makespan_interval_ns, &Interval::high),
+           bound(f.bubble_interval, &Interval::low), bound(f.bubble_interval, &Interval::high),
+           result.fits ? "true" : "false", ""}) {
+    cells.push_back(std::move(text));
+  }
+  return csv_row(cells);
 }
 
 }  // namespace plumb

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/error.hpp"
+#include "tools/sweep_pareto.hpp"
+#include "tools/sweep_run.hpp"
 #include "tools/sweep_table.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -39,19 +43,94 @@ TEST_CASE("a sweep runs every combination, schedules outermost and microbatches 
                                            "b p=2 m=16", "b p=4 m=8", "b p=4 m=16"});
 }
 
+TEST_CASE("costs and memory limits of a sweep are combined with everything else") {
+  const auto points = sweep_grid({.schedules = {"a"},
+                                  .devices = {2},
+                                  .chunks = {1},
+                                  .microbatches = {8},
+                                  .costs = {"F=1", "F=2"},
+                                  .memory_limits = {"4", "8"}},
+                                 {});
+  std::vector<std::string> texts;
+  for (const SweepPoint& point : points) texts.push_back(point.cost + " " + point.memory_limit);
+  CHECK(texts == std::vector<std::string>{"F=1 4", "F=1 8", "F=2 4", "F=2 8"});
+}
+
 TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible points empty") {
   SweepResult possible;
-  possible.point = {"1f1b", {.num_devices = 2, .num_microbatches = 4, .chunks = 1}};
-  possible.timeline.emplace();
-  possible.timeline->makespan = 3'000'000;
-  possible.timeline->bubble_fraction = 0.25;
-  possible.timeline->devices.resize(1);
-  possible.timeline->devices[0].peak_activations = 2.5;
+  possible.point = {"1f1b", {.num_devices = 2, .num_microbatches = 4, .chunks = 1}, "F=1,B=2", "3"};
+  possible.figures.emplace();
+  possible.figures->updates = 1;
+  possible.figures->makespan_ns = 3'000'000;
+  possible.figures->bubble_fraction = 0.25;
+  possible.figures->peak_activations = 2.5;
+  possible.figures->makespan_interval_ns = Interval{2, 4};
   SweepResult impossible;
   impossible.point = {"chimera", {.num_devices = 3, .num_microbatches = 4, .chunks = 1}};
   impossible.error = "chimera: 3, \"odd\"";
-  const std::string text = sweep_csv({possible, impossible});
-  CHECK(text.substr(text.find('\n') + 1) ==
-        "1f1b,2,4,1,1,3000000,0,0,0.25,0,0,,,,2.5,0,true,\n"
-        "chimera,3,4,1,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\"\n");
+  CHECK(sweep_csv_row(possible) == "1f1b,2,4,1,\"F=1,B=2\",3,1,3000000,0,0,0.25,0,0,,,,2.5,0,0,2,4,,,true,\n");
+  CHECK(sweep_csv_row(impossible) == "chimera,3,4,1,,,,,,,,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\"\n");
+  const auto columns = [](std::string_view row) { return std::count(row.begin(), row.end(), ','); };
+  CHECK(columns(sweep_csv_row(possible)) - 1 == columns(sweep_csv_header()));  // one comma is in the cost
 }
+
+namespace {
+
+SweepResult choice(const std::string& name, double bubble, double stashes, bool fits = true) {
+  SweepResult result;
+  result.point = {name, {.num_devices = 4, .num_microbatches = 8, .chunks = 1}};
+  result.figures.emplace();
+  result.figures->bubble_fraction = bubble;
+  result.figures->peak_device_stashes = stashes;
+  result.fits = fits;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the best choices are those that nothing beats in both bubble and memory") {
+  std::vector<SweepResult> results{choice("much memory", 0.1, 8),   choice("beaten", 0.3, 8),
+                                   choice("little memory", 0.4, 2), choice("as good, later", 0.4, 2),
+                                   choice("middle", 0.2, 4),        choice("does not fit", 0.0, 1, false)};
+  SweepResult failed;
+  failed.point = results[0].point;
+  failed.error = "no";
+  results.push_back(failed);
+  SweepResult other = choice("other problem", 0.9, 9);
+  other.point.params.num_devices = 8;
+  results.push_back(other);
+  CHECK(pareto_points(results) == std::vector<std::size_t>{2, 4, 0, 7});
+}
+
+TEST_CASE("intervals of jittered runs hold the median and are those of the seeds") {
+  SweepPlan plan{.costs = {}, .simulation = {}, .runs = 41};
+  plan.costs.jitter = 0.2;
+  const std::vector<SweepPoint> points{{"1f1b", {.num_devices = 4, .num_microbatches = 8}, "F=1,B=2"}};
+  const auto run = [&] {
+    std::vector<SweepResult> results;
+    run_sweep(points, plan, [&](SweepResult result) { results.push_back(std::move(result)); });
+    REQUIRE(results.size() == 1);
+    REQUIRE(results[0].figures.has_value());
+    return *results[0].figures;
+  };
+  const SweepFigures figures = run();
+  REQUIRE(figures.makespan_interval_ns.has_value());
+  CHECK(figures.makespan_interval_ns->low < figures.makespan_ns);
+  CHECK(figures.makespan_ns < figures.makespan_interval_ns->high);
+  CHECK(figures.makespan_ns > 33e6);  // waiting for the slower one costs more than the faster one saves
+  CHECK(run().makespan_interval_ns->low == figures.makespan_interval_ns->low);
+}
+
+TEST_CASE("results come in the order of the points, however long each takes") {
+  std::vector<SweepPoint> points;
+  for (std::int64_t m = 200; m > 0; --m) {
+    points.push_back({"1f1b", {.num_devices = 8, .num_microbatches = m}, "F=1,B=2"});
+  }
+  std::vector<std::int64_t> order;
+  run_sweep(points, {.costs = {}, .simulation = {}},
+            [&](const SweepResult& result) { order.push_back(result.point.params.num_microbatches); });
+  REQUIRE(order.size() == points.size());
+  CHECK(std::is_sorted(order.rbegin(), order.rend()));
+}
+
+TEST_SUITE_END();

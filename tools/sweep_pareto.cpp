@@ -1,0 +1,75 @@
+#include "tools/sweep_pareto.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "tools/quantity_text.hpp"
+#include "tools/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+using Problem = std::tuple<std::int32_t, std::int64_t, std::string>;
+
+Problem problem_of(const SweepPoint& point) {
+  return {point.params.num_devices, point.params.num_microbatches, point.cost};
+}
+
+/// Bytes where they are known, comparable stashes otherwise.
+double memory_of(const SweepFigures& figures) {
+  return figures.peak_memory_bytes > 0 ? static_cast<double>(figures.peak_memory_bytes) : figures.peak_device_stashes;
+}
+
+std::string memory_text(const SweepFigures& figures) {
+  return figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes)
+                                       : number_text(figures.peak_device_stashes);
+}
+
+}  // namespace
+
+std::vector<std::size_t> pareto_points(const std::vector<SweepResult>& results) {
+  std::map<Problem, std::vector<std::size_t>> problems;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].figures && results[i].fits) problems[problem_of(results[i].point)].push_back(i);
+  }
+  std::vector<std::size_t> best;
+  for (auto& [problem, points] : problems) {
+    const auto key = [&](std::size_t at) {
+      const SweepFigures& figures = *results[at].figures;
+      return std::tuple(memory_of(figures), figures.bubble_fraction, at);
+    };
+    std::sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    double least = 2;  // bubbles are at most 1
+    for (const std::size_t at : points) {
+      if (results[at].figures->bubble_fraction >= least) continue;
+      least = results[at].figures->bubble_fraction;
+      best.push_back(at);
+    }
+  }
+  return best;
+}
+
+std::string pareto_table(const std::vector<SweepResult>& results) {
+  TextTable table({{"p", '>'},
+                   {"m", '>'},
+                   {"cost"},
+                   {"schedule"},
+                   {"v", '>'},
+                   {"limit", '>'},
+                   {"peak memory", '>'},
+                   {"bubble", '>'},
+                   {"step time", '>'}});
+  for (const std::size_t at : pareto_points(results)) {
+    const SweepPoint& point = results[at].point;
+    const SweepFigures& figures = *results[at].figures;
+    table.add_row({std::to_string(point.params.num_devices), std::to_string(point.params.num_microbatches),
+                   point.cost.empty() ? "-" : point.cost, point.schedule, std::to_string(point.params.chunks),
+                   point.memory_limit.empty() ? "-" : point.memory_limit, memory_text(figures),
+                   fixed_text(100 * figures.bubble_fraction, 2) + " %",
+                   time_text(static_cast<std::int64_t>(figures.step_time_ns))});
+  }
+  return table.to_string();
+}
+
+}  // namespace plumb

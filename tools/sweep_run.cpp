@@ -1,0 +1,167 @@
+#include "tools/sweep_run.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <tbb/parallel_pipeline.h>
+
+#include "models/error.hpp"
+#include "schedules/lower.hpp"
+#include "sim/simulate.hpp"
+#include "tools/memory_limit.hpp"
+#include "tools/schedule_arguments.hpp"
+
+namespace plumb {
+namespace {
+
+/// What the schedule's default came to.
+std::int32_t chunks_of(const Schedule& schedule) {
+  const auto found = schedule.parameters.find("v");
+  if (found == schedule.parameters.end()) return 1;
+  const auto* chunks = std::get_if<std::int64_t>(&found->second);
+  return chunks == nullptr ? 1 : static_cast<std::int32_t>(*chunks);
+}
+
+/// A stash of one stage in stashes of 1/p of the model.
+double stage_share(const Schedule& schedule, const CostArguments& costs) {
+  return costs.per_device ? 1.0 : static_cast<double>(schedule.num_devices) / schedule.num_stages;
+}
+
+SweepFigures figures_of(const Timeline& timeline, double share) {
+  const auto ns = [&](Ticks ticks) {
+    return static_cast<double>(ticks) / static_cast<double>(timeline.base.ticks_per_ns);
+  };
+  SweepFigures figures{.updates = timeline.updates,
+                       .makespan_ns = ns(timeline.makespan),
+                       .step_time_ns = ns(timeline.step_time),
+                       .longest_device_span_ns = ns(timeline.longest_device_span),
+                       .bubble_fraction = timeline.bubble_fraction,
+                       .bubble_rate = timeline.bubble_rate,
+                       .utilization = timeline.utilization,
+                       .samples_per_s = timeline.samples_per_s,
+                       .tokens_per_s = timeline.tokens_per_s,
+                       .model_flops_utilization = timeline.model_flops_utilization,
+                       .makespan_interval_ns = {},
+                       .bubble_interval = {}};
+  for (const DeviceSummary& device : timeline.devices) {
+    figures.peak_activations = std::max(figures.peak_activations, device.peak_activations);
+    figures.peak_memory_bytes = std::max(figures.peak_memory_bytes, device.peak_memory_bytes);
+  }
+  figures.peak_device_stashes = figures.peak_activations * share;
+  return figures;
+}
+
+/// The value that `percent` of `values` do not exceed.
+double percentile(std::vector<double> values, std::size_t percent) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) * percent / 100);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// Medians, and intervals of makespan and bubble; what does not depend on time is that of the first run.
+SweepFigures middle_of(const std::vector<SweepFigures>& runs) {
+  SweepFigures middle = runs.front();
+  if (runs.size() == 1) return middle;
+  const auto all = [&](double SweepFigures::*member) {
+    std::vector<double> values;
+    for (const SweepFigures& run : runs) values.push_back(run.*member);
+    return values;
+  };
+  for (double SweepFigures::*member :
+       {&SweepFigures::makespan_ns, &SweepFigures::step_time_ns, &SweepFigures::longest_device_span_ns,
+        &SweepFigures::bubble_fraction, &SweepFigures::bubble_rate, &SweepFigures::utilization}) {
+    middle.*member = percentile(all(member), 50);
+  }
+  const auto interval = [&](double SweepFigures::*member) {
+    return Interval{percentile(all(member), 5), percentile(all(member), 95)};
+  };
+  middle.makespan_interval_ns = interval(&SweepFigures::makespan_ns);
+  middle.bubble_interval = interval(&SweepFigures::bubble_fraction);
+  return middle;
+}
+
+/// All simulations of one point.
+class PointRun {
+ public:
+  PointRun(SweepPoint point, const SweepPlan& plan, const CostDocuments& documents)
+      : plan_(plan), documents_(documents), costs_(plan.costs) {
+    result_.point = std::move(point);
+    costs_.cost = result_.point.cost;
+    costs_.memory_limit = result_.point.memory_limit;
+  }
+
+  SweepResult run() {
+    try {
+      simulate_runs();
+    } catch (const Error& error) {
+      result_.error = error.what();
+      result_.figures.reset();
+      result_.timeline.reset();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void simulate_runs() {
+    ScheduleParams params = result_.point.params;
+    const SearchGoal goal = search_goal(costs_, documents_, params.num_devices);
+    params.costs = goal.costs;
+    params.memory_limit = goal.memory_limit;
+    const Schedule schedule = generate(result_.point.schedule, params);
+    result_.point.params.chunks = chunks_of(schedule);
+    const CostInput input = cost_input(costs_, documents_, schedule);
+    const MemoryLimit limit = parse_memory_limit(costs_.memory_limit, input.costs);
+    const double share = stage_share(schedule, costs_);
+    std::vector<SweepFigures> runs;
+    const auto take = [&](Timeline timeline) {
+      runs.push_back(figures_of(timeline, share));
+      if (runs.size() > 1) return;
+      result_.fits = memory_findings(timeline, limit, input.cluster_pointer()).empty();
+      timeline.schedule = schedule.name;
+      timeline.machine = input.description;
+      if (plan_.keep_timelines) result_.timeline = std::move(timeline);
+    };
+    SimOptions options = plan_.simulation.simulation(schedule);
+    options.spans = options.memory_curve = plan_.keep_timelines;
+    if (!plan_.keep_timelines && plan_.runs == 1) {
+      take(simulate_summary(schedule, input.costs, input.cluster_pointer(), plan_.simulation.lowering(schedule),
+                            options));
+    } else {
+      const Program program =
+          lower(schedule, input.costs, input.cluster_pointer(), plan_.simulation.lowering(schedule));
+      for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) take(simulate(program, options));
+    }
+    result_.figures = middle_of(runs);
+  }
+
+  const SweepPlan& plan_;
+  const CostDocuments& documents_;
+  CostArguments costs_;
+  SweepResult result_;
+};
+
+}  // namespace
+
+void run_sweep(const std::vector<SweepPoint>& points, const SweepPlan& plan,
+               const std::function<void(SweepResult)>& take) {
+  if (points.empty()) return;
+  CostArguments first = plan.costs;  // points differ in their abstract costs only
+  first.cost = points.front().cost;
+  const CostDocuments documents = load_cost_documents(first);
+  std::size_t next = 0;
+  // Enough in flight that a slow point does not stop the others; results wait for their turn in order.
+  const std::size_t in_flight = 64 * std::max(1U, std::thread::hardware_concurrency());
+  tbb::parallel_pipeline(
+      in_flight,
+      tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) {
+        if (next == points.size()) control.stop();
+        return next == points.size() ? next : next++;
+      }) & tbb::make_filter<std::size_t, SweepResult>(tbb::filter_mode::parallel, [&](std::size_t at) {
+        return PointRun(points[at], plan, documents).run();
+      }) & tbb::make_filter<SweepResult, void>(tbb::filter_mode::serial_in_order, [&](SweepResult result) {
+        take(std::move(result));
+      }));
+}
+
+}  // namespace plumb
