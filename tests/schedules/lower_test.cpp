@@ -281,8 +281,7 @@ TEST_CASE("lowering keeps the order of the document and passes the check for eve
     for (const std::int32_t p : {2, 4}) {
       CAPTURE(spec.name);
       CAPTURE(p);
-      const Schedule schedule =
-          generate(spec.name, {.num_devices = p, .num_microbatches = 8, .chunks = spec.name == "interleaved" ? 2 : 1});
+      const Schedule schedule = generate(spec.name, {.num_devices = p, .num_microbatches = 8});
       const Cluster cluster = cluster_of(p);
       const Program program = lower(schedule, costs_with_memory(schedule), &cluster);
       CHECK(check_program(program) == std::vector<std::string>{});
@@ -301,8 +300,7 @@ TEST_CASE("lowering keeps the order of the document and passes the check for eve
 TEST_CASE("in a topological order everything an instr waits for comes first, for every schedule of the catalogue") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
-    const Schedule schedule =
-        generate(spec.name, {.num_devices = 4, .num_microbatches = 8, .chunks = spec.name == "interleaved" ? 2 : 1});
+    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 8});
     const Cluster cluster = cluster_of(4);
     const Program program = lower(schedule, costs_for(schedule), &cluster);
     const std::vector<InstrIndex> order = topological_order(program);
