@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// An action of a worker's step before the slot where it stands; a slot is one forward or backward of one stage.
+/// An action and the slot of a worker's step where it stands; a slot is one forward or backward of one stage.
 struct SlotAction {
   std::int64_t slot = 0;
   Action action;
