@@ -40,6 +40,7 @@ class Reader {
     }
     if (schedule_.devices.empty()) throw Error(file_name_ + ": is empty; expected one line of actions per device");
     if (old_letters()) translate_letters();
+    refuse_introspection_list();
     fill_in_sizes();
     return std::move(schedule_);
   }
@@ -125,6 +126,22 @@ class Reader {
     schedule_.parameters["letters"] = "B is I, BW is B (before 2025)";
   }
 
+  /// PyTorch's introspection list of 1F1B (2025 to 2.14) numbers the last rank's forwards from 1.
+  void refuse_introspection_list() const {
+    const auto& actions = schedule_.devices.back().actions;
+    std::int64_t least = std::int64_t{1} << 32;
+    std::int64_t most = -1;
+    bool backward_of_0 = false;
+    for (const Action& action : actions) {
+      const std::int64_t microbatch = static_cast<std::int32_t>(action.microbatch);
+      if (action.op == Op::kF) least = std::min(least, microbatch), most = std::max(most, microbatch);
+      backward_of_0 = backward_of_0 || (is_backward(action.op) && microbatch == 0);
+    }
+    if (least != 1 || !backward_of_0) return;
+    fail("forwards are numbered 1 to " + std::to_string(most) + ", expected 0 to " + std::to_string(most - 1) +
+         " (the list that PyTorch shows of 1F1B has this fault, the one it runs has not)");
+  }
+
   void fill_in_sizes() {
     std::vector<std::int32_t> device_of;
     std::int64_t microbatches = 1;
@@ -179,24 +196,25 @@ void check_writable(const Schedule& schedule) {
   if (schedule.forward_only) refuse("its mode is forward; expected training");
 }
 
-}  // namespace
-
-std::string schedule_to_torch_csv(const Schedule& schedule) {
+/// One line per device with the actions that are `wanted`. Updates, transfers and collectives may be left out; other
+/// work may not.
+template <class Wanted>
+std::string written(const Schedule& schedule, Wanted wanted) {
   check_writable(schedule);
+  const auto refuse = [&](const std::string& what) {
+    throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: " + what);
+  };
   std::string text;
   for (const DeviceList& list : schedule.devices) {
     std::vector<Action> actions;
     walk(list, [&](const Action& action) {
-      if (is_send(action.op) || is_recv(action.op) || is_collective(action.op) || action.op == Op::kU) return;
-      if (action.op > Op::kW || action.merged != 0) {
-        throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: it has no " +
-                    to_string(action));
-      }
+      const bool known = in_torch(action.op) || action.op == Op::kU;
+      if (!known || action.merged != 0) refuse("it has no " + to_string(action));
+      if (!wanted(action)) return;
+      if (action.where != Action::kNowhere) refuse("its transfers name no device, found " + to_string(action));
       actions.push_back(action);
     });
-    if (actions.empty()) {
-      throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: a device computes nothing");
-    }
+    if (actions.empty()) refuse("a device computes nothing");
     for (std::size_t at = 0; at < actions.size();) {
       if (at > 0) text += ',';
       at = append_item(text, actions, at);
@@ -204,6 +222,35 @@ std::string schedule_to_torch_csv(const Schedule& schedule) {
     text += "\r\n";
   }
   return text;
+}
+
+}  // namespace
+
+std::string schedule_to_torch_csv(const Schedule& schedule) {
+  return written(schedule, [](const Action& action) { return action.op <= Op::kW; });
+}
+
+std::string schedule_to_torch_comms_csv(const Schedule& schedule) {
+  return written(schedule, [](const Action& action) { return in_torch(action.op); });
+}
+
+std::vector<std::vector<std::size_t>> torch_csv_cells(std::string_view text) {
+  std::vector<std::vector<std::size_t>> lines;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    auto& cells = lines.emplace_back();
+    for (std::size_t number = 1;; ++number) {
+      const std::size_t comma = line.find(',');
+      const std::string_view cell = line.substr(0, comma);
+      const bool empty = cell.find_first_not_of(" \t\r\"") == std::string_view::npos;
+      const bool pair = cell.find('(') != std::string_view::npos;
+      cells.insert(cells.end(), empty ? 0 : pair ? 2 : 1, number);
+      if (comma == std::string_view::npos) break;
+      line.remove_prefix(comma + 1);
+    }
+  }
+  return lines;
 }
 
 Schedule schedule_from_torch_csv(std::string_view text, std::string_view file_name) {

@@ -261,7 +261,9 @@ std::optional<Violation> find_hang(const Schedule& schedule, TransferModel model
   const Schedule lowered = torch_lowered(schedule, {.collectives = false});
   Standstill lists(Planner(lowered).plan(), model);
   lists.run();
-  return lists.hang();
+  std::optional<Violation> hang = lists.hang();
+  if (hang && lowered != schedule) hang->position = 0, hang->action.clear();  // stands in no list of the document
+  return hang;
 }
 
 }  // namespace plumb

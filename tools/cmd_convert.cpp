@@ -1,26 +1,40 @@
+#include <iostream>
+#include <utility>
+
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
+#include "tools/findings.hpp"
 #include "tools/output_file.hpp"
+#include "tools/schedule_arguments.hpp"
 #include "tools/schedule_formats.hpp"
 
 namespace plumb {
 
 ExitStatus run_convert(const CommandLine& arguments) {
-  ArgumentParser parser("convert IN OUT [options]",
-                        "Rewrites a schedule in another format: json, torch-csv or text, by extension (.json, .csv,\n"
-                        ".txt) or as given. - is standard input or output.");
+  ArgumentParser parser(
+      "convert IN OUT [options]",
+      "Rewrites a schedule in another format, by extension (.json, .csv, .txt, .megatron, .deepspeed) or as given:\n"
+      "json, text, torch-csv (compute only), torch-comms and torch-comms-late (with PyTorch's transfers; late "
+      "receives),\n"
+      "megatron (options) and zero-bubble (Python table), written only; deepspeed (instruction lists), read only.\n"
+      "- is standard input or output.\n"
+      "Exit status 3: the schedule is invalid, or would be in that format.");
   std::string in;
   std::string out;
   std::string from;
   std::string to;
   parser.positional(in, "IN")
       .positional(out, "OUT")
-      .text("from", from, "FORMAT", "format of IN")
+      .text("from", from, "FORMAT", "format of IN (default: by extension, then by how it begins)")
       .text("to", to, "FORMAT", "format of OUT");
+  ScheduleArguments size;
+  size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;
-  const ScheduleFormat& format = schedule_format(to, out);
+  const ScheduleFormat& format = written_format(to, out);
   OutputFile file(out);
-  file.finish(format.write(read_schedule(in, from)));
+  const auto text = written_schedule(in, format, from.empty() ? load_schedule(in, size) : read_schedule(in, from));
+  if (!text) return ExitStatus::kNo;
+  file.finish(*text);
   return ExitStatus::kDone;
 }
 

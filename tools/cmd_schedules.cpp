@@ -20,7 +20,8 @@ std::string catalogue_json() {
                     {"weights", spec.weights},
                     {"placement", spec.placement},
                     {"needs", spec.needs},
-                    {"options", spec.options}});
+                    {"options", spec.options},
+                    {"alias_of", spec.alias_of}});
   }
   return rows.dump(2) + "\n";
 }

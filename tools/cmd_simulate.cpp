@@ -74,8 +74,8 @@ struct PredictedRun {
 
 /// A summary jumps over steady states; every other question needs the whole program.
 PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
-  SimOptions options = arguments.simulation.simulation();
-  const LowerOptions lowering = arguments.simulation.lowering();
+  SimOptions options = arguments.simulation.simulation(schedule);
+  const LowerOptions lowering = arguments.simulation.lowering(schedule);
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
   const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
   options.peak_composition = arguments.peak || (has_tensors && arguments.reports.needs_spans());

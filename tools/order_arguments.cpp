@@ -34,8 +34,8 @@ Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
   std::optional<OutputFile> file;
   if (!save.empty()) file.emplace(save);
   ReadyOptions options;
-  options.seed = simulation.simulation().seed;
-  const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering());
+  options.seed = simulation.simulation(schedule).seed;
+  const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule));
   RunTimeOrder decided = rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)
                                                : run_time_order(schedule, program, BackwardFirst(), options);
   if (file) file->finish(schedule_to_json(decided.schedule));

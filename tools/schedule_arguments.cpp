@@ -6,6 +6,7 @@
 
 #include "models/error.hpp"
 #include "tools/schedule_formats.hpp"
+#include "tools/schedule_program.hpp"
 
 namespace plumb {
 namespace {
@@ -50,7 +51,9 @@ bool is_schedule_file(const std::string& name_or_file) {
   const auto formats = schedule_formats();
   std::error_code ignored;
   return std::any_of(formats.begin(), formats.end(),
-                     [&](const ScheduleFormat& format) { return name_or_file.ends_with(format.extension); }) ||
+                     [&](const ScheduleFormat& format) {
+                       return !format.extension.empty() && name_or_file.ends_with(format.extension);
+                     }) ||
          std::filesystem::is_regular_file(name_or_file, ignored);
 }
 
@@ -77,6 +80,28 @@ ScheduleParams schedule_params(const std::string& name, const ScheduleArguments&
   return params;
 }
 
+Schedule schedule_of_program(const std::string& path, const ScheduleArguments& arguments) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const std::optional<std::int64_t>& value) {
+    if (value) words.insert(words.end(), {option, std::to_string(*value)});
+  };
+  add("-p", arguments.devices);
+  add("-m", arguments.microbatches);
+  add("-v", arguments.chunks);
+  add("--updates", arguments.updates);
+  for (const std::string& option : arguments.options) words.insert(words.end(), {"--opt", option});
+  Schedule schedule = schedule_from_text_of_any_format(schedule_program_output(path, words), path);
+  const auto check = [&](const char* what, std::int64_t found, const std::optional<std::int64_t>& asked) {
+    if (!asked || *asked == found) return;
+    throw Error(path + ": its schedule has " + std::to_string(found) + what + ", expected the " +
+                std::to_string(*asked) + " that were asked for");
+  };
+  check(" devices", schedule.num_devices, arguments.devices);
+  check(" microbatches per update", schedule.per_update(StageId{0}), arguments.microbatches);
+  if (!arguments.recompute.empty()) schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
+  return schedule;
+}
+
 Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments, const SearchGoal& goal) {
   if (!is_schedule_file(name_or_file)) {
     check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
@@ -86,6 +111,7 @@ Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments&
     }
     return schedule;
   }
+  if (is_schedule_program(name_or_file)) return schedule_of_program(name_or_file, arguments);
   if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
       !arguments.options.empty() || !arguments.recompute.empty()) {
     throw Error(name_or_file +

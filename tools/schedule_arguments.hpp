@@ -42,8 +42,12 @@ void check_schedule_name(const std::string& name);
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments,
                                const SearchGoal& goal = {});
 
-/// Generates the schedule (searched ones for `goal`), or reads the document. Throws `Error` for options of a generator
-/// given with a file.
+/// The schedule that the program `path` prints in any format when it is run with these sizes and options. Throws
+/// `Error` when it is of another size.
+Schedule schedule_of_program(const std::string& path, const ScheduleArguments& arguments);
+
+/// Generates the schedule (searched ones for `goal`), reads the document or runs the program. Throws `Error` for
+/// options of a generator given with a file.
 Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments,
                        const SearchGoal& goal = {});
 

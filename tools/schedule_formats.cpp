@@ -1,11 +1,16 @@
 #include "tools/schedule_formats.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iostream>
+#include <variant>
 #include <vector>
 
 #include "models/error.hpp"
 #include "models/text_file.hpp"
+#include "schedules/megatron.hpp"
 #include "schedules/schedule_io.hpp"
+#include "schedules/torch_lowering.hpp"
 #include "tools/arguments.hpp"
 
 namespace plumb {
@@ -37,11 +42,44 @@ Schedule schedule_from_text(std::string_view text, std::string_view file_name) {
   return schedule_from_torch_csv(csv, file_name);
 }
 
+Schedule lowered(const Schedule& schedule) { return torch_lowered(schedule); }
+Schedule lowered_late(const Schedule& schedule) { return torch_lowered(schedule, {.late_receives = true}); }
+
 constexpr std::array kFormats{
     ScheduleFormat{"json", ".json", schedule_from_json, schedule_to_json},
     ScheduleFormat{"torch-csv", ".csv", schedule_from_torch_csv, schedule_to_torch_csv},
+    ScheduleFormat{"torch-comms", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered},
+    ScheduleFormat{"torch-comms-late", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered_late},
     ScheduleFormat{"text", ".txt", schedule_from_text, schedule_to_text},
+    ScheduleFormat{"zero-bubble", "", nullptr, schedule_to_zero_bubble_table},
+    ScheduleFormat{"megatron", ".megatron", nullptr, schedule_to_megatron_options},
+    ScheduleFormat{"deepspeed", ".deepspeed", schedule_from_deepspeed},
 };
+
+/// The format of a text without a name.
+const ScheduleFormat& format_of(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const std::string_view begin = first == std::string_view::npos ? text : text.substr(first);
+  const auto named = [](std::string_view name) -> const ScheduleFormat& { return schedule_format(name, {}); };
+  if (begin.starts_with('{')) return named("json");
+  if (begin.starts_with("d0:")) return named("text");
+  const bool instructions = begin.find("ForwardPass") != std::string_view::npos;
+  return named(instructions ? "deepspeed" : "torch-csv");
+}
+
+/// Reads `text`; what a CSV's letters were translated to is told on standard error.
+Schedule read_as(const ScheduleFormat& format, std::string_view text, std::string_view name) {
+  if (format.read == nullptr) {
+    throw Error(std::string(name) + ": format '" + std::string(format.name) +
+                "' is only written, expected json or csv");
+  }
+  Schedule schedule = format.read(text, name);
+  const auto letters = schedule.parameters.find("letters");
+  if (format.read == schedule_from_torch_csv && letters != schedule.parameters.end()) {
+    std::cerr << name << ": older letters translated: " << std::get<std::string>(letters->second) << '\n';
+  }
+  return schedule;
+}
 
 }  // namespace
 
@@ -50,17 +88,35 @@ std::span<const ScheduleFormat> schedule_formats() { return kFormats; }
 const ScheduleFormat& schedule_format(std::string_view name, std::string_view path) {
   std::vector<std::string_view> names;
   for (const ScheduleFormat& format : kFormats) {
-    if (name.empty() ? path.ends_with(format.extension) : name == format.name) return format;
+    const bool by_path = !format.extension.empty() && path.ends_with(format.extension);
+    if (name.empty() ? by_path : name == format.name) return format;
     names.push_back(format.name);
   }
   if (name.empty()) return kFormats.front();
   throw_unknown("schedule format", name, names);
 }
 
+const ScheduleFormat& written_format(std::string_view name, std::string_view path) {
+  const ScheduleFormat& format = schedule_format(name, path);
+  if (format.write == nullptr) {
+    throw Error("format '" + std::string(format.name) + "' is only read, expected json, torch-csv or another to write");
+  }
+  return format;
+}
+
+Schedule schedule_from_text_of_any_format(std::string_view text, std::string_view name) {
+  return read_as(format_of(text), text, name);
+}
+
 Schedule read_schedule(const std::string& path, std::string_view format) {
-  const ScheduleFormat& chosen = schedule_format(format, path);
-  if (path == "-") return chosen.read(read_text_file("/dev/stdin"), "standard input");
-  return chosen.read(read_text_file(path), path);
+  const bool is_input = path == "-";
+  const std::string text = read_text_file(is_input ? "/dev/stdin" : path);
+  const std::string name = is_input ? "standard input" : path;
+  const auto ends_in = [&](const ScheduleFormat& known) {
+    return !known.extension.empty() && path.ends_with(known.extension);
+  };
+  if (format.empty() && std::ranges::none_of(kFormats, ends_in)) return schedule_from_text_of_any_format(text, name);
+  return read_as(schedule_format(format, path), text, name);
 }
 
 }  // namespace plumb

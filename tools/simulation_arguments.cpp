@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tools/choice.hpp"
+#include "tools/runtime_presets.hpp"
 
 namespace plumb {
 namespace {
@@ -17,25 +18,31 @@ constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
 
 void SimulationArguments::add_to(ArgumentParser& parser) {
   parser.group("Simulation")
-      .text("transfers", transfers, "MODE", "buffered, fifo, rendezvous, blocking or batched (default: buffered)")
-      .text("receives", receives, "WHERE", "when receives are posted: ahead, late or on-send (default: ahead)")
+      .text("runtime", runtime, "SYSTEM",
+            "how messages travel there: plumbline, pytorch or megatron (default: plumbline)")
+      .text("transfers", transfers, "MODE",
+            "buffered, fifo, rendezvous, blocking or batched (default: the runtime's; buffered)")
+      .text("receives", receives, "WHERE",
+            "when receives are posted: ahead, late or on-send (default: the runtime's; ahead)")
       .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
-             "messages per channel on their way before the sender waits (default: 2)")
+             "messages per channel on their way before the sender waits (default: the runtime's; 2)")
       .text("engine", engine, "NAME", "auto, pass (fixed order, no contention) or event (default: auto)")
       .whole("seed", seed, {0}, "of the jitter (default: 0)");
 }
 
-SimOptions SimulationArguments::simulation() const {
+SimOptions SimulationArguments::simulation(const Schedule& schedule) const {
   SimOptions options;
-  options.transfers = choice<TransferMode>(kTransferModes, "transfer mode", transfers);
+  options.transfers = runtime_preset(runtime, schedule).transfers;
+  if (!transfers.empty()) options.transfers = choice<TransferMode>(kTransferModes, "transfer mode", transfers);
   options.engine = choice<EngineChoice>(kEngines, "engine", engine);
   options.seed = static_cast<std::uint64_t>(seed.value_or(0));
   return options;
 }
 
-LowerOptions SimulationArguments::lowering() const {
-  LowerOptions options;
-  options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
+LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
+  const RuntimePreset& preset = runtime_preset(runtime, schedule);
+  LowerOptions options{.receives = preset.receives, .send_buffers = preset.send_buffers};
+  if (!receives.empty()) options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
   if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
   return options;
 }

@@ -12,18 +12,20 @@ namespace plumb {
 
 /// Options that say how messages travel and which engine runs.
 struct SimulationArguments {
-  std::string transfers = "buffered";
+  std::string runtime = "plumbline";
+  std::string transfers;  ///< empty: the runtime's
   std::string engine = "auto";
-  std::string receives = "ahead";
+  std::string receives;  ///< empty: the runtime's
   std::optional<std::int64_t> send_buffers;
   std::optional<std::int64_t> seed;
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
 
-  /// Throw `Error` for unknown names, with the nearest one.
-  SimOptions simulation() const;
-  LowerOptions lowering() const;
+  /// What the runtime does with `schedule`, changed where an option says so. Throw `Error` for unknown names, with the
+  /// nearest one.
+  SimOptions simulation(const Schedule& schedule) const;
+  LowerOptions lowering(const Schedule& schedule) const;
 };
 
 }  // namespace plumb

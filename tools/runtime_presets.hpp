@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "schedules/lower.hpp"
+#include "sim/simulate.hpp"
+
+namespace plumb {
+
+/// How a system moves messages: one row of the table of presets.
+struct RuntimePreset {
+  std::string_view name;  ///< as in `--runtime`
+  /// Schedules that the row is for: Megatron treats those with one stage per device differently.
+  enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks } schedules = For::kAll;
+  TransferMode transfers = TransferMode::kBuffered;
+  ReceivePlacement receives = ReceivePlacement::kAhead;
+  std::int32_t send_buffers = 2;  ///< messages per channel on their way before the sender waits
+  std::string_view what;          ///< what in the system it stands for
+};
+
+/// All rows, `plumbline` (the defaults) first.
+std::span<const RuntimePreset> runtime_presets();
+
+/// The row called `name` for `schedule`. Throws `Error` for unknown names, with the nearest one.
+const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
+
+}  // namespace plumb
