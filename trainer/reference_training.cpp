@@ -114,6 +114,7 @@ class Reference {
     const MicrobatchShape shape = shape_of(options_, k);
     const TextData::Microbatch data = options_.data->microbatch(k, shape, options_.seed);
     double loss = 0;
+    const MicrobatchIds ids{data.tokens.data(), data.targets.data(), loss_tokens(k)};
     std::list<StageStash> stashes;
     std::vector<std::byte> value;
     std::int64_t number = 0;
@@ -121,8 +122,7 @@ class Reference {
       const SizedStage<T>& sized = stage.sized.at(shape.sequence);
       StageStash& stash = stashes.emplace_back(sized.layout, stage.arena);
       const StageBlocks blocks = stash.begin_forward(received(stage, value));
-      sized.module.forward(weights(stage, reads_(k, number++).forward), blocks,
-                           {data.tokens.data(), data.targets.data(), loss_tokens(k)}, &loss);
+      sized.module.forward(weights(stage, reads_(k, number++).forward), blocks, ids, &loss);
       value = bytes_of(stash.end_forward());
     }
     value.clear();
@@ -130,7 +130,9 @@ class Reference {
       StageStash& stash = stashes.back();
       const StageBlocks blocks = stash.begin_backward(received(*stage, value));
       const StageModule<T>& module = stage->sized.at(shape.sequence).module;
-      module.backward(weights(*stage, reads_(k, --number).backward), stage->gradients.data(), blocks);
+      const ReadVersions read = reads_(k, --number);
+      if (read.recompute) module.recompute(weights(*stage, read.backward), blocks, ids);
+      module.backward(weights(*stage, read.backward), stage->gradients.data(), blocks);
       value = bytes_of(stash.end_backward());
     }
     return loss;

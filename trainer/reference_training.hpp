@@ -12,6 +12,7 @@ namespace plumb {
 struct ReadVersions {
   std::int64_t forward = 0;
   std::int64_t backward = 0;
+  bool recompute = false;  ///< the backward makes the activations again first, with its own version
 };
 
 /// Training as a slow, obvious loop, to hold the executors against: no program, no devices, no messages. Microbatches

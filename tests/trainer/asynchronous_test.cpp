@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "schedules/lower.hpp"
+#include "trainer/reference_training.hpp"
+#include "trainer/train.hpp"
+#include "training_cases.hpp"
+
+TEST_SUITE_BEGIN("trainer");
+
+namespace plumb {
+namespace {
+
+/// A schedule on p = 4 devices, and the version that a forward or backward of it reads by the published rule.
+struct Case {
+  std::string name;
+  std::int64_t m = 1;
+  std::map<std::string, std::string> options;
+  std::function<ReadVersions(std::int64_t microbatch, std::int64_t stage)> published;
+};
+
+/// The newest version at a forward, `delay` backwards before its own, m microbatches to an update.
+std::int64_t newest(std::int64_t k, std::int64_t delay, std::int64_t m) { return k < delay ? 0 : (k - delay) / m; }
+
+std::vector<Case> cases() {
+  const auto both = [](std::int64_t version) { return ReadVersions{version, version}; };
+  return {
+      {"pipedream-vs", 2, {}, [=](auto k, auto) { return both(newest(k, 3, 2)); }},
+      {"pipedream-2bw", 4, {}, [=](auto k, auto) { return both(std::max<std::int64_t>(k / 4 - 1, 0)); }},
+      {"pipedream-2bw", 2, {{"delay", "2"}}, [=](auto k, auto) { return both(std::max<std::int64_t>(k / 2 - 2, 0)); }},
+      {"pipelined-backpropagation",
+       1,
+       {},
+       [](auto k, auto s) {
+         return ReadVersions{newest(k, 6 - 2 * s, 1), k};
+       }},
+      {"petra",
+       2,
+       {},
+       [](auto k, auto s) {
+         return ReadVersions{newest(k, 6 - 2 * s, 2), k / 2, true};
+       }},
+      {"wpipe", 3, {}, [=](auto k, auto s) { return both(s < 4 ? std::max<std::int64_t>(k / 3 - 1, 0) : k / 3); }},
+      {"paci",
+       3,
+       {},
+       [](auto k, auto s) {
+         return ReadVersions{newest(k, 3 - s, 3), k / 3};
+       }},
+      {"pipemare", 2, {{"synchronous", "2"}}, [](auto k, auto s) {
+         return k < 4 ? ReadVersions{k / 2, k / 2} : ReadVersions{2 + newest(k - 4, 3 - s, 2), k / 2};
+       }}};
+}
+
+TrainOptions options_for(const Case& of) {
+  TrainOptions options =
+      tiny_run(of.name, {.num_devices = 4, .num_microbatches = of.m, .updates = 7, .options = of.options}, 4);
+  options.steps = 7;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "weights, gradients and losses of asynchronous schedules are those of their published versions, bit for bit") {
+  for (const Case& of : cases()) {
+    for (const std::string executor : {"serial", "threads"}) {
+      CAPTURE(of.name);
+      CAPTURE(executor);
+      TrainOptions options = options_for(of);
+      options.executor = executor;
+      const TrainResult result = train(options);
+      const TrainResult expected = reference_training(options, of.published);
+      REQUIRE_FALSE(result.parameters.empty());
+      CHECK(result.parameters == expected.parameters);
+      CHECK(result.gradients == expected.gradients);
+      CHECK(result.losses == expected.losses);
+    }
+  }
+}
+
+TEST_CASE("every asynchronous schedule of the catalogue reads the versions that its program says, also with threads") {
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (spec.synchronous) continue;
+    for (const std::string executor : {"serial", "threads"}) {
+      CAPTURE(spec.name);
+      CAPTURE(executor);
+      TrainOptions options =
+          tiny_run(std::string(spec.name), {.num_devices = 4, .num_microbatches = 4, .updates = 4}, 3);
+      options.executor = executor;
+      const TrainResult result = train(options);
+      StageCosts costs;
+      costs.times.resize(static_cast<std::size_t>(options.schedule.num_stages));
+      costs.comm = 0;
+      const Program program = lower(options.schedule, costs);
+      std::size_t reads = 0;
+      for (std::size_t device = 0; device < result.versions.size(); ++device) {
+        std::vector<VersionRead> expected;
+        for (InstrIndex at = program.lane_begin[device]; at < program.lane_begin[device + 1]; ++at) {
+          if (program.version_read[at] >= 0) expected.push_back({program.instrs[at].action, program.version_read[at]});
+        }
+        CHECK(result.versions[device] == expected);
+        reads += expected.size();
+      }
+      CHECK(reads == static_cast<std::size_t>(2 * options.schedule.num_stages * options.schedule.num_microbatches));
+    }
+  }
+}
+
+TEST_CASE("hetpipe, 1f1b-rr and amdp train: the loss falls") {
+  for (const std::string name : {"hetpipe", "1f1b-rr", "amdp", "avgpipe"}) {
+    CAPTURE(name);
+    const TrainResult result = train(tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 12}, 3));
+    CHECK(result.losses.back() < result.losses.front());
+  }
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();
