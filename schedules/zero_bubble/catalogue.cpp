@@ -2,6 +2,7 @@
 
 #include "schedules/registry.hpp"
 #include "schedules/zero_bubble/pass_costs.hpp"
+#include "schedules/zero_bubble/post_validation.hpp"
 
 namespace plumb {
 
@@ -19,6 +20,9 @@ Schedule one_f_one_b_v(const ScheduleParams& params);
 Schedule interleaved_zb(const ScheduleParams& params);
 Schedule dualpipe(const ScheduleParams& params);
 Schedule dualpipev(const ScheduleParams& params);
+Schedule gis(const ScheduleParams& params);
+Schedule pipeoffload(const ScheduleParams& params);
+Schedule bpipe(const ScheduleParams& params);
 
 std::span<const ScheduleSpec> zero_bubble_schedules() {
   static constexpr std::array kRows{
@@ -26,17 +30,20 @@ std::span<const ScheduleSpec> zero_bubble_schedules() {
                    .summary = "1f1b with the weight gradient put off into the drain",
                    .year = 2023,
                    .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
+                   .options = kValidationOption,
                    .make = zb_h1},
       ScheduleSpec{.name = "zb-h2",
                    .summary = "more forwards first and more weight gradients put off: no idle time with equal passes",
                    .year = 2023,
                    .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
+                   .options = kValidationOption,
                    .make = zb_h2},
       ScheduleSpec{.name = "zb-1p",
                    .summary = "order searched for the given costs, with the memory of 1f1b",
                    .year = 2023,
                    .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                    .needs = kSearchable,
+                   .options = kValidationOption,
                    .folds = false,
                    .make = zb_1p},
       ScheduleSpec{.name = "zb-2p",
@@ -44,6 +51,7 @@ std::span<const ScheduleSpec> zero_bubble_schedules() {
                    .year = 2023,
                    .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                    .needs = kSearchable,
+                   .options = kValidationOption,
                    .folds = false,
                    .make = zb_2p},
       ScheduleSpec{.name = "zb-auto",
@@ -51,16 +59,18 @@ std::span<const ScheduleSpec> zero_bubble_schedules() {
                    .year = 2023,
                    .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                    .needs = "stages x m at most 4194304; a memory limit of at least one activation",
+                   .options = kValidationOption,
                    .folds = false,
                    .make = zb_auto},
-      ScheduleSpec{
-          .name = "zb-v",
-          .summary = "two stages per device in a V, backward split: no idle time in the memory of 1f1b",
-          .year = 2023,
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
-          .placement = "v",
-          .options = "order=rule|search: the hand-written order, or one searched for the given costs and limit",
-          .make = zb_v},
+      ScheduleSpec{.name = "zb-v",
+                   .summary = "two stages per device in a V, backward split: no idle time in the memory of 1f1b",
+                   .year = 2023,
+                   .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
+                   .placement = "v",
+                   .options =
+                       "order=rule|search: the hand-written order, or one searched for the given costs and limit; "
+                       "validation=none|post: V of every update in the warm-up of the next",
+                   .make = zb_v},
       ScheduleSpec{.name = "v-min",
                    .summary = "building block on a V, a third of the memory of 1f1b",
                    .year = 2024,
@@ -123,6 +133,33 @@ std::span<const ScheduleSpec> zero_bubble_schedules() {
                    .placement = "v",
                    .needs = "m at least 2p",
                    .make = dualpipev},
+      ScheduleSpec{.name = "gis",
+                   .summary = "chunks in groups, backward split: zero bubble in the memory of 1f1b or half of it",
+                   .year = 2025,
+                   .source = "Wan et al., PipeOffload, arXiv 2503.01328",
+                   .placement = "looped",
+                   .options = "group=N: microbatches that pass a chunk together, from p / 2 to p (default p)",
+                   .make = gis},
+      ScheduleSpec{.name = "pipeoffload",
+                   .summary = "gis with stashes in host memory between forward and backward",
+                   .year = 2025,
+                   .source = "Wan et al., PipeOffload, arXiv 2503.01328",
+                   .placement = "looped",
+                   .needs = kSearchable,
+                   .options = "group=N: as of gis; offload=N: chunks per device whose stashes go (default all)",
+                   .folds = false,
+                   .make = pipeoffload},
+      ScheduleSpec{
+          .name = "bpipe",
+          .summary = "1f1b, early devices park stashes on late ones",
+          .year = 2023,
+          .source = "Kim et al., BPipe, ICML 2023",
+          .placement = "linear",
+          .needs = kSearchable,
+          .options =
+              "load=ahead|late: stashes come back before the forward in front of their backward, or just in time",
+          .folds = false,
+          .make = bpipe},
   };
   return kRows;
 }

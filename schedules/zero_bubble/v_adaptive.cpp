@@ -48,12 +48,20 @@ class AdaptiveSearch {
       : p_(static_cast<std::int32_t>(costs.stages.size() / 2)),
         limit_(std::min(stashes, 2 * std::int64_t{p_})),
         unroller_(p_, m),
-        timer_(costs, m) {}
+        timer_(costs, m) {
+    for (std::size_t d = 0; d < costs.stages.size() / 2; ++d) {
+      const Ticks work = costs.stages[d].time() + costs.stages[costs.stages.size() - 1 - d].time();
+      least_span_ = std::max(least_span_, m * work);
+    }
+  }
 
   std::optional<std::vector<VWord>> run() {
     for (const VPattern& first : first_patterns()) {
       for (std::int32_t near = 1; near < kPeriod; ++near) {
-        for (std::int32_t far = 1; far <= near; ++far) try_turns(first, near, far);
+        for (std::int32_t far = 1; far <= near; ++far) {
+          if (best_ && best_span_ == least_span_) return std::move(best_);
+          try_turns(first, near, far);
+        }
       }
     }
     return std::move(best_);
@@ -86,6 +94,7 @@ class AdaptiveSearch {
   WordTimer timer_;
   std::optional<std::vector<VWord>> best_;
   Ticks best_span_ = 0;
+  Ticks least_span_ = 0;  ///< that of the busiest device without idle time
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "schedules/generator.hpp"
 #include "schedules/zero_bubble/pass_costs.hpp"
+#include "schedules/zero_bubble/post_validation.hpp"
 #include "schedules/zero_bubble/zb_search.hpp"
 
 namespace plumb {
@@ -33,7 +34,7 @@ Schedule searched(std::string_view name, const ScheduleParams& params, std::int6
       write_word(order->devices[d], StageId{static_cast<std::int32_t>(d)}, list);
     }));
   }
-  return schedule;
+  return with_validation(name, params, std::move(schedule));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <utility>
 
-#include "schedules/generator.hpp"
+#include "schedules/zero_bubble/post_validation.hpp"
 
 namespace plumb {
 
@@ -41,7 +42,7 @@ Schedule zb_h1(const ScheduleParams& params) {
       list.add(stage, Op::kU, 0);
     }));
   }
-  return schedule;
+  return with_validation("zb-h1", params, std::move(schedule));
 }
 
 }  // namespace plumb

@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/generator.hpp"
+#include "schedules/zero_bubble/post_validation.hpp"
 #include "schedules/zero_bubble/v_order.hpp"
 #include "schedules/zero_bubble/zb_v_search.hpp"
 
@@ -125,7 +125,8 @@ Schedule by_search(const ScheduleParams& params) {
 ///   d1: 1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1F3 1I1 1W1 2F3 2I2 2W2 1I2 2I3 1I3 1W2 2W3 1W3 1U0 2U0
 Schedule zb_v(const ScheduleParams& params) {
   require_v_chunks("zb-v", params);
-  return choice("zb-v", params, "order", {"rule", "search"}) == "rule" ? by_rule(params) : by_search(params);
+  const bool rule = choice("zb-v", params, "order", {"rule", "search"}) == "rule";
+  return with_validation("zb-v", params, rule ? by_rule(params) : by_search(params));
 }
 
 }  // namespace plumb
