@@ -86,7 +86,8 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .source = "Narayanan et al., Megatron-LM, arXiv 2104.04473",
                    .placement = "looped",
                    .needs = "m a multiple of group, or a rest of at least p; or m < p",
-                   .options = "group=N: microbatches that pass a chunk together (default p)",
+                   .options = "group=N: microbatches that pass a chunk together (default p); "
+                              "ahead=N: forwards more before the first backward",
                    .make = interleaved},
       ScheduleSpec{.name = "depth-first",
                    .summary = "breadth-first's counterpart: interleaved in groups of p",

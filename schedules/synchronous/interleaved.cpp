@@ -28,6 +28,8 @@ std::int64_t group_size(const ScheduleParams& params) {
 /// 1F1B over v chunks per device, stage = chunk * p + device: groups of microbatches go through all chunks of a device
 /// before the next group starts. The bubble shrinks by v, the traffic grows by v.
 /// Device d keeps at most (min(2(p - 1 - d) + (v - 1) group, m v) + 1) / v activations.
+/// `ahead=N` takes N forwards more before the first backward, as Megatron-LM does with N = 1 where the transfers of
+/// expert parallelism are overlapped: as many activations more, the same bubble.
 /// Needs m to be a multiple of the group (default p), or to leave a rest of at least p; fewer than p form one group.
 /// (Narayanan et al., arXiv 2104.04473; rule of Megatron-LM, megatron/core/pipeline_parallel/schedules.py)
 ///
@@ -41,9 +43,12 @@ Schedule interleaved(const ScheduleParams& params) {
   const UnitOrder order{params.num_microbatches, group, chunks};
   Schedule schedule = looped_schedule("interleaved", params, chunks, updates);
   schedule.parameters["group"] = group;
+  const std::int64_t ahead = params.options.contains("ahead") ? whole_number("interleaved", params, "ahead", 0) : 0;
+  if (ahead > 0) schedule.parameters["ahead"] = ahead;
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     const std::int64_t warmup =
-        std::min(2 * std::int64_t{params.num_devices - 1 - d} + (chunks - 1) * group, order.size());
+        std::min(2 * std::int64_t{params.num_devices - 1 - d} + (chunks - 1) * group + std::min(ahead, order.size()),
+                 order.size());
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
       const UnitWriter units{order, list, d, params.num_devices};
       units.steps(0, warmup, {{Op::kF, 0}});

@@ -101,6 +101,19 @@ TEST_CASE("a last group that is long enough costs no bubble") {
   CHECK(replay(generate("interleaved", sizes(4, 10, 2, 5)), {}).makespan == 2 * 10 * 3 + 9);
 }
 
+TEST_CASE("with ahead=N interleaved warms up by N forwards more, at the cost of as many activations and no time") {
+  for (const std::int64_t ahead : {1, 3, 1000}) {
+    CAPTURE(ahead);
+    ScheduleParams params = sizes(4, 16, 2, 4);
+    const auto before = peak_stashes(generate("interleaved", params));
+    params.options["ahead"] = std::to_string(ahead);
+    const Schedule schedule = generate("interleaved", params);
+    CHECK(replay(schedule, {.f = 1, .b = 2}).makespan == 3 * (16 * 2 + 3));
+    const auto peaks = peak_stashes(schedule);
+    for (std::size_t d = 0; d < 4; ++d) CHECK(peaks[d] == std::min<std::int64_t>(before[d] + ahead, 32));
+  }
+}
+
 TEST_CASE("interleaved with fewer microbatches than devices has the known makespans") {
   for (const auto& [m, twice] : {std::pair{1, 24}, std::pair{2, 27}, std::pair{3, 30}}) {
     const Schedule schedule = generate("interleaved", {.num_devices = 4, .num_microbatches = m});
