@@ -49,6 +49,11 @@ constexpr bool is_compute(Op op) { return op <= Op::kX; }
 /// Names no microbatch.
 constexpr bool is_collective(Op op) { return op >= Op::kReduceGrad && op <= Op::kSyncWeights; }
 
+/// Gives a device's part to a collective.
+constexpr bool joins_collective(Op op) { return op == Op::kReduceGrad || op == Op::kSyncWeights; }
+/// Moves a stash, or the weights of a stage, to another memory or back.
+constexpr bool is_move(Op op) { return op == Op::kEvict || op == Op::kLoad; }
+
 /// One thing that a device does once: `[replica:]stage OP [microbatch][.slice][@where]`.
 ///
 /// 16 bytes, because schedules hold millions of them.

@@ -15,7 +15,6 @@ constexpr std::string_view kOverlap = "OVERLAP_F_B";
 constexpr std::int64_t kMostMerged = 127;
 
 bool is_transfer(Op op) { return is_send(op) || is_recv(op); }
-bool is_move(Op op) { return op == Op::kEvict || op == Op::kLoad; }
 /// F B I W R and the transfers may name several microbatches and a slice.
 bool is_divisible(Op op) { return op <= Op::kR || is_transfer(op); }
 

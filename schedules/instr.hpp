@@ -10,7 +10,8 @@ namespace plumb {
 /// Index into `Program::instrs`: the position of a compute-lane step, unique over all devices.
 using InstrIndex = std::uint32_t;
 
-/// One step of a device's compute lane: F B I W R U V X, or the point where a collective is joined (no time).
+/// One step of a device's compute lane: F B I W R U V X, or a point that takes no time: a collective is joined,
+/// a move is issued.
 struct Instr {
   Action action;
   std::uint32_t row = 0;         ///< into `Program::rows` and `Program::durations`
@@ -32,6 +33,7 @@ struct Holder {
   ReplicaId replica{};
   StageId stage{};
   DeviceId device{};
+  bool weights_start_away = false;  ///< on the host: the first move of its weights is a LOAD
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };
@@ -45,7 +47,7 @@ struct Row {
   bool recompute = false;         ///< the stash of F is dropped and made again before the backward
   bool overlapped = false;        ///< first member of an overlapped pair: its duration is that of the pair;
                                   ///< the second member's row says 0
-  std::uint8_t microbatches = 1;  ///< merged into one action
+  std::uint8_t microbatches = 1;  ///< merged into one action; 0: none, it moves weights
   std::uint32_t sum = kWhole;     ///< into `Program::sums`; kWhole: `microbatches` whole ones
 };
 

@@ -144,8 +144,10 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   add_holders(state);
   add_lanes(state);
   add_collectives(state);
+  if (state.has_moves) find_load_waits(state);
   add_waits(state);
   if (state.has_transfers()) add_transfers(state);
+  if (state.has_moves) add_moves(state);
   if (state.program.asynchronous) {
     WeightVersions versions = weight_versions(schedule, state.program);
     state.program.version_read = std::move(versions.read);

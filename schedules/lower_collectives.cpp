@@ -103,6 +103,43 @@ std::vector<std::vector<std::uint32_t>> reduce_groups(const State& state, StageI
   return groups;
 }
 
+namespace {
+
+/// SYNC_WEIGHTS of all holders of a stage: the mean of their weights. A holder goes on when the one `sync_distance`
+/// before it is complete.
+void add_syncs(State& state, StageId stage) {
+  const std::vector<std::uint32_t> group = holders_of(state, stage);
+  const std::size_t count = state.steps[group.front()].syncs.size();
+  for (const std::uint32_t holder : group) {
+    if (state.steps[holder].syncs.size() == count) continue;
+    throw Error("stage " + std::to_string(index(stage)) + " on device " +
+                std::to_string(index(state.program.holders[holder].device)) + " synchronizes " +
+                std::to_string(state.steps[holder].syncs.size()) + " times; expected " + std::to_string(count) +
+                " times, as its other holders");
+  }
+  const auto first = static_cast<std::uint32_t>(state.program.collectives.size());
+  const auto distance = static_cast<std::size_t>(state.schedule.weights.sync_distance);
+  Collective collective;
+  collective.kind = Collective::Kind::kSyncWeights;
+  if (!state.costs.memory.empty()) collective.bytes = state.costs.memory[index(stage)].weight_bytes;
+  const Ticks given = state.costs.times[index(stage)].all_reduce;
+  collective.duration = given != 0 ? given : ring_duration(state, group, collective.bytes);
+  for (std::size_t number = 0; number < count; ++number) {
+    collective.members.clear();
+    for (const std::uint32_t holder : group) {
+      const std::vector<InstrIndex>& syncs = state.steps[holder].syncs;
+      collective.members.push_back(syncs[number]);
+      if (number < distance) continue;
+      const auto awaited = static_cast<std::uint32_t>(number - distance);
+      state.collective_waits.emplace_back(syncs[number] + 1,
+                                          Wait{syncs[awaited], Wait::kCollectiveBit | (first + awaited)});
+    }
+    state.program.collectives.push_back(collective);
+  }
+}
+
+}  // namespace
+
 void add_collectives(State& state) {
   if (state.schedule.forward_only) return;
   for (std::int32_t stage = 0; stage < state.schedule.num_stages; ++stage) {
@@ -116,6 +153,7 @@ void add_collectives(State& state) {
       pattern.duration = given != 0 ? given : ring_duration(state, group, pattern.bytes);
       add_group(state, group, pattern);
     }
+    add_syncs(state, StageId{stage});
   }
   for (const TiedWeight& tied : state.costs.tied) {
     if (tied.first == tied.second) continue;

@@ -21,6 +21,14 @@ class RecomputeRules {
                                                    [](const Action& action) { return action.op == Op::kR; });
     }
     if (any_explicit_) note_explicit();
+    for (const Recompute& rule : schedule.recompute) {
+      std::vector<bool>& named = named_.emplace_back();
+      for (const std::int32_t microbatch : rule.microbatches) {
+        const auto at = static_cast<std::size_t>(microbatch);
+        if (at >= named.size()) named.resize(at + 1, false);
+        named[at] = true;
+      }
+    }
   }
 
   bool any() const { return any_explicit_ || !schedule_.recompute.empty(); }
@@ -29,8 +37,10 @@ class RecomputeRules {
   bool applies(const Action& action) const {
     if (action.op != Op::kF && !is_backward(action.op)) return false;
     if (any_explicit_ && explicit_[place(action)]) return action.op == Op::kF;
-    return std::any_of(schedule_.recompute.begin(), schedule_.recompute.end(),
-                       [&](const Recompute& rule) { return covers(rule, action); });
+    for (std::size_t rule = 0; rule < named_.size(); ++rule) {
+      if (covers(rule, action)) return true;
+    }
+    return false;
   }
 
  private:
@@ -47,19 +57,21 @@ class RecomputeRules {
     }
   }
 
-  bool covers(const Recompute& rule, const Action& action) const {
+  bool covers(std::size_t number, const Action& action) const {
+    const Recompute& rule = schedule_.recompute[number];
     const auto stage = static_cast<std::int32_t>(action.stage);
     if (stage < rule.first_stage || stage > rule.last_stage) return false;
     const auto microbatch = static_cast<std::int32_t>(action.microbatch);
     const std::int64_t per_update = schedule_.per_update(action.stage);
     if (rule.except_last_microbatch && microbatch % per_update == per_update - 1) return false;
-    return rule.microbatches.empty() ||
-           std::find(rule.microbatches.begin(), rule.microbatches.end(), microbatch) != rule.microbatches.end();
+    const std::vector<bool>& named = named_[number];
+    return named.empty() || (index(action.microbatch) < named.size() && named[index(action.microbatch)]);
   }
 
   const Schedule& schedule_;
   bool any_explicit_ = false;
-  std::vector<bool> explicit_;  ///< by stage and microbatch: the document schedules its R
+  std::vector<std::vector<bool>> named_;  ///< by rule and microbatch; empty: all
+  std::vector<bool> explicit_;            ///< by stage and microbatch: the document schedules its R
 };
 
 /// Writes the lanes, one device after the other.
@@ -73,8 +85,8 @@ class LaneWriter {
         microbatches_(static_cast<std::size_t>(state.schedule.num_microbatches)) {
     special_ = recompute_.any() || !state.schedule.extra_edges.empty();
     for (const ExtraEdge& edge : state.schedule.extra_edges) {
-      extra_ends_.push_back(edge.before);
-      extra_ends_.push_back(edge.after);
+      state.extra_ends.emplace(key_of(edge.before), ProducerTable::kNone);
+      state.extra_ends.emplace(key_of(edge.after), ProducerTable::kNone);
     }
   }
 
@@ -104,12 +116,17 @@ class LaneWriter {
       state_.sends.push_back({action, here_});
     } else if (is_recv(action.op)) {
       state_.receives.push_back({action, here_});
+    } else if (is_move(action.op)) {
+      state_.has_moves = true;
+      add_compute(action);
+    } else if (action.op == Op::kSyncWeights) {
+      state_.steps[rows_.holder_of(action)].syncs.push_back(here_);
+      add_compute(action);
+      add_compute(action);
     } else if (action.op == Op::kReduceGrad) {
       if (state_.reduces_with[rows_.holder_of(action)] != 0) add_compute(action);
-    } else {
-      throw Error(to_string(action) +
-                  ": this op cannot be lowered; expected F, B, I, W, R, U, V, X, transfers or REDUCE_GRAD");
     }
+    // UNSHARD and RESHARD do nothing here: every holder has its stage's weights whole.
   }
 
   void add_compute(const Action& action) {
@@ -123,8 +140,9 @@ class LaneWriter {
     in_pair_ = action.overlaps_next;
     state_.producers.set(action, here_);
     if (action.op == Op::kU || action.op == Op::kReduceGrad) note_step(action);
-    for (const Action& end : extra_ends_) {
-      if (same_work(end, action)) state_.extra_ends.emplace_back(end, here_);
+    if (!state_.extra_ends.empty()) {
+      const auto end = state_.extra_ends.find(key_of(action));
+      if (end != state_.extra_ends.end()) end->second = here_;
     }
     program_.instrs.push_back(instr);
     ++here_;
@@ -135,12 +153,6 @@ class LaneWriter {
     if (state_.reduces_with[holder] == 0) return;
     HolderSteps& steps = state_.steps[holder];
     (action.op == Op::kU ? steps.updates : steps.reduces).push_back(here_);
-  }
-
-  static bool same_work(Action a, Action b) {
-    a.overlaps_next = b.overlaps_next;
-    a.merged = b.merged;
-    return a == b;
   }
 
   void check_microbatch(const Action& action) const {
@@ -159,7 +171,6 @@ class LaneWriter {
   bool special_ = false;  ///< actions have to be looked at one by one
   InstrIndex here_ = 0;   ///< the next instr
   bool in_pair_ = false;  ///< it is the second half of a pair
-  std::vector<Action> extra_ends_;
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,14 @@ struct ExplicitTransfer {
 struct HolderSteps {
   std::vector<InstrIndex> reduces;
   std::vector<InstrIndex> updates;
+  std::vector<InstrIndex> syncs;  ///< SYNC_WEIGHTS: joins here, and waits at the next instr
 };
+
+/// What makes an action another one, however it is merged or overlapped.
+using WorkKey = std::tuple<StageId, Op, MicrobatchId, ReplicaId, std::int16_t, std::int16_t>;
+inline WorkKey key_of(const Action& action) {
+  return {action.stage, action.op, action.microbatch, action.replica, action.slice, action.where};
+}
 
 struct State {
   State(const Schedule& s, const StageCosts& c, const Cluster* cl, const LowerOptions& o);
@@ -46,17 +55,21 @@ struct State {
   std::vector<std::uint32_t> first_holder;  ///< by replica * stages + stage; one more than those ends the last
   std::vector<std::vector<std::uint32_t>> holders_on;  ///< by device
   std::vector<std::int32_t> reduces_with;  ///< by holder: reduces its gradients with others (number of groups it is in)
-  std::vector<HolderSteps> steps;          ///< by holder; filled where `reduces_with` is not 0
+  std::vector<HolderSteps> steps;          ///< by holder; reduces and updates where `reduces_with` is not 0
   std::vector<ExplicitTransfer> sends;
   std::vector<ExplicitTransfer> receives;
-  std::vector<std::pair<Action, InstrIndex>> extra_ends;      ///< the ends of extra edges, as found in the lanes
+  std::map<WorkKey, InstrIndex> extra_ends;  ///< the ends of extra edges, where they stand in the lanes
   std::vector<std::pair<InstrIndex, Wait>> collective_waits;  ///< by instr
+  std::vector<std::pair<InstrIndex, InstrIndex>> load_waits;  ///< by instr: it waits for that LOAD
+  bool has_moves = false;
 
   bool has_transfers() const { return !costs.comm && cluster != nullptr; }
 };
 
 /// Marks a wait for a value from another device until its transfer is known.
 inline constexpr std::uint32_t kPendingTransfer = 0xFFFFFFFDU;
+/// Marks a wait for a LOAD until its transfer is known.
+inline constexpr std::uint32_t kPendingMove = 0xFFFFFFFCU;
 
 /// Holders by replica and stage, and which of them reduce gradients together.
 void add_holders(State& state);
@@ -64,10 +77,15 @@ void add_holders(State& state);
 void add_lanes(State& state);
 /// Collectives, and which updates wait for them.
 void add_collectives(State& state);
+/// Who waits for which LOAD.
+void find_load_waits(State& state);
 /// Waits of all instrs.
 void add_waits(State& state);
 /// Transfers and channels for the waits between devices.
 void add_transfers(State& state);
+
+/// The transfers of all EVICT and LOAD, over the copy lanes of their devices.
+void add_moves(State& state);
 
 /// The actions of `device` in order, with U and REDUCE_GRAD added where the document has none for a holder; no value
 /// when there is nothing to add.

@@ -19,9 +19,8 @@ struct FoundEdge {
 std::vector<FoundEdge> found_extra_edges(const State& state) {
   std::vector<FoundEdge> edges;
   const auto find = [&](const Action& action) {
-    for (const auto& [end, at] : state.extra_ends) {
-      if (end == action) return at;
-    }
+    const InstrIndex at = state.extra_ends.at(key_of(action));
+    if (at != ProducerTable::kNone) return at;
     throw Error("extra_edges: " + to_string(action) + ": expected an action of the document");
   };
   for (const ExtraEdge& edge : state.schedule.extra_edges) edges.push_back({find(edge.after), find(edge.before)});
@@ -50,6 +49,9 @@ class WaitWriter {
       for (; next_collective_ < state_.collective_waits.size() && state_.collective_waits[next_collective_].first == at;
            ++next_collective_) {
         program_.waits.push_back(state_.collective_waits[next_collective_].second);
+      }
+      for (; next_load_ < state_.load_waits.size() && state_.load_waits[next_load_].first == at; ++next_load_) {
+        program_.waits.push_back({state_.load_waits[next_load_].second, kPendingMove});
       }
       for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
         const InstrIndex source = extra_edges_[next_extra_].before;
@@ -110,6 +112,7 @@ class WaitWriter {
   std::uint32_t value_via_;
   std::vector<FoundEdge> extra_edges_;
   std::size_t next_collective_ = 0;
+  std::size_t next_load_ = 0;
   std::size_t next_extra_ = 0;
 };
 

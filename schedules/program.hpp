@@ -10,6 +10,7 @@
 #include "models/units.hpp"
 #include "schedules/action.hpp"
 #include "schedules/instr.hpp"
+#include "schedules/move.hpp"
 #include "schedules/part_table.hpp"
 
 namespace plumb {
@@ -24,7 +25,7 @@ struct Transfer {
                               ///< `Program::lane_begin[sender + 1]`
   std::uint32_t channel = 0;  ///< into `Program::channels`
   std::int64_t bytes = 0;
-  Op op{};  ///< kSendF (activation) or kSendB (gradient)
+  Op op{};  ///< kSendF (activation), kSendB (gradient); kEvict, kLoad: a move, its `bytes` are the ticks that it takes
 };
 
 /// A pair of devices in one direction. Messages of a channel are issued and posted in the same order, which is
@@ -37,10 +38,10 @@ struct Channel {
 
 /// A reduction over several holders. It starts when the last member has joined and occupies no compute lane.
 struct Collective {
-  enum class Kind : std::uint8_t { kReduceGrad, kReduceTied };
+  enum class Kind : std::uint8_t { kReduceGrad, kReduceTied, kSyncWeights };
 
   Kind kind = Kind::kReduceGrad;
-  std::vector<InstrIndex> members;  ///< the REDUCE_GRAD instrs that join it
+  std::vector<InstrIndex> members;  ///< the REDUCE_GRAD (or SYNC_WEIGHTS) instrs that join it
   std::int64_t bytes = 0;           ///< of one holder's gradients
   Ticks duration = 0;
 };
@@ -73,10 +74,11 @@ struct KeptVersion {
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.
 /// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start.
+/// In forward mode F frees its stash and the input at its end.
 /// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over
 /// by the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a
 /// receive slot (its post until the consumer's end, or until the kept class takes it over).
-/// Weights, gradients, optimizer state and correction buffers live the whole run.
+/// Weights, gradients, optimizer state and correction buffers live the whole run; moved weights as `Move` says.
 struct Program {
   Timebase base;
   std::int32_t num_devices = 0;
@@ -93,8 +95,9 @@ struct Program {
   std::vector<Ticks> durations;         ///< by row, device speed included
   std::vector<Ticks> folded_recompute;  ///< by row: the part of the duration that is recompute; empty when none has any
   std::vector<Holder> holders;
-  std::vector<Transfer> transfers;  ///< empty when edges are latencies (abstract `comm`)
+  std::vector<Transfer> transfers;  ///< only those of `moves` when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;
+  std::vector<Move> moves;  ///< in order of their transfers, which are the last ones
   std::vector<Collective> collectives;
 
   std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush
@@ -111,6 +114,8 @@ struct Program {
   std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known
   WorkUnits work;
 
+  /// The move of an EVICT's or LOAD's transfer.
+  const Move& move_of(std::uint32_t transfer) const { return moves[transfer - (transfers.size() - moves.size())]; }
   std::size_t size() const { return instrs.empty() ? 0 : instrs.size() - 1; }
   /// Memory of a stage for one part. Requires modelled memory.
   const StageMemory& memory_of(StageId stage, std::size_t part) const {

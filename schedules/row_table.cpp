@@ -32,6 +32,15 @@ Ticks time_of(const StageTimes& times, Op op, bool recompute) {
   }
 }
 
+bool moves_weights(const Action& action) {
+  return is_move(action.op) && static_cast<std::int32_t>(action.microbatch) < 0;
+}
+
+/// Names microbatches.
+bool works_on_parts(const Action& action) {
+  return action.op <= Op::kR || (is_move(action.op) && !moves_weights(action));
+}
+
 /// Units of work of X<n>: declared under `extras` as "X<n>", one unit otherwise.
 double extra_units(const Schedule& schedule, MicrobatchId number) {
   const auto found = schedule.extras.find("X" + std::to_string(static_cast<std::int32_t>(number)));
@@ -67,8 +76,8 @@ Ticks RowTable::on_device(Ticks at_speed_one) const {
 }
 
 std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
-  const bool works_on_parts = action.op <= Op::kR;
-  const StageTimes times = works_on_parts ? times_of_all(action) : state_.costs.times[index(action.stage)];
+  const bool on_parts = works_on_parts(action);
+  const StageTimes times = on_parts ? times_of_all(action) : state_.costs.times[index(action.stage)];
   Ticks time = time_of(times, action.op, recompute);
   if (action.op == Op::kX)
     time = std::llround(static_cast<double>(time) * extra_units(state_.schedule, action.microbatch));
@@ -76,8 +85,8 @@ std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   row.holder = holder_of(action);
   row.op = action.op;
   row.recompute = recompute;
-  row.microbatches = static_cast<std::uint8_t>(action.merged + 1);
-  if (works_on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
+  row.microbatches = moves_weights(action) ? 0 : static_cast<std::uint8_t>(action.merged + 1);
+  if (on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
   state_.program.rows.push_back(row);
   state_.program.durations.push_back(on_device(time));
   note_recompute(row.recompute && is_backward(row.op) ? on_device(times.r) : 0);
@@ -97,7 +106,8 @@ void RowTable::note_recompute(Ticks part) {
 /// Equal for actions whose parts are alike. Merged microbatches may differ from each other.
 std::size_t RowTable::likeness(const Action& action) const {
   if (action.op == Op::kX) return index(action.microbatch);
-  if (action.op > Op::kR || state_.parts.kinds() == 1) return 0;
+  if (moves_weights(action)) return static_cast<std::size_t>(-1);
+  if (!works_on_parts(action) || state_.parts.kinds() == 1) return 0;
   return action.merged != 0 ? index(action.microbatch) : state_.parts.kind(index(action.microbatch));
 }
 

@@ -27,7 +27,7 @@ class RowTable {
 
   /// The row of an action that stands alone.
   std::uint32_t row(const Action& action, bool recompute) {
-    if (action.merged != 0 || action.op == Op::kX || !plain_parts_) return rare_row(action, recompute);
+    if (action.merged != 0 || action.op >= Op::kX || !plain_parts_) return rare_row(action, recompute);
     const std::size_t at = index(action.replica) * stages_ + index(action.stage);
     if (at != last_) {
       if (at >= local_.size() || local_[at] == 0) throw_not_held(action);

@@ -104,7 +104,7 @@ class Standstill {
         send(program_.transfers[t].channel);
       }
     }
-    if (program_.rows[program_.instrs[first].row].op != Op::kReduceGrad) return;
+    if (!joins_collective(program_.rows[program_.instrs[first].row].op)) return;
     for (std::size_t c = 0; c < program_.collectives.size(); ++c) {
       missing_[c] -= static_cast<std::size_t>(std::ranges::count_if(
           program_.collectives[c].members, [&](InstrIndex member) { return member >= first && member < next_[d]; }));

@@ -209,6 +209,7 @@ class EventEngine {
   /// Blocking mode: everything issued at the unit before has arrived.
   bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
     for (std::uint32_t own = lane.own; own != lane.offer; ++own) {
+      if (is_move(program_.transfers[notes_.offers[own].transfer].op)) continue;
       if (!wait(lane, self, times_.transfers[notes_.offers[own].transfer].available)) return false;
     }
     return true;
@@ -245,7 +246,7 @@ class EventEngine {
   }
 
   void join(const Lane& lane, Ticks now) {
-    if (program_.rows[program_.instrs[lane.next].row].op != Op::kReduceGrad) return;
+    if (!joins_collective(program_.rows[program_.instrs[lane.next].row].op)) return;
     const auto from = std::ranges::lower_bound(joins_, std::pair(lane.next, 0U));
     for (auto at = from; at != joins_.end() && at->first < lane.behind; ++at) {
       const std::uint32_t c = at->second;

@@ -45,6 +45,7 @@ void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at
   for (InstrIndex i = first; i != behind; ++i) {
     for (const std::uint32_t t : issued_.of(i)) {
       const Transfer& transfer = program_.transfers[t];
+      if (is_move(transfer.op)) continue;
       const Route& route = program_.channels[transfer.channel].route;
       add_to(gap, split_receive_wait(at, times_.transfers[t], times_.end[transfer.producer],
                                      sending_time(transfer.bytes, route, program_.base),
@@ -59,6 +60,11 @@ void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, 
     for (const std::uint32_t t : sent_.of(i)) {
       const Transfer& transfer = program_.transfers[t];
       const Route& route = program_.channels[transfer.channel].route;
+      if (is_move(transfer.op)) {
+        part(gap, IdleCause::kMemory) += std::max<Ticks>(0, times_.transfers[t].sent - at);
+        at = std::max(at, times_.transfers[t].sent);
+        continue;
+      }
       add_to(gap, split_send_wait(at, times_.transfers[t], sending_time(transfer.bytes, route, program_.base)));
       at = std::max(at, times_.transfers[t].sent);
     }
@@ -82,6 +88,10 @@ void IdleCauses::add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const {
   const Ticks waited = over_at(program_, times_, wait) - at;
   if (is_for_transfer(wait)) {
     const Transfer& transfer = program_.transfers[wait.via];
+    if (is_move(transfer.op)) {
+      part(gap, IdleCause::kMemory) += waited;
+      return;
+    }
     const Route& route = program_.channels[transfer.channel].route;
     add_to(gap,
            split_receive_wait(at, times_.transfers[wait.via], times_.end[transfer.producer],

@@ -22,7 +22,8 @@ using CauseTimes = std::array<Ticks, kIdleCauseCount>;
 /// 2. Until every send that is waited for here is done with, message by message (`split_send_wait`).
 /// 3. Until the last of the instr's waits is over; of several that end together the first in the Program counts. Going
 ///    back from there: a message's own times (`split_receive_wait`), `Program::comm` as latency, a collective's
-///    duration; what is left, back to the beginning of the gap, is computing on another device.
+///    duration; what is left, back to the beginning of the gap, is computing on another device. Waiting for an EVICT or
+///    a LOAD is all memory.
 /// The parts add up to the gap exactly.
 class IdleCauses {
  public:

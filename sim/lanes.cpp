@@ -111,6 +111,19 @@ LaneReader::LaneReader(const Program& program, const RunTimes& times, const SimO
                      .forward = op == Op::kF,
                      .update = op == Op::kU});
   }
+  find_guests();
+}
+
+void LaneReader::find_guests() {
+  guests_.resize(places_.size());
+  for (const Move& move : program_.moves) {
+    const Transfer& transfer = program_.transfers[move.transfer];
+    if (move.guest == Move::kHost || transfer.op != Op::kEvict) continue;
+    const std::int64_t stash = -facts(transfer.issue).stash;
+    guests_[index(move.guest)].emplace_back(move.held_from, stash);
+    guests_[index(move.guest)].emplace_back(move.held_until, -stash);
+  }
+  for (auto& changes : guests_) std::ranges::sort(changes);
 }
 
 void LaneReader::read(std::size_t lane, InstrIndex until) {
@@ -142,6 +155,10 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
         busy == row.duration ? row.not_useful : busy - useful_share(program_, program_.instrs[i].row, busy);
   }
   if (options_.spans) add_spans(device, i, behind, idle, cause);
+  const auto& guests = guests_[index(device)];
+  for (; place.guest != guests.size() && guests[place.guest].first <= i; ++place.guest) {
+    place.stash += guests[place.guest].second;
+  }
   for (InstrIndex member = i; member != behind; ++member) {
     place.stash += std::max<std::int64_t>(0, facts(member).stash);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "schedules/program.hpp"
@@ -38,6 +39,7 @@ class LaneReader {
     bool started = false;
     std::int64_t stash = 0;
     std::int64_t peak_stash = 0;
+    std::size_t guest = 0;  ///< next of its `guests_`
     std::vector<UpdateMark> marks;
   };
 
@@ -52,6 +54,7 @@ class LaneReader {
   };
 
   const RowFacts& facts(InstrIndex i) const { return rows_[program_.instrs[i].row]; }
+  void find_guests();
   void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind);
   IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind);
   void add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause);
@@ -65,6 +68,8 @@ class LaneReader {
   StashChanges stash_;
   std::vector<RowFacts> rows_;
   std::vector<Place> places_;
+  /// By device: stashes that it holds for others, as (position from which on, change), in order.
+  std::vector<std::vector<std::pair<InstrIndex, std::int64_t>>> guests_;
 };
 
 /// Everything that `LaneReader` finds in a finished run, the spans of all lanes, and the makespan.

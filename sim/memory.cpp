@@ -34,6 +34,7 @@ using Alive = std::map<BufferName, std::multiset<std::int64_t>>;
 StageId stage_of(const Program& program, const MemoryChange& change) {
   const Row& row = program.rows[program.instrs[change.owner].row];
   const StageId stage = program.holders[row.holder].stage;
+  if (is_move(row.op)) return stage;
   if (change.phase != MemoryPhase::kStart || change.bytes < 0 || change.cls != MemoryClass::kTransfer) return stage;
   const int to_consumer = change.buffer == BufferKind::kInput ? 1 : change.buffer == BufferKind::kOutputGrad ? -1 : 0;
   return StageId{static_cast<std::int32_t>(stage) + to_consumer};
@@ -101,7 +102,9 @@ void apply(const Program& program, const MemoryChange& change, Alive& alive) {
   const Row& row = program.rows[program.instrs[change.owner].row];
   const StageId stage = stage_of(program, change);
   const bool made = change.bytes > 0;
-  if (row.op == Op::kU || change.buffer == BufferKind::kWeightVersion) {
+  const bool as_one = change.buffer == BufferKind::kWeightVersion || change.buffer == BufferKind::kWeights ||
+                      change.buffer == BufferKind::kEvicted;
+  if (row.op == Op::kU || as_one) {
     const auto number = static_cast<std::int64_t>(program.instrs[change.owner].action.microbatch);
     return apply_to(alive[{change.cls, stage, change.buffer, std::abs(change.bytes)}], number, made);
   }
@@ -131,7 +134,10 @@ std::string_view name_of(BufferKind kind) {
     case BufferKind::kInputGrad:
       return "input_grad";
     case BufferKind::kWeightVersion:
+    case BufferKind::kWeights:
       return "weights";
+    case BufferKind::kEvicted:
+      return "evicted";
     default:
       return "workspace";
   }
@@ -161,12 +167,20 @@ void append_tensors(const Program& program, const BufferName& buffer, const std:
   }
 }
 
+/// Whether weights come and go; then they are changes.
+bool moves_weights(const Program& program, const Holder& holder) {
+  return std::ranges::any_of(program.moves, [&](const Move& move) {
+    const Instr& instr = program.instrs[program.transfers[move.transfer].issue];
+    return move.weights && program.holders[program.rows[instr.row].holder] == holder;
+  });
+}
+
 void append_resident(const Program& program, const Holder& holder, std::vector<PeakTensor>& tensors) {
   const StageMemory& memory = program.memory[index(holder.stage)];
   const auto append = [&](MemoryClass cls, const char* name, std::int64_t bytes) {
     if (bytes != 0) tensors.push_back({cls, holder.stage, name, bytes, {}});
   };
-  append(MemoryClass::kWeights, "weights", memory.weight_bytes);
+  if (!moves_weights(program, holder)) append(MemoryClass::kWeights, "weights", memory.weight_bytes);
   if (program.forward_only) return;
   append(MemoryClass::kWeightVersions, "corrections", memory.weight_bytes * program.correction_buffers);
   append(MemoryClass::kGradients, "gradients", memory.gradient_bytes);
@@ -246,7 +260,7 @@ MemoryByClass MemoryModel::resident(DeviceId device) const {
   for (const Holder& holder : program().holders) {
     if (holder.device != device) continue;
     const StageMemory& memory = program().memory[index(holder.stage)];
-    of(bytes, MemoryClass::kWeights) += memory.weight_bytes;
+    if (!holder.weights_start_away) of(bytes, MemoryClass::kWeights) += memory.weight_bytes;
     if (program().forward_only) continue;
     of(bytes, MemoryClass::kWeightVersions) += memory.weight_bytes * program().correction_buffers;
     of(bytes, MemoryClass::kGradients) += memory.gradient_bytes;
@@ -280,6 +294,11 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPe
     if (holder.device == device) append_resident(program(), holder, tensors);
   }
   Alive alive;
+  for (const Holder& holder : program().holders) {
+    if (holder.device != device || holder.weights_start_away || !moves_weights(program(), holder)) continue;
+    const std::int64_t weights = program().memory[index(holder.stage)].weight_bytes;
+    apply_to(alive[{MemoryClass::kWeights, holder.stage, BufferKind::kWeights, weights}], -1, true);
+  }
   std::int64_t bytes = total(resident(device));
   MemoryChanges(positions_, device).tell([&](const MemoryChange& change) {
     if (bytes == peak.bytes) return false;

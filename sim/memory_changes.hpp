@@ -32,11 +32,13 @@ struct MemoryChange {
 
 /// Tells the changes of one device in order.
 ///
-/// Within one position the order is: frees of waited-for sends, new receive slots (by index of the transfer); at a
+/// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
+/// transfer), what is held for others from here on, and no longer; at a
 /// start: the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
 /// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
 /// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
-/// its consumer. Without backwards (forward_only) F keeps nothing.
+/// its consumer. Without backwards (forward_only) F frees at its end
+/// all that it made.
 class MemoryChanges {
  public:
   /// `positions` and its program must outlive this.
@@ -63,6 +65,10 @@ class MemoryChanges {
 
   template <class Add>
   void before(InstrIndex i, Add&& add) const;
+  template <class Add>
+  void tell_moved(const Move& move, InstrIndex at, MemoryPhase phase, Add&& add) const;
+  template <class Add>
+  void tell_guests(InstrIndex i, Add&& add) const;
   template <class Add>
   void start(InstrIndex i, Add&& add) const;
   template <class Add>
@@ -96,22 +102,53 @@ template <class Add>
 void MemoryChanges::before(InstrIndex i, Add&& add) const {
   for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
     const Transfer& transfer = program_.transfers[t];
+    if (transfer.op == Op::kEvict) tell_moved(program_.move_of(t), i, MemoryPhase::kBefore, add);
+    if (is_move(transfer.op)) continue;
     const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
          transfer.consumer});
   }
   for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
     const Transfer& transfer = program_.transfers[t];
+    if (is_move(transfer.op)) continue;
     const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes,
          transfer.producer});
   }
+  if (!program_.moves.empty()) tell_guests(i, add);
   if (i == lane_.end || !comes_without_transfer(positions_, i)) return;
   add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, plan(i).received, i, plan(i).received_bytes});
 }
 
+/// EVICT: frees; LOAD: allocates.
+template <class Add>
+void MemoryChanges::tell_moved(const Move& move, InstrIndex at, MemoryPhase phase, Add&& add) const {
+  const Transfer& transfer = program_.transfers[move.transfer];
+  const std::int64_t sign = transfer.op == Op::kEvict ? -1 : 1;
+  for (const MovedBuffer& moved : moved_buffers(program_, move)) {
+    add({at, phase, moved.cls, moved.buffer, transfer.issue, sign * moved.bytes});
+  }
+}
+
+/// What the device holds for others.
+template <class Add>
+void MemoryChanges::tell_guests(InstrIndex i, Add&& add) const {
+  const auto change = [&](std::uint32_t m, std::int64_t sign) {
+    const Move& move = program_.moves[m];
+    add({i, MemoryPhase::kBefore, MemoryClass::kEvicted, BufferKind::kEvicted, program_.transfers[move.transfer].issue,
+         sign * move.bytes});
+  };
+  for (const std::uint32_t m : lane_.held.of(i - lane_.begin)) change(m, +1);
+  for (const std::uint32_t m : lane_.released.of(i - lane_.begin)) change(m, -1);
+}
+
 template <class Add>
 void MemoryChanges::start(InstrIndex i, Add&& add) const {
+  if (program_.instrs[i].action.op == Op::kLoad) {
+    for (const std::uint32_t t : lane_.made.of(i - lane_.begin)) {
+      if (is_move(program_.transfers[t].op)) tell_moved(program_.move_of(t), i, MemoryPhase::kStart, add);
+    }
+  }
   for (const PlannedChange& planned : plan(i).start) {
     std::int64_t left = planned.bytes;
     const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)

@@ -86,10 +86,10 @@ class Planner {
       at_start(MemoryClass::kTransfer, BufferKind::kInput, -memory_.input_bytes);
       at_start(class_of(memory_.input_last_use), BufferKind::kInput, memory_.input_bytes);
     }
-    if (!forward_only_) allocate_stash();
+    allocate_stash();
     value(BufferKind::kOutput, BufferKind::kInput, memory_.output_bytes);
     workspace(memory_.workspace_f_bytes);
-    if (row_.recompute && !forward_only_) {
+    if (row_.recompute || forward_only_) {
       at_end(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, for_i_);
       at_end(MemoryClass::kKeptForWeightGrad, BufferKind::kStashForWeightGrad, for_w_);
     }
@@ -153,6 +153,30 @@ class Planner {
 BufferKind buffer_of(const StashTensor& tensor) {
   if (tensor.made_by == StashTensor::MadeBy::kInputGrad) return BufferKind::kStashFromInputGrad;
   return tensor.last_use == LastUse::kWeightGrad ? BufferKind::kStashForWeightGrad : BufferKind::kStashForInputGrad;
+}
+
+std::vector<MovedBuffer> moved_buffers(const Program& program, const Move& move) {
+  if (move.weights) return {{MemoryClass::kWeights, BufferKind::kWeights, move.bytes}};
+  const Action& action = program.instrs[program.transfers[move.transfer].issue].action;
+  std::vector<MovedBuffer> buffers;
+  const auto add = [&](MemoryClass cls, BufferKind buffer, std::int64_t bytes) {
+    if (bytes != 0) buffers.push_back({cls, buffer, bytes});
+  };
+  program.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
+    const StageMemory& memory = program.memory_of(action.stage, part);
+    const bool for_weight_grad = memory.input_last_use == LastUse::kWeightGrad;
+    if (move.input_only || memory.input_last_use != LastUse::kForward) {
+      add(for_weight_grad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad, BufferKind::kInput,
+          memory.input_bytes);
+    }
+    if (move.input_only) return;
+    for (const StashTensor& tensor : memory.stash) {
+      const BufferKind buffer = buffer_of(tensor);
+      if (buffer == BufferKind::kStashForInputGrad) add(MemoryClass::kKeptForInputGrad, buffer, tensor.bytes);
+      if (buffer == BufferKind::kStashForWeightGrad) add(MemoryClass::kKeptForWeightGrad, buffer, tensor.bytes);
+    }
+  });
+  return buffers;
 }
 
 std::vector<RowPlan> row_plans(const Program& program) {

@@ -20,6 +20,8 @@ enum class BufferKind : std::uint8_t {
   kOutputGrad,          ///< gradient received for the output, or handed over on the device
   kInputGrad,           ///< gradient of the input, on its way to another device
   kWeightVersion,       ///< a version that an update replaced
+  kWeights,             ///< of a stage that moves them
+  kEvicted,             ///< held for another device
   kWorkspace,
 };
 
@@ -51,6 +53,15 @@ struct RowPlan {
   BufferKind received{};            ///< what comes from another stage; its slot when no message brings it ...
   std::int64_t received_bytes = 0;  ///< ... has so many bytes
 };
+
+/// What an EVICT frees and a LOAD allocates.
+struct MovedBuffer {
+  MemoryClass cls{};
+  BufferKind buffer{};
+  std::int64_t bytes = 0;
+};
+
+std::vector<MovedBuffer> moved_buffers(const Program& program, const Move& move);
 
 /// The plans of all rows. Empty when memory is not modelled.
 std::vector<RowPlan> row_plans(const Program& program);

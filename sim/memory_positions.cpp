@@ -13,6 +13,11 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
   const Row& from = program.rows[program.instrs[wait.source].row];
   const Row& to = program.rows[program.instrs[consumer].row];
   if (program.holders[from.holder].stage == program.holders[to.holder].stage) return false;
+  const Action& producer = program.instrs[wait.source].action;
+  const Action& taker = program.instrs[consumer].action;
+  const bool same_microbatch = index(producer.microbatch) <= index(taker.microbatch) + taker.merged &&
+                               index(taker.microbatch) <= index(producer.microbatch) + producer.merged;
+  if (!same_microbatch) return false;  // an extra edge
   return (from.op == Op::kF && to.op == Op::kF) || (is_backward(from.op) && is_backward(to.op));
 }
 
@@ -50,7 +55,12 @@ MemoryPositions::MemoryPositions(const Program& source) : program(&source), plan
   channels_to = group_by(all.size(), devices, [&](std::size_t c) { return index(all[c].to); });
   versions =
       group_by(kept.size(), devices, [&](std::size_t v) { return index(source.holders[kept[v].holder].device); });
-  if (source.memory.empty() || !source.transfers.empty()) return;
+  guests = group_by(source.moves.size(), devices + 1, [&](std::size_t m) {
+    const Move& move = source.moves[m];
+    const bool held = move.guest != Move::kHost && source.transfers[move.transfer].op == Op::kEvict;
+    return held ? index(move.guest) : devices;
+  });
+  if (source.memory.empty() || source.transfers.size() != source.moves.size()) return;
   leaves_without_transfer.resize(source.size());
   for (InstrIndex i = 0; i < source.size(); ++i) {
     for (std::uint32_t w = source.instrs[i].first_wait; w < source.instrs[i + 1].first_wait; ++w) {
@@ -69,6 +79,9 @@ LanePositions::LanePositions(const MemoryPositions& positions, DeviceId device)
   posted = by_position(*this, receiving, program.transfers, &Transfer::post);
   const std::span<const std::uint32_t> of_device = positions.versions.of(index(device));
   replaced = by_position(*this, of_device, program.kept_versions, &KeptVersion::replaced_by);
+  const std::span<const std::uint32_t> as_guest = positions.guests.of(index(device));
+  held = by_position(*this, as_guest, program.moves, &Move::held_from);
+  released = by_position(*this, as_guest, program.moves, &Move::held_until);
   read = by_position(*this, of_device, program.kept_versions, &KeptVersion::last_reader);
 }
 

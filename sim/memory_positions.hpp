@@ -17,6 +17,7 @@ struct MemoryPositions {
   IndexLists channels_from;    ///< channels by sending device
   IndexLists channels_to;      ///< channels by receiving device
   IndexLists versions;         ///< kept versions by device
+  IndexLists guests;           ///< moves by the device that holds them meanwhile; behind the last device: none does
   std::vector<RowPlan> plans;  ///< by row; empty when memory is not modelled
   /// By instr: another device gets its value by an edge that is no transfer. Empty when transfers exist.
   std::vector<bool> leaves_without_transfer;
@@ -33,6 +34,8 @@ struct LanePositions {
   IndexLists posted;    ///< transfers by `post`
   IndexLists replaced;  ///< kept versions by `replaced_by`
   IndexLists read;      ///< kept versions by `last_reader`
+  IndexLists held;      ///< moves by `held_from`, of which this device is the guest
+  IndexLists released;  ///< and by `held_until`
 };
 
 /// Whether the instr's input comes from another device by an edge that is no transfer.

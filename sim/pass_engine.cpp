@@ -169,6 +169,7 @@ bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
   const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
   for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
     for (const std::uint32_t t : offered_.of(i)) {
+      if (is_move(program_.transfers[t].op)) continue;
       if (!wait(lane, self, times_.transfers[t].available)) return false;
     }
   }
@@ -285,7 +286,7 @@ void OnePass::complete_in_batch(std::uint32_t batch, Ticks at) {
 }
 
 void OnePass::join(InstrIndex first, InstrIndex behind) {
-  if (program_.rows[program_.instrs[first].row].op != Op::kReduceGrad) return;
+  if (!joins_collective(program_.rows[program_.instrs[first].row].op)) return;
   for (auto at = std::ranges::lower_bound(joins_, std::pair(first, 0U)); at != joins_.end() && at->first < behind;
        ++at) {
     const std::uint32_t c = at->second;

@@ -53,8 +53,8 @@ class Overtaking {
  private:
   const Row& row(InstrIndex i) const { return program_.rows[program_.instrs[i].row]; }
 
-  static bool stands_fast(Op op) { return op == Op::kX || op == Op::kV; }
-  static bool holds_back(Op op) { return op == Op::kU || op == Op::kReduceGrad; }
+  static bool stands_fast(Op op) { return op == Op::kX || op == Op::kV || is_move(op); }
+  static bool holds_back(Op op) { return op == Op::kU || joins_collective(op); }
 
   /// Whether `action` is what `needed` asks for.
   static bool makes(const Action& action, const Action& needed) {
@@ -157,7 +157,7 @@ class ReadyRun {
       times_.end[i] = now;
       for (const std::uint32_t t : made_.of(i)) links_.offer(program_.transfers[t].channel, t, now);
       for (const std::uint32_t w : waits_for_.of(i)) undecided_.insert(wait_lane_[w]);
-      if (program_.rows[program_.instrs[i].row].op == Op::kReduceGrad) join(i, now);
+      if (joins_collective(program_.rows[program_.instrs[i].row].op)) join(i, now);
     }
     while (lane.head != lane.end && started_[lane.head]) ++lane.head;
   }

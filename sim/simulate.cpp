@@ -33,7 +33,7 @@ bool has_memory(const Program& program) { return !program.memory.empty() && prog
 /// Whether totals per lane are all that is asked for. Steady utilization needs every update.
 bool totals_suffice(const Program& program, const SimOptions& options) {
   const bool curve = options.memory_curve && has_memory(program);
-  return !options.spans && !curve && !program.asynchronous && has_plain_waits_only(program);
+  return !options.spans && !curve && !program.asynchronous && program.moves.empty() && has_plain_waits_only(program);
 }
 
 void fill_causes(DeviceSummary& device, Ticks makespan, Ticks latency) {

@@ -8,9 +8,11 @@ namespace {
 std::int64_t counted(Op op) {
   switch (op) {
     case Op::kF:
+    case Op::kLoad:
       return 1;
     case Op::kB:
     case Op::kW:
+    case Op::kEvict:
       return -1;
     default:
       return 0;
@@ -38,8 +40,10 @@ std::int64_t measured_in_units(const Row& row, const StashBytes& bytes) {
   const std::int64_t made_again = row.recompute ? forward : 0;
   switch (row.op) {
     case Op::kF:
+    case Op::kLoad:
       return forward - made_again;
     case Op::kB:
+    case Op::kEvict:
       return made_again - forward;
     case Op::kI:
       return made_again + bytes.input_grad_to_weight_grad - bytes.forward_to_input_grad;
@@ -67,6 +71,7 @@ std::vector<std::int64_t> counted_work(const Program& program, std::int64_t unit
   for (InstrIndex i = 0; i < program.size(); ++i) {
     std::int64_t& sum = work[program.instrs[i].row];
     if (sum != 0 || counted(program.instrs[i].action.op) == 0) continue;
+    if (program.rows[program.instrs[i].row].microbatches == 0) continue;
     program.parts.for_each(program.instrs[i].action, [&](std::size_t, std::size_t, std::size_t p) {
       const Part& part = program.parts.all()[p];
       sum += (part.end - part.begin) * (unit / part.whole);

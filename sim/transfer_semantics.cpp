@@ -46,6 +46,7 @@ std::vector<Half> halves_of(const Program& program) {
   halves.reserve(2 * program.transfers.size());
   for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
     const Transfer& transfer = program.transfers[t];
+    if (is_move(transfer.op)) continue;
     const auto& [from, to, route] = program.channels[transfer.channel];
     const bool second = is_second_of_pair(program, transfer.post, program.lane_begin[index(to)]);
     halves.push_back({from, to, place_behind(program, transfer.issue), t, true});

@@ -41,7 +41,7 @@ class StageBackend {
   virtual ~StageBackend() = default;
   /// F, R, I, W or B of one microbatch. Folded recompute: R on the blocks of the backward, just before it.
   virtual void run(Op op, const PassArguments& arguments) = 0;
-  /// Fills the weights by `seed`, the rest with zeros.
+  /// Fills the weights by `seed`, the rest (where there is any) with zeros.
   virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
   /// Optimizer step on the weights; gradients are zero afterwards.
   virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
@@ -63,6 +63,8 @@ struct Backend {
   std::unique_ptr<StageBackend> (*make_stage)(NumberType type, const StageSpec& spec);
   /// Adds `term` to `sum`, number by number.
   void (*add)(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
+  /// Multiplies every number by `factor`.
+  void (*scale)(NumberType type, std::span<std::byte> numbers, double factor);
 };
 
 }  // namespace plumb

@@ -60,7 +60,7 @@ class CpuStage : public StageBackend {
 
  private:
   static void clear(std::byte* bytes, std::int64_t count) {
-    if (count > 0) std::memset(bytes, 0, static_cast<std::size_t>(count));
+    if (bytes != nullptr && count > 0) std::memset(bytes, 0, static_cast<std::size_t>(count));
   }
 
   StageSpec spec_;
@@ -74,6 +74,12 @@ void add_numbers(std::span<std::byte> sum, std::span<const std::byte> term) {
   for (std::size_t i = 0; i < sum.size() / sizeof(T); ++i) to[i] += from[i];
 }
 
+template <class T>
+void scale_numbers(std::span<std::byte> bytes, double factor) {
+  T* values = numbers<T>(bytes.data());
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) values[i] *= static_cast<T>(factor);
+}
+
 }  // namespace
 
 std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& spec) {
@@ -84,6 +90,10 @@ std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& s
 void add_on_cpu(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) {
   assert(sum.size() == term.size());
   return type == NumberType::kFloat64 ? add_numbers<double>(sum, term) : add_numbers<float>(sum, term);
+}
+
+void scale_on_cpu(NumberType type, std::span<std::byte> numbers, double factor) {
+  return type == NumberType::kFloat64 ? scale_numbers<double>(numbers, factor) : scale_numbers<float>(numbers, factor);
 }
 
 }  // namespace plumb

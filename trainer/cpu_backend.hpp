@@ -13,4 +13,7 @@ std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& s
 /// `sum += term` on the calling thread.
 void add_on_cpu(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
 
+/// Multiplies every number by `factor`, on the calling thread.
+void scale_on_cpu(NumberType type, std::span<std::byte> numbers, double factor);
+
 }  // namespace plumb

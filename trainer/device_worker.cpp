@@ -116,22 +116,91 @@ void DeviceWorker::step() {
   if (plan_.has_direct_edges) outputs_.transport.passed(device_, behind);
   if (behind == plan_.program.lane_begin[index(device_) + 1]) {
     live_.send_buffers.clear();
+    change_guests(plan_.program.size() + index(device_));
     note_memory(end);
   }
 }
 
 /// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
 void DeviceWorker::before(InstrIndex at) {
-  for (const std::uint32_t transfer : plan_.sent.of(at)) live_.send_buffers.erase(transfer);
+  for (const std::uint32_t transfer : plan_.sent.of(at)) {
+    if (plan_.program.transfers[transfer].op == Op::kEvict) free_evicted(transfer);
+    live_.send_buffers.erase(transfer);
+  }
   for (const std::uint32_t transfer : plan_.posted.of(at)) {
+    if (is_move(plan_.program.transfers[transfer].op)) continue;
     live_.slots.emplace(transfer, allocate_message(transfer));
   }
+  change_guests(at);
+}
+
+/// What the device holds for others from `place` on, and no longer.
+void DeviceWorker::change_guests(std::size_t place) {
+  for (const std::uint32_t move : plan_.held.of(place)) add_guest(move);
+  for (const std::uint32_t move : plan_.released.of(place)) live_.guests.erase(move);
+}
+
+void DeviceWorker::add_guest(std::uint32_t move) {
+  live_.guests.emplace(move, arena_.allocate(MemoryClass::kEvicted, plan_.program.moves[move].bytes));
+}
+
+/// Visits the stashes that an EVICT or LOAD names.
+template <class Visit>
+void DeviceWorker::for_each_stash(InstrIndex at, Visit&& visit) {
+  const Action& action = plan_.program.instrs[at].action;
+  plan_.program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+    const StashKey key{holder_index(at), static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice)};
+    visit(key, live_.stashes.at(key));
+  });
+}
+
+/// EVICT: copies; the owner frees its own at `Transfer::sent`.
+void DeviceWorker::evict(InstrIndex at) {
+  if (plan_.row(at).microbatches == 0) {
+    holders_.at(holder_index(at)).copy_weights_away();
+  } else {
+    for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
+      for (const StageBlock which : kKeptBlocks) {
+        const std::span<std::byte> bytes = stash.storage(which);
+        if (!bytes.empty()) live_.evicted[key][which].assign(bytes.begin(), bytes.end());
+      }
+    });
+  }
+  note_move(at);
+}
+
+void DeviceWorker::free_evicted(std::uint32_t transfer) {
+  const InstrIndex at = plan_.program.transfers[transfer].issue;
+  if (plan_.program.move_of(transfer).weights) return holders_.at(holder_index(at)).free_weights();
+  for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
+    for (const auto& [which, bytes] : live_.evicted.at(key)) stash.release(which);
+  });
+}
+
+void DeviceWorker::load(InstrIndex at) {
+  if (plan_.row(at).microbatches == 0) {
+    holders_.at(holder_index(at)).bring_weights_back();
+  } else {
+    for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
+      for (const auto& [which, bytes] : live_.evicted.at(key)) std::ranges::copy(bytes, stash.revive(which).data());
+      live_.evicted.erase(key);
+    });
+  }
+  note_move(at);
+}
+
+/// The copy is part of the action that makes it.
+void DeviceWorker::note_move(InstrIndex at) {
+  const Ticks now = outputs_.clock.now_ns();
+  for (const std::uint32_t transfer : plan_.issued.of(at)) outputs_.times.transfers[transfer] = {now, now, now, now};
 }
 
 void DeviceWorker::await(InstrIndex at) {
   for (const Wait& wait : plan_.waits(at)) {
-    if (is_for_transfer(wait)) {
+    if (is_for_message(wait)) {
       outputs_.times.transfers[wait.via] = outputs_.transport.await(wait.via);
+    } else if (is_for_transfer(wait)) {
+      continue;  // a LOAD is done when its instr is
     } else if (is_for_collective(wait)) {
       outputs_.transport.await_reduced(collective_of(wait));
     } else {
@@ -144,7 +213,7 @@ void DeviceWorker::await(InstrIndex at) {
 void DeviceWorker::take_messages(InstrIndex at) {
   const Action& consumer = plan_.program.instrs[at].action;
   for (const Wait& wait : plan_.waits(at)) {
-    if (!is_for_transfer(wait)) continue;
+    if (!is_for_message(wait)) continue;
     auto slots = live_.slots.extract(wait.via);
     std::vector<Block>& blocks = slots.mapped();
     const std::vector<MessagePart> parts = plan_.message(wait.via);
@@ -189,6 +258,8 @@ void DeviceWorker::begin(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
     holders_.at(holder_index(at)).begin_update(!plan_.replaced.of(at).empty());
+  } else if (op == Op::kLoad) {
+    load(at);
   } else if (is_pass(op)) {
     begin_pass(at);
   }
@@ -205,6 +276,11 @@ void DeviceWorker::begin_pass(InstrIndex at) {
   });
 }
 
+StashLife DeviceWorker::stash_life(InstrIndex at) const {
+  if (plan_.program.forward_only) return StashLife::kForwardOnly;
+  return plan_.row(at).recompute ? StashLife::kUntilEndOfForward : StashLife::kUntilBackward;
+}
+
 void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kF) add_stash(running.key);
@@ -212,8 +288,7 @@ void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
   if (is_backward(op)) make_key_grads(running);
   switch (op) {
     case Op::kF:
-      running.blocks = stash.begin_forward(
-          take_value(at, running), plan_.row(at).recompute ? StashLife::kUntilEndOfForward : StashLife::kUntilBackward);
+      running.blocks = stash.begin_forward(take_value(at, running), stash_life(at));
       break;
     case Op::kR:
       running.blocks = stash.begin_recompute();
@@ -258,8 +333,11 @@ void DeviceWorker::compute(InstrIndex at) {
   if (op == Op::kU) {
     collect(at, holder);
     holder.update();
-  } else if (op == Op::kReduceGrad) {
+  } else if (joins_collective(op)) {
     reduce(at, holder);
+    if (op == Op::kSyncWeights) collect(at, holder);
+  } else if (op == Op::kEvict) {
+    evict(at);
   } else if (is_pass(op)) {
     compute_pass(at, holder);
   }
@@ -317,6 +395,10 @@ void DeviceWorker::reduce(InstrIndex at, HolderState& holder) {
   for (const std::uint32_t j : plan_.joins.of(at)) {
     const Joining& joining = plan_.joinings[j];
     std::vector<std::byte> part;
+    if (plan_.program.collectives[joining.collective].kind == Collective::Kind::kSyncWeights) {
+      const std::span<const std::byte> weights = holder.stored_weights();
+      part.assign(weights.begin(), weights.end());
+    }
     for (const ByteRange& range : plan_.reduced_ranges(joining.collective, holder.stage())) {
       part.insert(part.end(), holder.gradients() + range.begin, holder.gradients() + range.end);
     }
@@ -329,6 +411,10 @@ void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
   for (const Wait& wait : plan_.waits(at)) {
     if (!is_for_collective(wait)) continue;
     const std::uint32_t collective = collective_of(wait);
+    if (plan_.program.collectives[collective].kind == Collective::Kind::kSyncWeights) {
+      collect_weights(collective, holder);
+      continue;
+    }
     const std::vector<ByteRange> ranges = plan_.reduced_ranges(collective, holder.stage());
     std::int64_t size = 0;
     for (const ByteRange& range : ranges) size += range.end - range.begin;
@@ -340,6 +426,15 @@ void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
       from += range.end - range.begin;
     }
   }
+}
+
+/// Replaces this holder's newest weights by the mean over the members.
+void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
+  std::vector<std::byte> mean(holder.stored_weights().size());
+  outputs_.transport.collect(collective, mean);
+  const std::size_t members = plan_.program.collectives[collective].members.size();
+  plan_.backend.scale(plan_.options.numbers, mean, 1.0 / static_cast<double>(members));
+  holder.set_weights(mean);
 }
 
 void DeviceWorker::end(InstrIndex at) {
@@ -361,11 +456,12 @@ void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
   if (op == Op::kB) hand_over(at, running, stash->second.end_backward());
   if (op == Op::kW) stash->second.end_weight_grad();
   if (op == Op::kR) stash->second.end_recompute();
-  if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
+  if (op == Op::kB || op == Op::kW || plan_.program.forward_only) live_.stashes.erase(stash);
 }
 
 void DeviceWorker::send(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.issued.of(at)) {
+    if (is_move(plan_.program.transfers[transfer].op)) continue;
     const std::vector<Block>& blocks = live_.send_buffers.at(transfer);
     if (blocks.size() == 1) {
       outputs_.transport.send(transfer, bytes_of(blocks.front()));

@@ -8,6 +8,7 @@
 
 #include "sim/run_times.hpp"
 #include "sim/timeline.hpp"
+#include "sim/waits.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/holder_state.hpp"
 #include "trainer/loss_log.hpp"
@@ -69,11 +70,14 @@ class DeviceWorker {
 
     friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
   };
+  using EvictedBlocks = std::map<StageBlock, std::vector<std::byte>>;
   struct Live {
     std::map<StashKey, StageStash> stashes;
     std::map<ValueKey, Block> values;
     std::map<std::uint32_t, std::vector<Block>> send_buffers;  ///< by transfer: made, and the send not waited for
     std::map<std::uint32_t, std::vector<Block>> slots;         ///< by transfer: posted, and not taken over
+    std::map<StashKey, EvictedBlocks> evicted;                 ///< what was copied to another memory
+    std::map<std::uint32_t, Block> guests;                     ///< by move: held for another device
   };
   Live& live() { return live_; }
   DeviceId device() const { return device_; }
@@ -83,6 +87,7 @@ class DeviceWorker {
   std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
   /// One block for every part of the message.
   const std::vector<Block>& add_buffer(std::uint32_t transfer, bool sending);
+  void add_guest(std::uint32_t move);
 
  private:
   /// A part of a microbatch that the unit under way works on.
@@ -92,12 +97,23 @@ class DeviceWorker {
     StageBlocks blocks;
     std::vector<EarlierSlice> earlier;
   };
+  bool is_for_message(const Wait& wait) const {
+    return is_for_transfer(wait) && !is_move(plan_.program.transfers[wait.via].op);
+  }
   std::uint32_t holder_index(InstrIndex at) const { return plan_.row(at).holder; }
   void before(InstrIndex at);
+  void change_guests(std::size_t place);
+  void evict(InstrIndex at);
+  void free_evicted(std::uint32_t transfer);
+  void load(InstrIndex at);
+  void note_move(InstrIndex at);
+  template <class Visit>
+  void for_each_stash(InstrIndex at, Visit&& visit);
   void await(InstrIndex at);
   void take_messages(InstrIndex at);
   void begin(InstrIndex at);
   void begin_pass(InstrIndex at);
+  StashLife stash_life(InstrIndex at) const;
   void begin_part(InstrIndex at, RunningPart& running);
   void make_key_grads(const RunningPart& last);
   void find_earlier(RunningPart& running);
@@ -106,6 +122,7 @@ class DeviceWorker {
   void compute_part(InstrIndex at, HolderState& holder, const RunningPart& running, PassArguments pass);
   void reduce(InstrIndex at, HolderState& holder);
   void collect(InstrIndex at, HolderState& holder);
+  void collect_weights(std::uint32_t collective, HolderState& holder);
   void end(InstrIndex at);
   void end_part(InstrIndex at, const RunningPart& running);
   void send(InstrIndex at);

@@ -1,5 +1,6 @@
 #include "trainer/holder_state.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -14,10 +15,18 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
     backends_.push_back(plan.backend.make_stage(plan.options.numbers, spec));
   }
-  weights_ = arena.allocate(MemoryClass::kWeights, layout_->memory.weight_bytes);
-  gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
-  state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
-  backend(0).initialize(plan.options.seed, holder_blocks());
+  place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
+  if (!plan.program.forward_only) {
+    gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
+    state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
+    for (std::int32_t i = 0; i < plan.program.correction_buffers; ++i) {
+      corrections_.push_back(arena.allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes));
+      std::fill_n(corrections_.back().data(), corrections_.back().bytes(), std::byte{0});
+    }
+  }
+  HolderBlocks blocks = holder_blocks();
+  if (!away_.empty()) blocks.weights = away_.data();
+  backend(0).initialize(plan.options.seed, blocks);
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {
@@ -26,6 +35,37 @@ const std::byte* HolderState::weights(std::int32_t version) const {
   if (found != versions_.end()) return found->second.data();
   throw std::logic_error("version " + std::to_string(version) + " of stage " + std::to_string(index(stage())) +
                          " is read but not there; the newest is " + std::to_string(version_));
+}
+
+void HolderState::copy_weights_away() { away_.assign(weights_.data(), weights_.data() + weights_.bytes()); }
+
+void HolderState::bring_weights_back() {
+  weights_ = arena_->allocate(MemoryClass::kWeights, layout_->memory.weight_bytes);
+  std::ranges::copy(away_, weights_.data());
+  away_.clear();
+}
+
+WeightsPlace HolderState::weights_place() const {
+  if (away_.empty()) return WeightsPlace::kHere;
+  return weights_.bytes() > 0 ? WeightsPlace::kCopied : WeightsPlace::kAway;
+}
+
+std::span<const std::byte> HolderState::stored_weights() const {
+  if (!away_.empty()) return away_;
+  return {weights_.data(), static_cast<std::size_t>(weights_.bytes())};
+}
+
+void HolderState::place_weights(WeightsPlace place) {
+  away_.clear();
+  weights_ = Block();
+  const std::int64_t bytes = layout_->memory.weight_bytes;
+  if (place != WeightsPlace::kAway) weights_ = arena_->allocate(MemoryClass::kWeights, bytes);
+  if (place != WeightsPlace::kHere) away_.resize(static_cast<std::size_t>(bytes));
+}
+
+void HolderState::set_weights(std::span<const std::byte> weights) {
+  if (weights_.bytes() > 0) std::ranges::copy(weights, weights_.data());
+  if (!away_.empty()) std::ranges::copy(weights, away_.data());
 }
 
 void HolderState::begin_update(bool keep) {
@@ -44,7 +84,7 @@ void HolderState::update() {
   UpdateStep step;
   step.update = updates_done_;
   step.learning_rate = learning_rate(options.learning_rate, updates_done_);
-  step.gradient_scale = 1.0 / static_cast<double>(options.schedule.per_update(stage()));
+  step.gradient_scale = 1.0 / static_cast<double>(microbatches_summed());
   if (options.clip_norm > 0) {
     step.gradient_scale *=
         clip_factor(backend(0).squared_norms(holder_blocks()), step.gradient_scale, options.clip_norm);
@@ -52,6 +92,13 @@ void HolderState::update() {
   backend(0).update(step, holder_blocks());
   ++version_;
   ++updates_done_;
+}
+
+std::int64_t HolderState::microbatches_summed() const {
+  const std::vector<std::int64_t>& counts = plan_->summed[holder_];
+  const auto update = static_cast<std::size_t>(version_);
+  const bool some = update < counts.size() && counts[update] > 0;
+  return some ? counts[update] : plan_->options.schedule.per_update(stage());
 }
 
 void HolderState::restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions) {

@@ -12,6 +12,9 @@
 
 namespace plumb {
 
+/// Where the newest weights are: on the device, copied to another memory but still there, or only in the other memory.
+enum class WeightsPlace : std::uint8_t { kHere, kCopied, kAway };
+
 /// A stage as held by one device: its newest weights, the old versions still to be read, gradients, optimizer state.
 /// Version v is what v updates of the running document have made.
 class HolderState {
@@ -39,6 +42,14 @@ class HolderState {
   /// The last reader of an old version is done.
   void drop(std::int32_t version) { versions_.erase(version); }
 
+  /// EVICT of the weights: copies them to another memory, then lets go of them; LOAD: brings them back.
+  void copy_weights_away();
+  void free_weights() { weights_ = Block(); }
+  void bring_weights_back();
+  WeightsPlace weights_place() const;
+  /// The newest weights, wherever they are.
+  std::span<const std::byte> stored_weights() const;
+
   /// The document begins anew: its versions count from 0 again.
   void restart_document() { version_ = 0; }
 
@@ -51,13 +62,18 @@ class HolderState {
     Block* gradients = nullptr;
     Block* state = nullptr;
     std::map<std::int32_t, Block>* versions = nullptr;
+    std::vector<Block>* corrections = nullptr;
   };
-  Blocks blocks() { return {&weights_, &gradients_, &state_, &versions_}; }
+  Blocks blocks() { return {&weights_, &gradients_, &state_, &versions_, &corrections_}; }
   std::int64_t updates_done() const { return updates_done_; }
+  void place_weights(WeightsPlace place);
+  void set_weights(std::span<const std::byte> weights);
   /// Takes over the counts of a checkpoint, and makes room for the old versions named.
   void restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions);
 
  private:
+  /// Microbatches that the gradients of the next update are a sum of.
+  std::int64_t microbatches_summed() const;
   HolderBlocks holder_blocks() { return {weights_.data(), gradients_.data(), state_.data()}; }
 
   const RunPlan* plan_;
@@ -66,8 +82,10 @@ class HolderState {
   const StageLayout* layout_;
   std::vector<std::unique_ptr<StageBackend>> backends_;  ///< by part
   Block weights_;
+  std::vector<std::byte> away_;  ///< the newest weights in another memory; empty when they are only here
   Block gradients_;
   Block state_;
+  std::vector<Block> corrections_;          ///< what the schedule's corrections keep, each as large as the weights
   Block workspace_;                         ///< of U
   std::map<std::int32_t, Block> versions_;  ///< old ones
   std::int32_t version_ = 0;                ///< of `weights_`

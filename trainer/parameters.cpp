@@ -29,10 +29,7 @@ BytesByName by_name(Workers workers, const BlockOf& block_of) {
   return named;
 }
 
-std::span<const std::byte> weights_of(HolderState& holder) {
-  const Block& block = *holder.blocks().weights;
-  return {block.data(), static_cast<std::size_t>(block.bytes())};
-}
+std::span<const std::byte> weights_of(HolderState& holder) { return holder.stored_weights(); }
 
 template <class T>
 std::vector<double> values_of(std::span<const std::byte> bytes) {

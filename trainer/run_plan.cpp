@@ -1,6 +1,8 @@
 #include "trainer/run_plan.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -31,11 +33,6 @@ void check_schedule(const TrainOptions& options) {
                         std::to_string(options.network.layers.size()));
   }
   if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
-  if (!schedule.weights.correction_buffers.empty()) refuse(options, "corrections of weights cannot be trained");
-  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
-    if (schedule.policy_of(StageId{stage}) == WeightPolicy::kPredicted)
-      refuse(options, "predicted weights cannot be trained");
-  }
 }
 
 void check_data(const TrainOptions& options) {
@@ -57,6 +54,9 @@ void check_program(const TrainOptions& options, const Program& program) {
     if (row.recompute && program.parts.causal()) {
       refuse(options, "recompute would drop the keys that later sequence slices read; expected none");
     }
+  }
+  if (program.forward_only && program.parts.causal()) {
+    refuse(options, "forward mode drops the keys that later sequence slices read; expected whole sequences");
   }
   const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
                                   [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
@@ -95,7 +95,8 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
           stage_layout(options.network.layers, options.partition.range(stage), place.shape, precision(options)));
     }
   }
-  if (!program.forward_only) document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
+  document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
+  count_summed();
   const std::size_t size = program.size();
   const auto& transfers = program.transfers;
   made = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].producer; });
@@ -106,6 +107,7 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
     const bool at_end = transfers[t].sent == program.lane_begin[index(sender) + 1];
     return at_end ? size : std::size_t{transfers[t].sent};
   });
+  index_guests();
   const auto& kept = program.kept_versions;
   replaced = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].replaced_by; });
   last_read = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].last_reader; });
@@ -119,6 +121,52 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
   joins = group_by(joinings.size(), size, [&](std::size_t j) { return joining_at[j]; });
   has_direct_edges = std::any_of(program.waits.begin(), program.waits.end(),
                                  [](const Wait& wait) { return wait.via == Wait::kDirect; });
+}
+
+void RunPlan::index_guests() {
+  const std::size_t size = program.size();
+  const auto devices = static_cast<std::size_t>(program.num_devices);
+  const auto place = [&](const Move& move, InstrIndex at) -> std::size_t {
+    const bool by_guest = move.guest != Move::kHost && program.transfers[move.transfer].op == Op::kEvict;
+    if (!by_guest) return size + devices;
+    return at == program.lane_begin[index(move.guest) + 1] ? size + index(move.guest) : at;
+  };
+  const auto& moves = program.moves;
+  held = group_by(moves.size(), size + devices + 1, [&](std::size_t m) { return place(moves[m], moves[m].held_from); });
+  released =
+      group_by(moves.size(), size + devices + 1, [&](std::size_t m) { return place(moves[m], moves[m].held_until); });
+}
+
+/// Counts the microbatches of every update that end on each holder, then adds up those of holders that reduce together.
+void RunPlan::count_summed() {
+  summed.resize(program.holders.size());
+  for (InstrIndex at = 0; at < program.size(); ++at) {
+    const Op op = row(at).op;
+    if (op != Op::kB && op != Op::kW) continue;
+    std::vector<std::int64_t>& counts = summed[row(at).holder];
+    const std::int64_t per_update = options.schedule.per_update(holder(at).stage);
+    program.parts.for_each(program.instrs[at].action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      const std::size_t update = microbatch / static_cast<std::size_t>(per_update);
+      if (counts.size() <= update) counts.resize(update + 1, 0);
+      if (slice == 0) ++counts[update];
+    });
+  }
+  std::map<std::uint32_t, std::set<std::uint32_t>> together;
+  for (const Collective& collective : program.collectives) {
+    if (collective.kind != Collective::Kind::kReduceGrad) continue;
+    for (const InstrIndex member : collective.members) {
+      for (const InstrIndex other : collective.members) together[row(member).holder].insert(row(other).holder);
+    }
+  }
+  const std::vector<std::vector<std::int64_t>> own = summed;
+  for (const auto& [holder, group] : together) {
+    std::vector<std::int64_t>& counts = summed[holder];
+    for (const std::uint32_t other : group) {
+      if (other == holder) continue;
+      if (counts.size() < own[other].size()) counts.resize(own[other].size(), 0);
+      for (std::size_t update = 0; update < own[other].size(); ++update) counts[update] += own[other][update];
+    }
+  }
 }
 
 std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
@@ -147,6 +195,7 @@ double RunPlan::loss_tokens(std::size_t microbatch) const {
 }
 
 std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId stage) const {
+  if (program.collectives[collective].kind == Collective::Kind::kSyncWeights) return {};
   const bool whole_network_in_one = program.num_stages < 2;
   const bool wants_tied = program.collectives[collective].kind == Collective::Kind::kReduceTied;
   const std::int64_t number_bytes = options.numbers == NumberType::kFloat64 ? 8 : 4;

@@ -39,14 +39,17 @@ struct RunPlan {
   const TrainOptions& options;
   const Backend& backend;
   Program program;
-  std::vector<PartPlace> places;     ///< by part of `program.parts`
-  std::vector<StageLayout> layouts;  ///< by stage and part
-  std::int64_t document_updates = 0;
+  std::vector<PartPlace> places;                  ///< by part of `program.parts`
+  std::vector<StageLayout> layouts;               ///< by stage and part
+  std::int64_t document_updates = 0;              ///< in forward mode: groups of microbatches that losses are means of
+  std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
 
   IndexLists made;       ///< transfers by producer
   IndexLists issued;     ///< transfers by issue
   IndexLists sent;       ///< transfers by the instr before which their sender waits; `program.size()`: a lane's end
   IndexLists posted;     ///< transfers by post
+  IndexLists held;       ///< moves by `held_from`, and ...
+  IndexLists released;   ///< ... by `held_until`; the end of lane d is `program.size()` + d
   IndexLists replaced;   ///< kept versions by the update that replaces them
   IndexLists last_read;  ///< kept versions by their last reader
   IndexLists joins;      ///< `joinings` by the instr that joins
@@ -72,6 +75,10 @@ struct RunPlan {
 
   /// The parts of a stage's gradients that a collective adds up.
   std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;
+
+ private:
+  void count_summed();
+  void index_guests();
 };
 
 }  // namespace plumb

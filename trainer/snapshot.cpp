@@ -14,10 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Blocks of a stash that can be alive between two actions.
-constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptForInputGrad, StageBlock::kKeptForWeightGrad,
-                                 StageBlock::kMadeByInputGrad, StageBlock::kKeyGrads};
-
 std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
 
 std::string holder_name(std::uint32_t holder) { return "holder" + std::to_string(holder); }
@@ -50,6 +46,8 @@ class Taker {
     state["values"] = Json::array();
     state["send_buffers"] = Json::array();
     state["slots"] = Json::array();
+    state["guests"] = Json::array();
+    state["evicted"] = Json::array();
     for (const auto& worker : run_.workers()) take_device(*worker, state);
     take_mailbox(state);
     take_losses();
@@ -90,6 +88,8 @@ class Taker {
       for (const Block& block : blocks) message.insert(message.end(), block.data(), block.data() + block.bytes());
       add("send_buffer" + std::to_string(transfer), own(std::move(message)));
     }
+    for (const auto& [move, block] : live.guests) state["guests"].push_back(move);
+    for (const auto& [key, blocks] : live.evicted) take_evicted(key, blocks, state["evicted"]);
     for (const auto& [transfer, blocks] : live.slots) state["slots"].push_back(transfer);
   }
 
@@ -103,8 +103,9 @@ class Taker {
     holders.push_back({{"holder", number},
                        {"version", holder.version()},
                        {"updates_done", holder.updates_done()},
+                       {"away", holder.weights_place()},
                        {"old_versions", old_versions}});
-    std::span<const std::byte> rest = bytes_of(*blocks.weights);
+    std::span<const std::byte> rest = holder.stored_weights();
     for (const ParameterFacts& parameter : holder.layout().parameters) {
       const auto size = static_cast<std::size_t>(parameter.count() * number_bytes());
       add_numbers(holder_name(number) + ".weights." + parameter.name, rest.first(size), parameter.shape);
@@ -112,6 +113,9 @@ class Taker {
     }
     add_numbers(holder_name(number) + ".gradients", *blocks.gradients);
     add_numbers(holder_name(number) + ".optimizer", *blocks.state);
+    for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
+      add_numbers(holder_name(number) + ".correction" + std::to_string(i), (*blocks.corrections)[i]);
+    }
   }
 
   void take_stash(const DeviceWorker::StashKey& key, StageStash& stash, Json& stashes) {
@@ -127,6 +131,16 @@ class Taker {
                        {"slice", key.slice},
                        {"dropped", stash.dropped()},
                        {"blocks", blocks}});
+  }
+
+  void take_evicted(const DeviceWorker::StashKey& key, const DeviceWorker::EvictedBlocks& blocks, Json& evicted) {
+    Json numbers = Json::array();
+    for (const auto& [block, bytes] : blocks) {
+      numbers.push_back(static_cast<int>(block));
+      add("evicted." + stash_name(key, block), bytes);
+    }
+    evicted.push_back(
+        {{"holder", key.holder}, {"microbatch", key.microbatch}, {"slice", key.slice}, {"blocks", numbers}});
   }
 
   std::span<const std::byte> own(std::vector<std::byte> bytes) {
@@ -193,6 +207,8 @@ class Restorer {
       fill_all(buffer(transfer, true), "send_buffer" + std::to_string(number_of(transfer)));
     }
     for (const JsonValue& transfer : state_.at("slots").elements()) buffer(transfer, false);
+    for (const JsonValue& move : state_.at("guests").elements()) restore_guest(move);
+    for (const JsonValue& evicted : state_.at("evicted").elements()) restore_evicted(evicted);
     restore_losses();
   }
 
@@ -291,19 +307,25 @@ class Restorer {
     }
     holder.restore(static_cast<std::int32_t>(saved.at("version").integer(0, 1 << 30)),
                    saved.at("updates_done").integer(0), old_versions);
+    holder.place_weights(static_cast<WeightsPlace>(saved.at("away").integer(0, 2)));
     const HolderState::Blocks blocks = holder.blocks();
     for (const auto& [version, block] : *blocks.versions) {
       fill(bytes_of(block), holder_name(number) + ".version" + std::to_string(version));
     }
     fill(bytes_of(*blocks.gradients), holder_name(number) + ".gradients");
     fill(bytes_of(*blocks.state), holder_name(number) + ".optimizer");
+    for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
+      fill(bytes_of((*blocks.corrections)[i]), holder_name(number) + ".correction" + std::to_string(i));
+    }
     const std::int64_t number_bytes = run_.plan().options.numbers == NumberType::kFloat64 ? 8 : 4;
-    std::span<std::byte> rest = bytes_of(*blocks.weights);
+    std::vector<std::byte> weights(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
+    std::span<std::byte> rest = weights;
     for (const ParameterFacts& parameter : holder.layout().parameters) {
       const auto size = static_cast<std::size_t>(parameter.count() * number_bytes);
       fill(rest.first(size), holder_name(number) + ".weights." + parameter.name);
       rest = rest.subspan(size);
     }
+    holder.set_weights(weights);
   }
 
   void restore_stash(const JsonValue& saved) const {
@@ -318,6 +340,25 @@ class Restorer {
       const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
       if (std::find(kKeptBlocks.begin(), kKeptBlocks.end(), which) == kKeptBlocks.end()) block.fail("not a kept block");
       fill(stash.revive(which), stash_name(key, which));
+    }
+  }
+
+  void restore_guest(const JsonValue& saved) const {
+    const auto last = static_cast<std::int64_t>(program().moves.size()) - 1;
+    const auto move = static_cast<std::uint32_t>(saved.integer(0, last));
+    if (program().moves[move].guest == Move::kHost) saved.fail("expected a move to another device");
+    run_.workers()[index(program().moves[move].guest)]->add_guest(move);
+  }
+
+  void restore_evicted(const JsonValue& saved) const {
+    const std::uint32_t number = holder_number(saved.at("holder"));
+    const auto microbatch =
+        static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
+    const DeviceWorker::StashKey key{number, microbatch, slice_of(saved, microbatch)};
+    DeviceWorker::EvictedBlocks& blocks = worker_of(number).live().evicted[key];
+    for (const JsonValue& block : saved.at("blocks").elements()) {
+      const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
+      blocks[which] = bytes("evicted." + stash_name(key, which));
     }
   }
 

@@ -24,7 +24,10 @@ StageBlocks StageStash::begin_forward(Block input, StashLife life) {
   const StageMemory& memory = layout_->memory;
   assert(input.bytes() == memory.input_bytes);
   const bool drops = life == StashLife::kUntilEndOfForward;
-  if (memory.input_last_use == LastUse::kWeightGrad) {
+  forward_only_ = life == StashLife::kForwardOnly;
+  if (forward_only_) {
+    // The input stays what it was when it came.
+  } else if (memory.input_last_use == LastUse::kWeightGrad) {
     input.move_to(MemoryClass::kKeptForWeightGrad);
   } else if (memory.input_last_use == LastUse::kInputGrad || drops) {
     input.move_to(MemoryClass::kKeptForInputGrad);
@@ -39,12 +42,11 @@ StageBlocks StageStash::begin_forward(Block input, StashLife life) {
 
 Block StageStash::end_forward() {
   free(StageBlock::kWorkspace);
-  if (dropped_) {
+  if (dropped_ || forward_only_) {
     free(StageBlock::kKeptForInputGrad);
     free(StageBlock::kKeptForWeightGrad);
-  } else if (layout_->memory.input_last_use == LastUse::kForward) {
-    free(StageBlock::kInput);
   }
+  if (forward_only_ || (!dropped_ && layout_->memory.input_last_use == LastUse::kForward)) free(StageBlock::kInput);
   return take(StageBlock::kOutput);
 }
 

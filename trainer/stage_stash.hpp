@@ -33,8 +33,13 @@ struct EarlierSlice {
   StageBlocks blocks;
 };
 
-/// Whether the stash of F lives on, or is dropped and made again before the backward.
-enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward };
+/// What becomes of the stash of F: it lives on, is dropped and made again before the backward, or is not wanted again.
+enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward, kForwardOnly };
+
+/// Blocks of a stash that can be alive between two actions.
+inline constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptForInputGrad,
+                                        StageBlock::kKeptForWeightGrad, StageBlock::kMadeByInputGrad,
+                                        StageBlock::kKeyGrads};
 
 /// The memory of one microbatch in one stage, by the rules of `schedules/program.hpp`, "Life of a buffer".
 ///
@@ -75,6 +80,8 @@ class StageStash {
   /// a new stash to life as F or I would have left it, for its bytes to be filled in.
   std::span<std::byte> storage(StageBlock which);
   std::span<std::byte> revive(StageBlock which);
+  /// Frees a block whose bytes are kept elsewhere.
+  void release(StageBlock which) { free(which); }
   bool dropped() const { return dropped_; }
   void set_dropped(bool dropped) { dropped_ = dropped; }
 
@@ -90,7 +97,8 @@ class StageStash {
   const StageLayout* layout_;
   Arena* arena_;
   std::array<Block, kStageBlockCount> blocks_;
-  bool dropped_ = false;  ///< the stash of F is to be made again
+  bool dropped_ = false;       ///< the stash of F is to be made again
+  bool forward_only_ = false;  ///< nothing is kept
 };
 
 }  // namespace plumb

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +100,80 @@ TEST_CASE("microbatches of different length train as in one piece, every token c
         predicted(run_of(written_schedule({"0F0 0F1 0F2 0B0 0B1 0B2 0U0", "1F0 1B0 1F1 1B1 1F2 1B2 1U0"}, 3)))
             .devices[0]
             .peak_memory_bytes);
+}
+
+TEST_CASE("stashes that are evicted to a partner or the host come back as they were, and are counted where they are") {
+  const std::vector<std::string> devices{"0F0 0EVICT0@1 0F1 0EVICT1@host 0F2 0B2 0LOAD1@host 0LOAD0@1 0B1 0I0 0W0 0U0",
+                                         "1F0 1B0 1F1 1F2 1B2 1B1 1U0"};
+  const TrainOptions options = run_of(written_schedule(devices, 3));
+  check_trains(options, kRounding);
+  const Timeline timeline = predicted(options);
+  const auto held = [&](std::int32_t device) {
+    return std::ranges::any_of(timeline.memory, [&](const MemoryPoint& point) {
+      return point.device == DeviceId{device} && point.cls == MemoryClass::kEvicted && point.bytes > 0;
+    });
+  };
+  CHECK(held(1));
+  CHECK_FALSE(held(0));
+}
+
+TEST_CASE("an evicted stash of slices with recompute is its input alone") {
+  Schedule schedule = sliced({"0F0 0F1 0B1 0B0 0U0", "1F0.0 1F0.1 1EVICT0.1@0 1F1 1B1 1LOAD0.1@0 1B0.0 1B0.1 1U0"}, 2,
+                             Slices::Axis::kBatch, {{1, 1}});
+  Recompute rule;
+  rule.first_stage = rule.last_stage = 1;
+  schedule.recompute = {rule};
+  check_trains(run_of(schedule), kRounding);
+}
+
+TEST_CASE("weights that live on the host are there when they are needed, and only then") {
+  Schedule schedule = written_schedule(
+      {"0LOAD@host 0F0 0F1 0EVICT@host 1LOAD@host 1F0 1F1 1EVICT@host 2LOAD@host 2F0 2F1 2B1 2B0 2U0 2EVICT@host "
+       "1LOAD@host 1B1 1B0 1U0 1EVICT@host 0LOAD@host 0B1 0B0 0U0 0EVICT@host"},
+      2);
+  schedule.num_stages = 3;
+  schedule.placement = {{{DeviceId{0}}, {DeviceId{0}}, {DeviceId{0}}}};
+  const TrainOptions options = run_of(schedule);
+  check_trains(options, kRounding);
+  TrainOptions resident = options;
+  resident.schedule.devices =
+      written_schedule({"0F0 0F1 1F0 1F1 2F0 2F1 2B1 2B0 2U0 1B1 1B0 1U0 0B1 0B0 0U0"}, 2).devices;
+  CHECK(predicted(options).devices[0].peak_memory_bytes < predicted(resident).devices[0].peak_memory_bytes);
+}
+
+TEST_CASE("stages on several devices take microbatches in turn and add their gradients up") {
+  Schedule schedule =
+      written_schedule({"0F0 0F2 0B0 0B2 0U0", "0F1 0F3 0B1 0B3 0U0", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3 1U0"}, 4);
+  schedule.num_stages = 2;
+  schedule.placement = {{{DeviceId{0}, DeviceId{1}}, {DeviceId{2}}}};
+  check_trains(run_of(schedule), kRounding);
+  schedule.devices =
+      written_schedule({"0F0+1+2+3 0B0+1+2+3 0U0", "1F0 1F2 1B0 1B2 1U0", "1F1 1F3 1B1 1B3 1U0"}, 4).devices;
+  schedule.placement = {{{DeviceId{0}}, {DeviceId{1}, DeviceId{2}}}};
+  check_trains(run_of(schedule), kRounding);
+}
+
+TEST_CASE("extra work takes its turn and changes nothing") {
+  Schedule schedule = written_schedule({"0F0 0X0 0F1 0B0 0B1 0U0", "1F0 1B0 1F1 1B1 1X1 1U0"}, 2);
+  schedule.extras = {{"X0", 1.0}, {"X1", 2.0}};
+  check_trains(run_of(schedule), 0.0);
+}
+
+TEST_CASE("forward mode keeps nothing but weights, needs the stash of one forward, and gives the losses of training") {
+  Schedule forward = written_schedule({"0F0 0F1 0F2+3", "1F0+1 1F2 1F3"}, 4);
+  forward.forward_only = true;
+  TrainOptions options = run_of(forward);
+  const std::vector<double> losses = unpipelined_training(options).losses;
+  const Timeline expected = predicted(options);
+  CHECK(expected.devices[0].peak_memory_by_class[static_cast<std::size_t>(MemoryClass::kKeptForWeightGrad)] > 0);
+  CHECK(expected.devices[0].peak_memory_by_class[static_cast<std::size_t>(MemoryClass::kOptimizer)] == 0);
+  for (const std::string executor : {"serial", "threads"}) {
+    options.executor = executor;
+    const TrainResult result = train(options);
+    check_same_memory(result.timeline.value(), expected);
+    REQUIRE(result.losses.size() == losses.size());
+    CHECK(std::abs(result.losses[0] - losses[0]) < kRounding);
+  }
 }
 
 }  // namespace plumb

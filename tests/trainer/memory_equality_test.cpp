@@ -14,51 +14,44 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-struct Case {
-  std::string schedule;
-  std::string timing;
-  std::int32_t p = 1;
-};
-
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  for (const ScheduleSpec& spec : schedule_catalogue()) {
-    for (const std::int32_t p : {2, 4}) {
-      all.push_back({std::string(spec.name), "", p});
-      if (!spec.synchronous) all.push_back({std::string(spec.name), "slots", p});
-    }
+/// Every schedule of the catalogue on p devices, with every timing that it offers.
+std::vector<TrainOptions> runs_of(const ScheduleSpec& spec, std::int32_t p) {
+  std::vector<TrainOptions> runs;
+  const bool timings = spec.options.find("timing=") != std::string_view::npos;
+  for (const std::string timing : {"", "slots"}) {
+    if (!timing.empty() && !timings) continue;
+    ScheduleParams params{.num_devices = p, .num_microbatches = 4, .updates = 2};
+    if (!timing.empty()) params.options = {{"timing", timing}};
+    if (auto run = tiny_run(spec, params, spec.name == "1f1b" || spec.name == "chimera")) runs.push_back(*run);
   }
-  return all;
+  return runs;
 }
 
-TrainOptions options_for(const Case& of) {
-  ScheduleParams params{.num_devices = of.p, .num_microbatches = 4, .chunks = of.schedule == "interleaved" ? 2 : 1};
-  if (of.schedule != "pipedream" && of.schedule != "pipemare") params.updates = 2;
-  if (!of.timing.empty()) params.options = {{"timing", of.timing}};
-  return tiny_run(of.schedule, params, 7, of.schedule == "1f1b" || of.schedule == "chimera");
+TrainOptions options_for(const std::string& name, std::int32_t p) {
+  return tiny_run(name, {.num_devices = p, .num_microbatches = 4, .updates = 2}, 7);
 }
 
 }  // namespace
 
 TEST_CASE("the peak memory of a run equals the simulator's to the byte, class by class, for every schedule") {
-  for (const Case& of : cases()) {
-    for (const ReceivePlacement receives :
-         {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
-      CAPTURE(of.schedule);
-      CAPTURE(of.timing);
-      CAPTURE(of.p);
-      CAPTURE(static_cast<int>(receives));
-      TrainOptions options = options_for(of);
-      options.lowering.receives = receives;
-      const Timeline expected = predicted(options);
-      const Timeline measured = train(options).timeline.value();
-      check_same_memory(measured, expected);
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    CAPTURE(spec.name);
+    for (const std::int32_t p : {2, 4}) {
+      CAPTURE(p);
+      for (TrainOptions& options : runs_of(spec, p)) {
+        for (const ReceivePlacement receives :
+             {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
+          CAPTURE(static_cast<int>(receives));
+          options.lowering.receives = receives;
+          check_same_memory(train(options).timeline.value(), predicted(options));
+        }
+      }
     }
   }
 }
 
 TEST_CASE("recompute, folded or explicit, changes no bit of the weights and is counted as the simulator counts it") {
-  TrainOptions options = options_for({"zb-h1", "", 2});
+  TrainOptions options = options_for("zb-h1", 2);
   const std::uint64_t kept = train(options).weights_hash;
   Recompute rule;
   rule.last_stage = 1;
@@ -90,7 +83,8 @@ TEST_CASE("recompute, folded or explicit, changes no bit of the weights and is c
 TEST_CASE("the measured memory curve of every class reaches as high, and ends as low, as the predicted one") {
   for (const std::string schedule : {"1f1b", "zb-h1", "pipedream", "chimera"}) {
     CAPTURE(schedule);
-    const TrainOptions options = options_for({schedule, "", 4});
+    TrainOptions options = options_for("1f1b", 4);
+    options.schedule = generate(schedule, {.num_devices = 4, .num_microbatches = 4});
     const Timeline expected = predicted(options);
     const Timeline measured = train(options).timeline.value();
     const auto extremes = [](const Timeline& timeline, std::int32_t device, MemoryClass cls) {

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/partition.hpp"
 #include "schedules/registry.hpp"
+#include "tests/support/catalogue_walk.hpp"
 #include "tiny_networks.hpp"
 #include "trainer/train.hpp"
 
@@ -39,12 +43,14 @@ inline const TextData& test_text() {
   return text;
 }
 
-/// A run of the schedule of `name` on the tiny network, in double, on one thread.
-inline TrainOptions tiny_run(const std::string& name, const ScheduleParams& params, std::int32_t blocks = 2,
-                             bool tied = false) {
+/// Blocks of the tiny network that give every stage a layer, at least 2.
+inline std::int32_t blocks_for(std::int32_t stages) { return std::max(2, (stages - 2) / 2); }
+
+/// A run of `schedule` on the tiny network, in double, on one thread.
+inline TrainOptions tiny_run(Schedule schedule, std::int32_t blocks, bool tied) {
   TrainOptions options;
   options.network = tiny_language_model(blocks, tied);
-  options.schedule = generate(name, params);
+  options.schedule = std::move(schedule);
   options.partition = equal_partition(options.network, options.schedule.num_stages);
   options.shape = {2, 5};
   options.data = &test_text();
@@ -55,6 +61,21 @@ inline TrainOptions tiny_run(const std::string& name, const ScheduleParams& para
   options.keep_parameters = true;
   options.poison_memory = true;
   return options;
+}
+
+inline TrainOptions tiny_run(const std::string& name, const ScheduleParams& params, std::int32_t blocks = 2,
+                             bool tied = false) {
+  return tiny_run(generate(name, params), blocks, tied);
+}
+
+/// A run of a schedule of the catalogue in the smallest form with p devices; asynchronous ones as long as they want.
+/// Nothing where it does not do p.
+inline std::optional<TrainOptions> tiny_run(const ScheduleSpec& spec, ScheduleParams params, bool tied = false) {
+  if (!spec.synchronous) params.updates = 0;
+  auto schedule = testing::smallest(spec, params);
+  if (!schedule) return std::nullopt;
+  const std::int32_t blocks = blocks_for(schedule->num_stages);
+  return tiny_run(*std::move(schedule), blocks, tied && spec.synchronous);
 }
 
 }  // namespace plumb
