@@ -1,4 +1,5 @@
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "schedules/registry.hpp"
@@ -38,7 +39,9 @@ constexpr std::string_view kAlternatingOptions =
 }  // namespace
 
 std::span<const ScheduleSpec> synchronous_schedules() {
-  static constexpr std::array kRows{
+  static const std::string kSeq1f1bOptions =
+      std::string(kSliceLengthOptions) + "; backward=whole|split: or with the weight halves put off";
+  static const std::array kRows{
       ScheduleSpec{.name = "gpipe",
                    .summary = "all forwards, then all backwards",
                    .year = 2018,
@@ -208,7 +211,7 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .source = "Sun et al., Seq1F1B, arXiv 2406.03488",
                    .placement = "looped",
                    .needs = "with v > 1, m k a multiple of p, or where k does not divide p of k ceil(p/k)",
-                   .options = kSliceLengthOptions,
+                   .options = kSeq1f1bOptions,
                    .make = seq1f1b},
   };
   return kRows;

@@ -22,6 +22,12 @@ Schedule seq1f1b(std::int64_t p, std::int64_t m, std::int64_t k, std::int32_t v 
                               .options = {{"slices", std::to_string(k)}}});
 }
 
+Schedule seq1f1b_split(std::int64_t p, std::int64_t m, std::int64_t k) {
+  return generate("seq1f1b", {.num_devices = static_cast<std::int32_t>(p),
+                              .num_microbatches = m,
+                              .options = {{"slices", std::to_string(k)}, {"backward", "split"}}});
+}
+
 /// "F0a.1 B0b" on device d of p as an action of ours: "3F0.0 1B0.1".
 std::string our_text(const std::string& published, std::int64_t device, std::int64_t p) {
   std::istringstream words(published);
@@ -90,6 +96,52 @@ TEST_CASE("device d of seq1f1b keeps min(p - 1 - d + k, m k) slices") {
   CHECK(peak_stashes(seq1f1b(4, 8, 2, 2)) == std::vector<std::int64_t>{12, 10, 8, 6});  // the published 3, 2.5, 2, 1.5
 }
 
+TEST_CASE("split backwards of seq1f1b put at most d weight halves off on device d, in the order of 1f1b") {
+  for (const std::int64_t p : {1, 2, 3, 4, 7}) {
+    for (const std::int64_t m : {1, 2, 5, 9}) {
+      for (const std::int64_t k : {1, 2, 3}) {
+        const Schedule split = seq1f1b_split(p, m, k);
+        CHECK(validate(split).empty());
+        const Schedule whole = seq1f1b(p, m, k);
+        for (std::int64_t d = 0; d < p; ++d) {
+          std::string expected;
+          for (const Action& action : expand(whole.devices[static_cast<std::size_t>(d)])) {
+            expected += to_string(action) + " ";
+          }
+          std::replace(expected.begin(), expected.end(), 'B', 'I');
+          std::string ours;
+          std::int64_t outstanding = 0;
+          for (const Action& action : expand(split.devices[static_cast<std::size_t>(d)])) {
+            if (action.op != Op::kW) ours += to_string(action) + " ";
+            outstanding += action.op == Op::kI ? 1 : action.op == Op::kW ? -1 : 0;
+            CHECK(outstanding <= d + 1);
+          }
+          CHECK(ours == expected);
+          CHECK(outstanding == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("split backwards of seq1f1b leave 3 m + (p - 1)(F + I - W) / k between start and end of a device") {
+  for (const std::int64_t p : {2, 3, 4, 8}) {
+    for (const std::int64_t m : {p, 2 * p + 1}) {
+      for (const std::int64_t k : {1, 2, 4}) {
+        std::int64_t longest = 0;
+        for (const auto& placed : replay(seq1f1b_split(p, m, k), {.f = 1, .i = 1, .w = 1}).devices) {
+          longest = std::max(longest, placed.back().end - placed.front().start);
+        }
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(k);
+        CHECK(longest == 3 * m * k + p - 1);
+      }
+    }
+  }
+  CHECK(list_text(seq1f1b_split(2, 2, 1), 1) == "1F0.0 1I0.0 1F1.0 1I1.0 1W0.0 1W1.0 1U0");
+}
+
 TEST_CASE("seq1f1b over chunks runs for every number of slices, also those that do not divide p") {
   for (const std::int64_t p : {1, 2, 3, 4, 6}) {
     for (const std::int64_t k : {1, 2, 3, 4, 5, 8}) {
@@ -110,6 +162,10 @@ TEST_CASE("seq1f1b over chunks runs for every number of slices, also those that 
 TEST_CASE("seq1f1b names the rule that a request breaks") {
   CHECK(error_message([] { seq1f1b(4, 3, 2, 2); }) ==
         "seq1f1b: microbatches times slices (6) must be a multiple of 4 with several chunks per device");
+  CHECK(
+      error_message([] {
+        generate("seq1f1b", {.num_devices = 2, .num_microbatches = 2, .chunks = 2, .options = {{"backward", "split"}}});
+      }) == "seq1f1b: option backward=split needs one chunk per device");
   CHECK(error_message([] { seq1f1b(4, 3, 40000, 1); }) ==
         "seq1f1b: option slices (40000) must be at most 32767 and at most one for each token");
   CHECK(error_message([] { seq1f1b(5000, 3, 2, 1); }) == "seq1f1b: stages (5000) must be at most 4096");
