@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "schedules/list_contents.hpp"
 #include "schedules/schedule_io.hpp"
@@ -25,9 +26,25 @@ class CompletenessChecker {
         if (contents_.replica_of[static_cast<std::size_t>(microbatch)] >= 0) check(StageId{stage}, microbatch);
       }
     }
+    check_exchanges();
   }
 
  private:
+  /// All holders of a stage exchange its weights, each as often as the first.
+  void check_exchanges() {
+    std::vector<std::int64_t> expected(static_cast<std::size_t>(schedule_.num_stages), -1);
+    for (std::size_t device = 0; device < contents_.shares.size(); ++device) {
+      for (const Share& share : contents_.shares[device]) {
+        std::int64_t& most = expected[index(share.stage)];
+        if (most < 0) most = share.exchanges;
+        if (share.exchanges == most) continue;
+        findings_.add(device, ends_[device], text_of(share.stage, Op::kSyncWeights, -1, share.replica),
+                      "stands " + std::to_string(share.exchanges) + " times in the list; expected " +
+                          std::to_string(most) + ", as for the stage's first holder");
+      }
+    }
+  }
+
   /// Every slice of the microbatch needs F and, in training, B or both halves.
   void check(StageId stage, std::int64_t microbatch) {
     const std::size_t slices = contents_.seen.slices(static_cast<std::size_t>(microbatch));

@@ -21,6 +21,7 @@ struct Progress {
   std::int64_t updates = 0;       ///< U so far
   std::int64_t reductions = 0;    ///< REDUCE_GRAD so far
   std::int64_t validations = 0;   ///< V so far
+  bool unread = false;            ///< nothing has read the weights that the last U made
   std::set<std::int32_t> extras;  ///< X so far
 };
 
@@ -38,7 +39,10 @@ class ListChecker {
       ++position_;
     });
     if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected a backward");
-    for (const Progress& held : held_) check_end(held);
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      check_end(held_[i]);
+      contents_.shares[index(device_)][i].exchanges = held_[i].share.exchanges;
+    }
   }
 
  private:
@@ -107,13 +111,15 @@ class ListChecker {
         return check_extra(action, held);
       case Op::kReduceGrad:
         return check_reduction(action, held);
+      case Op::kSyncWeights:
+        return check_exchange(action, held);
       case Op::kUnshard:
       case Op::kReshard:
-      case Op::kSyncWeights:
         return;
       default:
         break;
     }
+    if (action.op == Op::kF || action.op == Op::kR || is_backward(action.op)) held.unread = false;
     const std::int64_t first = static_cast<std::int32_t>(action.microbatch);
     if (first < 0) return;  // a move of the stage's weights
     if (first + action.merged >= schedule_.num_microbatches) {
@@ -234,6 +240,7 @@ class ListChecker {
     if (number(action) >= all) {
       return fail(action, "update out of range; expected 0 .. " + std::to_string(all - 1));
     }
+    held.unread |= action.op == Op::kU;
     std::int64_t& done = action.op == Op::kU ? held.updates : held.validations;
     if (number(action) != done) {
       return fail(action, "runs out of turn; expected " + text_of(action.stage, action.op, done, action.replica));
@@ -253,6 +260,12 @@ class ListChecker {
     if (held.reductions >= all)
       return fail(action, "expected once for each of the " + std::to_string(all) + " updates");
     ++held.reductions;
+  }
+
+  /// An exchange changes what the update before it made, in place.
+  void check_exchange(const Action& action, Progress& held) {
+    if (!held.unread) fail(action, "expected behind an update, before anything reads the new weights");
+    ++held.share.exchanges;
   }
 
   void check_extra(const Action& action, Progress& held) {

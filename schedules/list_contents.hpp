@@ -16,6 +16,7 @@ struct Share {
   StageId stage{};
   std::size_t number = 0;
   std::size_t of = 1;
+  std::int64_t exchanges = 0;  ///< SYNC_WEIGHTS of the stage in the device's list, once that has been checked
 };
 
 /// What the lists of a document hold, filled while they are checked one after another.

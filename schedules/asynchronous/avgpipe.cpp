@@ -7,6 +7,7 @@ namespace plumb {
 namespace {
 
 constexpr std::string_view kName = "avgpipe";
+constexpr std::int64_t kMostCopies = std::int64_t{1} << 20;  ///< of stages
 
 /// One device of `avgpipe`. Microbatches come in batches of `batch`, one for each pipeline in turn.
 class Device {
@@ -94,7 +95,9 @@ Schedule avgpipe(const ScheduleParams& params) {
   const std::int64_t pipelines = whole_number(kName, params, "pipelines", 2);
   const std::string warmup = choice(kName, params, "warmup", {"1f1b", "advance"});
   const std::int64_t m = params.num_microbatches;
-  require(pipelines <= 1024, kName, "pipelines (" + std::to_string(pipelines) + ") must be at most 1024");
+  const std::int64_t most = std::min<std::int64_t>(kMostCopies / params.num_devices, 1024);
+  require(pipelines <= most, kName,
+          "pipelines (" + std::to_string(pipelines) + ") must be at most " + std::to_string(most));
   require(m % pipelines == 0, kName,
           "num_microbatches (" + std::to_string(m) + ") must be a multiple of pipelines (" + std::to_string(pipelines) +
               ")");

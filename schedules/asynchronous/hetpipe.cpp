@@ -7,6 +7,7 @@ namespace plumb {
 namespace {
 
 constexpr std::string_view kName = "hetpipe";
+constexpr std::int64_t kMostWorkers = 32767;  ///< replicas of a document
 
 /// What `hetpipe` is made of.
 struct Plan {
@@ -20,6 +21,8 @@ Plan plan_of(const ScheduleParams& params) {
   const std::int64_t p = params.num_devices;
   Plan plan;
   plan.workers = whole_number(kName, params, "virtual-workers", 2);
+  require(plan.workers <= kMostWorkers, kName,
+          "virtual-workers (" + std::to_string(plan.workers) + ") must be at most " + std::to_string(kMostWorkers));
   require(p % plan.workers == 0, kName,
           "num_devices (" + std::to_string(p) + ") must be a multiple of virtual-workers (" +
               std::to_string(plan.workers) + ")");
@@ -33,6 +36,8 @@ Plan plan_of(const ScheduleParams& params) {
               std::to_string(plan.stages) + ")");
   if (params.options.contains("distance") && params.options.at("distance") != "0") {
     plan.distance = whole_number(kName, params, "distance", 1);
+    require(plan.distance <= kMostMicrobatches, kName,
+            "distance (" + std::to_string(plan.distance) + ") must be at most " + std::to_string(kMostMicrobatches));
   }
   return plan;
 }

@@ -18,6 +18,8 @@ Schedule pipedream_2bw(const ScheduleParams& params) {
   constexpr std::string_view kName = "pipedream-2bw";
   const std::int64_t m = params.num_microbatches;
   const std::int64_t delay = whole_number(kName, params, "delay", 1);
+  require(delay <= kMostMicrobatches, kName,
+          "delay (" + std::to_string(delay) + ") must be at most " + std::to_string(kMostMicrobatches));
   const Timing timing = timing_of(kName, params, {Timing::k1f1b, Timing::kSlots});
   const std::int64_t distance = delay_of(timing, params.num_devices, 0);
   const std::int64_t least = (distance + m - 1) / m;

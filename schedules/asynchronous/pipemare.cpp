@@ -1,4 +1,4 @@
-#include <charconv>
+#include <algorithm>
 #include <string>
 
 #include "schedules/asynchronous/flush_free.hpp"
@@ -11,7 +11,11 @@ constexpr std::string_view kName = "pipemare";
 /// T3: updates run synchronously before the pipeline is left unflushed.
 std::int64_t synchronous_updates(const ScheduleParams& params) {
   const auto option = params.options.find("synchronous");
-  return option != params.options.end() && option->second == "0" ? 0 : whole_number(kName, params, "synchronous", 0);
+  if (option != params.options.end() && option->second == "0") return 0;
+  const std::int64_t updates = whole_number(kName, params, "synchronous", 0);
+  require(updates <= kMostMicrobatches, kName,
+          "synchronous (" + std::to_string(updates) + ") must be at most " + std::to_string(kMostMicrobatches));
+  return updates;
 }
 
 }  // namespace
@@ -34,7 +38,8 @@ Schedule pipemare(const ScheduleParams& params) {
   schedule.weights.policy = WeightPolicy::kLatest;
   if (choice(kName, params, "correction", {"none", "t2"}) == "t2") schedule.weights.correction_buffers = {"velocity"};
   if (synchronous > 0) {
-    schedule.weights.phases = {{synchronous, WeightPolicy::kFlush}};
+    const std::int64_t updates = schedule.num_microbatches / params.num_microbatches;
+    schedule.weights.phases = {{std::min(synchronous, updates), WeightPolicy::kFlush}};
     schedule.parameters["synchronous"] = synchronous;
   }
   return schedule;

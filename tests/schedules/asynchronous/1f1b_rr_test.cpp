@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "schedules/registry.hpp"
@@ -52,6 +53,14 @@ TEST_CASE("warm-ups of replicated stages are the published ones") {
   CHECK(warmups(replicated("3-1", 4)) == Counts{1, 1, 1, 0});
   CHECK(warmups(replicated("2-1-1", 4)) == Counts{1, 1, 1, 0});
   CHECK(warmups(replicated("1-1-1-1-1-1-1-1-3-1", 12, 1, 8)) == Counts{11, 10, 9, 8, 7, 6, 5, 4, 1, 1, 1, 0});
+}
+
+TEST_CASE("devices of the input stage admit ceil(workers / replicas of the input stage) microbatches at the start") {
+  for (const auto& [replicas, p, admitted] : std::vector<std::tuple<std::string, std::int32_t, std::int64_t>>{
+           {"15-1", 16, 2}, {"3-1", 4, 2}, {"2-1-1", 4, 2}, {"1-1-1-1", 4, 4}, {"1-3", 4, 4}, {"2-3", 5, 3}}) {
+    CAPTURE(replicas);
+    CHECK(warmups(replicated(replicas, p)).front() + 1 == admitted);
+  }
 }
 
 TEST_CASE("a device of 1f1b-rr takes its microbatches in turn, alternates, and updates with its stage") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedules/registry.hpp"
+#include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
@@ -92,6 +93,25 @@ TEST_CASE("what hetpipe cannot do is refused with the rule") {
   CHECK(error_message([] {
           waves(4, 2, 4, {{"concurrent", "3"}});
         }) == "hetpipe: concurrent (3) must be at most the devices of a virtual worker (2)");
+}
+
+TEST_CASE("an exchange of weights that not all holders join, or that comes after they were read, is a violation") {
+  const auto first_violation = [](const Schedule& schedule) {
+    const std::vector<Violation> found = validate(schedule);
+    return found.empty() ? "" : to_string(found.front());
+  };
+  Schedule schedule = waves(4, 2, 4);
+  CHECK(first_violation(schedule).empty());
+  for (DeviceList& list : schedule.devices) list = {expand(list), {}};
+  Schedule fewer = schedule;
+  fewer.devices[3].actions.pop_back();
+  CHECK(first_violation(fewer) ==
+        "device 3, position 13: 1:1SYNC_WEIGHTS: stands 1 times in the list; expected 2, as for the stage's first "
+        "holder");
+  Schedule late = schedule;
+  std::swap(late.devices[0].actions[7], late.devices[0].actions[8]);  // 0SYNC_WEIGHTS 0F6
+  CHECK(first_violation(late) ==
+        "device 0, position 8: 0SYNC_WEIGHTS: expected behind an update, before anything reads the new weights");
 }
 
 TEST_CASE("the picture of hetpipe is the one in tests/golden") {
