@@ -29,7 +29,7 @@ struct LaneTotals {
   Ticks latency = 0;  ///< idle time between first start and last end that waited for a message under way
   Ticks first_start = 0;
   Ticks last_end = 0;
-  Ticks first_update = -1;      ///< end of the first U; -1 without
+  Ticks first_update = -1;      ///< end of the last U of the first update; -1 without
   Ticks last_update = -1;       ///< end of the last U
   std::int64_t peak_stash = 0;  ///< in the units of `StashChanges`
 };

@@ -46,7 +46,8 @@ class TotalsPass {
         comm_(program.comm.value_or(0)),
         end_(program.size() + kInstrsAhead),
         lanes_(static_cast<std::size_t>(program.num_devices)),
-        totals_(lanes_.size()) {
+        totals_(lanes_.size()),
+        first_update_(lanes_.size()) {
     const StashChanges changes = stash_changes(program);
     for (std::size_t row = 0; row < program.rows.size(); ++row) {
       const Ticks duration = program.durations[row];
@@ -127,7 +128,9 @@ class TotalsPass {
     if (facts.is_update) [[unlikely]] {
       LaneTotals& totals = totals_[self];
       totals.last_update = lane.clock;
-      if (totals.first_update < 0) totals.first_update = lane.clock;
+      const MicrobatchId number = instrs_[lane.next].action.microbatch;
+      if (totals.first_update < 0) first_update_[self] = number;
+      if (number == first_update_[self]) totals.first_update = lane.clock;
     }
     const Ticks waiters = end_[lane.next];
     end_[lane.next] = 1 + lane.clock;
@@ -153,6 +156,7 @@ class TotalsPass {
   ZeroedWords end_;
   std::vector<Lane> lanes_;
   std::vector<LaneTotals> totals_;
+  std::vector<MicrobatchId> first_update_;  ///< by lane: number of its first U; several stages share it
   std::vector<RowFacts> facts_;
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
 };

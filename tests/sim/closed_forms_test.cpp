@@ -98,6 +98,12 @@ TEST_CASE("makespans are those of the published test vectors") {
       {"chimera", 16, 16, 1, 76},
       {"chimera", 4, 2, 1, 12},
       {"chimera", 6, 6, 1, 26},
+      {"breadth-first", 4, 8, 4, 26.25},
+      {"breadth-first", 8, 8, 2, 34.5},
+      {"breadth-first", 16, 16, 4, 59.25},
+      {"bitpipe", 4, 16, 2, 53},
+      {"bitpipe", 8, 16, 2, 57},
+      {"bitpipe", 16, 16, 2, 62},
       {"1f1b", 4, 1, 1, 12},
       {"gpipe", 4, 2, 1, 15},
       {"1f1b", 4, 3, 1, 18},
@@ -129,6 +135,14 @@ TEST_CASE("latency on every edge between devices costs what the published vector
       {"interleaved", 8, 2, {28.5, 32, 35.5, 46}},
       {"chimera", 4, 1, {16, 17.75, 19.5, 23}},
       {"chimera", 8, 1, {30, 32.75, 35.5, 41}},
+      {"eager-1f1b", 8, 1, {33, 34.5, 36, 39}},
+      {"kfkb", 8, 1, {33, 34.5, 36, 39}},
+      {"breadth-first", 4, 2, {16.5, 20, 23.5, 30.5}},
+      {"gems", 4, 1, {39, 42.75, 46.5, 54}},
+      {"bitpipe", 4, 2, {14, 17.25, 20.5, 27}},
+      {"bitpipe", 8, 2, {27, 33, 39, 51}},
+      {"hanayo", 4, 2, {18, 21.5, 25, 32}},
+      {"hanayo", 4, 4, {15.25, 22, 29, 43}},
   };
   constexpr std::array<std::string_view, 4> kCosts = {"F=1,B=2,comm=0", "F=1,B=2,comm=0.25", "F=1,B=2,comm=0.5",
                                                       "F=1,B=2,comm=1"};
@@ -159,6 +173,9 @@ TEST_CASE("unequal stages take what the published vectors say") {
   CHECK(makespan("1f1b", 4) == 39);
   CHECK(makespan("1f1b", 8) == 71);
   CHECK(makespan("1f1b", 12) == 103);
+  CHECK(makespan("eager-1f1b", 4) == 39);
+  CHECK(makespan("eager-1f1b", 8) == 67);
+  CHECK(makespan("eager-1f1b", 12) == 99);
   CHECK(makespan("gpipe", 4) == 44);
   CHECK(makespan("gpipe", 8) == 76);
   CHECK(makespan("gpipe", 12) == 108);

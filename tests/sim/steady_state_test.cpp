@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,16 @@ Timeline the_long_way(const Schedule& schedule, const StageCosts& costs) {
   return simulate(lower(schedule, costs), {.spans = false, .memory_curve = false});
 }
 
-/// Whether a summary was found by jumping, and equals that of the long way in every field.
+/// It says something about single microbatches, which do not come again.
+bool names_microbatches(const Schedule& schedule) {
+  const auto named = [](const Recompute& rule) { return !rule.microbatches.empty(); };
+  return !schedule.extra_edges.empty() || std::ranges::any_of(schedule.recompute, named);
+}
+
+/// Whether a summary was found by jumping (but where single microbatches are named), and equals that of the long way in
+/// every field.
 void check_jump(const Schedule& schedule, const StageCosts& costs) {
-  CHECK(fold(schedule, 4, 1).has_value());
+  CHECK(fold(schedule, 4, 1).has_value() != names_microbatches(schedule));
   const Timeline expected = the_long_way(schedule, costs);
   const Timeline found = simulate_summary(schedule, costs);
   CHECK(found.makespan == expected.makespan);
@@ -45,8 +53,9 @@ StageCosts unequal(std::int32_t num_stages, Ticks comm) {
 
 }  // namespace
 
-TEST_CASE("jumping over the steady state gives the answer of the long way for every schedule of the catalogue") {
+TEST_CASE("jumping over the steady state gives the answer of the long way for every schedule given by rule") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (!spec.folds) continue;
     for (const std::int32_t p : {2, 4}) {
       for (const Ticks comm : {Ticks{0}, Ticks{30}}) {
         for (const std::int64_t m : {240, 300 + p}) {
@@ -99,7 +108,7 @@ TEST_CASE("peaks in abstract memory grow over what is jumped over") {
 TEST_CASE("a billion microbatches take as long as their closed forms say, though nothing could unfold them") {
   const std::int64_t m = 1'000'000'000;
   const auto makespan = [&](std::string_view name) {
-    const Case c{.name = name, .p = 4, .m = m, .updates = 1};
+    const Case c{.name = name, .p = 4, .m = m, .chunks = 1, .updates = 1};
     const Schedule schedule = testing::schedule_of(c);
     const Timeline timeline = simulate_summary(schedule, testing::costs_of(c, schedule));
     return testing::in_units(timeline.makespan, timeline.base);

@@ -17,7 +17,7 @@ struct Case {
   std::int32_t p = 0;
   std::int64_t m = 0;
   std::string_view cost = "F=1,B=2";
-  std::int32_t chunks = 1;
+  std::int32_t chunks = 0;  ///< 0: as the schedule likes
   bool per_device = false;  ///< `--per-device`: costs are those of all chunks together
   std::string_view memory = "";
   std::int64_t updates = 0;
@@ -31,8 +31,9 @@ inline Schedule schedule_of(const Case& c) {
 }
 
 inline StageCosts costs_of(const Case& c, const Schedule& schedule) {
-  return abstract_costs(c.cost, c.memory,
-                        {.num_stages = schedule.num_stages, .stages_together = c.per_device ? c.chunks : 1});
+  return abstract_costs(
+      c.cost, c.memory,
+      {.num_stages = schedule.num_stages, .stages_together = c.per_device ? schedule.num_stages / c.p : 1});
 }
 
 inline Program program_of(const Case& c) {
