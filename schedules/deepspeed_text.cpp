@@ -57,12 +57,13 @@ class Reader {
 
   void read_line(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
-      new_block_ = true;
+      new_block_ = !named_;
       return;
     }
     if (line.starts_with("stage ")) {
       const auto expected = std::to_string(schedule_.devices.size());
       if (line.substr(6, line.find(':') - 6) != expected) fail("expected 'stage " + expected + ":'");
+      named_ = true;
       begin_stage();
       line.remove_prefix(std::min(line.find(':'), line.size() - 1) + 1);
     }
@@ -155,6 +156,7 @@ class Reader {
   std::string file_name_;
   std::size_t line_ = 0;
   bool new_block_ = false;
+  bool named_ = false;  ///< stages are named, so that empty lines mean nothing
   Schedule schedule_;
   std::map<Op, std::int32_t> counts_;             ///< instructions of the stage so far
   std::map<std::int32_t, std::int64_t> buffers_;  ///< of the stage, by microbatch

@@ -17,7 +17,9 @@ struct Missing {
   bool update = false;
   bool reduce = false;
   bool at_once = false;  ///< asynchronous: U right behind the backward; otherwise behind those of the whole device
-  std::vector<std::int64_t> left;  ///< by update: microbatches whose backward is still to come
+  std::vector<std::int64_t> left;  ///< by update: microbatches whose backward is still to come, and the document's own
+                                   ///< reduction
+  std::size_t reductions = 0;      ///< of the document, so far
 };
 
 /// Inserts U and REDUCE_GRAD into one device's actions.
@@ -52,6 +54,7 @@ class Inserter {
 
   std::vector<Action> insert(const std::vector<Action>& actions) {
     for (const Action& action : actions) count(action, +1);
+    for (Missing& of : missing_) of.reductions = 0;
     std::vector<Action> out;
     out.reserve(actions.size() + actions.size() / 8);
     for (const Action& action : actions) {
@@ -75,18 +78,25 @@ class Inserter {
     return nullptr;
   }
 
-  /// Adds `step` to what is left for every microbatch whose backward `action` ends.
+  /// Adds `step` to what is left for every microbatch whose backward `action` ends, and for a reduction.
   void count(const Action& action, std::int64_t step) {
-    if (action.op != Op::kB && action.op != Op::kW) return;
+    const bool reduces = action.op == Op::kReduceGrad;
+    if (action.op != Op::kB && action.op != Op::kW && !reduces) return;
     Missing* of = find(action);
     if (of == nullptr) return;
-    for (std::size_t i = 0; i <= action.merged; ++i) {
-      const std::size_t update = (index(action.microbatch) + i) / static_cast<std::size_t>(of->per_update);
-      if (update >= of->left.size()) of->left.resize(update + 1, 0);
-      of->left[update] += step;
-      if (step > 0 || of->left[update] != 0) continue;
-      finished_.emplace_back(of, update);
+    if (reduces) {
+      count(*of, of->reductions++, step);
+      return;
     }
+    for (std::size_t i = 0; i <= action.merged; ++i) {
+      count(*of, (index(action.microbatch) + i) / static_cast<std::size_t>(of->per_update), step);
+    }
+  }
+
+  void count(Missing& of, std::size_t update, std::int64_t step) {
+    if (update >= of.left.size()) of.left.resize(update + 1, 0);
+    of.left[update] += step;
+    if (step < 0 && of.left[update] == 0) finished_.emplace_back(&of, update);
   }
 
   void append_finished(std::vector<Action>& out) {

@@ -9,6 +9,7 @@
 #include "tools/progress.hpp"
 #include "tools/report_html.hpp"
 #include "tools/schedule_arguments.hpp"
+#include "tools/schedule_program.hpp"
 #include "tools/simulation_arguments.hpp"
 #include "tools/sweep_grid.hpp"
 #include "tools/sweep_pareto.hpp"
@@ -34,8 +35,12 @@ struct SweepArguments {
   std::string html;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser("sweep NAME... -p RANGE -m RANGE [options]",
-                          "Simulates schedules over ranges of sizes, several at a time. A RANGE is 2,4,8 or 8:64:8.");
+    ArgumentParser parser(
+        "sweep NAME... -p RANGE -m RANGE [options]",
+        "Simulates schedules over ranges of sizes, several at a time; NAME may be 'all', or a program\n"
+        "that prints a schedule. A RANGE is "
+        "2,4,8 or 8:64:8. --cost takes several lists with semicolons between, --memory-limit several\n"
+        "limits with commas.");
     parser.positionals(schedules, 1, "NAME")
         .text("devices,p", devices, "RANGE", "pipeline devices")
         .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
@@ -70,7 +75,7 @@ std::vector<std::string> names_of(const SweepArguments& arguments) {
     if (name == "all") {
       for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
     } else {
-      check_schedule_name(name);
+      if (!is_schedule_program(name)) check_schedule_name(name);
       names.push_back(name);
     }
   }
@@ -83,8 +88,7 @@ std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
   for (const std::string& option : arguments.options) base.options.insert(parse_assignment(option, "--opt"));
   if (arguments.devices.empty()) throw Error("sweep: the numbers of devices are missing, expected -p RANGE");
   if (arguments.microbatches.empty()) throw Error("sweep: the numbers of microbatches are missing, expected -m RANGE");
-  for (const std::string& name : arguments.schedules) check_schedule_name(name);
-  return sweep_grid({.schedules = arguments.schedules,
+  return sweep_grid({.schedules = names_of(arguments),
                      .devices = parse_range(arguments.devices, "sweep: --devices"),
                      .chunks = arguments.chunks.empty() ? std::vector<std::int64_t>{0}
                                                         : parse_range(arguments.chunks, "sweep: --chunks"),

@@ -54,7 +54,7 @@ bool is_schedule_file(const std::string& name_or_file) {
                      [&](const ScheduleFormat& format) {
                        return !format.extension.empty() && name_or_file.ends_with(format.extension);
                      }) ||
-         std::filesystem::is_regular_file(name_or_file, ignored);
+         std::filesystem::exists(name_or_file, ignored);
 }
 
 void check_schedule_name(const std::string& name) {

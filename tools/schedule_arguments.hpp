@@ -32,7 +32,8 @@ struct SearchGoal {
   double memory_limit = 0;
 };
 
-/// Whether `name_or_file` means a document: "-", a path, or a file that is there; names of the catalogue never do.
+/// Whether `name_or_file` means a document or program: "-", a path, or something that is there; names of the catalogue
+/// never do.
 bool is_schedule_file(const std::string& name_or_file);
 
 /// Throws `Error` with the nearest name unless the catalogue has `name`.

@@ -9,8 +9,10 @@
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
 #include "sim/simulate.hpp"
+#include "tools/findings.hpp"
 #include "tools/memory_limit.hpp"
 #include "tools/schedule_arguments.hpp"
+#include "tools/schedule_program.hpp"
 
 namespace plumb {
 namespace {
@@ -23,9 +25,19 @@ std::int32_t chunks_of(const Schedule& schedule) {
   return chunks == nullptr ? 1 : static_cast<std::int32_t>(*chunks);
 }
 
-/// A stash of one stage in stashes of 1/p of the model.
+std::string_view semantics_of(const Schedule& schedule) {
+  if (schedule.forward_only) return "forward";
+  const auto flushes = [](WeightPolicy policy) { return policy == WeightPolicy::kFlush; };
+  const std::vector<WeightPolicy>& all = schedule.weights.per_stage;
+  const bool synchronous =
+      all.empty() ? flushes(schedule.weights.policy) : std::all_of(all.begin(), all.end(), flushes);
+  return synchronous ? "synchronous" : "asynchronous";
+}
+
+/// A stash of one stage in stashes of 1/p of the model; abstract memory per device is in these already.
 double stage_share(const Schedule& schedule, const CostArguments& costs) {
-  return costs.per_device ? 1.0 : static_cast<double>(schedule.num_devices) / schedule.num_stages;
+  return costs.per_device && !costs.memory.empty() ? 1.0
+                                                   : static_cast<double>(schedule.num_devices) / schedule.num_stages;
 }
 
 SweepFigures figures_of(const Timeline& timeline, double share) {
@@ -81,6 +93,21 @@ SweepFigures middle_of(const std::vector<SweepFigures>& runs) {
   return middle;
 }
 
+/// Generated, or printed by a program. Throws `Error` with the first finding about an invalid one.
+Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
+  if (!is_schedule_program(name)) return generate(name, params);
+  ScheduleArguments size;
+  size.devices = params.num_devices;
+  size.microbatches = params.num_microbatches;
+  if (params.chunks > 0) size.chunks = params.chunks;
+  if (params.updates > 0) size.updates = params.updates;
+  for (const auto& [key, value] : params.options) size.options.push_back(key + "=" + value);
+  Schedule schedule = schedule_of_program(name, size);
+  const auto violations = check_schedule(schedule);
+  if (!violations.empty()) throw Error(name + ": " + to_string(violations.front()));
+  return schedule;
+}
+
 /// All simulations of one point.
 class PointRun {
  public:
@@ -108,8 +135,9 @@ class PointRun {
     const SearchGoal goal = search_goal(costs_, documents_, params.num_devices);
     params.costs = goal.costs;
     params.memory_limit = goal.memory_limit;
-    const Schedule schedule = generate(result_.point.schedule, params);
+    const Schedule schedule = schedule_of(result_.point.schedule, params);
     result_.point.params.chunks = chunks_of(schedule);
+    result_.semantics = semantics_of(schedule);
     const CostInput input = cost_input(costs_, documents_, schedule);
     const MemoryLimit limit = parse_memory_limit(costs_.memory_limit, input.costs);
     const double share = stage_share(schedule, costs_);

@@ -324,6 +324,21 @@ TEST_CASE("an absurd document is refused before it is expanded") {
   CHECK_THROWS_WITH_AS(lower(schedule, costs_for(schedule)), doctest::Contains("expands to more than"), Error);
 }
 
+TEST_CASE("updates that a document leaves out stand behind its own reductions, and gathers do nothing") {
+  const Schedule schedule = chain({"0UNSHARD 0F0 0F1 0B0 0B1 0REDUCE_GRAD 0RESHARD"}, 2);
+  const Program program = lower(schedule, costs_for(schedule));
+  std::string lane;
+  for (std::size_t i = 0; i < program.size(); ++i) lane += to_string(program.instrs[i].action) + " ";
+  CHECK(lane == "0F0 0F1 0B0 0B1 0U0 ");
+  Schedule twice =
+      chain({"0F0 0B0 0REDUCE_GRAD 1:1F1 1:1B1 1:1REDUCE_GRAD", "1F0 1B0 1REDUCE_GRAD 1:0F1 1:0B1 1:0REDUCE_GRAD"}, 2);
+  twice.placement.push_back({{DeviceId{1}}, {DeviceId{0}}});
+  const Program reduced = lower(twice, costs_for(twice));
+  lane.clear();
+  for (std::size_t i = 0; i < reduced.lane_begin[1]; ++i) lane += to_string(reduced.instrs[i].action) + " ";
+  CHECK(lane == "0F0 0B0 0REDUCE_GRAD 1:1F1 1:1B1 1:1REDUCE_GRAD 0U0 1:1U0 ");
+}
+
 TEST_CASE("what no executor can honour is refused by name") {
   Schedule evict = chain({"0F0 0EVICT0@1 0B0", ""}, 1);
   CHECK_THROWS_WITH_AS(lower(evict, costs_for(evict)), doctest::Contains("this op cannot be lowered"), Error);

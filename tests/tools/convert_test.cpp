@@ -42,8 +42,7 @@ std::string deepspeed_text(int stages, int microbatches) {
       }
       text += "\n";
     }
-    if (s > 0) call("SendGrad", microbatches - 1);
-    text += "\nReduceTiedGrads ReduceGrads OptimizerStep\n";
+    text += "ReduceTiedGrads ReduceGrads OptimizerStep\n";
   }
   return text;
 }

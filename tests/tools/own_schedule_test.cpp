@@ -29,7 +29,7 @@ TEST_CASE("a program that prints a schedule stands wherever a name does") {
   const CommandResult simulated =
       run_command("plumbline simulate " + kPython + size + "--cost F=1,B=2", scratch.path());
   CHECK(simulated.status == 0);
-  CHECK(has(simulated.out, "makespan         15 ms"));
+  CHECK(has(simulated.out, "15 ms"));
   CHECK(run_command("plumbline train " + kPython + size + "--network gpt-tiny --executor serial", scratch.path())
             .status == 0);
   CHECK(run_command("plumbline validate " + kPython + size + "--transfers all", scratch.path()).status == 0);
