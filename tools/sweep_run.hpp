@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/timeline.hpp"
@@ -49,6 +50,7 @@ struct SweepFigures {
 /// What one point of a sweep came to: figures, or why there are none.
 struct SweepResult {
   SweepPoint point;
+  std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared
   std::optional<SweepFigures> figures;
   bool fits = true;                  ///< in memory
   std::string error;                 ///< empty when there are figures
