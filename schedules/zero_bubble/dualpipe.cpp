@@ -11,7 +11,7 @@ namespace plumb {
 /// even, m >= 2p. (DualPipe: DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.2.1, table 2; order of the
 /// released code, github.com/deepseek-ai/DualPipe)
 ///
-///   p = 2, m = 4; {a|b} is (a;b)OVERLAP_F_B, updates left out
+///   p = 2, m = 4; {a|b} is (a;b)OVERLAP_F_B, reductions and updates left out
 ///   d0: 0F0 1:1F2 0F1 1:1B2 {1:1F3|0B0} 1:1B3 0I1 0W1
 ///   d1: 1:0F2 1F0 1:0F3 1B0 {1F1|1:0B2} 1B1 1:0I3 1:0W3
 Schedule dualpipe(const ScheduleParams& params) {
@@ -34,8 +34,9 @@ Schedule dualpipe(const ScheduleParams& params) {
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
       const std::array<DualPipeArm, 2> arms{first_half ? down : back, first_half ? back : down};
       DualPipeWriter(p / 2, std::min(d, p - 1 - d), m / 2, arms, list).write();
-      list.add(down.stage, Op::kU, 0, down.replica);
-      list.add(back.stage, Op::kU, 0, back.replica);
+      // Arm 0 of both devices that hold a pair of stages is the same stage, so they reduce in the same order.
+      for (const DualPipeArm& arm : arms) list.add_collective(arm.stage, Op::kReduceGrad, arm.replica);
+      for (const DualPipeArm& arm : arms) list.add(arm.stage, Op::kU, 0, arm.replica);
     }));
   }
   return schedule;

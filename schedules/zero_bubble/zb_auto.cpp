@@ -18,13 +18,17 @@ void write_word(const std::vector<Op>& word, StageId stage, ListBuilder& list) {
   list.add(stage, Op::kU, 0);
 }
 
-/// The best order where device d holds at most `stashes` times what its F makes; 0: `params.memory_limit`.
+/// The best order where device d holds at most `stashes` times what its F makes, beside what one I makes more than it
+/// frees; 0: `params.memory_limit`.
 Schedule searched(std::string_view name, const ScheduleParams& params, std::int64_t stashes) {
   require_one_chunk(name, params);
   require_searchable(name, params, params.num_devices);
   const PassCosts costs = pass_costs(params, params.num_devices);
   std::vector<std::int64_t> limits(costs.stages.size(), costs.limit);
-  for (std::size_t d = 0; stashes > 0 && d < limits.size(); ++d) limits[d] = stashes * costs.stages[d].f.stash;
+  for (std::size_t d = 0; stashes > 0 && d < limits.size(); ++d) {
+    const StagePasses& passes = costs.stages[d];
+    limits[d] = stashes * passes.f.stash + std::max<std::int64_t>(0, passes.i.stash);
+  }
   const auto order = search_zero_bubble(costs, limits, static_cast<std::int32_t>(params.num_microbatches));
   require(order.has_value(), name, "the memory limit must hold what the forward of one microbatch keeps");
   const std::int64_t updates = updates_or(params, 1);

@@ -75,6 +75,10 @@ class Search {
   const StagePasses& passes(std::int32_t j) const { return costs_.stages[at(j)]; }
   Ticks& f_end(std::int32_t j, std::int32_t k) { return f_end_[at(j) * at(m_) + at(k)]; }
   Ticks& i_end(std::int32_t j, std::int32_t k) { return i_end_[at(j) * at(m_) + at(k)]; }
+  /// What an F asks for: its stash, and room for the I that must follow where I makes more than it frees.
+  std::int64_t room_for_f(std::int32_t j) const {
+    return passes(j).f.stash + std::max<std::int64_t>(0, passes(j).i.stash);
+  }
   bool fits(std::int32_t j, std::int64_t more) { return device(j).stash + more <= limits_[at(j)]; }
 
   /// When the value arrives that the next F or I of device j takes from its neighbour; 0 where there is none.
@@ -125,7 +129,7 @@ class Search {
   }
 
   bool forward(std::int32_t j) {
-    if (!make_room(j, passes(j).f.stash)) return false;
+    if (!make_room(j, room_for_f(j))) return false;
     if (j > 0) fill(j, f_ready(j));
     put_f(j);
     return true;
@@ -142,7 +146,7 @@ class Search {
   /// The first microbatch all the way, with as many further forwards before its I as memory and time allow.
   bool warm_up() {
     for (std::int32_t j = 0; j < p_; ++j) {
-      if (!fits(j, passes(j).f.stash)) return false;
+      if (!fits(j, room_for_f(j))) return false;
       put_f(j);
     }
     std::vector<std::int32_t> more(devices_.size());
@@ -167,7 +171,7 @@ class Search {
     const PassCost& f = passes(j).f;
     Ticks clock = device(j).clock;
     std::int64_t stash = device(j).stash;
-    while (device(j).f + more < m_ && stash + f.stash <= limits_[at(j)]) {
+    while (device(j).f + more < m_ && stash + room_for_f(j) <= limits_[at(j)]) {
       if (choices_.allow_gap ? clock + f.time > gradient : clock >= gradient) break;
       stash += f.stash;
       clock += f.time;
@@ -187,7 +191,7 @@ class Search {
     const Device& one = device(j);
     const Ticks next = device(j + 1).clock + passes(j + 1).f.time + passes(j + 1).i.time + costs_.comm;
     if (one.clock >= next) return true;
-    std::int64_t stash = one.stash + passes(j).f.stash;
+    std::int64_t stash = one.stash + room_for_f(j);
     Ticks weights = 0;  // those that must go first to make room
     for (std::int32_t w = one.w; w < one.i && stash > limits_[at(j)]; ++w) {
       stash += passes(j).w.stash;

@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include "schedules/registry.hpp"
+#include "schedules/validate.hpp"
+#include "tests/support/device_span.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/unrolled.hpp"
+
+TEST_SUITE_BEGIN("schedules");
+
+namespace plumb::testing {
+namespace {
+
+/// Largest number of stashes in the device's own memory.
+std::int64_t most_here(const DeviceList& list) {
+  std::int64_t here = 0;
+  std::int64_t most = 0;
+  for (const Action& action : expand(list)) {
+    if (action.op == Op::kF || action.op == Op::kLoad) ++here;
+    if (action.op == Op::kW || action.op == Op::kEvict) --here;
+    most = std::max(most, here);
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("gis takes 3 v m + 2 (p - 1) + (p - g)(v - 1) slots") {
+  for (const std::int32_t p : {2, 4, 8}) {
+    for (const std::int32_t v : {2, 3}) {
+      for (const std::int32_t group : {p, p / 2}) {
+        const std::int64_t m = 3 * std::int64_t{p};
+        CAPTURE(p);
+        CAPTURE(v);
+        CAPTURE(group);
+        const Schedule schedule = generate(
+            "gis",
+            {.num_devices = p, .num_microbatches = m, .chunks = v, .options = {{"group", std::to_string(group)}}});
+        CHECK(longest_device_span(schedule, kEqualPasses) == 3 * v * m + 2 * (p - 1) + (p - group) * (v - 1));
+        CHECK(largest_peak(schedule) == (group == p ? v * p : p / 2 * (v + 1)));
+      }
+    }
+  }
+}
+
+TEST_CASE("gis takes any number of microbatches, and groups from half of the devices on") {
+  for (const std::int64_t m : {1, 2, 5, 7, 13}) {
+    CHECK(validate(generate("gis", {.num_devices = 4, .num_microbatches = m, .options = {{"group", "3"}}})).empty());
+  }
+  const auto message = [](const char* group) {
+    return error_message([&] {
+      generate("gis", {.num_devices = 5, .num_microbatches = 10, .options = {{"group", group}}});
+    });
+  };
+  CHECK(message("2") == "gis: group (2) must be from 3 to num_devices (5)");
+  CHECK(message("6") == "gis: group (6) must be from 3 to num_devices (5)");
+  CHECK(message("3").empty());
+}
+
+TEST_CASE("offloading half of the chunks leaves less than half of the peak, offloading all a handful") {
+  const auto peak = [](const char* offload) {
+    std::int64_t most = 0;
+    const Schedule schedule = generate(
+        "pipeoffload",
+        {.num_devices = 8, .num_microbatches = 24, .chunks = 4, .options = {{"group", "8"}, {"offload", offload}}});
+    CHECK(validate(schedule).empty());
+    for (const DeviceList& list : schedule.devices) most = std::max(most, most_here(list));
+    return most;
+  };
+  const Schedule all_here =
+      generate("gis", {.num_devices = 8, .num_microbatches = 24, .chunks = 4, .options = {{"group", "8"}}});
+  CHECK(largest_peak(all_here) == 32);
+  CHECK(peak("1") <= 24);
+  CHECK(peak("2") <= 16);
+}
+
+TEST_CASE("pipeoffload without its moves is gis") {
+  const ScheduleParams params{.num_devices = 4, .num_microbatches = 12, .chunks = 3};
+  const Schedule schedule = generate("pipeoffload", params);
+  const Schedule plain = generate("gis", params);
+  for (std::size_t d = 0; d < 4; ++d) {
+    std::vector<Action> actions = expand(schedule.devices[d]);
+    std::erase_if(actions, [](const Action& action) { return action.op == Op::kEvict || action.op == Op::kLoad; });
+    CHECK(actions == expand(plain.devices[d]));
+  }
+}
+
+TEST_CASE("the pictures of gis and pipeoffload are those in tests/golden") {
+  const std::string plain = picture(generate("gis", {.num_devices = 2, .num_microbatches = 4}), {});
+  CHECK(plain == golden("schedules/gis.txt", plain));
+  const std::string offloaded = picture(generate("pipeoffload", {.num_devices = 2, .num_microbatches = 4}), {});
+  CHECK(offloaded == golden("schedules/pipeoffload.txt", offloaded));
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();
