@@ -39,15 +39,16 @@ struct CostShape {
   bool recompute = false;
 };
 
-/// Stages of the fullest device, with every replica counted.
+/// Stages that the fullest device holds of one copy of the model.
 std::int32_t stages_per_device(const Schedule& schedule) {
-  std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
+  std::int32_t most = 1;
   for (const auto& replica : schedule.placement) {
+    std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
     for (const auto& holders : replica) {
-      for (const DeviceId device : holders) ++held[index(device)];
+      for (const DeviceId device : holders) most = std::max(most, ++held[index(device)]);
     }
   }
-  return held.empty() ? 1 : std::max(1, *std::max_element(held.begin(), held.end()));
+  return most;
 }
 
 CostShape cost_shape(const Schedule& schedule) {
@@ -183,7 +184,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
   parser.group("Costs that a searched schedule is made for (default: F = I = W)")
       .text("cost", cost, "LIST", "abstract units, as of `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stash, in abstract units")
-      .flag("per-device", per_device, "--cost and --memory are those of all stages of a device together")
+      .flag("per-device", per_device,
+            "costs are those of all stages together that a device has of one copy of the model")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")
       .text("memory-limit", memory_limit, "X", "of the stashes of every device, in units of --memory or bytes (80GiB)");
 }
@@ -192,7 +194,8 @@ void CostArguments::add_to(ArgumentParser& parser) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
       .text("cost", cost, "LIST", "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR comm")
       .text("memory", memory, "LIST", "changes of the stash in abstract units: F=1,I=0,W=-1")
-      .flag("per-device", per_device, "costs are those of all stages of a device together")
+      .flag("per-device", per_device,
+            "costs are those of all stages together that a device has of one copy of the model")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")

@@ -10,10 +10,11 @@
 namespace plumb {
 namespace {
 
-using Problem = std::tuple<std::int32_t, std::int64_t, std::string>;
+using Problem = std::tuple<std::int32_t, std::int64_t, std::string, std::string_view>;
 
-Problem problem_of(const SweepPoint& point) {
-  return {point.params.num_devices, point.params.num_microbatches, point.cost};
+Problem problem_of(const SweepResult& result) {
+  const SweepPoint& point = result.point;
+  return {point.params.num_devices, point.params.num_microbatches, point.cost, result.semantics};
 }
 
 /// Bytes where they are known, comparable stashes otherwise.
@@ -31,7 +32,7 @@ std::string memory_text(const SweepFigures& figures) {
 std::vector<std::size_t> pareto_points(const std::vector<SweepResult>& results) {
   std::map<Problem, std::vector<std::size_t>> problems;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].figures && results[i].fits) problems[problem_of(results[i].point)].push_back(i);
+    if (results[i].figures && results[i].fits) problems[problem_of(results[i])].push_back(i);
   }
   std::vector<std::size_t> best;
   for (auto& [problem, points] : problems) {
@@ -54,6 +55,7 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
   TextTable table({{"p", '>'},
                    {"m", '>'},
                    {"cost"},
+                   {"updates"},
                    {"schedule"},
                    {"v", '>'},
                    {"limit", '>'},
@@ -64,9 +66,9 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
     const SweepPoint& point = results[at].point;
     const SweepFigures& figures = *results[at].figures;
     table.add_row({std::to_string(point.params.num_devices), std::to_string(point.params.num_microbatches),
-                   point.cost.empty() ? "-" : point.cost, point.schedule, std::to_string(point.params.chunks),
-                   point.memory_limit.empty() ? "-" : point.memory_limit, memory_text(figures),
-                   fixed_text(100 * figures.bubble_fraction, 2) + " %",
+                   point.cost.empty() ? "-" : point.cost, std::string(results[at].semantics), point.schedule,
+                   std::to_string(point.params.chunks), point.memory_limit.empty() ? "-" : point.memory_limit,
+                   memory_text(figures), fixed_text(100 * figures.bubble_fraction, 2) + " %",
                    time_text(static_cast<std::int64_t>(figures.step_time_ns))});
   }
   return table.to_string();

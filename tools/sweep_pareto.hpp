@@ -7,8 +7,9 @@
 
 namespace plumb {
 
-/// Points that no other point of the same problem (devices, microbatches, costs) beats in both bubble and peak memory,
-/// as a table: for every problem the choices from least memory to least bubble. Points that do not fit take no part.
+/// Points that no other point of the same problem (devices, microbatches, costs, kind of updates) beats in both bubble
+/// and peak memory, as a table: for every problem the choices from least memory to least bubble. Points that do not fit
+/// take no part.
 std::string pareto_table(const std::vector<SweepResult>& results);
 
 /// Indices into `results` of those points, problem by problem.

@@ -112,6 +112,24 @@ TEST_CASE("a limit that holds not even one activation is refused") {
   CHECK(with_limit(1).empty());
 }
 
+TEST_CASE("where I makes more than it frees, every forward leaves room for the I that must follow") {
+  const auto costs = [](std::int32_t num_stages) {
+    StageCosts of = stage_costs(1, 1, 1)(num_stages);
+    for (StageMemory& memory : of.memory) {
+      memory.stash.push_back({"made by I for W", 4, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad});
+    }
+    return of;
+  };
+  const auto schedule = [&](std::string_view name, double limit) {
+    return generate(name, {.num_devices = 3, .num_microbatches = 6, .costs = costs, .memory_limit = limit});
+  };
+  // Between 1F1B (24) and what free memory allows (20): little room is left for W to be put off.
+  CHECK(longest_device_span(schedule("zb-1p", 0), kEqualPasses) == 22);
+  // One microbatch at a time: F 2, I 3 more, W frees all.
+  CHECK(list_text(schedule("zb-auto", 5), 0).starts_with("0F0 0I0 0W0 0F1 0I1 0W1"));
+  CHECK_THROWS_AS(schedule("zb-auto", 4), Error);
+}
+
 TEST_CASE("the picture of zb-2p is the one in tests/golden") {
   const std::string actual = picture(generate("zb-2p", {.num_devices = 3, .num_microbatches = 6}), {});
   CHECK(actual == golden("schedules/zb_2p.txt", actual));
