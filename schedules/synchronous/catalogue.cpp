@@ -74,7 +74,7 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .year = 2023,
                    .source = "Wang et al., Ada-Grouper, arXiv 2303.01675",
                    .needs = "k at most m",
-                   .options = "k=K: microbatches in a group (default 2)",
+                   .options = "k=K|auto: microbatches in a group (default 2), or as many as make the step shortest",
                    .make = kfkb},
       ScheduleSpec{.name = "2bp",
                    .summary = "weight gradients fill the waits of the drain; the rest comes last",

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "schedules/registry.hpp"
 #include "tests/support/error_message.hpp"
@@ -74,6 +75,28 @@ TEST_CASE("kfkb with k = 1 is 1f1b, with k = m GPipe that takes its backwards fr
     CHECK(list_text(kfkb(4, 9, 1), d) == list_text(alternating, d));
     CHECK(list_text(kfkb(4, 9, 9), d) == list_text(gpipe, d));
   }
+}
+
+TEST_CASE("k=auto takes the smallest k that hides the transfers and fits into memory") {
+  const auto chosen = [](Ticks transfer, double limit, std::int64_t m = 16) {
+    ScheduleParams params{.num_devices = 4, .num_microbatches = m, .options = {{"k", "auto"}}, .memory_limit = limit};
+    params.costs = [transfer](std::int32_t stages) {
+      StageCosts costs;
+      costs.times.assign(static_cast<std::size_t>(stages), StageTimes{.f = 4, .b = 8, .i = 4, .w = 4});
+      costs.comm = transfer;
+      return costs;
+    };
+    return std::get<std::int64_t>(generate("kfkb", params).parameters.at("k"));
+  };
+  CHECK(chosen(0, 0) == 1);
+  CHECK(chosen(1, 0) == 2);
+  CHECK(chosen(4, 0) == 2);
+  CHECK(chosen(6, 0) == 2);
+  CHECK(chosen(8, 0) == 4);
+  CHECK(chosen(4, 7) == 1);
+  CHECK(chosen(4, 8) == 2);
+  CHECK(chosen(4, 0, 1'000'000'000) == 2);
+  CHECK_THROWS_WITH(chosen(4, 3), "kfkb: memory limit leaves no room for k = 1");
 }
 
 TEST_CASE("kfkb names the rule that a request breaks") {
