@@ -9,7 +9,6 @@
 #include "tools/progress.hpp"
 #include "tools/report_html.hpp"
 #include "tools/schedule_arguments.hpp"
-#include "tools/schedule_program.hpp"
 #include "tools/simulation_arguments.hpp"
 #include "tools/sweep_grid.hpp"
 #include "tools/sweep_pareto.hpp"
@@ -37,10 +36,9 @@ struct SweepArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "sweep NAME... -p RANGE -m RANGE [options]",
-        "Simulates schedules over ranges of sizes, several at a time; NAME may be 'all', or a program\n"
-        "that prints a schedule. A RANGE is "
-        "2,4,8 or 8:64:8. --cost takes several lists with semicolons between, --memory-limit several\n"
-        "limits with commas.");
+        "Simulates schedules over ranges of sizes, several at a time; NAME may be 'all', a program\n"
+        "that prints a schedule, or a document of one of the sizes. A RANGE is 2,4,8 or 8:64:8. --cost takes\n"
+        "several lists with semicolons between, --memory-limit several limits with commas.");
     parser.positionals(schedules, 1, "NAME")
         .text("devices,p", devices, "RANGE", "pipeline devices")
         .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
@@ -75,7 +73,7 @@ std::vector<std::string> names_of(const SweepArguments& arguments) {
     if (name == "all") {
       for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
     } else {
-      if (!is_schedule_program(name)) check_schedule_name(name);
+      if (name == "-" || !is_schedule_file(name)) check_schedule_name(name);
       names.push_back(name);
     }
   }

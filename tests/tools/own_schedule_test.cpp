@@ -37,6 +37,9 @@ TEST_CASE("a program that prints a schedule stands wherever a name does") {
             .status == 0);
   CHECK(has(run_command("plumbline schedule " + kPython + size + "--explain", scratch.path()).out, "_load_csv"));
   CHECK(has(run_command("plumbline sweep " + kPython + " -p 2,4 -m 8 --cost F=1,B=2", scratch.path()).out, "27.27"));
+  const CommandResult sweep = run_command("plumbline sweep own.json -p 2,4 -m 4 --cost F=1,B=2", scratch.path());
+  CHECK(has(sweep.out, "15 ms"));
+  CHECK(has(sweep.out, "own.json: is of 2 devices and 4 microbatches, expected this point's size"));
 }
 
 TEST_CASE("the example through the C++ API prints a document that is simulated") {
