@@ -17,7 +17,9 @@ std::span<const ScheduleSpec> special_schedules() {
                    .year = 2022,
                    .source = "Thorpe et al., Bamboo, arXiv 2204.12013",
                    .needs = "m updates at most 2^20",
-                   .options = "wrap=no|yes: the last device repeats the forward of the first stage",
+                   .options = "wrap=no|yes: the last device repeats the forward of the first stage; lost=S: the step "
+                              "after the device of "
+                              "stage S is gone",
                    .folds = false,
                    .make = bamboo},
       ScheduleSpec{.name = "mobius",
