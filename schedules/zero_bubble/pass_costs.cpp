@@ -29,13 +29,20 @@ void fill_stash(const StageMemory& memory, StagePasses& passes) {
   passes.w.stash = -passes.f.stash - passes.i.stash;
 }
 
-/// Bytes that the stages of a device hold all the time.
-std::int64_t state_bytes(const StageCosts& costs, std::int32_t num_devices) {
-  std::int64_t largest = 0;
+/// Bytes of a device besides the stashes of its stages: what lives the whole run, the largest workspace, and messages
+/// (two on their way out and one that has arrived, in each direction).
+std::int64_t other_bytes(const StageCosts& costs, std::int32_t num_devices) {
+  std::int64_t lasting = 0;
+  std::int64_t passing = 0;
   for (const StageMemory& stage : costs.memory) {
-    largest = std::max(largest, stage.weight_bytes + stage.gradient_bytes + stage.optimizer_bytes);
+    lasting = std::max(lasting, stage.weight_bytes + stage.gradient_bytes + stage.optimizer_bytes);
+    const std::int64_t workspace = std::max({stage.workspace_f_bytes, stage.workspace_b_bytes, stage.workspace_i_bytes,
+                                             stage.workspace_w_bytes, stage.workspace_u_bytes});
+    const std::int64_t messages =
+        2 * (stage.output_bytes + stage.input_grad_bytes) + stage.input_bytes + stage.output_grad_bytes;
+    passing = std::max(passing, workspace + messages);
   }
-  return largest * (static_cast<std::int64_t>(costs.memory.size()) / num_devices);
+  return lasting * (static_cast<std::int64_t>(costs.memory.size()) / num_devices) + passing;
 }
 
 }  // namespace
@@ -44,7 +51,7 @@ PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages) {
   PassCosts passes;
   passes.stages.resize(static_cast<std::size_t>(num_stages));
   double per_unit = 1;
-  std::int64_t state = 0;
+  std::int64_t other = 0;
   if (params.costs) {
     const StageCosts costs = params.costs(num_stages);
     passes.comm = costs.comm.value_or(0);
@@ -55,11 +62,11 @@ PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages) {
       if (!costs.memory.empty()) fill_stash(costs.memory[s], passes.stages[s]);
     }
     if (costs.memory_units_per_one > 0) per_unit = static_cast<double>(costs.memory_units_per_one);
-    state = state_bytes(costs, params.num_devices);
+    other = other_bytes(costs, params.num_devices);
   }
   if (params.memory_limit > 0) {
     constexpr double kRounding = 1e-6;  // limits such as 0.1 units have no exact double
-    passes.limit = static_cast<std::int64_t>(std::floor(params.memory_limit * per_unit + kRounding)) - state;
+    passes.limit = static_cast<std::int64_t>(std::floor(params.memory_limit * per_unit + kRounding)) - other;
   }
   return passes;
 }

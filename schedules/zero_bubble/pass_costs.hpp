@@ -33,7 +33,8 @@ struct PassCosts {
 };
 
 /// The costs that `params` asks for, for `num_stages` stages; without any, every pass takes 1 and a stash is 1 from its
-/// F to its W. Where costs are of a network, the limit is that of the device less weights, gradients and optimizer.
+/// F to its W. Where costs are of a network, the limit is that of the device less weights, gradients, optimizer,
+/// workspace and messages.
 PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages);
 
 /// Throws `Error("<name>: <rule>")` when a search over that many passes would take too long to wait for.
