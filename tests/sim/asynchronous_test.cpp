@@ -130,6 +130,29 @@ TEST_CASE("copies of the weights on four devices are those of the published tabl
   CHECK(memory("1f1b-rr", 1, {{"replicas", "2-1-1"}}) == bytes_of({2, 2, 2, 1}));
 }
 
+TEST_CASE(
+    "peak memory of 2bw, inputs of stages apart, is 2|W|/d + A, with recompute 2|W|/d + A/d; of gpipe |W|/d + A/d") {
+  constexpr std::int64_t kStash = 70;  // A / d
+  constexpr std::int32_t kDepth = 4;
+  const auto peak = [](const std::string& name, std::int64_t m, bool recompute) {
+    Schedule schedule = generate(name, {.num_devices = kDepth, .num_microbatches = m, .updates = 6});
+    if (recompute) schedule.recompute.push_back({.first_stage = 0, .last_stage = kDepth - 1, .microbatches = {}});
+    StageMemory memory;
+    memory.weight_bytes = kWeightBytes;
+    memory.stash = {{.name = "stash", .bytes = kStash, .last_use = LastUse::kWeightGrad}};
+    StageCosts costs;
+    costs.times.assign(kDepth, StageTimes{.f = 1, .b = 2, .i = 1, .w = 1});
+    costs.memory.assign(kDepth, memory);
+    costs.comm = 0;
+    const Program program = lower(schedule, costs);
+    return MemoryModel(program).peak(DeviceId{0}).bytes;
+  };
+  CHECK(peak("pipedream-2bw", 8, false) == 2 * kWeightBytes + kDepth * kStash);
+  CHECK(peak("pipedream-2bw", 8, true) == 2 * kWeightBytes + kStash);
+  CHECK(peak("1f1b", 8, false) == kWeightBytes + kDepth * kStash);
+  CHECK(peak("gpipe", 8, true) == kWeightBytes + kStash);
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();
