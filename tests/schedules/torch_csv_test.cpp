@@ -6,6 +6,7 @@
 #include "models/text_file.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
+#include "schedules/torch_lowering.hpp"
 #include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/replay.hpp"
@@ -109,6 +110,27 @@ TEST_CASE("files with transfers and collectives keep them") {
   CHECK(schedule_to_text(schedule) ==
         "d0: 0UNSHARD 0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_GRAD 0RESHARD\nd1: 1RECV_F0 1F0 1B0 1SEND_B0\n");
   CHECK(schedule_to_torch_csv(schedule) == "0F0,0B0\r\n1F0,1B0\r\n");
+}
+
+TEST_CASE("with communication a file comes back as it was written, byte for byte") {
+  const std::string text =
+      "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\r\n1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,"
+      "1RESHARD\r\n";
+  CHECK(schedule_to_torch_comms_csv(schedule_from_torch_csv(text, "x.csv")) == text);
+  const Schedule plain = schedule_from_torch_csv("0F0,0B0\n1F0,1B0\n", "x.csv");
+  CHECK(schedule_to_torch_comms_csv(torch_lowered(plain)) == text);
+}
+
+TEST_CASE("every action of a file knows its cell, the two of a pair the same") {
+  CHECK(torch_csv_cells(",0F0, ,(0F1;0B0)OVERLAP_F_B,0B1\r\n\"\",1F0\n1B0") ==
+        std::vector<std::vector<std::size_t>>{{2, 4, 4, 5}, {2}, {1}});
+}
+
+TEST_CASE("the list of 1F1B that PyTorch shows is refused by its fault") {
+  CHECK(
+      refusal("0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n") ==
+      "x.csv:2: forwards are numbered 1 to 2, expected 0 to 1 (the list that PyTorch shows of 1F1B has this fault, the "
+      "one it runs has not)");
 }
 
 TEST_CASE("what PyTorch's reader lets pass is refused with line and cell") {

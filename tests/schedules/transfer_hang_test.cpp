@@ -57,27 +57,30 @@ TEST_CASE("three devices in a ring of blocking sends hang only with rendezvous")
 TEST_CASE("no schedule of the catalogue hangs under any model once it is lowered as PyTorch does") {
   int checked = 0;
   for (const ScheduleSpec& spec : schedule_catalogue()) {
-    for (const std::int32_t p : {2, 4}) {
-      for (const std::int64_t m : {4, 8}) {
-        CAPTURE(spec.name);
-        CAPTURE(p);
-        CAPTURE(m);
-        Schedule schedule;
-        try {
-          schedule = generate(spec.name, {.num_devices = p, .num_microbatches = m, .updates = 1});
-        } catch (const Error&) {
-          continue;
-        }
-        for (const TransferModel model : kModels) {
-          CAPTURE(kTransferModelNames[static_cast<std::size_t>(model)]);
-          const auto hang = find_hang(schedule, model);
-          if (hang) FAIL_CHECK(to_string(*hang));
-          ++checked;
+    for (const std::int32_t p : {2, 3, 4}) {
+      for (const std::int64_t m : {4, 6, 8}) {
+        for (const std::int32_t v : {0, 2}) {
+          CAPTURE(spec.name);
+          CAPTURE(p);
+          CAPTURE(m);
+          CAPTURE(v);
+          Schedule schedule;
+          try {
+            schedule = generate(spec.name, {.num_devices = p, .num_microbatches = m, .chunks = v, .updates = 2});
+          } catch (const Error&) {
+            continue;
+          }
+          for (const TransferModel model : kModels) {
+            CAPTURE(kTransferModelNames[static_cast<std::size_t>(model)]);
+            const auto hang = find_hang(schedule, model);
+            if (hang) FAIL_CHECK(to_string(*hang));
+            ++checked;
+          }
         }
       }
     }
   }
-  CHECK(checked >= 100);
+  CHECK(checked >= 1000);
 }
 
 TEST_CASE("PyTorch's late receives run when messages are buffered and hang where a pair of devices has one FIFO") {
