@@ -2,8 +2,8 @@
 
 namespace plumb {
 
-/// Warm up, then alternate one forward with one backward, then drain.
-/// Device d keeps at most min(p - d, m) activations (`limit=K`: at most K). Any p and m.
+/// Warm up, then alternate one forward with one backward, then drain. Device d keeps at most min(p - d, m) activations
+/// (`limit=K`: at most K). Any p and m.
 /// (PipeDream-Flush: Narayanan et al., arXiv 2006.09503; Megatron-LM's order without interleaving)
 ///
 ///   p = 3, m = 4

@@ -76,10 +76,10 @@ Variant variant_of(const ScheduleParams& params, Schedule& schedule) {
 }  // namespace
 
 /// Two-stage backpropagation: the backward of a base schedule is split; its input gradient leaves at once, its weight
-/// gradient is put off to where the device would wait, the rest to the end of the step.
-/// `base=1f1b` (m = p: the paper's 1F1B-1, m = 2p: 1F1B-2) or `base=gpipe` (m = 1: its naive model parallelism).
-/// `weights=end` fills no gaps; `concat=N` takes the weight gradients at the end N at a time. Any p and m.
-/// Keeps the inputs of weight gradients of up to all m microbatches; the rest as the base does.
+/// gradient is put off to where the device would wait, the rest to the end of the step. `base=1f1b` (m = p: the
+/// paper's 1F1B-1, m = 2p: 1F1B-2) or `base=gpipe` (m = 1: its naive model parallelism). `weights=end` fills no gaps;
+/// `concat=N` takes the weight gradients at the end N at a time. Any p and m. Keeps the inputs of weight gradients of
+/// up to all m microbatches; the rest as the base does.
 /// (2BP: Rosselet et al., arXiv 2405.18047; the paper's p1 and p2 are our I and W)
 ///
 ///   p = 3, m = 3

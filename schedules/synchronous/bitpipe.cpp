@@ -181,10 +181,10 @@ class RoundWriter {
 
 }  // namespace
 
-/// Two V-shaped pipelines in opposite directions, each over 2p stages, two chunks of each on every device: Chimera with
-/// chunks half as long, and so half its bubble. Half of the microbatches go each way.
-/// Devices keep between 3p/4 + 1/2 and p activations. Needs p even and m a multiple of p.
-/// Second chunks reduce their gradients behind their last backward, first chunks at the end.
+/// Two V-shaped pipelines in opposite directions, each over 2p stages, two chunks of each on every device: Chimera
+/// with chunks half as long, and so half its bubble. Half of the microbatches go each way. Devices keep between 3p/4 +
+/// 1/2 and p activations. Needs p even and m a multiple of p. Second chunks reduce their gradients behind their last
+/// backward, first chunks at the end.
 /// (BitPipe: Wu et al., arXiv 2410.19367; wuhouming/BitPipe, megatron/core/pipeline_parallel/bitpipe_schedule.py)
 ///
 ///   p = 2, m = 2 (microbatch 1 goes up; reductions and updates left out)

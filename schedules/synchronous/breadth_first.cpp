@@ -36,11 +36,12 @@ struct ChunkWriter {
 }  // namespace
 
 /// Looped placement, stage = chunk * p + device; each chunk runs all microbatches before the device moves to its next
-/// chunk, so that the weights of a chunk are touched in two periods and its gradient is complete early.
-/// Every device keeps the activations of all m microbatches. `passes=D` (Fast-LLM's depth-first microbatches) runs
-/// every D-th microbatch through all chunks and back, D times: m / D activations at most, D bubbles. `order=reverse`
-/// takes the backwards of a chunk from the last, as PyTorch's LoopedBFS does. Any p and m. (Lamy-Poirier, Breadth-First
-/// Pipeline Parallelism, arXiv 2211.05953; ServiceNow/Fast-LLM, engine/schedule/schedule.py)
+/// chunk, so that the weights of a chunk are touched in two periods and its gradient is complete early. Every device
+/// keeps the activations of all m microbatches. `passes=D` (Fast-LLM's depth-first microbatches) runs every D-th
+/// microbatch through all chunks and back, D times: m / D activations at most, D bubbles. `order=reverse` takes the
+/// backwards of a chunk from the last, as PyTorch's LoopedBFS does. Any p and m.
+/// (Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv 2211.05953; ServiceNow/Fast-LLM,
+/// engine/schedule/schedule.py)
 ///
 ///   p = 2, v = 2, m = 3
 ///   d0: 0F0 0F1 0F2 2F0 2F1 2F2 2B0 2B1 2B2 0B0 0B1 0B2 0U0 2U0

@@ -131,7 +131,8 @@ std::span<const ScheduleSpec> synchronous_schedules() {
                    .needs = "p even",
                    .options =
                        "pipelines=f: pipelines in each direction (divides p/2); scaling=direct|doubling|halving: how "
-                       "units follow each other; recompute=never|always: forwards that are run again",
+                       "units follow each other; sync=eager|eager-opt|end: when copies reduce; "
+                       "recompute=never|always: forwards that are run again",
                    .make = chimera},
       ScheduleSpec{.name = "bitpipe",
                    .summary = "V-shaped pipelines in both directions over the same devices",

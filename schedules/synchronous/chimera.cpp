@@ -21,12 +21,20 @@ enum class Scaling : std::uint8_t {
   kHalving,   ///< a backward takes half a microbatch at once: as long as a forward
 };
 
+/// When the copies of a stage reduce their gradients (section 3.2).
+enum class Sync : std::uint8_t {
+  kEager,     ///< right behind the last backward of the copy
+  kEagerOpt,  ///< there only if the device waits later on; otherwise at the end
+  kEnd,       ///< when the device has done everything
+};
+
 /// p devices, 2f pipelines. Pipelines 0 .. f-1 run down (stage s on device s + i p/f), the others up (mirrored).
 struct Grid {
   std::int64_t p = 0;
   std::int64_t f = 0;
   std::int64_t m = 0;  ///< of one update
   Scaling scaling{};
+  Sync sync{};
 
   std::int64_t together() const { return scaling == Scaling::kDoubling ? 2 : 1; }  ///< microbatches of a forward
   std::int64_t unit() const { return p * together(); }                             ///< microbatches of a whole unit
@@ -103,11 +111,13 @@ class UnitWriter {
     for (const SlotAction& late : tail(last_)) add(late, last_);
   }
 
-  /// Reductions of pipelines that have nothing to do in the last unit.
+  /// Reductions that have been put off, and those of pipelines that have nothing to do in the last unit.
   void reduce_rest(std::int64_t device) const {
     for (std::int16_t pipeline = 0; pipeline < 2 * grid_.f; ++pipeline) {
-      const auto own = [&](const SlotAction& other) { return other.action.replica == ReplicaId{pipeline}; };
-      if (std::any_of(last_unit_.begin(), last_unit_.end(), own)) continue;
+      const auto reduced = [&](const SlotAction& one) {
+        return one.action.replica == ReplicaId{pipeline} && reduces_behind(one);
+      };
+      if (std::any_of(last_unit_.begin(), last_unit_.end(), reduced)) continue;
       const auto stage = static_cast<std::int32_t>(grid_.stage_on(pipeline, device));
       list_.add_collective(StageId{stage}, Op::kReduceGrad, ReplicaId{pipeline});
     }
@@ -135,15 +145,23 @@ class UnitWriter {
     for (; late != before.end(); ++late) add(*late, number - 1);
   }
 
-  /// One action of unit `number`; behind the last backward of a stage, its reduction begins.
+  /// Whether the reduction of a stage begins behind `one`, an action of the last unit.
+  bool reduces_behind(const SlotAction& one) const {
+    if (one.action.op != Op::kB || grid_.sync == Sync::kEnd) return false;
+    std::int64_t later = 0;
+    for (const SlotAction& other : last_unit_) {
+      if (other.slot <= one.slot) continue;
+      if (other.action.op == Op::kB && other.action.replica == one.action.replica) return false;
+      ++later;
+    }
+    return grid_.sync == Sync::kEager || last_unit_.back().slot - one.slot > later;
+  }
+
+  /// One action of unit `number`, and the reduction that begins behind it.
   void add(const SlotAction& one, std::int64_t number) const {
     const Action action = advanced(one.action, {.microbatch = static_cast<std::int32_t>(number * grid_.unit())});
     list_.add_all(std::span(&action, 1));
-    if (action.op != Op::kB || number != last_) return;
-    const auto later = [&](const SlotAction& other) {
-      return other.slot > one.slot && other.action.replica == action.replica && other.action.op == Op::kB;
-    };
-    if (std::any_of(last_unit_.begin(), last_unit_.end(), later)) return;
+    if (number != last_ || !reduces_behind(one)) return;
     list_.add_collective(action.stage, Op::kReduceGrad, action.replica);
   }
 
@@ -164,16 +182,23 @@ Grid checked_grid(const ScheduleParams& params) {
   require(p / 2 % f == 0, "chimera",
           "pipelines (" + std::to_string(f) + ") must divide num_devices / 2 (" + std::to_string(p / 2) + ")");
   const std::string scaling = choice("chimera", params, "scaling", {"direct", "doubling", "halving"});
-  return {p, f, params.num_microbatches,
-          scaling == "direct"     ? Scaling::kDirect
-          : scaling == "doubling" ? Scaling::kDoubling
-                                  : Scaling::kHalving};
+  const std::string sync = choice("chimera", params, "sync", {"eager", "eager-opt", "end"});
+  return {.p = p,
+          .f = f,
+          .m = params.num_microbatches,
+          .scaling = scaling == "direct"     ? Scaling::kDirect
+                     : scaling == "doubling" ? Scaling::kDoubling
+                                             : Scaling::kHalving,
+          .sync = sync == "eager" ? Sync::kEager
+                  : sync == "end" ? Sync::kEnd
+                                  : Sync::kEagerOpt};
 }
 
 Schedule without_lists(const ScheduleParams& params, const Grid& grid) {
   Schedule schedule = looped_schedule("chimera", params, 1, updates_or(params, 1));
   schedule.parameters["pipelines"] = grid.f;
   if (grid.scaling != Scaling::kDirect) schedule.parameters["scaling"] = params.options.at("scaling");
+  if (grid.sync != Sync::kEager) schedule.parameters["sync"] = params.options.at("sync");
   if (grid.scaling == Scaling::kHalving) schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
   if (choice("chimera", params, "recompute", {"never", "always"}) == "always") {
     schedule.parameters["recompute"] = std::string("always");
@@ -194,13 +219,15 @@ Schedule without_lists(const ScheduleParams& params, const Grid& grid) {
 }  // namespace
 
 /// 2f pipelines in opposite directions over the same devices, each with its own copy of the model and an equal share
-/// of the microbatches. `pipelines=f`, default 1. p even, f divides p/2, any m: the last unit may be smaller.
-/// Devices keep between p - p/(2f) + 1 and p activations. How more microbatches than devices are taken is `scaling`:
-/// `direct` puts units of p behind each other; `doubling` runs two microbatches at once forwards, so that no wait is
-/// left between the units (up to 2p activations, hence `recompute=always`); `halving` runs each half of a microbatch on
-/// its own backwards (p activations). A stage's copies reduce their gradients as soon as the last local backward is
-/// done ("eager sync"). (Li and Hoefler, Chimera, arXiv 2107.06925, sections 3.1 to 3.5; ParCIS/Chimera; the slots of
-/// doubling and halving are ours, with the waits of the paper's figure)
+/// of the microbatches. `pipelines=f`, default 1. p even, f divides p/2, any m: the last unit may be smaller. Devices
+/// keep between p - p/(2f) + 1 and p activations. How more microbatches than devices are taken is `scaling`: `direct`
+/// puts units of p behind each other; `doubling` runs two microbatches at once forwards, so that no wait is left
+/// between the units (up to 2p activations, hence `recompute=always`); `halving` runs each half of a microbatch on its
+/// own backwards (p activations). A stage's copies reduce their gradients as soon as the last local backward is done;
+/// `sync=eager-opt` (the paper's eager-sync-opt) only on devices that wait later on, the others and `sync=end` behind
+/// everything.
+/// (Li and Hoefler, Chimera, arXiv 2107.06925, sections 3.1 to 3.5; ParCIS/Chimera; the slots of doubling and halving
+/// are ours, with the waits of the paper's figure)
 ///
 ///   p = 4, m = 4 (microbatches 2 and 3 go up; reductions and updates left out)
 ///   d0: 0F0 0F1 1:3F2 1:3B2 1:3F3 1:3B3 0B0 0B1

@@ -128,10 +128,10 @@ void stagger(Schedule& schedule, std::int64_t passes) {
 /// behind worker r - 1, so that at every instant all phases of the model are in progress, the activations of all
 /// workers add up to about half of what they do at once, and gradients are complete at even intervals, one stage after
 /// the other. A step takes m / p microbatches on each worker. m a multiple of p; p at most 1024. `rule=v2` (default):
-/// stage s of worker r reads the weights of the current step where they are there in time, s >= p - 1 - r, those of the
-/// step before elsewhere; `rule=v1`: those of the step before everywhere. A backward reads what its forward read; two
-/// versions of the weights at most. (Fournier and Oyallon, Cyclic Data Parallelism, arXiv 2403.08837, section 3;
-/// fournierlouis/Cyclic_Data_Parallelism)
+/// stage s of worker r reads the weights of the current step where they are there in time, s >= p - 1 - r, those of
+/// the step before elsewhere; `rule=v1`: those of the step before everywhere. A backward reads what its forward read;
+/// two versions of the weights at most.
+/// (Fournier and Oyallon, Cyclic Data Parallelism, arXiv 2403.08837, section 3; fournierlouis/Cyclic_Data_Parallelism)
 ///
 ///   p = 2, m = 2, 2 steps (G: gradients of all workers are added up)
 ///   d0: 0F0 1F0 1B0 1G 0B0 0G 0F2 1U0 1F2 0U0 1B2 1G 0B2 0G 1U1 0U1

@@ -4,8 +4,9 @@ namespace plumb {
 
 /// Early backward: warm up by one of two policies, then alternate one backward with one forward, then drain.
 /// `policy=a` (default) warms up with p - d forwards, the order of 1f1b; `policy=b` with 2(p - d) - 1, so that a
-/// transfer in each direction hides behind compute. Device d keeps at most that many activations, and at most `limit=K`
-/// (the paper's D). With `recompute=always` it keeps inputs of its stage instead, and one activation. Any p and m.
+/// transfer in each direction hides behind compute. Device d keeps at most that many activations, and at most
+/// `limit=K` (the paper's D). With `recompute=always` it keeps inputs of its stage instead, and one activation. Any p
+/// and m.
 /// (DAPPLE: Fan et al., arXiv 2007.01045, section 3.2; AlibabaPAI/DAPPLE)
 ///
 ///   p = 3, m = 4, policy=b

@@ -2,8 +2,8 @@
 
 namespace plumb {
 
-/// Megatron's interleaved order in groups of p, under the name that the breadth-first paper gives it: a microbatch goes
-/// as deep as it can before the next group starts. Bounds and rules are those of `interleaved`.
+/// Megatron's interleaved order in groups of p, under the name that the breadth-first paper gives it: a microbatch
+/// goes as deep as it can before the next group starts. Bounds and rules are those of `interleaved`.
 /// (Narayanan et al., arXiv 2104.04473; named in Lamy-Poirier, arXiv 2211.05953, section 3)
 ///
 ///   p = 2, v = 2, m = 4

@@ -4,8 +4,9 @@ namespace plumb {
 
 /// 1f1b with nearly twice the warm-up, so that what a device waits for is on its way one action earlier: transfers of
 /// up to a forward's length cost nothing in the steady part. Device d keeps at most min(2(p - d) - 1, m) activations
-/// (`limit=K`: at most K). Any p and m. (Zhuang et al., On Optimizing the Communication of Model Parallelism, arXiv
-/// 2211.05322; the overlap-friendly schedule of Alpa; the same order as DAPPLE's policy B)
+/// (`limit=K`: at most K). Any p and m.
+/// (Zhuang et al., On Optimizing the Communication of Model Parallelism, arXiv 2211.05322; the overlap-friendly
+/// schedule of Alpa; the same order as DAPPLE's policy B)
 ///
 ///   p = 3, m = 4
 ///   d0: 0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3 0U0

@@ -10,8 +10,8 @@ constexpr std::array kCopies{ReplicaId{0}, ReplicaId{1}};
 }  // namespace
 
 /// Two copies of the model in opposite directions, which take turns: the forward of the next microbatch follows the
-/// backward wave of the one before, device by device, so that no device ever keeps more than one activation.
-/// Both copies reduce their gradients at the end. Takes p F + m p B + (m - 1) F. Any p and m (the paper: m even).
+/// backward wave of the one before, device by device, so that no device ever keeps more than one activation. Both
+/// copies reduce their gradients at the end. Takes p F + m p B + (m - 1) F. Any p and m (the paper: m even).
 /// (GEMS: Jain et al., SC 2020, doi 10.1109/SC41405.2020.00049, the MASTER design; OSU-Nowlab/MPI4DL, gems_master.py)
 ///
 ///   p = 3, m = 2 (reductions and updates left out)

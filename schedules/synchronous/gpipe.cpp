@@ -2,11 +2,11 @@
 
 namespace plumb {
 
-/// All forwards, then all backwards, last microbatch first (`order=fifo`: first microbatch first).
-/// Every device keeps all m activations; with `recompute=always` all m inputs of its stage and one activation.
-/// `except-last` is torchgpipe's default: the last microbatch's backward follows at once. `early` recomputes before the
-/// gradient is there. Any p and m. (Huang et al., GPipe, arXiv 1811.06965; the reverse order is torchgpipe's, arXiv
-/// 2004.09910)
+/// All forwards, then all backwards, last microbatch first (`order=fifo`: first microbatch first). Every device keeps
+/// all m activations; with `recompute=always` all m inputs of its stage and one activation. `except-last` is
+/// torchgpipe's default: the last microbatch's backward follows at once. `early` recomputes before the gradient is
+/// there. Any p and m.
+/// (Huang et al., GPipe, arXiv 1811.06965; the reverse order is torchgpipe's, arXiv 2004.09910)
 ///
 ///   p = 3, m = 4
 ///   d0: 0F0 0F1 0F2 0F3 0B3 0B2 0B1 0B0 0U0

@@ -104,10 +104,10 @@ class WavePlay {
 
 /// Waves: v = 2W chunks per device; stages run down the devices and back up W times, with both turning points local.
 /// The shape of Chimera with one copy of the model. The paper draws the order and gives no generator; ours is the
-/// outcome of its rule at F = 1, B = 2: an idle device takes a backward first (with more than p microbatches: a forward
-/// that is on its way first, and 2p microbatches are inside at most), then the earliest microbatch, then the latest
-/// stage. Devices keep at most p activations for m <= p. Any p and m; v even, default 2 (one wave). (Hanayo: Liu et
-/// al., arXiv 2308.15762)
+/// outcome of its rule at F = 1, B = 2: an idle device takes a backward first (with more than p microbatches: a
+/// forward that is on its way first, and 2p microbatches are inside at most), then the earliest microbatch, then the
+/// latest stage. Devices keep at most p activations for m <= p. Any p and m; v even, default 2 (one wave).
+/// (Hanayo: Liu et al., arXiv 2308.15762)
 ///
 ///   p = 2, v = 2, m = 2
 ///   d0: 0F0 0F1 3F0 3B0 3F1 3B1 0B0 0B1 0U0 3U0

@@ -26,11 +26,11 @@ std::int64_t group_size(const ScheduleParams& params) {
 }  // namespace
 
 /// 1F1B over v chunks per device, stage = chunk * p + device: groups of microbatches go through all chunks of a device
-/// before the next group starts. The bubble shrinks by v, the traffic grows by v.
-/// Device d keeps at most (min(2(p - 1 - d) + (v - 1) group, m v) + 1) / v activations.
-/// `ahead=N` takes N forwards more before the first backward, as Megatron-LM does with N = 1 where the transfers of
-/// expert parallelism are overlapped: as many activations more, the same bubble.
-/// Needs m to be a multiple of the group (default p), or to leave a rest of at least p; fewer than p form one group.
+/// before the next group starts. The bubble shrinks by v, the traffic grows by v. Device d keeps at most (min(2(p - 1
+/// - d) + (v - 1) group, m v) + 1) / v activations. `ahead=N` takes N forwards more before the first backward, as
+/// Megatron-LM does with N = 1 where the transfers of expert parallelism are overlapped: as many activations more, the
+/// same bubble. Needs m to be a multiple of the group (default p), or to leave a rest of at least p; fewer than p form
+/// one group.
 /// (Narayanan et al., arXiv 2104.04473; rule of Megatron-LM, megatron/core/pipeline_parallel/schedules.py)
 ///
 ///   p = 2, v = 2, m = 4

@@ -184,6 +184,19 @@ TEST_CASE("a single microbatch goes down only") {
   CHECK(makespan(chimera(4, 1, 1)) == 12);
 }
 
+TEST_CASE("with eager-opt only the copies whose device waits later on reduce at once") {
+  const auto list = [](const char* sync, std::int64_t device) {
+    const Schedule schedule =
+        generate("chimera", {.num_devices = 4, .num_microbatches = 4, .options = {{"sync", sync}}});
+    const std::string text = list_text(schedule, device);
+    return text.substr(text.find("B"));
+  };
+  CHECK(list("eager-opt", 0) == "B2 1:3F3 1:3B3 1:3REDUCE_GRAD 0B0 0B1 0REDUCE_GRAD 0U0 1:3U0");
+  CHECK(list("eager", 1) == "B2 1B0 1:2B3 1:2REDUCE_GRAD 1B1 1REDUCE_GRAD 1U0 1:2U0");
+  CHECK(list("eager-opt", 1) == "B2 1B0 1:2B3 1B1 1REDUCE_GRAD 1:2REDUCE_GRAD 1U0 1:2U0");
+  CHECK(list("end", 0) == "B2 1:3F3 1:3B3 0B0 0B1 0REDUCE_GRAD 1:3REDUCE_GRAD 0U0 1:3U0");
+}
+
 TEST_CASE("chimera names the rule that a request breaks") {
   const auto message = [](std::int64_t p, std::int64_t m, std::int64_t f) {
     return error_message([&] { chimera(p, m, f); });
