@@ -9,6 +9,7 @@
 
 #include "models/error.hpp"
 #include "schedules/lower_state.hpp"
+#include "schedules/send_waits.hpp"
 #include "schedules/weight_versions.hpp"
 
 namespace plumb {
@@ -76,7 +77,7 @@ void describe(State& state) {
   program.microbatches_per_update = schedule.microbatches_per_update;
   program.forward_only = schedule.forward_only;
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
-    if (schedule.policy_of(StageId{stage}) != WeightPolicy::kFlush) program.asynchronous = true;
+    if (!schedule.is_synchronous(StageId{stage})) program.asynchronous = true;
   }
   program.correction_buffers = static_cast<std::int32_t>(schedule.weights.correction_buffers.size());
   program.parts = state.parts;
@@ -148,6 +149,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   add_waits(state);
   if (state.has_transfers()) add_transfers(state);
   if (state.has_moves) add_moves(state);
+  if (state.has_transfers() && !runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
   if (state.program.asynchronous) {
     WeightVersions versions = weight_versions(schedule, state.program);
     state.program.version_read = std::move(versions.read);

@@ -74,8 +74,7 @@ std::int64_t tied_bytes(const State& state, StageId stage) {
 }
 
 void check_tied(const State& state, const TiedWeight& tied) {
-  const bool synchronous = state.schedule.policy_of(tied.first) == WeightPolicy::kFlush &&
-                           state.schedule.policy_of(tied.second) == WeightPolicy::kFlush;
+  const bool synchronous = state.schedule.is_synchronous(tied.first) && state.schedule.is_synchronous(tied.second);
   if (synchronous) return;
   throw Error("schedule '" + state.schedule.name + "': stages " + std::to_string(index(tied.first)) + " and " +
               std::to_string(index(tied.second)) +

@@ -9,6 +9,7 @@
 #include "models/error.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/schedule_io.hpp"
+#include "schedules/send_waits.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -30,22 +31,6 @@ bool reads(const Action& action, const Action& load) {
   }
   const std::size_t slice = load.slice == Action::kAllSlices ? 0 : static_cast<std::size_t>(load.slice);
   return backward && names(action, index(load.microbatch), slice);
-}
-
-/// Unit times of all instrs: everything that an instr waits for has a smaller rank.
-std::vector<std::uint32_t> ranks(const Program& program) {
-  std::vector<std::uint32_t> rank(program.size(), 0);
-  const auto lane_of = [&](InstrIndex at) {
-    return index(program.holders[program.rows[program.instrs[at].row].holder].device);
-  };
-  for (const InstrIndex at : topological_order(program)) {
-    std::uint32_t& own = rank[at];
-    if (at != program.lane_begin[lane_of(at)]) own = rank[at - 1] + 1;
-    for (std::uint32_t w = program.instrs[at].first_wait; w < program.instrs[at + 1].first_wait; ++w) {
-      own = std::max(own, rank[program.waits[w].source] + 1);
-    }
-  }
-  return rank;
 }
 
 class MoveWriter {
@@ -177,7 +162,7 @@ class MoveWriter {
     const bool any = std::any_of(program_.moves.begin(), program_.moves.end(),
                                  [](const Move& move) { return move.guest != Move::kHost; });
     if (!any) return;
-    const std::vector<std::uint32_t> rank = ranks(program_);
+    const std::vector<std::uint32_t> rank = asap_ranks(program_);
     for (std::size_t i = 0; i < program_.moves.size(); ++i) {
       Move& move = program_.moves[i];
       const Transfer& evict = program_.transfers[move.transfer];

@@ -4,31 +4,15 @@
 #include <set>
 #include <span>
 #include <tuple>
+#include <vector>
 
 #include "models/memory_class.hpp"
 #include "models/units.hpp"
 #include "schedules/program.hpp"
+#include "sim/memory_change.hpp"
 #include "sim/memory_positions.hpp"
 
 namespace plumb {
-
-/// Moments at which buffers come and go: just before an instr (waits of sends, then posts), at its start, at its end.
-enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
-
-/// One step of the life of a buffer on one device (schedules/program.hpp, "Life of a buffer").
-struct MemoryChange {
-  static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
-
-  InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for behind the last instr (kBefore)
-  MemoryPhase phase{};
-  MemoryClass cls{};
-  BufferKind buffer{};
-  InstrIndex owner = 0;        ///< the instr whose stage and microbatches the buffer belongs to
-  std::int64_t bytes = 0;      ///< negative when freed
-  InstrIndex other = kNobody;  ///< the instr at the other end of a message: only what both work on is in it
-
-  friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
-};
 
 /// Tells the changes of one device in order.
 ///
@@ -63,12 +47,13 @@ class MemoryChanges {
     return {program_.rows[instr.row].holder, instr.action.microbatch, instr.action.slice};
   }
 
+  /// Evictions that are over, and what is held for other devices from here on or no longer; a LOAD's buffers.
+  std::vector<MemoryChange> moves_before(InstrIndex i) const;
+  std::vector<MemoryChange> loads_at(InstrIndex i) const;
+  std::vector<MemoryChange> moved(std::uint32_t transfer, InstrIndex at, MemoryPhase phase) const;
+
   template <class Add>
   void before(InstrIndex i, Add&& add) const;
-  template <class Add>
-  void tell_moved(const Move& move, InstrIndex at, MemoryPhase phase, Add&& add) const;
-  template <class Add>
-  void tell_guests(InstrIndex i, Add&& add) const;
   template <class Add>
   void start(InstrIndex i, Add&& add) const;
   template <class Add>
@@ -102,7 +87,6 @@ template <class Add>
 void MemoryChanges::before(InstrIndex i, Add&& add) const {
   for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
     const Transfer& transfer = program_.transfers[t];
-    if (transfer.op == Op::kEvict) tell_moved(program_.move_of(t), i, MemoryPhase::kBefore, add);
     if (is_move(transfer.op)) continue;
     const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
@@ -115,40 +99,14 @@ void MemoryChanges::before(InstrIndex i, Add&& add) const {
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes,
          transfer.producer});
   }
-  if (!program_.moves.empty()) tell_guests(i, add);
+  for (const MemoryChange& change : moves_before(i)) add(change);
   if (i == lane_.end || !comes_without_transfer(positions_, i)) return;
   add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, plan(i).received, i, plan(i).received_bytes});
 }
 
-/// EVICT: frees; LOAD: allocates.
-template <class Add>
-void MemoryChanges::tell_moved(const Move& move, InstrIndex at, MemoryPhase phase, Add&& add) const {
-  const Transfer& transfer = program_.transfers[move.transfer];
-  const std::int64_t sign = transfer.op == Op::kEvict ? -1 : 1;
-  for (const MovedBuffer& moved : moved_buffers(program_, move)) {
-    add({at, phase, moved.cls, moved.buffer, transfer.issue, sign * moved.bytes});
-  }
-}
-
-/// What the device holds for others.
-template <class Add>
-void MemoryChanges::tell_guests(InstrIndex i, Add&& add) const {
-  const auto change = [&](std::uint32_t m, std::int64_t sign) {
-    const Move& move = program_.moves[m];
-    add({i, MemoryPhase::kBefore, MemoryClass::kEvicted, BufferKind::kEvicted, program_.transfers[move.transfer].issue,
-         sign * move.bytes});
-  };
-  for (const std::uint32_t m : lane_.held.of(i - lane_.begin)) change(m, +1);
-  for (const std::uint32_t m : lane_.released.of(i - lane_.begin)) change(m, -1);
-}
-
 template <class Add>
 void MemoryChanges::start(InstrIndex i, Add&& add) const {
-  if (program_.instrs[i].action.op == Op::kLoad) {
-    for (const std::uint32_t t : lane_.made.of(i - lane_.begin)) {
-      if (is_move(program_.transfers[t].op)) tell_moved(program_.move_of(t), i, MemoryPhase::kStart, add);
-    }
-  }
+  for (const MemoryChange& change : loads_at(i)) add(change);
   for (const PlannedChange& planned : plan(i).start) {
     std::int64_t left = planned.bytes;
     const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)

@@ -226,8 +226,10 @@ class Attention final : public Layer<T> {
                            matrix(scores, rows.size(), rows.keys));
   }
 
-  void attend(const HeadPlace& place, const T* qkv, const KeyRows<const T>& keys, T* scores, T* attended,
-              T* log_sums) const {
+  void attend(const HeadPlace& place, const LayerPass<T>& pass, const KeyRows<const T>& keys, T* scores) const {
+    const T* qkv = pass.stash_values(0);
+    T* log_sums = pass.stash_values(1);
+    T* attended = pass.stash_values(2);
     for_each_rows([&](const RowRange& rows) {
       scores_of(place, rows, qkv, keys, scores);
       for (std::int64_t r = 0; r < rows.size(); ++r) {

@@ -1,0 +1,164 @@
+#include "schedules/send_waits.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "schedules/lower.hpp"
+#include "schedules/lower_state.hpp"
+
+namespace plumb::lowering {
+namespace {
+
+/// Runs lane by lane, each as far as it gets; a lane that is stuck is looked at again when the one it waits for moves.
+class RendezvousRun {
+ public:
+  explicit RendezvousRun(const Program& program)
+      : program_(program),
+        at_(program.lane_begin.begin(), program.lane_begin.end() - 1),
+        posts_(at_.size(), false),
+        stuck_on_(at_.size()),
+        first_sent_(program.size() + 2, 0) {
+    for (const Holder& holder : program.holders) lane_of_holder_.push_back(index(holder.device));
+    index_sent();
+  }
+
+  bool finishes() {
+    std::vector<std::size_t> ready;
+    for (std::size_t lane = at_.size(); lane-- > 0;) ready.push_back(lane);
+    while (!ready.empty()) {
+      const std::size_t lane = ready.back();
+      ready.pop_back();
+      if (!advance(lane)) continue;
+      ready.insert(ready.end(), stuck_on_[lane].begin(), stuck_on_[lane].end());
+      stuck_on_[lane].clear();
+    }
+    for (std::size_t lane = 0; lane < at_.size(); ++lane) {
+      if (at_[lane] != program_.lane_begin[lane + 1]) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool waited_for(const Transfer& transfer) const {
+    const std::size_t sender = index(program_.channels[transfer.channel].from);
+    return !is_move(transfer.op) && transfer.sent != program_.lane_begin[sender + 1];
+  }
+
+  /// Transfers by the instr before which their sender waits.
+  void index_sent() {
+    for (const Transfer& transfer : program_.transfers) {
+      if (waited_for(transfer)) ++first_sent_[transfer.sent + 2];
+    }
+    for (std::size_t i = 2; i < first_sent_.size(); ++i) first_sent_[i] += first_sent_[i - 1];
+    sent_.resize(first_sent_.back());
+    for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) {
+      const Transfer& transfer = program_.transfers[t];
+      if (waited_for(transfer)) sent_[first_sent_[transfer.sent + 1]++] = t;
+    }
+  }
+
+  InstrIndex behind(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2U : 1U); }
+  std::size_t lane_of(InstrIndex at) const { return lane_of_holder_[program_.rows[program_.instrs[at].row].holder]; }
+
+  /// Whether the lane has come to (and posted before) `post`, a member of a unit.
+  bool posted(std::size_t lane, InstrIndex post) const {
+    return at_[lane] > post || (posts_[lane] && post < behind(at_[lane]));
+  }
+
+  /// Takes the lane as far as it gets; whether it moved or posted anything.
+  bool advance(std::size_t lane) {
+    bool moved = false;
+    while (at_[lane] != program_.lane_begin[lane + 1]) {
+      const InstrIndex end = behind(at_[lane]);
+      if (!posts_[lane]) {
+        if (!sends_are_over(lane, end)) return moved;
+        posts_[lane] = moved = true;
+      }
+      if (!inputs_are_there(lane, end)) return moved;
+      at_[lane] = end;
+      posts_[lane] = false;
+      moved = true;
+    }
+    return moved;
+  }
+
+  bool sends_are_over(std::size_t lane, InstrIndex end) {
+    for (std::uint32_t i = first_sent_[at_[lane]]; i < first_sent_[end]; ++i) {
+      const Transfer& transfer = program_.transfers[sent_[i]];
+      const std::size_t receiver = index(program_.channels[transfer.channel].to);
+      if (!posted(receiver, transfer.post)) return hang(lane, receiver);
+    }
+    return true;
+  }
+
+  bool inputs_are_there(std::size_t lane, InstrIndex end) {
+    const std::uint32_t last = program_.instrs[end].first_wait;
+    for (std::uint32_t w = program_.instrs[at_[lane]].first_wait; w < last; ++w) {
+      const Wait& wait = program_.waits[w];
+      if (wait.via < program_.transfers.size()) {
+        const InstrIndex issue = program_.transfers[wait.via].issue;
+        if (at_[lane_of(issue)] <= issue) return hang(lane, lane_of(issue));
+      } else if (wait.via < Wait::kLatency && (wait.via & Wait::kCollectiveBit) != 0) {
+        for (const InstrIndex member : program_.collectives[wait.via & ~Wait::kCollectiveBit].members) {
+          if (at_[lane_of(member)] <= member) return hang(lane, lane_of(member));
+        }
+      } else if (at_[lane_of(wait.source)] <= wait.source) {
+        return hang(lane, lane_of(wait.source));
+      }
+    }
+    return true;
+  }
+
+  bool hang(std::size_t lane, std::size_t on) {
+    stuck_on_[on].push_back(lane);
+    return false;
+  }
+
+  const Program& program_;
+  std::vector<InstrIndex> at_;  ///< by lane: its next unit
+  std::vector<bool> posts_;     ///< by lane: sends before that unit are over, receives posted
+  std::vector<std::vector<std::size_t>> stuck_on_;
+  std::vector<std::size_t> lane_of_holder_;
+  std::vector<std::uint32_t> first_sent_;  ///< by instr: into `sent_`
+  std::vector<std::uint32_t> sent_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> asap_ranks(const Program& program) {
+  std::vector<std::uint32_t> rank(program.size(), 0);
+  const auto rank_behind = [&](const Wait& wait) {
+    if (wait.via < program.transfers.size()) return rank[program.transfers[wait.via].issue] + 1;
+    std::uint32_t latest = rank[wait.source];
+    if (wait.via < Wait::kLatency && (wait.via & Wait::kCollectiveBit) != 0) {
+      for (const InstrIndex member : program.collectives[wait.via & ~Wait::kCollectiveBit].members) {
+        latest = std::max(latest, rank[member]);
+      }
+    }
+    return latest + 1;
+  };
+  for (const InstrIndex at : topological_order(program)) {
+    const std::size_t lane = index(program.holders[program.rows[program.instrs[at].row].holder].device);
+    std::uint32_t& own = rank[at];
+    if (at != program.lane_begin[lane]) own = rank[at - 1] + 1;
+    for (std::uint32_t w = program.instrs[at].first_wait; w < program.instrs[at + 1].first_wait; ++w) {
+      own = std::max(own, rank_behind(program.waits[w]));
+    }
+  }
+  return rank;
+}
+
+bool runs_by_rendezvous(const Program& program) { return RendezvousRun(program).finishes(); }
+
+void put_off_send_waits(Program& program) {
+  const std::vector<std::uint32_t> rank = asap_ranks(program);
+  for (Transfer& transfer : program.transfers) {
+    if (is_move(transfer.op)) continue;
+    const InstrIndex end = program.lane_begin[index(program.channels[transfer.channel].from) + 1];
+    while (transfer.sent < end && rank[transfer.sent] <= rank[transfer.post]) {
+      transfer.sent += program.instrs[transfer.sent].action.overlaps_next ? 2U : 1U;
+    }
+  }
+}
+
+}  // namespace plumb::lowering
