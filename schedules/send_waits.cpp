@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <tuple>
 
 #include "schedules/lower.hpp"
 #include "schedules/lower_state.hpp"
@@ -123,6 +125,37 @@ class RendezvousRun {
   std::vector<std::uint32_t> sent_;
 };
 
+InstrIndex unit_behind(const Program& program, InstrIndex at) {
+  return at + (program.instrs[at].action.overlaps_next ? 2U : 1U);
+}
+
+/// Posts receives earlier where a send and a receive that stand at one place, issued and completed together (batched),
+/// would wait for each other's consumers: what is sent there must be posted before what is received there is needed.
+void post_before_batches(Program& program, const std::vector<std::uint32_t>& rank) {
+  using Place = std::tuple<DeviceId, DeviceId, InstrIndex>;  // device, its peer, where in its lane
+  std::map<Place, std::uint32_t> needed;                     // the first consumer of what is received there
+  for (const Transfer& transfer : program.transfers) {
+    const Channel& channel = program.channels[transfer.channel];
+    const auto [entry, is_new] = needed.try_emplace({channel.to, channel.from, transfer.post}, rank[transfer.consumer]);
+    entry->second = std::min(entry->second, rank[transfer.consumer]);
+  }
+  std::vector<InstrIndex> latest(program.channels.size(), ProducerTable::kNone);
+  for (std::size_t t = program.transfers.size(); t-- > 0;) {
+    Transfer& transfer = program.transfers[t];
+    if (is_move(transfer.op)) continue;
+    const Channel& channel = program.channels[transfer.channel];
+    const auto with = needed.find({channel.from, channel.to, unit_behind(program, transfer.issue)});
+    transfer.post = std::min(transfer.post, latest[transfer.channel]);
+    if (with != needed.end() && rank[transfer.post] >= with->second) {
+      const auto begin = rank.begin() + program.lane_begin[index(channel.to)];
+      const auto later = std::lower_bound(begin, rank.begin() + transfer.post, with->second);
+      const auto at = static_cast<InstrIndex>(later - rank.begin());
+      if (later != begin) transfer.post = pair_begin(program, at - 1);
+    }
+    latest[transfer.channel] = transfer.post;
+  }
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> asap_ranks(const Program& program) {
@@ -152,11 +185,12 @@ bool runs_by_rendezvous(const Program& program) { return RendezvousRun(program).
 
 void put_off_send_waits(Program& program) {
   const std::vector<std::uint32_t> rank = asap_ranks(program);
+  post_before_batches(program, rank);
   for (Transfer& transfer : program.transfers) {
     if (is_move(transfer.op)) continue;
     const InstrIndex end = program.lane_begin[index(program.channels[transfer.channel].from) + 1];
     while (transfer.sent < end && rank[transfer.sent] <= rank[transfer.post]) {
-      transfer.sent += program.instrs[transfer.sent].action.overlaps_next ? 2U : 1U;
+      transfer.sent = unit_behind(program, transfer.sent);
     }
   }
 }
