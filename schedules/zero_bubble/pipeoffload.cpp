@@ -19,6 +19,7 @@ StashKey key_of(const Action& action) { return {action.stage, action.microbatch}
 /// A move at the time when its copy begins.
 struct TimedMove {
   Ticks start = 0;
+  Ticks possible = 0;  ///< the earliest start
   Op op{};
   StashKey key;
 
@@ -48,6 +49,7 @@ class OffloadPlan {
   std::vector<TimedMove> moves() {
     std::vector<TimedMove> moves;
     while (!try_moves(moves)) moves.clear();
+    close_up(moves);
     std::sort(moves.begin(), moves.end());
     return moves;
   }
@@ -60,7 +62,7 @@ class OffloadPlan {
     for (const auto& [action, start, end] : spans_) {
       if (action.op != Op::kF || !keys_.contains(key_of(action))) continue;
       while (slot < end) slot += 2 * copy_;
-      moves.push_back({slot, Op::kEvict, key_of(action)});
+      moves.push_back({slot, end, Op::kEvict, key_of(action)});
       gone[key_of(action)] = slot + copy_;
       slot += 2 * copy_;
     }
@@ -74,10 +76,25 @@ class OffloadPlan {
         possible = false;
         keys_.erase(key_of(span->action));
       }
-      moves.push_back({slot - copy_, Op::kLoad, key_of(span->action)});
+      moves.push_back({slot - copy_, slot - copy_, Op::kLoad, key_of(span->action)});
       slot -= 2 * copy_;
     }
     return possible;
+  }
+
+  /// Until the first stash comes back, those that go out need not take turns with it.
+  void close_up(std::vector<TimedMove>& moves) const {
+    Ticks first_back = spans_.back().end;
+    for (const TimedMove& move : moves) {
+      if (move.op == Op::kLoad) first_back = std::min(first_back, move.start);
+    }
+    Ticks free = 0;
+    for (TimedMove& move : moves) {
+      if (move.op != Op::kEvict) continue;
+      const Ticks earlier = std::max(free, move.possible);
+      if (earlier < move.start && earlier + copy_ <= first_back) move.start = earlier;
+      free = move.start + copy_;
+    }
   }
 
   const Spans& spans_;
