@@ -51,8 +51,16 @@ std::int32_t stages_per_device(const Schedule& schedule) {
   return most;
 }
 
+/// By a rule of the document or as actions of its lists.
+bool recomputes(const Schedule& schedule) {
+  const auto is_recompute = [](const Action& action) { return action.op == Op::kR; };
+  return !schedule.recompute.empty() || std::ranges::any_of(schedule.devices, [&](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, is_recompute);
+  });
+}
+
 CostShape cost_shape(const Schedule& schedule) {
-  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), !schedule.recompute.empty()};
+  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule)};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {

@@ -14,9 +14,12 @@ struct SwapWriter {
   StageId stage(std::int32_t chunk) const { return StageId{chunk * num_devices + device}; }
 
   void load(std::int32_t chunk) const {
-    if (chunk >= 0 && chunk < chunks) list.add_move(stage(chunk), Op::kLoad, Action::kHost);
+    if (chunk < chunks) list.add_move(stage(chunk), Op::kLoad, Action::kHost);
   }
   void evict(std::int32_t chunk) const { list.add_move(stage(chunk), Op::kEvict, Action::kHost); }
+
+  /// The last stage of the model may share weights with the first, whose gradient comes last.
+  bool updates_last() const { return device + 1 == num_devices && chunks > 1; }
 
   void step() const {
     load(0);
@@ -26,11 +29,15 @@ struct SwapWriter {
       if (chunk + 1 < chunks) evict(chunk);
     }
     for (std::int32_t chunk = chunks; chunk-- > 0;) {
-      load(chunk - 1);
+      if (chunk > 0) load(chunk - 1);
+      if (chunk == 0 && updates_last()) load(chunks - 1);
       list.each(m, [&] { list.add(stage(chunk), Op::kB, 0); });
-      list.add(stage(chunk), Op::kU, 0);
+      if (chunk + 1 < chunks || !updates_last()) list.add(stage(chunk), Op::kU, 0);
       evict(chunk);
     }
+    if (!updates_last()) return;
+    list.add(stage(chunks - 1), Op::kU, 0);
+    evict(chunks - 1);
   }
 };
 
@@ -45,7 +52,7 @@ struct SwapWriter {
 /// microbatches (the paper evicts them too; not modelled). Any p, m and v. (Feng et al., Mobius, ASPLOS 2023,
 /// doi 10.1145/3575693.3575703; order as in arXiv 2211.05953)
 ///
-///   p = 2, v = 3, m = 2 (device 1 alike, with stages 1, 3 and 5)
+///   p = 2, v = 3, m = 2 (device 1 alike, with stages 1, 3 and 5, but 5LOAD before 1B0 and 5U0 5EVICT at the end)
 ///   d0: 0LOAD 2LOAD 0F0 0F1 0EVICT 4LOAD 2F0 2F1 2EVICT 4F0 4F1
 ///       2LOAD 4B0 4B1 4U0 4EVICT 0LOAD 2B0 2B1 2U0 2EVICT 0B0 0B1 0U0 0EVICT   (all moves @host)
 Schedule mobius(const ScheduleParams& params) {

@@ -22,6 +22,9 @@ TEST_CASE("chunks of mobius are loaded one ahead and evicted behind their last m
   CHECK(list_text(mobius(2, 2, 3), 0) ==
         "0LOAD@host 2LOAD@host 0F0 0F1 0EVICT@host 4LOAD@host 2F0 2F1 2EVICT@host 4F0 4F1 2LOAD@host 4B0 4B1 4U0 "
         "4EVICT@host 0LOAD@host 2B0 2B1 2U0 2EVICT@host 0B0 0B1 0U0 0EVICT@host");
+  CHECK(list_text(mobius(2, 2, 2), 1) ==
+        "1LOAD@host 3LOAD@host 1F0 1F1 1EVICT@host 3F0 3F1 1LOAD@host 3B0 3B1 3EVICT@host 3LOAD@host 1B0 1B1 1U0 "
+        "1EVICT@host 3U0 3EVICT@host");
   CHECK(list_text(mobius(2, 2, 1), 1) == "1LOAD@host 1F0 1F1 1B0 1B1 1U0 1EVICT@host");
 }
 
