@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -112,6 +113,11 @@ struct Schedule {
   /// Behind all phases.
   WeightPolicy policy_of(StageId stage) const {
     return weights.per_stage.empty() ? weights.policy : weights.per_stage[index(stage)];
+  }
+  /// In every phase.
+  bool is_synchronous(StageId stage) const {
+    const auto flushes = [](const WeightPhase& phase) { return phase.policy == WeightPolicy::kFlush; };
+    return policy_of(stage) == WeightPolicy::kFlush && std::ranges::all_of(weights.phases, flushes);
   }
   /// Of the microbatches of `update`.
   WeightPolicy policy_of(StageId stage, std::int64_t update) const {

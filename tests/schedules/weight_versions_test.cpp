@@ -11,7 +11,9 @@
 
 #include "models/error.hpp"
 #include "schedules/registry.hpp"
+#include "schedules/validate.hpp"
 #include "tests/support/versions_read.hpp"
+#include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -215,6 +217,17 @@ TEST_CASE("phases follow one another by their numbers of updates") {
   const std::vector<std::int32_t> backwards_of_stage_0{0, 0, 1, 3, 4, 5};
   for (std::int64_t k = 0; k < 6; ++k)
     CHECK(reads.backward.at({k, 0}) == backwards_of_stage_0[static_cast<std::size_t>(k)]);
+}
+
+TEST_CASE("an asynchronous phase before a synchronous rest has versions as well") {
+  Schedule schedule =
+      written_schedule({"0F0 0F1 0B0 0U0 0B1 0U1 0F2 0B2 0U2", "1F0 1B0 1U0 1F1 1B1 1U1 1F2 1B2 1U2"}, 3);
+  schedule.microbatches_per_update = {1};
+  schedule.weights.phases = {{2, WeightPolicy::kStash}};
+  CHECK(validate(schedule).empty());
+  CHECK(table(versions_read(schedule), 2, 3) == "0/0 0/0\n0/0 1/1\n2/2 2/2\n");
+  schedule.weights.phases.clear();
+  CHECK_FALSE(validate(schedule).empty());  // 0F1 stands before 0U0
 }
 
 TEST_CASE("a flushing stage among asynchronous ones reads the version of its own update") {

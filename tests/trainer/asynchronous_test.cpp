@@ -28,34 +28,27 @@ struct Case {
 /// The newest version at a forward, `delay` backwards before its own, m microbatches to an update.
 std::int64_t newest(std::int64_t k, std::int64_t delay, std::int64_t m) { return k < delay ? 0 : (k - delay) / m; }
 
+ReadVersions reads(std::int64_t forward, std::int64_t backward) { return {forward, backward}; }
+ReadVersions both(std::int64_t version) { return reads(version, version); }
+ReadVersions recomputing(ReadVersions read) { return {read.forward, read.backward, true}; }
+/// Forward and backward read weights `late` updates old.
+ReadVersions delayed(std::int64_t update, std::int64_t late) { return both(std::max<std::int64_t>(update - late, 0)); }
+
 std::vector<Case> cases() {
-  const auto both = [](std::int64_t version) { return ReadVersions{version, version}; };
-  return {
-      {"pipedream-vs", 2, {}, [=](auto k, auto) { return both(newest(k, 3, 2)); }},
-      {"pipedream-2bw", 4, {}, [=](auto k, auto) { return both(std::max<std::int64_t>(k / 4 - 1, 0)); }},
-      {"pipedream-2bw", 2, {{"delay", "2"}}, [=](auto k, auto) { return both(std::max<std::int64_t>(k / 2 - 2, 0)); }},
-      {"pipelined-backpropagation",
-       1,
-       {},
-       [](auto k, auto s) {
-         return ReadVersions{newest(k, 6 - 2 * s, 1), k};
-       }},
-      {"petra",
-       2,
-       {},
-       [](auto k, auto s) {
-         return ReadVersions{newest(k, 6 - 2 * s, 2), k / 2, true};
-       }},
-      {"wpipe", 3, {}, [=](auto k, auto s) { return both(s < 4 ? std::max<std::int64_t>(k / 3 - 1, 0) : k / 3); }},
-      {"paci",
-       3,
-       {},
-       [](auto k, auto s) {
-         return ReadVersions{newest(k, 3 - s, 3), k / 3};
-       }},
-      {"pipemare", 2, {{"synchronous", "2"}}, [](auto k, auto s) {
-         return k < 4 ? ReadVersions{k / 2, k / 2} : ReadVersions{2 + newest(k - 4, 3 - s, 2), k / 2};
-       }}};
+  const auto stash = [](auto k, auto s) { return both(newest(k, 3 - s, 2)); };
+  const auto warmed_up = [](auto k, auto s) { return reads(k < 4 ? k / 2 : 2 + newest(k - 4, 3 - s, 2), k / 2); };
+  return {{"pipedream-vs", 2, {}, [](auto k, auto) { return both(newest(k, 3, 2)); }},
+          {"pipedream-2bw", 4, {}, [](auto k, auto) { return delayed(k / 4, 1); }},
+          {"pipedream-2bw", 2, {{"delay", "2"}}, [](auto k, auto) { return delayed(k / 2, 2); }},
+          {"1f1b-rr", 2, {{"replicas", "1-1-1-1"}}, stash},
+          {"hetpipe", 2, {{"virtual-workers", "1"}}, stash},
+          {"spectrain", 1, {}, [](auto k, auto s) { return reads(newest(k, 3 - s, 1), k); }},
+          {"pipelined-backpropagation", 1, {}, [](auto k, auto s) { return reads(newest(k, 6 - 2 * s, 1), k); }},
+          {"petra", 2, {}, [](auto k, auto s) { return recomputing(reads(newest(k, 6 - 2 * s, 2), k / 2)); }},
+          {"wpipe", 3, {}, [](auto k, auto s) { return delayed(k / 3, s < 4 ? 1 : 0); }},
+          {"avgpipe", 4, {{"pipelines", "1"}}, [](auto k, auto) { return both(k / 4); }},
+          {"paci", 3, {}, [](auto k, auto s) { return reads(newest(k, 3 - s, 3), k / 3); }},
+          {"pipemare", 2, {{"synchronous", "2"}}, warmed_up}};
 }
 
 TrainOptions options_for(const Case& of) {
@@ -113,7 +106,23 @@ TEST_CASE("every asynchronous schedule of the catalogue reads the versions that 
   }
 }
 
-TEST_CASE("hetpipe, 1f1b-rr and amdp train: the loss falls") {
+TEST_CASE("amdp's copies add their gradients up: weights of its published versions, to rounding") {
+  const TrainOptions options = options_for({"amdp", 4, {}, {}});
+  const TrainResult result = train(options);
+  const TrainResult expected = reference_training(options, [](std::int64_t k, std::int64_t stage) {
+    const bool crosses = k >= 4 && k % 4 < 2 && stage < 2;
+    return ReadVersions{k / 4 - (crosses ? 1 : 0), k / 4};
+  });
+  REQUIRE(result.parameters.size() == expected.parameters.size());
+  for (const auto& [name, values] : expected.parameters) {
+    CAPTURE(name);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      CHECK(result.parameters.at(name)[i] == doctest::Approx(values[i]).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("schedules with several copies of a stage train: the loss falls") {
   for (const std::string name : {"hetpipe", "1f1b-rr", "amdp", "avgpipe"}) {
     CAPTURE(name);
     const TrainResult result = train(tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 12}, 3));
