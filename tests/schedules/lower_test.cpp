@@ -289,7 +289,9 @@ TEST_CASE("lowering keeps the order of the document and passes the check for eve
         std::vector<Action> lane;
         for (InstrIndex at = program.lane_begin[static_cast<std::size_t>(d)];
              at < program.lane_begin[static_cast<std::size_t>(d) + 1]; ++at) {
-          lane.push_back(program.instrs[at].action);
+          const Action& action = program.instrs[at].action;
+          const bool second_half = action.op == Op::kSyncWeights && !lane.empty() && lane.back() == action;
+          if (!second_half) lane.push_back(action);
         }
         CHECK(lane == expand(schedule.devices[static_cast<std::size_t>(d)]));
       }
