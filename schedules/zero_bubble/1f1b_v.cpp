@@ -149,6 +149,10 @@ class Grid {
 /// 1F1B over the V placement, with full backwards: two thirds of the memory of 1F1B (3, 6, 11 and 22 microbatches for
 /// 4, 8, 16 and 32 devices; twice that many stashes). The order does not look at costs. Any p and m.
 /// (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, and its released code)
+///
+///   p = 2, m = 3 (stages 0 and 3 on d0; stages 1 and 2 on d1)
+///   d0: 0F0 0F1 0F2 3F0 3B0 3F1 3B1 0B0 3F2 3B2 0B1 0B2 0U0 3U0
+///   d1: 1F0 2F0 1F1 2F1 2B0 1B0 1F2 2F2 2B1 1B1 2B2 1B2 1U0 2U0
 Schedule one_f_one_b_v(const ScheduleParams& params) {
   require_v_chunks("1f1b-v", params);
   require_searchable("1f1b-v", params, 2 * params.num_devices);

@@ -139,6 +139,11 @@ void write_with_moves(const Spans& spans, const std::vector<TimedMove>& moves, L
 /// handful of stashes whatever p and m are. `group=N` as of `gis`. (Wan et al., PipeOffload, arXiv 2503.01328, and its
 /// released code; without its last touches: warm-up forwards as late as possible, and faster copies while nothing comes
 /// back)
+///
+///   p = 2, m = 3, v = 2
+///   d0: 0F0 0EVICT0@host 0F1 0EVICT1@host 2F0 2F1 2I0 2W0 0F2 2I1 0LOAD0@host 0EVICT2@host 2W1 0I0 0LOAD1@host 0W0 2F2
+///   0I1 0W1 0LOAD2@host 2I2 2W2 0I2 0W2 0U0 2U0 d1: 1F0 1EVICT0@host 1F1 1EVICT1@host 3F0 3I0 3W0 3F1 3I1 1LOAD0@host
+///   3W1 1LOAD1@host 1F2 1I0 1W0 1EVICT2@host 1I1 1W1 3F2 1LOAD2@host 3I2 3W2 1I2 1W2 1U0 3U0
 Schedule pipeoffload(const ScheduleParams& params) {
   const std::int32_t chunks = gis_chunks(params);
   const std::int32_t p = params.num_devices;

@@ -12,6 +12,10 @@ namespace plumb {
 /// between a device's first and last action with equal passes and m >= 2p, in the memory of 1F1B (2p stashes of half a
 /// device). The order does not look at costs.
 /// (V-ZB: Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362)
+///
+///   p = 2, m = 4 (stages 0 and 3 on d0; stages 1 and 2 on d1)
+///   d0: 0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 0F3 3F2 3I2 3W2 0I1 0W1 3F3 3I3 0I2 3W3 0I3 0W2 0W3 0U0 3U0
+///   d1: 1F0 2F0 1F1 2F1 2I0 2W0 1I0 1W0 1F2 2F2 2I1 2W1 1I1 1W1 1F3 2F3 2I2 1I2 2I3 1I3 2W2 1W2 2W3 1W3 1U0 2U0
 Schedule v_zb(const ScheduleParams& params) {
   require_v_chunks("v-zb", params);
   require_searchable("v-zb", params, 2 * params.num_devices);
@@ -36,6 +40,10 @@ Schedule v_zb(const ScheduleParams& params) {
 /// what F keeps, the memory of 1F1B). With equal passes and m >= 2p, a peak of k stashes costs
 /// 3p - 1 - 3k + max(3p, p + 1 + 2 ceil(k / 2)) slots of idle time: from a third of the memory of 1F1B to none at all.
 /// (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, and its released adaptive scheduler)
+///
+///   p = 2, m = 4 (stages 0 and 3 on d0; stages 1 and 2 on d1)
+///   d0: 0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 0I0 3W1 0W0 0F3 3F2 3I2 0I1 3W2 0W1 3F3 3I3 0I2 3W3 0I3 0W2 0W3 0U0 3U0
+///   d1: 1F0 2F0 1F1 2F1 2I0 2W0 1I0 1F2 1W0 2I1 2F2 2W1 1I1 1F3 1W1 2F3 2I2 1I2 2I3 1I3 2W2 1W2 2W3 1W3 1U0 2U0
 Schedule v_auto(const ScheduleParams& params) {
   require_v_chunks("v-auto", params);
   const std::int32_t num_stages = 2 * params.num_devices;
