@@ -98,8 +98,9 @@ class RendezvousRun {
     for (std::uint32_t w = program_.instrs[at_[lane]].first_wait; w < last; ++w) {
       const Wait& wait = program_.waits[w];
       if (wait.via < program_.transfers.size()) {
-        const InstrIndex issue = program_.transfers[wait.via].issue;
-        if (at_[lane_of(issue)] <= issue) return hang(lane, lane_of(issue));
+        const Transfer& transfer = program_.transfers[wait.via];
+        const std::size_t sender = index(program_.channels[transfer.channel].from);
+        if (at_[sender] <= transfer.issue) return hang(lane, sender);
       } else if (wait.via < Wait::kLatency && (wait.via & Wait::kCollectiveBit) != 0) {
         for (const InstrIndex member : program_.collectives[wait.via & ~Wait::kCollectiveBit].members) {
           if (at_[lane_of(member)] <= member) return hang(lane, lane_of(member));

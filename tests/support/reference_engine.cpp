@@ -99,7 +99,7 @@ class LongestPath {
     after(m.available, m.done, latency_time(channel.route, program_.base));
     after(m.sent, m.done);
     if (transfer.sent < lane_end) after(units_[transfer.sent].post, m.sent);
-    if (rules_.blocks_lane) {
+    if (rules_.blocks_lane && !is_move(transfer.op)) {
       InstrIndex next = transfer.issue;
       while (next < lane_end && units_[next].start == units_[transfer.issue].start) ++next;
       if (next < lane_end) after(units_[next].reach, m.available);
