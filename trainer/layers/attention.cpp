@@ -76,8 +76,7 @@ class Attention final : public Layer<T> {
     if (rotary_) turn(qkv, angles, T(1));
     for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
       const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
-      for_each_head(sample,
-                    [&](const HeadPlace& place) { attend(place, qkv, keys, scores, attended, pass.stash_values(1)); });
+      for_each_head(sample, [&](const HeadPlace& place) { attend(place, pass, keys, scores); });
     }
     if (pass.output == nullptr) return;
     out_.forward(static_cast<const T*>(attended), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
