@@ -10,6 +10,7 @@
 #include "tools/expression.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/simulation_arguments.hpp"
+#include "tools/train_arguments.hpp"
 
 namespace plumb {
 namespace {
@@ -64,15 +65,21 @@ constexpr std::array<Metric, 12> kMetrics{{
      }},
 }};
 
-/// The part of `simulate` that claims need: a summary.
-Timeline simulated(const std::string& command) {
-  std::vector<std::string> words;
+/// The words behind the name of the command, which must be `name`.
+CommandLine arguments_of(const std::string& command, std::string_view name) {
+  CommandLine words;
   for (std::string& word : split(command, ' ')) {
     if (!word.empty()) words.push_back(std::move(word));
   }
-  if (words.empty() || words.front() != "simulate") {
-    throw Error("'" + command + "': expected a command that begins with simulate");
+  if (words.empty() || words.front() != name) {
+    throw Error("'" + command + "': expected a command that begins with " + std::string(name));
   }
+  words.erase(words.begin());
+  return words;
+}
+
+/// The part of `simulate` that claims need: a summary.
+Timeline simulated(const std::string& command) {
   std::string name;
   ScheduleArguments size;
   CostArguments costs;
@@ -82,13 +89,48 @@ Timeline simulated(const std::string& command) {
   size.add_to(parser);
   costs.add_to(parser);
   simulation.add_to(parser);
-  if (!parser.parse(CommandLine(words.begin() + 1, words.end()))) throw Error("'" + command + "': expected no --help");
+  if (!parser.parse(arguments_of(command, "simulate"))) throw Error("'" + command + "': expected no --help");
   const CostDocuments documents = load_cost_documents(costs);
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
   const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
   const CostInput input = cost_input(costs, documents, schedule);
   return simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule),
                           simulation.simulation(schedule));
+}
+
+/// The part of `train` that claims need.
+TrainResult trained(const std::string& command) {
+  std::string name;
+  std::optional<std::int64_t> steps;
+  ScheduleArguments size;
+  TrainArguments training;
+  ArgumentParser parser("train NAME [options]", "");
+  parser.positional(name, "NAME").whole("steps", steps, {}, "");
+  size.add_to(parser);
+  training.add_to(parser);
+  if (!parser.parse(arguments_of(command, "train"))) throw Error("'" + command + "': expected no --help");
+  if (!size.updates) size.updates = steps;
+  const Schedule schedule = load_schedule(name, size);
+  const TextData data = training.model.load_data();
+  TrainOptions options = training.options(schedule.num_stages, steps.value_or(0));
+  options.schedule = schedule;
+  options.data = &data;
+  return train(options);
+}
+
+constexpr std::string_view kSameWeights = "same_weights";
+constexpr std::string_view kFinalLoss = "final_loss";
+
+/// What the claim's training came to.
+double trained_metric(const Claim& claim) {
+  const TrainResult result = trained(claim.command);
+  if (claim.baseline.empty()) {
+    if (claim.metric != kFinalLoss) throw Error(claim.id + ": same_weights: the same as what? expected a baseline");
+    return result.losses.back();
+  }
+  const TrainResult baseline = trained(claim.baseline);
+  return claim.metric == kSameWeights ? static_cast<double>(result.weights_hash == baseline.weights_hash)
+                                      : result.losses.back() / baseline.losses.back();
 }
 
 double metric_of(const std::string& command, const std::string& name) {
@@ -104,13 +146,16 @@ double metric_of(const std::string& command, const std::string& name) {
 std::vector<std::string_view> claim_metrics() {
   std::vector<std::string_view> names;
   for (const Metric& metric : kMetrics) names.push_back(metric.name);
+  names.insert(names.end(), {kFinalLoss, kSameWeights});
   return names;
 }
 
 ClaimResult run_claim(const Claim& claim) {
   ClaimResult result;
   try {
-    if (!claim.command.empty()) {
+    if (claim.kind == ClaimKind::kTrained) {
+      result.simulated = trained_metric(claim);
+    } else if (!claim.command.empty()) {
       double value = metric_of(claim.command, claim.metric);
       if (!claim.baseline.empty()) value /= metric_of(claim.baseline, claim.metric);
       result.simulated = value;

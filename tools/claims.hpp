@@ -39,7 +39,7 @@ struct Claim {
 /// What became of a claim.
 struct ClaimResult {
   std::optional<double> ours;       ///< none when it could not be run
-  std::optional<double> simulated;  ///< beside a formula
+  std::optional<double> simulated;  ///< by the command; beside a formula
   std::string error;                ///< one line; empty when it ran
   bool reached = false;
 

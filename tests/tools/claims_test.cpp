@@ -101,6 +101,23 @@ TEST_CASE("what is known to differ is a surprise when it does not") {
   CHECK_FALSE(run_claim(claim).is_surprise(claim));
 }
 
+TEST_CASE("a trained claim trains: losses, and weights that are the same or not") {
+  Claim claim = makespan_claim(1);
+  claim.kind = ClaimKind::kTrained;
+  claim.command = "train zb-h1 -p 2 -m 2 --network gpt-tiny --executor serial --steps 1";
+  claim.baseline = "train 1f1b -p 2 -m 2 --network gpt-tiny --executor serial --steps 1";
+  claim.metric = "same_weights";
+  CHECK(run_claim(claim).reached);
+  claim.baseline += " --seed 7";
+  CHECK(run_claim(claim).ours == 0);
+  claim.baseline.clear();
+  CHECK(run_claim(claim).error.find("expected a baseline") != std::string::npos);
+  claim.metric = "final_loss";
+  claim.published = 5.545;  // ln 256
+  claim.tolerance = 0.2;
+  CHECK(run_claim(claim).reached);
+}
+
 TEST_CASE("documents of claims are checked where they stand") {
   const std::string good =
       R"("id":"a","system":"S","source":"s","what":"w","published":1,"tolerance":0,"command":"simulate 1f1b")";
