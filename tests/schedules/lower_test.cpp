@@ -342,8 +342,6 @@ TEST_CASE("updates that a document leaves out stand behind its own reductions, a
 }
 
 TEST_CASE("what no executor can honour is refused by name") {
-  Schedule evict = chain({"0F0 0EVICT0@1 0B0", ""}, 1);
-  CHECK_THROWS_WITH_AS(lower(evict, costs_for(evict)), doctest::Contains("this op cannot be lowered"), Error);
   Schedule small = chain({"0F0 0B0", "1F0 1B0"}, 1);
   const Cluster cluster = cluster_of(1);
   CHECK_THROWS_WITH_AS(lower(small, costs_for(small), &cluster),
