@@ -68,7 +68,6 @@ class Attention final : public Layer<T> {
 
   void forward(const LayerPass<T>& pass) const override {
     T* qkv = pass.stash_values(0);
-    T* attended = pass.stash_values(2);
     qkv_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
     T* scores = reinterpret_cast<T*>(pass.workspace);
     T* angles = scores + scores_size();
@@ -79,8 +78,8 @@ class Attention final : public Layer<T> {
       for_each_head(sample, [&](const HeadPlace& place) { attend(place, pass, keys, scores); });
     }
     if (pass.output == nullptr) return;
-    out_.forward(static_cast<const T*>(attended), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
-                 pass.output);
+    out_.forward(static_cast<const T*>(pass.stash_values(2)), pass.weights[out_weight()],
+                 has_bias_ ? pass.weights[3] : nullptr, pass.output);
   }
 
   void input_grad(const LayerPass<T>& pass) const override {
