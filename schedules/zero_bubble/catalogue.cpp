@@ -69,7 +69,8 @@ constexpr std::array kRows{
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .placement = "v",
                  .options = "order=rule|search: the hand-written order, or one searched for the given costs and limit; "
-                            "validation=none|post: V of every update in the warm-up of the next",
+                            "validation=none|sync|post: updates wait for the norm of all gradients, or are validated "
+                            "in the next warm-up",
                  .make = zb_v},
     ScheduleSpec{.name = "v-min",
                  .summary = "building block on a V, a third of the memory of 1f1b",

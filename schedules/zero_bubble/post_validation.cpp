@@ -55,14 +55,48 @@ void add_norm_edges(Schedule& schedule, const std::vector<std::vector<StageId>>&
   }
 }
 
+/// The first U of every update of a device and what stands in front of it: the last gradient.
+struct UpdateStart {
+  Action last;
+  Action first_update;
+};
+
+std::vector<UpdateStart> update_starts(const DeviceList& list) {
+  std::vector<UpdateStart> starts;
+  Action before{};
+  for (const Action& action : expand(list)) {
+    if (action.op == Op::kU && before.op != Op::kU) starts.push_back({before, action});
+    before = action;
+  }
+  return starts;
+}
+
+/// Every update waits for the last gradients of all devices, as a reduction of the norm does.
+void add_barriers(Schedule& schedule) {
+  std::vector<std::vector<UpdateStart>> starts;
+  for (const DeviceList& list : schedule.devices) starts.push_back(update_starts(list));
+  for (std::size_t d = 0; d < starts.size(); ++d) {
+    for (std::size_t other = 0; other < starts.size(); ++other) {
+      for (std::size_t update = 0; d != other && update < starts[d].size(); ++update) {
+        schedule.extra_edges.push_back({starts[other][update].last, starts[d][update].first_update});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Schedule with_validation(std::string_view name, const ScheduleParams& params, Schedule schedule) {
-  if (choice(name, params, "validation", {"none", "post"}) == "none") return schedule;
+  const std::string kind = choice(name, params, "validation", {"none", "sync", "post"});
+  if (kind == "none") return schedule;
   constexpr std::int64_t kMost = 4'194'304;
   require(schedule.num_microbatches <= kMost / schedule.num_stages, name,
           "option validation: stages (" + std::to_string(schedule.num_stages) + ") times all microbatches (" +
               std::to_string(schedule.num_microbatches) + ") must be at most " + std::to_string(kMost));
+  if (kind == "sync") {
+    add_barriers(schedule);
+    return schedule;
+  }
   std::vector<std::vector<StageId>> stages(schedule.devices.size());
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
     stages[index(schedule.placement[0][static_cast<std::size_t>(stage)].front())].push_back(StageId{stage});

@@ -27,6 +27,18 @@ TEST_CASE("post-validation puts the V of an update before the first action behin
   CHECK(list_text(schedule, 1) == "1F0 1I0 1F1 1I1 1W0 1W1 1U0 1F2 1V0 1I2 1F3 1I3 1W2 1W3 1U1 1V1");
 }
 
+TEST_CASE("updates that wait for all gradients cost zb-h2 its zero bubble, validation afterwards does not") {
+  const auto makespan = [](const char* validation) {
+    const Schedule schedule = generate(
+        "zb-h2", {.num_devices = 4, .num_microbatches = 12, .updates = 4, .options = {{"validation", validation}}});
+    CHECK(validate(schedule).empty());
+    return replay(schedule, kEqualPasses).makespan;
+  };
+  CHECK(makespan("none") == 4 * 36 + 3);
+  CHECK(makespan("post") == 4 * 36 + 3);
+  CHECK(makespan("sync") == 4 * (36 + 3));
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();
