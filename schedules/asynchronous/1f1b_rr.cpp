@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <string>
@@ -98,6 +99,8 @@ Schedule one_f_one_b_rr(const ScheduleParams& params) {
       holders.push_back(DeviceId{device++});
     }
   }
+  if (std::ranges::count(replicas, replicas.front()) == std::ssize(replicas))
+    schedule.microbatches_per_update.resize(1);
   return schedule;
 }
 

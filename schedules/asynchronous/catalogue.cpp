@@ -49,6 +49,7 @@ std::span<const ScheduleSpec> asynchronous_schedules() {
                    .placement = "replicated",
                    .needs = "m (of one device per update) times the round of all replicas fits an index",
                    .options = "replicas=2-1-1: devices of each stage (default (p-1)-1)",
+                   .folds = false,  // stages update at their own pace
                    .make = one_f_one_b_rr},
       ScheduleSpec{.name = "pipedream-2bw",
                    .summary = "never flushed, two versions of the weights: every gradient is one update old",
@@ -123,6 +124,7 @@ std::span<const ScheduleSpec> asynchronous_schedules() {
                    .needs = "m a multiple of pipelines",
                    .options = "pipelines=N: copies of the model (default 2); warmup=1f1b|advance: forwards ahead, p - "
                               "1 - d or 2(p - 1 - d)",
+                   .folds = false,  // an update is one batch of each pipeline, and none is more than half of it
                    .make = avgpipe},
       ScheduleSpec{.name = "wpipe",
                    .summary = "two groups of stages; one is an update behind, so nothing has to wait",
