@@ -16,7 +16,6 @@ struct Missing {
   std::int64_t per_update = 1;
   bool update = false;
   bool reduce = false;
-  bool at_once = false;  ///< asynchronous: U right behind the backward; otherwise behind those of the whole device
   std::vector<std::int64_t> left;  ///< by update: microbatches whose backward is still to come, and the document's own
                                    ///< reduction
   std::size_t reductions = 0;      ///< of the document, so far
@@ -37,7 +36,6 @@ class Inserter {
       missing.per_update = state.schedule.per_update(stage);
       missing.update = true;
       missing.reduce = state.reduces_with[holder] != 0;
-      missing.at_once = state.schedule.policy_of(stage) != WeightPolicy::kFlush;
       missing_.push_back(std::move(missing));
     }
   }
@@ -99,24 +97,30 @@ class Inserter {
     if (step < 0 && of.left[update] == 0) finished_.emplace_back(&of, update);
   }
 
+  /// Asynchronous: U right behind the backward; otherwise behind those of the whole device.
+  bool at_once(const Missing& of, std::size_t update) const {
+    const StageId stage = state_.program.holders[of.holder].stage;
+    return state_.schedule.policy_of(stage, static_cast<std::int64_t>(update)) != WeightPolicy::kFlush;
+  }
+
   void append_finished(std::vector<Action>& out) {
     for (const auto& [of, update] : std::exchange(finished_, {})) {
       if (of->reduce) out.push_back(action_of(*of, Op::kReduceGrad, -1));
-      if (of->update && of->at_once) out.push_back(action_of(*of, Op::kU, static_cast<std::int32_t>(update)));
-      if (!of->at_once && device_finished(update)) append_updates(out, static_cast<std::int32_t>(update));
+      if (of->update && at_once(*of, update)) out.push_back(action_of(*of, Op::kU, static_cast<std::int32_t>(update)));
+      if (!at_once(*of, update) && device_finished(update)) append_updates(out, static_cast<std::int32_t>(update));
     }
   }
 
   bool device_finished(std::size_t update) const {
     for (const Missing& of : missing_) {
-      if (!of.at_once && update < of.left.size() && of.left[update] != 0) return false;
+      if (!at_once(of, update) && update < of.left.size() && of.left[update] != 0) return false;
     }
     return true;
   }
 
   void append_updates(std::vector<Action>& out, std::int32_t update) const {
     for (const Missing& of : missing_) {
-      if (of.update && !of.at_once) out.push_back(action_of(of, Op::kU, update));
+      if (of.update && !at_once(of, static_cast<std::size_t>(update))) out.push_back(action_of(of, Op::kU, update));
     }
   }
 

@@ -338,6 +338,8 @@ void DeviceWorker::compute(InstrIndex at) {
     if (op == Op::kSyncWeights) collect(at, holder);
   } else if (op == Op::kEvict) {
     evict(at);
+  } else if (op == Op::kV) {
+    holder.validate();
   } else if (is_pass(op)) {
     compute_pass(at, holder);
   }

@@ -1,13 +1,23 @@
 #include "trainer/holder_state.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "models/error.hpp"
 #include "trainer/gradient_clip.hpp"
 
 namespace plumb {
+
+namespace {
+
+bool are_finite(std::span<const double> norms) {
+  return std::ranges::all_of(norms, [](double norm) { return std::isfinite(norm); });
+}
+
+}  // namespace
 
 HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena)
     : plan_(&plan), holder_(holder), arena_(&arena), layout_(&plan.layout(plan.program.holders[holder].stage, 0)) {
@@ -15,6 +25,8 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
     backends_.push_back(plan.backend.make_stage(plan.options.numbers, spec));
   }
+  validates_ =
+      std::ranges::any_of(plan.program.rows, [&](const Row& row) { return row.op == Op::kV && row.holder == holder; });
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {
     gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
@@ -85,6 +97,7 @@ void HolderState::update() {
   step.update = updates_done_;
   step.learning_rate = learning_rate(options.learning_rate, updates_done_);
   step.gradient_scale = 1.0 / static_cast<double>(microbatches_summed());
+  if (validates_) was_finite_ = are_finite(backend(0).squared_norms(holder_blocks()));
   if (options.clip_norm > 0) {
     step.gradient_scale *=
         clip_factor(backend(0).squared_norms(holder_blocks()), step.gradient_scale, options.clip_norm);
@@ -92,6 +105,12 @@ void HolderState::update() {
   backend(0).update(step, holder_blocks());
   ++version_;
   ++updates_done_;
+}
+
+void HolderState::validate() const {
+  if (was_finite_) return;
+  throw Error("update " + std::to_string(updates_done_ - 1) + " of stage " + std::to_string(index(stage())) +
+              ": its gradients are not finite; expected a smaller learning rate");
 }
 
 std::int64_t HolderState::microbatches_summed() const {

@@ -37,6 +37,8 @@ class HolderState {
   void begin_update(bool keep);
   /// U: applies the gradients, which are zero afterwards.
   void update();
+  /// V: throws `Error` when the gradients of the last update were not finite.
+  void validate() const;
   /// U ends.
   void end_update() { workspace_ = Block(); }
   /// The last reader of an old version is done.
@@ -91,6 +93,8 @@ class HolderState {
   std::int32_t version_ = 0;                ///< of `weights_`
   std::int64_t updates_done_ = 0;           ///< in the whole run
   std::vector<std::byte> last_gradients_;
+  bool validates_ = false;  ///< the document has V of this stage
+  bool was_finite_ = true;  ///< the gradients of the last update; known where it is validated
 };
 
 }  // namespace plumb

@@ -50,7 +50,6 @@ void check_data(const TrainOptions& options) {
 /// What the worker cannot execute, said before anything is allocated.
 void check_program(const TrainOptions& options, const Program& program) {
   for (const Row& row : program.rows) {
-    if (row.op == Op::kV) refuse(options, "V cannot be trained");
     if (row.recompute && program.parts.causal()) {
       refuse(options, "recompute would drop the keys that later sequence slices read; expected none");
     }

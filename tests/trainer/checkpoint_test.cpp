@@ -70,7 +70,7 @@ void run_and_die(TrainOptions options, std::int64_t at) {
 }  // namespace
 
 TEST_CASE("a run that died goes on to the bits of the run that did not, for every schedule") {
-  std::int64_t first_death = 0;  // flushing to the disk takes its time: two deaths per schedule, at changing updates
+  std::int64_t first_death = 0;  // flushing to the disk takes its time: one death per schedule, at changing updates
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     for (const std::string timing : {"", "slots"}) {
       if (!timing.empty() && spec.options.find("timing=") == std::string_view::npos) continue;
@@ -78,7 +78,7 @@ TEST_CASE("a run that died goes on to the bits of the run that did not, for ever
       if (!run) continue;
       const TrainResult whole = train(*run);
       ++first_death;
-      for (const std::int64_t at : {first_death % 5, (first_death + 2) % 5}) {
+      for (const std::int64_t at : {first_death * 2 % 5}) {
         CAPTURE(spec.name);
         CAPTURE(timing);
         CAPTURE(at);

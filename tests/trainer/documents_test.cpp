@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "predicted_run.hpp"
+#include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
@@ -157,6 +158,18 @@ TEST_CASE("extra work takes its turn and changes nothing") {
   Schedule schedule = written_schedule({"0F0 0X0 0F1 0B0 0B1 0U0", "1F0 1B0 1F1 1B1 1X1 1U0"}, 2);
   schedule.extras = {{"X0", 1.0}, {"X1", 2.0}};
   check_trains(run_of(schedule), 0.0);
+}
+
+TEST_CASE("post-validation passes finite updates and names the stage whose gradients were not") {
+  const Schedule schedule = written_schedule(
+      {"0F0 0F1 0B0 0B1 0U0 0V0 0F2 0F3 0B2 0B3 0U1 0V1", "1F0 1B0 1F1 1B1 1U0 1V0 1F2 1B2 1F3 1B3 1U1 1V1"}, 4);
+  TrainOptions options = run_of(schedule);
+  options.schedule.microbatches_per_update = {2};
+  options.steps = 2;
+  check_trains(options, 0.0);
+  options.learning_rate.base = 1e300;
+  options.executor = "serial";
+  CHECK(testing::error_message([&] { train(options); }).find("its gradients are not finite") != std::string::npos);
 }
 
 TEST_CASE("forward mode keeps nothing but weights, needs the stash of one forward, and gives the losses of training") {
