@@ -37,7 +37,7 @@ TEST_CASE("a searched schedule without costs is made for equal passes") {
 
 TEST_CASE("train takes the same costs and limit") {
   const std::string train = "plumbline train v-auto -p 2 -m 4 --network gpt-tiny --executor serial --steps 1 ";
-  CHECK(run(train + "--cost F=1,I=1,W=1 --memory-limit 3").status == 0);
+  CHECK(run(train + "--cost F=1,I=1,W=1 --memory-limit 4").status == 0);
   const CommandResult none = run(train + "--memory-limit 1");
   CHECK(none.status == 2);
   CHECK(none.err.find("v-auto: no building block stays within the memory limit of 1 stashes") != std::string::npos);
