@@ -6,6 +6,7 @@
 #include "schedules/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/arguments.hpp"
+#include "tools/chakra_trace.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/findings.hpp"
@@ -36,6 +37,7 @@ struct SimulateArguments {
   bool peak = false;
   bool critical_path = false;
   std::vector<std::string> what_if;
+  std::string chakra;
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
@@ -48,6 +50,7 @@ struct SimulateArguments {
     simulation.add_to(parser);
     order.add_to(parser);
     reports.add_to(parser);
+    parser.text("chakra", chakra, "PREFIX", "Chakra execution traces, PREFIX.0.et and so on, one per device");
     parser.group("Questions")
         .flag("peak", peak, "list what is alive at every device's peak")
         .flag("critical-path", critical_path, "list what the critical path is spent on")
@@ -138,6 +141,10 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
   const PredictedRun prediction = predict(arguments, schedule, input, draw);
   files.write(prediction.timeline);
+  if (!arguments.chakra.empty()) {
+    const LowerOptions lowering = arguments.simulation.lowering(schedule);
+    write_chakra_traces(lower(schedule, input.costs, input.cluster_pointer(), lowering), arguments.chakra);
+  }
   if (!quiet) print_prediction(prediction, arguments, draw);
   const auto findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
   for (const std::string& finding : findings) std::cerr << arguments.schedule << ": " << finding << '\n';
