@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "predicted_run.hpp"
 #include "schedules/lower.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
@@ -119,6 +120,27 @@ TEST_CASE("amdp's copies add their gradients up: weights of its published versio
     for (std::size_t i = 0; i < values.size(); ++i) {
       CHECK(result.parameters.at(name)[i] == doctest::Approx(values[i]).epsilon(1e-9));
     }
+  }
+}
+
+TEST_CASE("measured peak memory is the predicted one, class by class, for every option of the asynchronous schedules") {
+  using Options = std::map<std::string, std::string>;
+  const std::vector<std::pair<std::string, Options>> cases{{"pipedream-vs", {{"timing", "slots"}}},
+                                                           {"pipedream-2bw", {{"delay", "3"}, {"timing", "slots"}}},
+                                                           {"1f1b-rr", {{"replicas", "2-1-1"}}},
+                                                           {"1f1b-rr", {{"replicas", "1-3"}}},
+                                                           {"pipemare", {{"correction", "t2"}, {"synchronous", "2"}}},
+                                                           {"pipelined-backpropagation", {{"weights", "stash"}}},
+                                                           {"petra", {{"timing", "1f1b"}}},
+                                                           {"hetpipe", {{"distance", "1"}, {"concurrent", "1"}}},
+                                                           {"hetpipe", {{"virtual-workers", "4"}}},
+                                                           {"avgpipe", {{"pipelines", "4"}, {"warmup", "advance"}}},
+                                                           {"spectrain", {{"prediction", "released"}}}};
+  for (const auto& [name, options] : cases) {
+    CAPTURE(name);
+    const TrainOptions run =
+        tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 5, .options = options}, 3);
+    check_same_memory(train(run).timeline.value(), predicted(run));
   }
 }
 
