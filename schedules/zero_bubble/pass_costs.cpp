@@ -71,6 +71,23 @@ PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages) {
   return passes;
 }
 
+std::optional<PassCosts> with_median_times(const PassCosts& costs) {
+  PassCosts same = costs;
+  bool differ = false;
+  for (PassCost StagePasses::*pass : {&StagePasses::f, &StagePasses::i, &StagePasses::w}) {
+    std::vector<Ticks> times;
+    for (const StagePasses& stage : costs.stages) times.push_back((stage.*pass).time);
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    for (StagePasses& stage : same.stages) {
+      differ = differ || (stage.*pass).time != *middle;
+      (stage.*pass).time = *middle;
+    }
+  }
+  if (!differ) return std::nullopt;
+  return same;
+}
+
 void require_searchable(std::string_view name, const ScheduleParams& params, std::int32_t num_stages) {
   require(params.num_microbatches <= kMostPasses / num_stages, name,
           "stages (" + std::to_string(num_stages) + ") times num_microbatches (" +

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct PassCosts {
 /// F to its W. Where costs are of a network, the limit is that of the device less weights, gradients, optimizer,
 /// workspace and messages.
 PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages);
+
+/// `costs` with the median times of all stages at every stage; empty when they are the same anyway.
+std::optional<PassCosts> with_median_times(const PassCosts& costs);
 
 /// Throws `Error("<name>: <rule>")` when a search over that many passes would take too long to wait for.
 void require_searchable(std::string_view name, const ScheduleParams& params, std::int32_t num_stages);

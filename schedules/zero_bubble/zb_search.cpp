@@ -214,10 +214,9 @@ class Search {
   std::vector<Ticks> i_end_;
 };
 
-}  // namespace
-
-std::optional<SearchedOrder> search_zero_bubble(const PassCosts& costs, std::span<const std::int64_t> limits,
-                                                std::int32_t num_microbatches) {
+/// The best of all combinations of the hyper-parameters.
+std::optional<SearchedOrder> search_choices(const PassCosts& costs, std::span<const std::int64_t> limits,
+                                            std::int32_t num_microbatches) {
   std::optional<SearchedOrder> best;
   constexpr std::array<bool, 2> kTries{true, false};
   for (const bool allow_gap : kTries) {
@@ -231,6 +230,68 @@ std::optional<SearchedOrder> search_zero_bubble(const PassCosts& costs, std::spa
     }
   }
   return best;
+}
+
+/// Runs words of a straight pipeline with every device as early as it can.
+class WordRun {
+ public:
+  WordRun(const std::vector<std::vector<Op>>& words, const PassCosts& costs)
+      : words_(words), costs_(costs), lanes_(words.size()) {}
+
+  Ticks longest_device_span() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t d = 0; d < lanes_.size(); ++d) {
+        while (step(d)) moved = true;
+      }
+    }
+    Ticks longest = 0;
+    for (const Lane& lane : lanes_) longest = std::max(longest, lane.clock - lane.first_start);
+    return longest;
+  }
+
+ private:
+  struct Lane {
+    std::size_t next = 0;
+    Ticks clock = 0;
+    Ticks first_start = 0;
+    std::vector<Ticks> f_ends;
+    std::vector<Ticks> i_ends;
+  };
+
+  bool step(std::size_t d) {
+    Lane& own = lanes_[d];
+    if (own.next == words_[d].size()) return false;
+    const Op op = words_[d][own.next];
+    const StagePasses& passes = costs_.stages[d];
+    std::vector<Ticks>* ends = op == Op::kF ? &own.f_ends : op == Op::kI ? &own.i_ends : nullptr;
+    const std::vector<Ticks>* source = nullptr;
+    if (op == Op::kF && d > 0) source = &lanes_[d - 1].f_ends;
+    if (op == Op::kI && d + 1 < lanes_.size()) source = &lanes_[d + 1].i_ends;
+    if (source != nullptr && source->size() <= ends->size()) return false;
+    const Ticks start = source == nullptr ? own.clock : std::max(own.clock, (*source)[ends->size()] + costs_.comm);
+    if (own.next++ == 0) own.first_start = start;
+    own.clock = start + (op == Op::kF ? passes.f : op == Op::kI ? passes.i : passes.w).time;
+    if (ends != nullptr) ends->push_back(own.clock);
+    return true;
+  }
+
+  const std::vector<std::vector<Op>>& words_;
+  const PassCosts& costs_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace
+
+std::optional<SearchedOrder> search_zero_bubble(const PassCosts& costs, std::span<const std::int64_t> limits,
+                                                std::int32_t num_microbatches) {
+  auto best = search_choices(costs, limits, num_microbatches);
+  const auto uniform = with_median_times(costs);
+  if (!uniform) return best;
+  auto other = search_choices(*uniform, limits, num_microbatches);
+  if (!other) return best;
+  other->longest_device_span = WordRun(other->devices, costs).longest_device_span();
+  return !best || other->longest_device_span < best->longest_device_span ? other : best;
 }
 
 }  // namespace plumb

@@ -18,10 +18,10 @@ struct SearchedOrder {
 };
 
 /// The automatic scheduler of the zero-bubble paper over a straight pipeline: one stage per device, `limits` for the
-/// stashes of every device. All eight combinations of its hyper-parameters are tried, the first best one wins.
-/// Empty when a device cannot even hold one stash.
-/// (Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3.1, and its released code, here in integer
-/// time and with the times of every stage)
+/// stashes of every device. All eight combinations of its hyper-parameters are tried, with the times of every stage
+/// and, as the released code does, with the median times of all; the first best one wins. Empty when a device cannot
+/// even hold one stash. (Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3.1, and its released
+/// code, here in integer time)
 std::optional<SearchedOrder> search_zero_bubble(const PassCosts& costs, std::span<const std::int64_t> limits,
                                                 std::int32_t num_microbatches);
 

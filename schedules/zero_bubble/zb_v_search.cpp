@@ -248,9 +248,8 @@ std::optional<Found> refine(const PassCosts& costs, std::int32_t m, FillChoices 
   }
 }
 
-}  // namespace
-
-std::optional<std::vector<VWord>> search_zb_v(const PassCosts& costs, std::int32_t num_microbatches) {
+/// The best of all choices.
+std::optional<Found> search_choices(const PassCosts& costs, std::int32_t num_microbatches) {
   std::optional<Found> best;
   constexpr std::array<bool, 2> kTries{true, false};
   for (const bool before_i : kTries) {
@@ -259,8 +258,24 @@ std::optional<std::vector<VWord>> search_zb_v(const PassCosts& costs, std::int32
       if (found && (!best || found->idle < best->idle)) best = std::move(found);
     }
   }
-  if (!best) return std::nullopt;
-  return std::move(best->words);
+  return best;
+}
+
+}  // namespace
+
+std::optional<std::vector<VWord>> search_zb_v(const PassCosts& costs, std::int32_t num_microbatches) {
+  std::optional<std::vector<VWord>> best;
+  Ticks best_span = 0;
+  WordTimer timer(costs, num_microbatches);
+  const auto consider = [&](std::optional<Found> found) {
+    if (!found || !timer.run(found->words)) return;
+    if (best && timer.longest_device_span() >= best_span) return;
+    best_span = timer.longest_device_span();
+    best = std::move(found->words);
+  };
+  consider(search_choices(costs, num_microbatches));
+  if (const auto uniform = with_median_times(costs)) consider(search_choices(*uniform, num_microbatches));
+  return best;
 }
 
 }  // namespace plumb

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <functional>
+#include <map>
 
+#include "schedules/list_times.hpp"
 #include "schedules/registry.hpp"
 #include "tests/support/device_span.hpp"
 #include "tests/support/error_message.hpp"
@@ -48,6 +50,32 @@ std::int64_t peak_bytes(const Schedule& schedule) {
     }
   }
   return peak;
+}
+
+/// How long the order takes with other costs, the slow way: as a schedule whose stages' times are looked up.
+Ticks timed(const std::vector<std::vector<Op>>& words, const PassCosts& costs) {
+  Schedule schedule = generate("zb-h1", {.num_devices = static_cast<std::int32_t>(words.size()),
+                                         .num_microbatches = static_cast<std::int64_t>(words[0].size()) / 3});
+  for (std::size_t d = 0; d < words.size(); ++d) {
+    std::map<Op, std::int32_t> next;
+    schedule.devices[d] = {};
+    for (const Op op : words[d]) {
+      Action action;
+      action.stage = StageId{static_cast<std::int32_t>(d)};
+      action.op = op;
+      action.microbatch = MicrobatchId{next[op]++};
+      schedule.devices[d].actions.push_back(action);
+    }
+  }
+  const auto duration = [&](const Action& action) {
+    const StagePasses& stage = costs.stages[index(action.stage)];
+    return action.op == Op::kF ? stage.f.time : action.op == Op::kI ? stage.i.time : stage.w.time;
+  };
+  Ticks longest = 0;
+  for (const auto& spans : list_times(schedule, duration, costs.comm).devices) {
+    longest = std::max(longest, spans.back().end - spans.front().start);
+  }
+  return longest;
 }
 
 }  // namespace
@@ -100,6 +128,25 @@ TEST_CASE("with equal passes zb-1p takes 24p + p - 1 for 8p microbatches") {
   for (const std::int32_t p : {8, 16}) {
     const Schedule schedule = generate("zb-1p", {.num_devices = p, .num_microbatches = 8 * std::int64_t{p}});
     CHECK(longest_device_span(schedule, kEqualPasses) == 24 * p + p - 1);
+  }
+}
+
+TEST_CASE("stages that differ are never worse off than with the order for their median times") {
+  for (const std::int64_t slow : {1, 4, 9}) {
+    PassCosts costs;
+    costs.stages.assign(6, {.f = {5, 2}, .i = {6, -1}, .w = {4, -1}});
+    costs.stages.back().f.time += slow;
+    costs.stages.front().i.time += slow;
+    for (const std::int64_t limit : {12, 18, 24}) {
+      const std::vector<std::int64_t> limits(6, limit);
+      const auto own = search_zero_bubble(costs, limits, 18);
+      const auto median = search_zero_bubble(*with_median_times(costs), limits, 18);
+      REQUIRE(own);
+      REQUIRE(median);
+      CAPTURE(slow);
+      CAPTURE(limit);
+      CHECK(own->longest_device_span <= timed(median->devices, costs));
+    }
   }
 }
 
