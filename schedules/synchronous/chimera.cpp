@@ -3,16 +3,10 @@
 #include <vector>
 
 #include "schedules/generator.hpp"
+#include "schedules/synchronous/slot_action.hpp"
 
 namespace plumb {
 namespace {
-
-/// An action of one unit (what the pipelines take at once) on one device, at its slot of the paper's grid, where every
-/// forward and backward takes one slot.
-struct SlotAction {
-  std::int64_t slot = 0;
-  Action action;
-};
 
 /// How more microbatches than devices are taken (section 3.5).
 enum class Scaling : std::uint8_t {

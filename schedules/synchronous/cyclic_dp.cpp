@@ -4,15 +4,10 @@
 #include <vector>
 
 #include "schedules/generator.hpp"
+#include "schedules/synchronous/slot_action.hpp"
 
 namespace plumb {
 namespace {
-
-/// An action and the slot of a worker's step where it stands; a slot is one forward or backward of one stage.
-struct SlotAction {
-  std::int64_t slot = 0;
-  Action action;
-};
 
 /// One worker: all p stages, `passes` microbatches of each step, one after the other, 2p slots each.
 class Worker {
