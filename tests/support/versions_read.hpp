@@ -31,8 +31,11 @@ inline VersionsRead versions_read(const Schedule& schedule) {
     const Action& action = program.instrs[at].action;
     const std::pair<std::int64_t, std::int64_t> key{static_cast<std::int64_t>(action.microbatch),
                                                     static_cast<std::int64_t>(action.stage)};
-    if (action.op == Op::kF) reads.forward[key] = program.version_read[at];
-    if (is_backward(action.op)) reads.backward[key] = program.version_read[at];
+    // A synchronous program does not say it: everything reads the version of its update.
+    const auto update = static_cast<std::int32_t>(key.first / schedule.per_update(action.stage));
+    const std::int32_t version = program.version_read.empty() ? update : program.version_read[at];
+    if (action.op == Op::kF) reads.forward[key] = version;
+    if (is_backward(action.op)) reads.backward[key] = version;
   }
   return reads;
 }
