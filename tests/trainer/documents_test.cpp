@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -152,6 +153,41 @@ TEST_CASE("stages on several devices take microbatches in turn and add their gra
       written_schedule({"0F0+1+2+3 0B0+1+2+3 0U0", "1F0 1F2 1B0 1B2 1U0", "1F1 1F3 1B1 1B3 1U0"}, 4).devices;
   schedule.placement = {{{DeviceId{0}}, {DeviceId{1}, DeviceId{2}}}};
   check_trains(run_of(schedule), kRounding);
+}
+
+TEST_CASE("an asynchronous stage on two devices reads what its policy says, keeps that, and adds its gradients up") {
+  Schedule schedule = written_schedule({"0F0 0F2 0B0 0U0 0F4 0B2 0U1 0B4 0U2", "0F1 0F3 0B1 0U0 0F5 0B3 0U1 0B5 0U2",
+                                        "1F0 1B0 1F1 1B1 1U0 1F2 1B2 1F3 1B3 1U1 1F4 1B4 1F5 1B5 1U2"},
+                                       6);
+  schedule.num_stages = 2;
+  schedule.placement = {{{DeviceId{0}, DeviceId{1}}, {DeviceId{2}}}};
+  schedule.microbatches_per_update = {2};
+  for (const WeightPolicy policy : {WeightPolicy::kStash, WeightPolicy::kVerticalSync, WeightPolicy::kDoubleBuffer,
+                                    WeightPolicy::kLatest, WeightPolicy::kPredicted}) {
+    CAPTURE(static_cast<int>(policy));
+    schedule.weights.policy = policy;
+    schedule.weights.correction_buffers = {"one", "two"};
+    TrainOptions options = run_of(schedule);
+    for (const std::string executor : {"serial", "threads"}) {
+      CAPTURE(executor);
+      options.executor = executor;
+      const TrainResult result = train(options);
+      check_same_memory(result.timeline.value(), predicted(options));
+      std::map<std::pair<std::int64_t, std::int64_t>, ReadVersions> read;
+      for (const auto& device : result.versions) {
+        for (const VersionRead& one : device) {
+          ReadVersions& versions =
+              read[{static_cast<std::int64_t>(one.action.microbatch), static_cast<std::int64_t>(one.action.stage)}];
+          (one.action.op == Op::kF ? versions.forward : versions.backward) = one.version;
+        }
+      }
+      const TrainResult expected = reference_training(options, [&](std::int64_t k, std::int64_t stage) {
+        return read.at({k, stage});
+      });
+      CHECK(largest_difference(result.parameters, expected.parameters) <= kRounding);
+      CHECK(largest_difference(result.gradients, expected.gradients) <= kRounding);
+    }
+  }
 }
 
 TEST_CASE("extra work takes its turn and changes nothing") {
