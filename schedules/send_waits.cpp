@@ -21,6 +21,10 @@ class RendezvousRun {
         stuck_on_(at_.size()),
         first_sent_(program.size() + 2, 0) {
     for (const Holder& holder : program.holders) lane_of_holder_.push_back(index(holder.device));
+    for (const Channel& channel : program.channels) {
+      ends_.push_back({static_cast<std::uint32_t>(index(channel.from)), static_cast<std::uint32_t>(index(channel.to)),
+                       program.lane_begin[index(channel.from) + 1]});
+    }
     index_sent();
   }
 
@@ -42,8 +46,7 @@ class RendezvousRun {
 
  private:
   bool waited_for(const Transfer& transfer) const {
-    const std::size_t sender = index(program_.channels[transfer.channel].from);
-    return !is_move(transfer.op) && transfer.sent != program_.lane_begin[sender + 1];
+    return transfer.sent != ends_[transfer.channel].sender_end && !is_move(transfer.op);
   }
 
   /// Transfers by the instr before which their sender waits.
@@ -87,7 +90,7 @@ class RendezvousRun {
   bool sends_are_over(std::size_t lane, InstrIndex end) {
     for (std::uint32_t i = first_sent_[at_[lane]]; i < first_sent_[end]; ++i) {
       const Transfer& transfer = program_.transfers[sent_[i]];
-      const std::size_t receiver = index(program_.channels[transfer.channel].to);
+      const std::size_t receiver = ends_[transfer.channel].to;
       if (!posted(receiver, transfer.post)) return hang(lane, receiver);
     }
     return true;
@@ -99,7 +102,7 @@ class RendezvousRun {
       const Wait& wait = program_.waits[w];
       if (wait.via < program_.transfers.size()) {
         const Transfer& transfer = program_.transfers[wait.via];
-        const std::size_t sender = index(program_.channels[transfer.channel].from);
+        const std::size_t sender = ends_[transfer.channel].from;
         if (at_[sender] <= transfer.issue) return hang(lane, sender);
       } else if (wait.via < Wait::kLatency && (wait.via & Wait::kCollectiveBit) != 0) {
         for (const InstrIndex member : program_.collectives[wait.via & ~Wait::kCollectiveBit].members) {
@@ -117,7 +120,15 @@ class RendezvousRun {
     return false;
   }
 
+  /// Of a channel, close together in memory.
+  struct Ends {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    InstrIndex sender_end = 0;  ///< of the sender's lane
+  };
+
   const Program& program_;
+  std::vector<Ends> ends_;      ///< by channel
   std::vector<InstrIndex> at_;  ///< by lane: its next unit
   std::vector<bool> posts_;     ///< by lane: sends before that unit are over, receives posted
   std::vector<std::vector<std::size_t>> stuck_on_;
