@@ -255,6 +255,9 @@ class RegionFinder {
     return std::move(found_);
   }
 
+  /// Behind the lane, once it has been walked.
+  InstrIndex end() const { return at_; }
+
  private:
   static InstrIndex to_index(std::int64_t x) { return static_cast<InstrIndex>(x); }
 
@@ -263,8 +266,8 @@ class RegionFinder {
       const bool opens =
           next < list_.repeats.size() && list_.repeats[next].begin == at && list_.repeats[next].end <= end;
       if (!opens) {
+        at_ += list_.actions[at].op == Op::kSyncWeights ? 2 : 1;  // joins, then waits
         ++at;
-        ++at_;
         continue;
       }
       const Repeat& repeat = list_.repeats[next];
@@ -305,9 +308,10 @@ std::optional<Regions> find_regions(const Schedule& schedule, const Shortening& 
   Regions regions;
   InstrIndex begin = 0;
   for (std::size_t d = 0; d < schedule.devices.size(); ++d) {
-    regions.push_back(RegionFinder(schedule.devices[d], begin).find(shortening.list(d).is_long()));
+    RegionFinder finder(schedule.devices[d], begin);
+    regions.push_back(finder.find(shortening.list(d).is_long()));
     if (regions[d].size() != regions.front().size()) return std::nullopt;
-    begin += static_cast<InstrIndex>(expanded_size(schedule.devices[d]));
+    begin = finder.end();
   }
   return regions;
 }
