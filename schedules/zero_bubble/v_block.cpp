@@ -102,15 +102,17 @@ class IdleSlots {
   /// Moves the nearest later pass to `slot` that may run there without a higher peak.
   void move_into(std::int32_t d, std::int64_t slot) {
     auto& row = rows_[at(d)];
-    std::array<std::pair<std::int64_t, std::int8_t>, kVPassCount> candidates;
+    std::array<std::pair<std::int64_t, std::int8_t>, kVPassCount> candidates;  // nearest first
     std::size_t count = 0;
     for (std::int8_t kind = 0; kind < static_cast<std::int8_t>(kVPassCount); ++kind) {
       std::int64_t& next = devices_[at(d)].next[at(kind)];
       next = std::max(next, slot + 1);
       while (next < std::ssize(row) && row[at(next)] != kind) ++next;
-      if (next < std::ssize(row)) candidates[count++] = {next, kind};
+      if (next >= std::ssize(row)) continue;
+      std::size_t place = count++;
+      for (; place > 0 && candidates[place - 1].first > next; --place) candidates[place] = candidates[place - 1];
+      candidates[place] = {next, kind};
     }
-    std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count));
     for (std::size_t i = 0; i < count; ++i) {
       const auto [from, kind] = candidates[i];
       if (!input_is_there(d, kind, slot) || !keeps_peak(d, kind, slot, from)) continue;
