@@ -66,7 +66,9 @@ TEST_CASE("jumping over the steady state gives the answer of the long way for ev
           CAPTURE(comm);
           CAPTURE(m);
           const Schedule schedule = testing::schedule_of({.name = spec.name, .p = p, .m = m / p * p, .updates = 1});
-          const bool must_jump = p == 4;  // on two devices some loops degenerate
+          // On two devices some loops degenerate; the directions of dualpipe number their microbatches in ranges of
+          // their own, which would have to be cut apart.
+          const bool must_jump = p == 4 && spec.name != "dualpipe";
           check_jump(schedule, unequal(schedule.num_stages, comm), must_jump);
           check_jump(schedule, abstract_costs("F=1,B=2,comm=0.1", "", {.num_stages = schedule.num_stages}), must_jump);
         }
