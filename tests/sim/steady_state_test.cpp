@@ -20,10 +20,8 @@ Timeline the_long_way(const Schedule& schedule, const StageCosts& costs) {
   return simulate(lower(schedule, costs), {.spans = false, .memory_curve = false});
 }
 
-/// It says something about single microbatches, which do not come again, or its stages update at different paces, or
-/// its directions number their microbatches in ranges of their own (dualpipe), which would have to be cut apart.
+/// It says something about single microbatches, which do not come again, or its stages update at different paces.
 bool goes_the_long_way(const Schedule& schedule) {
-  if (schedule.name == "dualpipe") return true;
   const auto named = [](const Recompute& rule) { return !rule.microbatches.empty(); };
   return schedule.microbatches_per_update.size() > 1 || !schedule.extra_edges.empty() ||
          std::ranges::any_of(schedule.recompute, named);
