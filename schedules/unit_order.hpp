@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 
 #include "schedules/list_builder.hpp"
+#include "schedules/registry.hpp"
 
 namespace plumb {
+
+/// Microbatches that pass a chunk together: `--opt group=N`, `otherwise` when not given. Throws `Error` unless groups
+/// hold at least p microbatches (or all of them), the last one included.
+std::int64_t group_size(std::string_view name, const ScheduleParams& params, std::int64_t otherwise);
 
 /// The order in which every device takes its units, a unit being one microbatch through one chunk: groups of
 /// `group` microbatches (the last may be shorter), each through all chunks before the next group starts.

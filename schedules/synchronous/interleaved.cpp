@@ -4,27 +4,6 @@
 #include "schedules/unit_order.hpp"
 
 namespace plumb {
-namespace {
-
-/// Microbatches per group: `--opt group=N`, otherwise p, or all of them when there are fewer.
-std::int64_t group_size(const ScheduleParams& params) {
-  const std::int64_t p = params.num_devices;
-  const std::int64_t m = params.num_microbatches;
-  const std::int64_t group = whole_number("interleaved", params, "group", std::min(p, m));
-  require(group <= m, "interleaved",
-          "group (" + std::to_string(group) + ") must be at most num_microbatches (" + std::to_string(m) + ")");
-  require(group >= std::min(p, m), "interleaved",
-          "group (" + std::to_string(group) + ") must be at least num_devices (" + std::to_string(p) + ")");
-  const std::int64_t last = m % group;
-  require(last == 0 || last >= p, "interleaved",
-          "num_microbatches (" + std::to_string(m) + ") leaves a last group of " + std::to_string(last) +
-              "; expected a multiple of the group (" + std::to_string(group) + ") or a rest of at least num_devices (" +
-              std::to_string(p) + "); option group=N changes the group");
-  return group;
-}
-
-}  // namespace
-
 /// 1F1B over v chunks per device, stage = chunk * p + device: groups of microbatches go through all chunks of a device
 /// before the next group starts. The bubble shrinks by v, the traffic grows by v. Device d keeps at most (min(2(p - 1
 /// - d) + (v - 1) group, m v) + 1) / v activations. `ahead=N` takes N forwards more before the first backward, as
@@ -39,7 +18,9 @@ std::int64_t group_size(const ScheduleParams& params) {
 Schedule interleaved(const ScheduleParams& params) {
   const std::int32_t chunks = params.chunks > 0 ? params.chunks : 2;
   const std::int64_t updates = updates_or(params, 1);
-  const std::int64_t group = group_size(params);
+  // p, or all of them when there are fewer.
+  const std::int64_t group =
+      group_size("interleaved", params, std::min<std::int64_t>(params.num_devices, params.num_microbatches));
   const UnitOrder order{params.num_microbatches, group, chunks};
   Schedule schedule = looped_schedule("interleaved", params, chunks, updates);
   schedule.parameters["group"] = group;

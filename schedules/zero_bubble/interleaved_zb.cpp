@@ -1,30 +1,9 @@
 #include <algorithm>
-#include <string>
 
 #include "schedules/generator.hpp"
 #include "schedules/unit_order.hpp"
 
 namespace plumb {
-namespace {
-
-/// Microbatches that pass a chunk together: `--opt group=N`, otherwise PyTorch's rounds.
-std::int64_t group_size(const ScheduleParams& params) {
-  const std::int64_t p = params.num_devices;
-  const std::int64_t m = params.num_microbatches;
-  const std::int64_t rounds = std::max<std::int64_t>(1, m / p);
-  const std::int64_t group = whole_number("interleaved-zb", params, "group", m / rounds);
-  require(group <= m && group >= std::min(p, m), "interleaved-zb",
-          "group (" + std::to_string(group) + ") must be from num_devices (" + std::to_string(std::min(p, m)) +
-              ") to num_microbatches (" + std::to_string(m) + ")");
-  require(m % group == 0 || m % group >= p, "interleaved-zb",
-          "num_microbatches (" + std::to_string(m) + ") leaves a last group of " + std::to_string(m % group) +
-              "; expected a multiple of the group (" + std::to_string(group) + ") or a rest of at least num_devices (" +
-              std::to_string(p) + "); option group=N changes the group");
-  return group;
-}
-
-}  // namespace
-
 /// ZB-H1 over v chunks per device, in groups that pass all chunks before the next one starts: the order of
 /// `interleaved` with half of its extra warm-up (one forward per device further down instead of two), the backward
 /// split, and W put off by d steps on device d, in the order of the I. With v = 1 it is `zb-h1`. Every device keeps at
@@ -37,7 +16,8 @@ std::int64_t group_size(const ScheduleParams& params) {
 Schedule interleaved_zb(const ScheduleParams& params) {
   const std::int32_t chunks = params.chunks > 0 ? params.chunks : 2;
   const std::int64_t updates = updates_or(params, 1);
-  const std::int64_t group = group_size(params);
+  const std::int64_t rounds = std::max<std::int64_t>(1, params.num_microbatches / params.num_devices);  // PyTorch's
+  const std::int64_t group = group_size("interleaved-zb", params, params.num_microbatches / rounds);
   const UnitOrder order{params.num_microbatches, group, chunks};
   Schedule schedule = looped_schedule("interleaved-zb", params, chunks, updates);
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
