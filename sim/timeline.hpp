@@ -10,6 +10,7 @@
 #include "models/memory_class.hpp"
 #include "models/units.hpp"
 #include "schedules/action.hpp"
+#include "sim/delays.hpp"
 
 namespace plumb {
 
@@ -117,6 +118,7 @@ struct Timeline {
   std::vector<DeviceSummary> devices;
   /// Largest first, adding up to the makespan; empty in a summary and in a measured run.
   std::vector<CriticalShare> critical_path;
+  std::vector<StageDelays> delays;  ///< how stale weights are; empty when not asked for (`stage_delays`)
   std::vector<Span> spans;          ///< by device, then start; empty in a summary
   std::vector<MemoryPoint> memory;  ///< by device, then time; empty in a summary
 

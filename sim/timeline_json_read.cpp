@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -154,6 +155,40 @@ void read_critical_path(const JsonValue& list, Timeline& timeline) {
   }
 }
 
+/// `[[value, times], ...]`, values ascending. The mean beside it follows from them.
+DelayCounts read_counts(const JsonValue& object, const std::string& name) {
+  DelayCounts counts;
+  for (const JsonValue& entry : object.at(name + "_counts").elements()) {
+    std::vector<std::int64_t> pair;
+    for (const JsonValue& value : entry.elements()) pair.push_back(value.integer());
+    if (pair.size() != 2 || pair[1] < 1) entry.fail("expected a value and how often it occurs");
+    if (!counts.empty() && pair[0] <= counts.rbegin()->first) entry.fail("out of order, expected ascending values");
+    counts[pair[0]] = pair[1];
+  }
+  const double mean = object.at(name).number();
+  if (std::abs(mean - mean_delay(counts)) > 1e-9 * std::max(1.0, std::abs(mean))) {
+    object.at(name).fail("is not the mean of " + name + "_counts");
+  }
+  return counts;
+}
+
+StageDelays read_delays(const JsonValue& object) {
+  object.allow_only({"replica", "stage", "device", "distance", "distance_counts", "tau_fwd", "tau_fwd_counts",
+                     "tau_bkwd", "tau_bkwd_counts", "tau_recomp", "tau_recomp_counts", "versions", "copies", "bytes"});
+  StageDelays delays;
+  delays.replica = ReplicaId{static_cast<std::int16_t>(object.at("replica").integer(0, 32767))};
+  delays.stage = StageId{static_cast<std::int32_t>(object.at("stage").integer(0, 1 << 30))};
+  delays.device = DeviceId{static_cast<std::int32_t>(object.at("device").integer(0, 1 << 30))};
+  delays.distance = read_counts(object, "distance");
+  delays.forward = read_counts(object, "tau_fwd");
+  delays.backward = read_counts(object, "tau_bkwd");
+  if (object.find("tau_recomp")) delays.recompute = read_counts(object, "tau_recomp");
+  delays.versions = object.at("versions").integer(1);
+  delays.copies = object.at("copies").integer(1);
+  delays.bytes = natural(object, "bytes");
+  return delays;
+}
+
 void read_spans(const JsonValue& list, Timeline& timeline) {
   timeline.spans.reserve(list.size());
   for (const JsonValue& object : list.elements()) {
@@ -200,6 +235,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "model_flops_utilization",
                    "devices",
                    "critical_path",
+                   "delays",
                    "spans",
                    "memory"});
   Timeline timeline;
@@ -209,6 +245,9 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
   }
   if (timeline.devices.empty()) root.at("devices").fail("expected at least one device");
   if (const auto path = root.find("critical_path")) read_critical_path(*path, timeline);
+  if (const auto delays = root.find("delays")) {
+    for (const JsonValue& object : delays->elements()) timeline.delays.push_back(read_delays(object));
+  }
   if (const auto spans = root.find("spans")) read_spans(*spans, timeline);
   if (const auto memory = root.find("memory")) read_points(*memory, timeline);
   return timeline;

@@ -27,6 +27,10 @@ class Writer {
     raw(",\n\"devices\":");
     list(timeline_.devices, [this](const DeviceSummary& device) { write_device(device); });
     if (!timeline_.critical_path.empty()) write_critical_path();
+    if (!timeline_.delays.empty()) {
+      raw(",\n\"delays\":");
+      list(timeline_.delays, [this](const StageDelays& delays) { write_delays(delays); });
+    }
     if (!summary) {
       raw(",\n\"spans\":");
       list(timeline_.spans, [this](const Span& span) { write_span(span); });
@@ -199,6 +203,36 @@ class Writer {
       number(tensor.microbatches[i]);
     }
     raw("]}");
+  }
+
+  void write_delays(const StageDelays& delays) {
+    raw("{\"replica\":");
+    number(static_cast<std::int32_t>(delays.replica));
+    field("stage", static_cast<std::int32_t>(delays.stage));
+    field("device", static_cast<std::int32_t>(delays.device));
+    write_counts("distance", delays.distance);
+    write_counts("tau_fwd", delays.forward);
+    write_counts("tau_bkwd", delays.backward);
+    if (!delays.recompute.empty()) write_counts("tau_recomp", delays.recompute);
+    field("versions", delays.versions);
+    field("copies", delays.copies);
+    field("bytes", delays.bytes);
+    raw("}");
+  }
+
+  /// The mean, and under `<name>_counts` every value with how often it occurs.
+  void write_counts(const std::string& name, const DelayCounts& counts) {
+    field(name, mean_delay(counts));
+    key(name + "_counts");
+    raw("[");
+    for (const auto& [value, times] : counts) {
+      raw(value == counts.begin()->first ? "[" : ",[");
+      number(value);
+      raw(",");
+      number(times);
+      raw("]");
+    }
+    raw("]");
   }
 
   void write_span(const Span& span) {

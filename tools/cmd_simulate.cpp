@@ -1,5 +1,6 @@
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "models/error.hpp"
@@ -9,6 +10,7 @@
 #include "tools/chakra_trace.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
+#include "tools/delays_text.hpp"
 #include "tools/findings.hpp"
 #include "tools/memory_limit.hpp"
 #include "tools/order_arguments.hpp"
@@ -26,6 +28,8 @@ namespace {
 
 /// Longer schedules are not drawn in characters: nobody could read them.
 constexpr std::int64_t kMostDrawnActions = 20'000;
+/// The table of delays needs the whole program; longer schedules get it only when it is asked for.
+constexpr std::int64_t kMostCountedActions = 1'000'000;
 
 struct SimulateArguments {
   std::string schedule;
@@ -36,6 +40,7 @@ struct SimulateArguments {
   ReportArguments reports;
   bool peak = false;
   bool critical_path = false;
+  bool delays = false;
   std::vector<std::string> what_if;
   std::string chakra;
 
@@ -54,6 +59,7 @@ struct SimulateArguments {
     parser.group("Questions")
         .flag("peak", peak, "list what is alive at every device's peak")
         .flag("critical-path", critical_path, "list what the critical path is spent on")
+        .flag("delays", delays, "how often weights of each age are read, by stage")
         .texts("what-if", what_if, "KIND=X", "the makespan if all actions of a kind took X of their time, as W=0.9");
     return parser.parse(arguments);
   }
@@ -67,6 +73,14 @@ std::int64_t action_count(const Schedule& schedule) {
                                                                     : count + size;
   }
   return count;
+}
+
+bool counts_delays(const SimulateArguments& arguments, const Schedule& schedule) {
+  if (arguments.delays) return true;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (!schedule.is_synchronous(StageId{stage})) return action_count(schedule) <= kMostCountedActions;
+  }
+  return false;
 }
 
 /// What a run of the command found out.
@@ -84,18 +98,23 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   options.peak_composition = arguments.peak || (has_tensors && arguments.reports.needs_spans());
   options.spans = spans;
   options.memory_curve = spans;
+  const bool delays = counts_delays(arguments, schedule);
   PredictedRun prediction;
+  std::optional<Program> program;
+  if (spans || delays || arguments.peak || !arguments.what_if.empty()) {
+    program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
+  }
   if (spans || arguments.peak || !arguments.what_if.empty()) {
     std::vector<WhatIf> changes;
     for (const std::string& text : arguments.what_if) changes.push_back(parse_what_if(text));
-    const Program program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
-    prediction.timeline = simulate(program, options);
+    prediction.timeline = simulate(*program, options);
     if (!changes.empty()) {
-      prediction.what_if = what_if_text(program, options, prediction.timeline.makespan, changes);
+      prediction.what_if = what_if_text(*program, options, prediction.timeline.makespan, changes);
     }
   } else {
     prediction.timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
   }
+  if (delays) prediction.timeline.delays = stage_delays(schedule, *program);
   prediction.timeline.schedule = schedule.name;
   prediction.timeline.machine = input.description;
   return prediction;
@@ -104,6 +123,8 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
 void print_prediction(const PredictedRun& prediction, const SimulateArguments& arguments, bool draw) {
   const Timeline& timeline = prediction.timeline;
   std::string text = figures_text(timeline) + "\n" + devices_text(timeline);
+  if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
+  if (arguments.delays) text += "\n" + delay_histogram_text(timeline.delays);
   if (arguments.peak) text += "\n" + peaks_text(timeline);
   if (arguments.critical_path) text += "\n" + critical_path_text(timeline);
   if (!prediction.what_if.empty()) text += "\n" + prediction.what_if;

@@ -49,6 +49,7 @@ class RunData {
     run["actions"] = actions_;
     if (!timeline_.spans.empty()) run["gaps"] = gaps();
     run["memory"] = memory();
+    run["delays"] = delays();
     return run;
   }
 
@@ -99,6 +100,30 @@ class RunData {
     for (const CriticalShare& share : timeline_.critical_path) {
       list.push_back({{"kind", share.kind}, {"ns", ns(share.ticks)}});
     }
+    return list;
+  }
+
+  /// By holder of a stage; counts are [value, times].
+  Json delays() const {
+    Json list = Json::array();
+    for (const StageDelays& of : timeline_.delays) {
+      list.push_back({{"replica", static_cast<int>(of.replica)},
+                      {"stage", index(of.stage)},
+                      {"device", index(of.device)},
+                      {"distance", counts(of.distance)},
+                      {"forward", counts(of.forward)},
+                      {"backward", counts(of.backward)},
+                      {"recompute", counts(of.recompute)},
+                      {"versions", of.versions},
+                      {"copies", of.copies},
+                      {"bytes", of.bytes}});
+    }
+    return list;
+  }
+
+  static Json counts(const DelayCounts& counts) {
+    Json list = Json::array();
+    for (const auto& [value, times] : counts) list.push_back({value, times});
     return list;
   }
 

@@ -15,7 +15,7 @@ set(page_licences vendor/uplot.LICENSE)
 set(page_scripts
   dom.js quantities.js data.js
   timeline_layout.js timeline_paint.js timeline_dense.js timeline_overlay.js timeline_tip.js overview.js timeline_view.js
-  memory_view.js idle_view.js peak_view.js comparison_view.js summary_view.js main.js)
+  memory_view.js idle_view.js delays_view.js peak_view.js comparison_view.js summary_view.js main.js)
 set(page_files ${page_styles} ${page_vendor} ${page_licences} ${page_scripts} index.html)
 list(TRANSFORM page_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/page/)
 list(JOIN page_styles "," page_styles)

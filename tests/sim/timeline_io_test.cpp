@@ -78,7 +78,9 @@ Timeline simulated(std::string_view name, const Cluster* cluster) {
   const Schedule schedule = generate(name, {.num_devices = 4, .num_microbatches = 4, .chunks = 1, .options = {}});
   SimOptions options;
   options.peak_composition = true;
-  Timeline timeline = simulate(lower(schedule, costs, cluster), options);
+  const Program program = lower(schedule, costs, cluster);
+  Timeline timeline = simulate(program, options);
+  timeline.delays = stage_delays(schedule, program);
   timeline.schedule = name;
   return timeline;
 }
@@ -115,7 +117,7 @@ TEST_CASE("times of less than a nanosecond are rounded so that sums still hold")
   }
 }
 
-TEST_CASE("what is written is read back equal, spans, memory and peak tensors included, for all schedules") {
+TEST_CASE("what is written is read back equal, spans, memory, peak tensors and delays included, for all schedules") {
   Cluster cluster;
   cluster.devices.resize(4);
   cluster.devices_per_node = 4;
@@ -131,6 +133,7 @@ TEST_CASE("what is written is read back equal, spans, memory and peak tensors in
     CHECK(read.devices == written.devices);
     CHECK(read.spans == written.spans);
     CHECK(read.memory == written.memory);
+    CHECK(read.delays.size() >= 4);
     CHECK(read == written);
     CHECK(timeline_to_json(read) == text);
   }

@@ -21,7 +21,7 @@ class Section {
     this.memory = hasMemory ? new MemoryView(page, section, this.timeline) : null;
     this.composition = element("div", { class: "composition" });
     this.element = element("section", { id: `section-${number}`, "aria-label": section.title },
-      this.heading(), this.timelinePart(), this.memoryPart(), this.idlePart(), this.comparisonPart());
+      this.heading(), this.timelinePart(), this.memoryPart(), this.idlePart(), delaysPart(this.section), this.comparisonPart());
     if (this.hasPeaks()) this.choose(this.fullestDevice(), 0);
   }
 
