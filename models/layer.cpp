@@ -79,6 +79,10 @@ LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const P
       return describe_head(sizes);
     case LayerKind::kProfiled:
       return describe_profiled(sizes);
+    case LayerKind::kValues:
+      return describe_values(sizes);
+    case LayerKind::kSquaredError:
+      return describe_squared_error(sizes);
   }
   assert(false && "unknown layer kind");
   return {};

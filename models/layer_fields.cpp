@@ -39,6 +39,8 @@ constexpr std::array kFields{
     LayerFields{LayerKind::kResidual, "residual", {}, {}},
     LayerFields{LayerKind::kHead, "head", kHeadNumbers, kHeadSwitches},
     LayerFields{LayerKind::kProfiled, "profiled", {}, {}},
+    LayerFields{LayerKind::kValues, "values", kNormNumbers, {}},
+    LayerFields{LayerKind::kSquaredError, "squared_error", kNormNumbers, {}},
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ LayerFacts describe_attention(const LayerSizes& sizes);
 LayerFacts describe_mlp(const LayerSizes& sizes);
 LayerFacts describe_linear(const LayerSizes& sizes);
 LayerFacts describe_head(const LayerSizes& sizes);
+LayerFacts describe_values(const LayerSizes& sizes);
+LayerFacts describe_squared_error(const LayerSizes& sizes);
 LayerFacts describe_residual(const LayerSizes& sizes);
 
 }  // namespace plumb

@@ -13,10 +13,17 @@ enum class LayerKind : std::uint8_t {
   kAttention,  ///< multi-head (or grouped-query) self-attention with its projections
   kMlp,        ///< GELU MLP, or SwiGLU when gated
   kLinear,
-  kResidual,  ///< x + body(x)
-  kHead,      ///< language-model head with softmax cross-entropy; the last layer of a network
-  kProfiled,  ///< times and sizes given, nothing to train
+  kResidual,      ///< x + body(x)
+  kHead,          ///< language-model head with softmax cross-entropy; the last layer of a network
+  kProfiled,      ///< times and sizes given, nothing to train
+  kValues,        ///< real numbers of the data, a row each; the first layer of a network
+  kSquaredError,  ///< half the squared distance to the data's target values; the last layer of a network
 };
+
+/// Reads the data instead of another layer's output.
+constexpr bool begins_network(LayerKind kind) { return kind == LayerKind::kEmbedding || kind == LayerKind::kValues; }
+/// Makes the loss instead of an output.
+constexpr bool ends_network(LayerKind kind) { return kind == LayerKind::kHead || kind == LayerKind::kSquaredError; }
 
 /// Times and sizes of a layer that somebody measured.
 struct ProfiledFigures {

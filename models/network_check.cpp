@@ -35,10 +35,10 @@ class ChainCheck {
     for (std::size_t k = 0; k < layers.size(); ++k) {
       const LayerSpec& layer = layers[k];
       if (!names_.insert(layer.name).second) fail(layer, "the name is used twice");
-      if (layer.kind == LayerKind::kEmbedding && !(outermost && k == 0)) {
+      if (begins_network(layer.kind) && !(outermost && k == 0)) {
         fail(layer, "an embedding must be the first layer of the network");
       }
-      if (layer.kind == LayerKind::kHead && !(outermost && k + 1 == layers.size())) {
+      if (ends_network(layer.kind) && !(outermost && k + 1 == layers.size())) {
         fail(layer, "a head must be the last layer of the network");
       }
       one(layer);
@@ -53,7 +53,7 @@ class ChainCheck {
       return;
     }
     if (layer.kind == LayerKind::kAttention) check_heads(layer);
-    if (layer.kind != LayerKind::kEmbedding && width_ != 0 && width_ != layer.width) {
+    if (!begins_network(layer.kind) && width_ != 0 && width_ != layer.width) {
       fail(layer,
            "width is " + std::to_string(layer.width) + ", but the layer before it makes " + std::to_string(width_));
     }

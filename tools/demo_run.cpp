@@ -14,6 +14,7 @@
 #include "tools/report_html.hpp"
 #include "tools/text_table.hpp"
 #include "trainer/profile_run.hpp"
+#include "trainer/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -34,7 +35,7 @@ Timeline predict(const Schedule& schedule, const Profile& profile, const Network
   return timeline;
 }
 
-ProfileOptions profile_options(const DemoPlan& plan, const Network& network, const TextData& data) {
+ProfileOptions profile_options(const DemoPlan& plan, const Network& network, const TrainingData& data) {
   ProfileOptions options;
   options.network = network;
   options.partition = equal_partition(network, plan.devices);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/arguments.hpp"
+#include "trainer/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

@@ -374,14 +374,13 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   const bool again = plan_.row(at).recompute && is_backward(op);
   const bool forward = op == Op::kF || op == Op::kR || again;
   const bool sees_data = forward && (holder.layout().first || holder.layout().last);
-  TextData::Microbatch data;
+  Microbatch data;
   double loss = 0;
   if (sees_data) {
     const PartPlace& place = plan_.places[running.part];
     data = plan_.options.data->microbatch(microbatch, place.microbatch, plan_.options.seed);
-    data = TextData::part_of(data, place);
-    pass.ids = {data.tokens.data(), data.targets.data(),
-                plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch))};
+    data = part_of(data, place);
+    pass.ids = ids_of(data, plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch)));
     pass.loss = &loss;
   }
   StageBackend& backend = holder.backend(running.part);

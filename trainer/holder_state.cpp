@@ -39,6 +39,13 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
   HolderBlocks blocks = holder_blocks();
   if (!away_.empty()) blocks.weights = away_.data();
   backend(0).initialize(plan.options.seed, blocks);
+  if (plan.options.numbers == NumberType::kFloat64) {
+    set_parameters(std::span<const ParameterFacts>(layout_->parameters), plan.options.initial_parameters,
+                   reinterpret_cast<double*>(blocks.weights));
+  } else {
+    set_parameters(std::span<const ParameterFacts>(layout_->parameters), plan.options.initial_parameters,
+                   reinterpret_cast<float*>(blocks.weights));
+  }
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {

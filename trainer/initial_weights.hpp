@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "models/layer.hpp"
 
@@ -11,5 +14,12 @@ namespace plumb {
 /// and its name alone, so they do not depend on partition, placement or copies (of a tied weight, of a replica).
 template <class T>
 void fill_parameters(std::span<const ParameterFacts> parameters, std::uint64_t seed, T* weights);
+
+/// Numbers by parameter name; float and double alike.
+using NamedValues = std::map<std::string, std::vector<double>>;
+
+/// Replaces the parameters that `given` has. Throws Error when one is of another size.
+template <class T>
+void set_parameters(std::span<const ParameterFacts> parameters, const NamedValues& given, T* weights);
 
 }  // namespace plumb

@@ -9,6 +9,17 @@
 
 namespace plumb {
 
+/// Streams of a microbatch or a part of one (trainer/training_data.hpp), row after row. A layer reads those of its kind
+/// in F; null where the data do not have one.
+struct MicrobatchIds {
+  const std::int32_t* tokens = nullptr;
+  const std::int32_t* targets = nullptr;
+  double loss_tokens = 0;  ///< that the loss is a mean over; 0: those of the pass
+  const std::int32_t* target_tokens = nullptr;
+  const double* values = nullptr;
+  const double* target_values = nullptr;
+};
+
 /// Attention on a sequence slice: what it reads of an earlier slice of the same microbatch, and adds to.
 template <class T>
 struct EarlierKeys {
@@ -21,17 +32,17 @@ struct EarlierKeys {
 /// Matrices are row-major with one row per token, samples one after the other.
 template <class T>
 struct LayerPass {
-  std::span<const T* const> weights;        ///< F and I; by parameter of the layer's facts
-  std::span<T* const> gradients;            ///< I (norms) and W; added to
-  std::span<std::byte* const> stash;        ///< by stash tensor of the layer's facts
-  const T* input = nullptr;                 ///< F; in I and W as the facts say
-  T* output = nullptr;                      ///< F; null when only the stash is wanted (recompute)
-  const T* output_grad = nullptr;           ///< I; in W as the facts say
-  T* input_grad = nullptr;                  ///< I; overwritten
-  std::byte* workspace = nullptr;           ///< of the pass
-  const std::int32_t* ids = nullptr;        ///< F: tokens (embedding) or targets (head)
-  double* loss = nullptr;                   ///< F of the head: sum of the cross-entropies, in nats, over `loss_tokens`
-  double loss_tokens = 0;                   ///< F of the head: tokens that the loss is a mean over
+  std::span<const T* const> weights;  ///< F and I; by parameter of the layer's facts
+  std::span<T* const> gradients;      ///< I (norms) and W; added to
+  std::span<std::byte* const> stash;  ///< by stash tensor of the layer's facts
+  const T* input = nullptr;           ///< F; in I and W as the facts say
+  T* output = nullptr;                ///< F; null when only the stash is wanted (recompute)
+  const T* output_grad = nullptr;     ///< I; in W as the facts say
+  T* input_grad = nullptr;            ///< I; overwritten
+  std::byte* workspace = nullptr;     ///< of the pass
+  MicrobatchIds ids;                  ///< F
+  double* loss = nullptr;  ///< F of a loss: sum over the rows (of cross-entropies, in nats), over `loss_tokens`
+  double loss_tokens = 0;  ///< F of a loss: rows that it is a mean over
   std::span<const EarlierKeys<T>> earlier;  ///< attention, F and I: all slices before this one, in order
   const T* key_grads = nullptr;             ///< attention, I: what later slices have added up; null: nothing
 

@@ -10,7 +10,7 @@
 #include "models/profile.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/optimizer.hpp"
-#include "trainer/text_data.hpp"
+#include "trainer/training_data.hpp"
 
 namespace plumb {
 
@@ -19,8 +19,8 @@ struct ProfileOptions {
   Network network;
   Partition partition;
   MicrobatchShape shape;
-  std::int32_t num_devices = 0;    ///< threads that run at once; 0: one per stage. At most as many as stages
-  const TextData* data = nullptr;  ///< outlives the run
+  std::int32_t num_devices = 0;        ///< threads that run at once; 0: one per stage. At most as many as stages
+  const TrainingData* data = nullptr;  ///< outlives the run
   OptimizerOptions optimizer;
   NumberType numbers = NumberType::kFloat32;
   std::string backend = "cpu";

@@ -49,6 +49,7 @@ struct ReferenceStage {
     }
     versions.emplace_back(static_cast<std::size_t>(layout.memory.weight_bytes) / sizeof(T));
     fill_parameters(std::span(std::as_const(layout.parameters)), options.seed, versions.front().data());
+    set_parameters(std::span(std::as_const(layout.parameters)), options.initial_parameters, versions.front().data());
     gradients.assign(versions.front().size(), T(0));
     state.assign(static_cast<std::size_t>(layout.memory.optimizer_bytes) / sizeof(T), T(0));
   }
@@ -112,9 +113,9 @@ class Reference {
   /// F through all stages, then B through all; the loss.
   double microbatch(std::int64_t k) {
     const MicrobatchShape shape = shape_of(options_, k);
-    const TextData::Microbatch data = options_.data->microbatch(k, shape, options_.seed);
+    const Microbatch data = options_.data->microbatch(k, shape, options_.seed);
     double loss = 0;
-    const MicrobatchIds ids{data.tokens.data(), data.targets.data(), loss_tokens(k)};
+    const MicrobatchIds ids = ids_of(data, loss_tokens(k));
     std::list<StageStash> stashes;
     std::vector<std::byte> value;
     std::int64_t number = 0;

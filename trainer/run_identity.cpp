@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
           {"network", options.network.name + " " + hash_of(network_to_json(options.network))},
           {"partition", to_string(options.partition)},
           {"microbatch", std::to_string(options.shape.samples) + "x" + std::to_string(options.shape.sequence)},
-          {"data_bytes", std::to_string(options.data->size())},
+          {"data", options.data->facts().identity},
           {"seed", std::to_string(options.seed)},
           {"optimizer", text_of(options.optimizer)},
           {"learning_rate", text_of(options.learning_rate)},

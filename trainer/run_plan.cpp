@@ -38,12 +38,14 @@ void check_schedule(const TrainOptions& options) {
 void check_data(const TrainOptions& options) {
   if (options.data == nullptr) refuse(options, "no data given");
   const LayerSpec& first = options.network.layers.front();
-  if (first.kind != LayerKind::kEmbedding || options.network.layers.back().kind != LayerKind::kHead) {
-    refuse(options, "network '" + options.network.name + "': expected an embedding first and a head last");
+  const LayerSpec& last = options.network.layers.back();
+  if (!begins_network(first.kind) || !ends_network(last.kind)) {
+    refuse(options, "network '" + options.network.name + "': expected a layer that reads data first and a loss last");
   }
-  if (first.vocabulary < TextData::kVocabulary) {
-    refuse(options, "network '" + options.network.name + "': vocabulary " + std::to_string(first.vocabulary) +
-                        "; expected at least " + std::to_string(TextData::kVocabulary) + " for bytes of text");
+  try {
+    plumb::check_data(options.data->facts(), options.network, options.shape.sequence);
+  } catch (const Error& error) {
+    refuse(options, error.what());
   }
 }
 

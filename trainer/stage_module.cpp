@@ -103,7 +103,7 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
   for (std::size_t k = 0; k < layers_.size(); ++k) {
     const StepPass step = step_pass(k, &TensorPlaces::f, {weights, nullptr}, blocks);
     LayerPass<T> pass = step.bound();
-    pass.ids = layout_->steps[k].spec.kind == LayerKind::kEmbedding ? ids.tokens : ids.targets;
+    pass.ids = ids;
     pass.loss = loss;
     pass.loss_tokens = ids.loss_tokens > 0 ? ids.loss_tokens : tokens_;
     layers_[k]->forward(pass);

@@ -10,13 +10,6 @@
 
 namespace plumb {
 
-/// Token ids of one microbatch or slice; only the first and the last stage look at them.
-struct MicrobatchIds {
-  const std::int32_t* tokens = nullptr;   ///< read by F of the first stage (and kept in its stash)
-  const std::int32_t* targets = nullptr;  ///< read by F of the last stage
-  double loss_tokens = 0;                 ///< that the loss is a mean over; 0: those of the pass
-};
-
 /// The arithmetic of one stage for one microbatch: its layers, laid out by `StageLayout`.
 ///
 /// ### Protocol for an executor

@@ -3,39 +3,37 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
-#include "models/part.hpp"
+#include "trainer/training_data.hpp"
 
 namespace plumb {
 
 /// Byte-level language data: the tokens are the bytes of a text, the target of each is the next byte.
-class TextData {
+class TextData final : public TrainingData {
  public:
   static constexpr std::int64_t kVocabulary = 256;
 
-  /// Tokens and targets of one microbatch, sample after sample.
-  struct Microbatch {
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int32_t> targets;
-  };
-
-  /// Tokens and targets of a part of `whole`.
-  static Microbatch part_of(const Microbatch& whole, const PartPlace& place);
-
-  explicit TextData(std::string text) : text_(std::move(text)) {}
+  /// `held_out_bytes` at the end of the text are kept for evaluation.
+  explicit TextData(std::string text, std::int64_t held_out_bytes = 0);
 
   /// Any file. Throws Error when it cannot be read.
   static TextData from_file(const std::filesystem::path& path);
 
   std::int64_t size() const { return static_cast<std::int64_t>(text_.size()); }
 
-  /// Microbatch number `k`: samples begin at places that follow from `seed`, `k` and the sample alone, so every
-  /// schedule sees the same data. Throws Error when the text is shorter than a sample and its last target.
-  Microbatch microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const;
+  DataFacts facts() const override;
+  /// Samples begin at places that follow from `seed`, `k` and the sample alone. Throws Error when the text is shorter
+  /// than a sample and its last target.
+  Microbatch microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const override;
+  /// One sample behind the other.
+  std::int64_t held_out_samples(std::int64_t sequence) const override;
+  Microbatch held_out(std::int64_t first, const MicrobatchShape& shape) const override;
 
  private:
+  void append(std::int64_t start, std::int64_t sequence, Microbatch& batch) const;
+
   std::string text_;
+  std::int64_t training_bytes_;  ///< in front
 };
 
 }  // namespace plumb

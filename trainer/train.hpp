@@ -15,9 +15,10 @@
 #include "schedules/schedule.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/backend.hpp"
+#include "trainer/initial_weights.hpp"
 #include "trainer/learning_rate.hpp"
 #include "trainer/optimizer.hpp"
-#include "trainer/text_data.hpp"
+#include "trainer/training_data.hpp"
 
 namespace plumb {
 
@@ -34,8 +35,9 @@ struct TrainOptions {
   Partition partition;  ///< as many stages as the schedule
   Schedule schedule;    ///< valid (schedules/validate.hpp)
   MicrobatchShape shape;
-  const TextData* data = nullptr;  ///< vocabulary 256; outlives the run
-  std::uint64_t seed = 0;          ///< of the initial weights and of the order of the data
+  const TrainingData* data = nullptr;  ///< outlives the run
+  std::uint64_t seed = 0;              ///< of the initial weights and of the order of the data
+  NamedValues initial_parameters;      ///< weights that are not to be drawn by `seed`
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
   double clip_norm = 0;  ///< largest norm of a stage's mean gradient (every stage by itself); 0: not clipped
@@ -62,9 +64,6 @@ struct VersionRead {
 
   friend bool operator==(const VersionRead&, const VersionRead&) = default;
 };
-
-/// Numbers by parameter name; float and double alike.
-using NamedValues = std::map<std::string, std::vector<double>>;
 
 struct TrainResult {
   /// The last run of the document; no value when it was resumed in its middle.

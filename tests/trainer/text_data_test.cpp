@@ -17,7 +17,7 @@ TEST_CASE("the target of a token is the byte after it") {
   std::string text;
   for (int i = 0; i < 200; ++i) text.push_back(static_cast<char>(i));
   const TextData data(text);
-  const TextData::Microbatch batch = data.microbatch(3, {.samples = 4, .sequence = 16}, 1);
+  const Microbatch batch = data.microbatch(3, {.samples = 4, .sequence = 16}, 1);
   REQUIRE(batch.tokens.size() == 64);
   for (std::size_t t = 0; t < 64; ++t) {
     CHECK(batch.targets[t] == batch.tokens[t] + 1);  // bytes above 127 are not negative
@@ -28,7 +28,7 @@ TEST_CASE("the target of a token is the byte after it") {
 TEST_CASE("a microbatch depends on seed and number alone") {
   const TextData data(std::string(5000, 'x').replace(100, 5, "hello") + "the end of a text of which no part repeats");
   const MicrobatchShape shape{.samples = 2, .sequence = 8};
-  const TextData::Microbatch first = data.microbatch(7, shape, 1);
+  const Microbatch first = data.microbatch(7, shape, 1);
   data.microbatch(8, shape, 1);
   CHECK(data.microbatch(7, shape, 1).tokens == first.tokens);
 }

@@ -11,6 +11,7 @@
 #include "schedules/registry.hpp"
 #include "tests/support/catalogue_walk.hpp"
 #include "tiny_networks.hpp"
+#include "trainer/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

@@ -20,7 +20,7 @@ class Embedding final : public Layer<T> {
 
   void forward(const LayerPass<T>& pass) const override {
     auto* kept = reinterpret_cast<std::int32_t*>(pass.stash[0]);
-    std::copy(pass.ids, pass.ids + tokens_, kept);
+    std::copy(pass.ids.tokens, pass.ids.tokens + tokens_, kept);
     if (pass.output == nullptr) return;
     for (std::int64_t t = 0; t < tokens_; ++t) {
       T* out = pass.output + t * width_;

@@ -23,7 +23,7 @@ class Head final : public Layer<T> {
     double loss = 0;
     for (std::int64_t t = 0; t < tokens; ++t) {
       T* row = logits + t * vocabulary;
-      const std::int32_t target = pass.ids[t];
+      const std::int32_t target = pass.ids.targets[t];
       const T target_logit = row[target];
       const T log_sum = softmax_row(row, vocabulary);
       loss += static_cast<double>(log_sum - target_logit);

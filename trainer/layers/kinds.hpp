@@ -22,5 +22,9 @@ template <class T>
 std::unique_ptr<Layer<T>> make_linear(const LayerSpec& spec, const MicrobatchShape& shape);
 template <class T>
 std::unique_ptr<Layer<T>> make_head(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_values(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_squared_error(const LayerSpec& spec, const MicrobatchShape& shape);
 
 }  // namespace plumb

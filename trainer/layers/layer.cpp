@@ -22,6 +22,10 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
       return make_linear<T>(spec, shape);
     case LayerKind::kHead:
       return make_head<T>(spec, shape);
+    case LayerKind::kValues:
+      return make_values<T>(spec, shape);
+    case LayerKind::kSquaredError:
+      return make_squared_error<T>(spec, shape);
     case LayerKind::kResidual:
     case LayerKind::kProfiled:
       break;
