@@ -24,17 +24,31 @@ void add_times(const ProfiledTimes& part, StageTimes& stage) {
   stage.u += part.u.expected_ns();
 }
 
-/// The profiled stage that has exactly `range`, if any.
-const ProfiledTimes* same_stage(const Profile& profile, LayerRange range) {
-  const auto at = std::find_if(profile.stages.begin(), profile.stages.end(),
-                               [&](const ProfiledTimes& stage) { return stage.layers == range; });
-  return at == profile.stages.end() ? nullptr : &*at;
+/// The stage that has exactly `range`, if any.
+const ProfiledTimes* same_stage(const std::vector<ProfiledTimes>& stages, LayerRange range) {
+  const auto at =
+      std::find_if(stages.begin(), stages.end(), [&](const ProfiledTimes& stage) { return stage.layers == range; });
+  return at == stages.end() ? nullptr : &*at;
 }
 
-StageTimes times_of(const Profile& profile, LayerRange range) {
+/// Moves the times of the passes over a microbatch towards `crowded`: how far goes with `in_flight`.
+void crowd(const ProfiledTimes& calm, const ProfiledTimes& crowded, std::int64_t in_flight, StageTimes& times) {
+  if (crowded.in_flight <= calm.in_flight) return;
+  const double share = std::clamp(
+      static_cast<double>(in_flight - calm.in_flight) / static_cast<double>(crowded.in_flight - calm.in_flight), 0.0,
+      1.0);
+  StageTimes other;
+  add_times(crowded, other);
+  for (Ticks StageTimes::*pass : {&StageTimes::f, &StageTimes::b, &StageTimes::i, &StageTimes::w, &StageTimes::r}) {
+    times.*pass += std::llround(share * static_cast<double>(other.*pass - times.*pass));
+  }
+}
+
+StageTimes times_of(const Profile& profile, LayerRange range, std::int64_t in_flight) {
   StageTimes times;
-  if (const ProfiledTimes* stage = same_stage(profile, range)) {
+  if (const ProfiledTimes* stage = same_stage(profile.stages, range)) {
     add_times(*stage, times);
+    if (const ProfiledTimes* crowded = same_stage(profile.crowded, range)) crowd(*stage, *crowded, in_flight, times);
     return times;
   }
   if (profile.layers.empty()) {
@@ -54,7 +68,8 @@ Partition profiled_partition(const Profile& profile) {
   return partition;
 }
 
-StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition) {
+StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition,
+                         std::span<const std::int64_t> in_flight) {
   const std::size_t num_layers = profiled_partition(profile).num_layers();
   if (profile.network != network.name || num_layers != network.layers.size()) {
     throw Error("profile: is of '" + profile.network + "' with " + std::to_string(num_layers) + " layers, expected '" +
@@ -65,7 +80,9 @@ StageCosts profile_costs(const Profile& profile, const Network& network, const P
                 std::to_string(num_layers));
   }
   StageCosts costs = untimed_costs(network, partition, profile.shape, profile.precision);
-  for (std::size_t s = 0; s < partition.num_stages(); ++s) costs.times[s] = times_of(profile, partition.range(s));
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    costs.times[s] = times_of(profile, partition.range(s), s < in_flight.size() ? in_flight[s] : 0);
+  }
   return costs;
 }
 

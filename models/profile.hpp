@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,8 @@ struct Measured {
 
 /// Times of a run of layers for one microbatch.
 struct ProfiledTimes {
-  LayerRange layers;  ///< in the chain of the network
+  LayerRange layers;           ///< in the chain of the network
+  std::int64_t in_flight = 0;  ///< microbatches between forward and backward meanwhile, at most; 0: not known
   Measured f;
   Measured b;  ///< fused backward; not measured: I + W
   Measured i;
@@ -56,6 +58,7 @@ struct Profile {
   MicrobatchShape shape;
   Precision precision;
   std::vector<ProfiledTimes> stages;        ///< of the profiled partition, in order, covering all layers
+  std::vector<ProfiledTimes> crowded;       ///< optional: the same stages with more microbatches in flight
   std::vector<ProfiledTimes> layers;        ///< optional: one layer each, so that other partitions can be costed
   std::vector<ProfiledTransfer> transfers;  ///< by ascending bytes
 
@@ -74,7 +77,12 @@ Partition profiled_partition(const Profile& profile);
 /// Costs of the stages of `partition` from expected times: those of the profiled stages when the partitions are equal,
 /// sums over its layers otherwise. Memory, tied weights and work come from `network`. Throws `Error` when the network's
 /// name or number of layers differs, or the partition needs times that the profile does not have.
-StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition);
+///
+/// What many microbatches keep has left the caches when it is read again. So with `in_flight` (by stage: microbatches
+/// between forward and backward, at most) the times of F, B, I, W and R lie between those of `stages` and `crowded`, in
+/// proportion, and not beyond either.
+StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition,
+                         std::span<const std::int64_t> in_flight = {});
 
 /// Devices connected pairwise by links of their own, with the transfer figures measured nearest to `message_bytes`
 /// (free transfers when none were measured).

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostNs = std::int64_t{1} << 50;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostInFlight = std::int64_t{1} << 31;
 
 struct MeasuredField {
   std::string_view key;
@@ -52,7 +54,7 @@ Measured read_measured(const JsonValue& json) {
 
 /// The range must begin at `begin`, so that a list covers the chain without gaps.
 ProfiledTimes read_times(const JsonValue& json, std::size_t begin, std::size_t most_layers) {
-  json.allow_only({"layers", "f_ns", "b_ns", "i_ns", "w_ns", "r_ns", "u_ns"});
+  json.allow_only({"layers", "in_flight", "f_ns", "b_ns", "i_ns", "w_ns", "r_ns", "u_ns"});
   const JsonValue layers = json.at("layers");
   if (layers.size() != 2 || !layers.is_array()) layers.fail_expected("[begin, end]");
   const JsonValue first = *layers.elements().begin();
@@ -61,6 +63,7 @@ ProfiledTimes read_times(const JsonValue& json, std::size_t begin, std::size_t m
   ProfiledTimes times;
   times.layers.begin = static_cast<std::size_t>(first.integer(at, at));
   times.layers.end = static_cast<std::size_t>(second.integer(at + 1, at + static_cast<std::int64_t>(most_layers)));
+  if (const auto in_flight = json.find("in_flight")) times.in_flight = in_flight->integer(1, kMostInFlight);
   for (const MeasuredField& field : kMeasuredFields) {
     if (const auto value = json.find(field.key)) {
       times.*field.field = read_measured(*value);
@@ -80,6 +83,14 @@ std::vector<ProfiledTimes> read_chain(const JsonValue& list, std::size_t most_la
   return chain;
 }
 
+/// The stages again, with more microbatches in flight.
+std::vector<ProfiledTimes> read_crowded(const JsonValue& list, const std::vector<ProfiledTimes>& stages) {
+  std::vector<ProfiledTimes> crowded = read_chain(list, 1'000'000);
+  const bool same = std::ranges::equal(crowded, stages, {}, &ProfiledTimes::layers, &ProfiledTimes::layers);
+  if (!crowded.empty() && !same) list.fail("expected the layers of the stages");
+  return crowded;
+}
+
 Precision read_precision(const JsonValue& json) {
   json.allow_only({"activation_bytes", "weight_bytes", "gradient_bytes", "optimizer_bytes"});
   Precision precision;
@@ -95,6 +106,7 @@ ProfiledTransfer read_transfer(const JsonValue& json, std::int64_t least_bytes) 
 
 Json times_to_json(const ProfiledTimes& times) {
   Json json{{"layers", {times.layers.begin, times.layers.end}}};
+  if (times.in_flight > 0) json["in_flight"] = times.in_flight;
   for (const MeasuredField& field : kMeasuredFields) {
     const Measured& measured = times.*field.field;
     if (measured.count == 0) continue;
@@ -124,7 +136,7 @@ Profile profile_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
   root.allow_only({"format", "version", "machine", "backend", "network", "samples", "sequence", "precision", "stages",
-                   "layers", "transfers"});
+                   "crowded", "layers", "transfers"});
   check_format(root, "plumbline-profile", 1);
   Profile profile;
   profile.machine = root.at("machine").text();
@@ -136,6 +148,7 @@ Profile profile_from_json(std::string_view text, std::string_view file_name) {
   const JsonValue stages = root.at("stages");
   profile.stages = read_chain(stages, 1'000'000);
   if (profile.stages.empty()) stages.fail("expected at least one stage");
+  if (const auto crowded = root.find("crowded")) profile.crowded = read_crowded(*crowded, profile.stages);
   if (const auto layers = root.find("layers")) {
     profile.layers = read_chain(*layers, 1);
     if (!profile.layers.empty() && profile.layers.size() != profile.stages.back().layers.end) {
@@ -164,6 +177,7 @@ std::string profile_to_json(const Profile& profile) {
           ", \"sequence\": " + std::to_string(profile.shape.sequence) + ",\n";
   json += "  \"precision\": " + precision.dump() + ",\n";
   json += lines("stages", profile.stages, times_to_json) + ",\n";
+  if (!profile.crowded.empty()) json += lines("crowded", profile.crowded, times_to_json) + ",\n";
   json += lines("layers", profile.layers, times_to_json) + ",\n";
   json += lines("transfers", profile.transfers, [](const ProfiledTransfer& transfer) {
     return Json{{"bytes", transfer.bytes}, {"latency_ns", transfer.latency_ns}, {"bytes_per_s", transfer.bytes_per_s}};

@@ -14,6 +14,7 @@
 #include "models/profile.hpp"
 #include "models/roofline.hpp"
 #include "models/text_file.hpp"
+#include "schedules/in_flight.hpp"
 
 namespace plumb {
 namespace {
@@ -37,6 +38,7 @@ struct CostShape {
   std::int32_t num_stages = 0;
   std::int32_t stages_together = 1;  ///< of the fullest device
   bool recompute = false;
+  std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
 };
 
 /// Stages that the fullest device holds of one copy of the model.
@@ -60,7 +62,8 @@ bool recomputes(const Schedule& schedule) {
 }
 
 CostShape cost_shape(const Schedule& schedule) {
-  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule)};
+  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule),
+          peak_in_flight(schedule)};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
@@ -142,7 +145,7 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
   CostInput input;
   input.network = documents.network;
   input.partition = partition_of(profile, arguments, *input.network, shape.num_stages);
-  input.costs = profile_costs(profile, *input.network, *input.partition);
+  input.costs = profile_costs(profile, *input.network, *input.partition, shape.in_flight);
   if (!documents.cluster) input.cluster = profile_cluster(profile, shape.num_devices, largest_message(input.costs));
   input.description = profile.network + " as measured on " + profile.machine;
   return input;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "models/huge_pages.hpp"
+
 namespace plumb {
 
 namespace {
@@ -59,7 +61,10 @@ std::byte* Arena::take_storage(std::int64_t storage) {
   std::vector<std::byte*>& same_size = free_[storage];
   if (same_size.empty()) {
     reserved_ += storage;
-    return static_cast<std::byte*>(::operator new(static_cast<std::size_t>(storage), kAlignment));
+    const auto size = static_cast<std::size_t>(storage);
+    void* fresh = ::operator new(size, kAlignment);
+    prefer_huge_pages(fresh, size);
+    return static_cast<std::byte*>(fresh);
   }
   std::byte* data = same_size.back();
   same_size.pop_back();

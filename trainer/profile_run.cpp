@@ -10,6 +10,7 @@
 
 #include "models/error.hpp"
 #include "models/network_costs.hpp"
+#include "schedules/in_flight.hpp"
 #include "trainer/measured_timeline.hpp"
 #include "trainer/train.hpp"
 
@@ -19,13 +20,19 @@ namespace {
 /// Beyond what any memory copies: the copies are part of the actions.
 constexpr double kUncountedBytesPerSecond = 1e12;
 
-/// 1F1B of devices; device d runs stages [d S / P, (d + 1) S / P), forwards in order, backwards in reverse. With split
-/// backwards, W is put off by d microbatches.
+/// How a round trains.
+struct RoundKind {
+  bool split = false;    ///< I and W apart
+  bool crowded = false;  ///< all forwards of an update before its backwards
+};
+
+/// 1F1B of devices, or GPipe where it is crowded; device d runs stages [d S / P, (d + 1) S / P), forwards in order,
+/// backwards in reverse. With split backwards, W is put off by d microbatches.
 class GroupedSchedule {
  public:
-  GroupedSchedule(std::int32_t devices, std::int32_t stages, const ProfileOptions& options, bool split)
-      : stages_(stages), devices_(devices), m_(options.microbatches), split_(split) {
-    schedule_.name = split ? "profile-split" : "profile-fused";
+  GroupedSchedule(std::int32_t devices, std::int32_t stages, const ProfileOptions& options, RoundKind kind)
+      : stages_(stages), devices_(devices), m_(options.microbatches), kind_(kind) {
+    schedule_.name = kind.split ? "profile-split" : "profile-fused";
     schedule_.num_devices = devices;
     schedule_.num_stages = stages;
     schedule_.microbatches_per_update = {m_};
@@ -58,16 +65,16 @@ class GroupedSchedule {
 
   void add_update(std::int32_t device, std::int64_t update, DeviceList& list) const {
     const std::int64_t begin = update * m_;
-    const std::int64_t warmup = std::min<std::int64_t>(devices_ - 1 - device, m_);
+    const std::int64_t warmup = kind_.crowded ? m_ : std::min<std::int64_t>(devices_ - 1 - device, m_);
     // As in zero-bubble schedules: what a late W reads has left the caches, and it takes longer.
     const std::int64_t put_off = std::min<std::int64_t>(device, m_);
     for (std::int64_t i = 0; i < warmup; ++i) add_forward(device, begin + i, list);
     for (std::int64_t i = 0; i < m_; ++i) {
       if (warmup + i < m_) add_forward(device, begin + warmup + i, list);
-      add_backwards(device, split_ ? Op::kI : Op::kB, begin + i, list);
-      if (split_ && i >= put_off) add_backwards(device, Op::kW, begin + i - put_off, list);
+      add_backwards(device, kind_.split ? Op::kI : Op::kB, begin + i, list);
+      if (kind_.split && i >= put_off) add_backwards(device, Op::kW, begin + i - put_off, list);
     }
-    for (std::int64_t i = m_ - put_off; split_ && i < m_; ++i) add_backwards(device, Op::kW, begin + i, list);
+    for (std::int64_t i = m_ - put_off; kind_.split && i < m_; ++i) add_backwards(device, Op::kW, begin + i, list);
     for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) add(list, stage, Op::kU, update);
   }
 
@@ -82,16 +89,20 @@ class GroupedSchedule {
   std::int32_t stages_;
   std::int32_t devices_;
   std::int64_t m_;
-  bool split_;
+  RoundKind kind_;
   Schedule schedule_;
 };
 
-Timeline measured_timeline_of(const ProfileOptions& options, std::int32_t devices, bool split) {
+Schedule round_schedule(const ProfileOptions& options, RoundKind kind) {
+  const auto stages = static_cast<std::int32_t>(options.partition.num_stages());
+  return GroupedSchedule(options.num_devices, stages, options, kind).take();
+}
+
+Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& schedule) {
   TrainOptions train_options;
   train_options.network = options.network;
   train_options.partition = options.partition;
-  train_options.schedule =
-      GroupedSchedule(devices, static_cast<std::int32_t>(options.partition.num_stages()), options, split).take();
+  train_options.schedule = schedule;
   train_options.shape = options.shape;
   train_options.data = options.data;
   train_options.optimizer = options.optimizer;
@@ -117,8 +128,32 @@ Precision precision(const ProfileOptions& options) {
 /// Collects durations by stage and op, and hand-over times.
 class StageProfiler::Samples {
  public:
-  explicit Samples(std::size_t stages) : by_op_(stages) {}
+  explicit Samples(std::size_t stages) : by_op_(stages), in_flight_(stages) {}
 
+  void measure(const ProfileOptions& options, RoundKind kind) {
+    const Schedule schedule = round_schedule(options, kind);
+    if (!kind.split) in_flight_ = peak_in_flight(schedule);
+    add(measured_timeline_of(options, schedule), options.microbatches);
+  }
+
+  Measured hand_over() const { return summary(hand_overs_); }
+
+  std::vector<ProfiledTimes> stages(const Partition& partition) const {
+    std::vector<ProfiledTimes> stages;
+    for (std::size_t stage = 0; stage < partition.num_stages(); ++stage) {
+      stages.push_back({.layers = partition.range(stage),
+                        .in_flight = in_flight_[stage],
+                        .f = of(stage, Op::kF),
+                        .b = of(stage, Op::kB),
+                        .i = of(stage, Op::kI),
+                        .w = of(stage, Op::kW),
+                        .r = {},
+                        .u = of(stage, Op::kU)});
+    }
+    return stages;
+  }
+
+ private:
   void add(const Timeline& timeline, std::int64_t warm_microbatches) {
     std::map<std::tuple<bool, StageId, MicrobatchId>, const Span*> consumers;
     for (const Span& span : timeline.spans) {
@@ -136,9 +171,6 @@ class StageProfiler::Samples {
   }
 
   Measured of(std::size_t stage, Op op) const { return summary(by_op_[stage][static_cast<std::size_t>(op)]); }
-  Measured hand_over() const { return summary(hand_overs_); }
-
- private:
   /// A hand-over counts when its consumer was waiting for it.
   void add_hand_over(const Span& message,
                      const std::map<std::tuple<bool, StageId, MicrobatchId>, const Span*>& consumers) {
@@ -159,11 +191,14 @@ class StageProfiler::Samples {
   }
 
   std::vector<std::array<std::vector<Ticks>, kOpCount>> by_op_;  ///< by stage
+  std::vector<std::int64_t> in_flight_;                          ///< by stage
   std::vector<Ticks> hand_overs_;
 };
 
 StageProfiler::StageProfiler(ProfileOptions options)
-    : options_(std::move(options)), samples_(std::make_unique<Samples>(options_.partition.num_stages())) {
+    : options_(std::move(options)),
+      calm_(std::make_unique<Samples>(options_.partition.num_stages())),
+      crowded_(std::make_unique<Samples>(options_.partition.num_stages())) {
   const auto stages = static_cast<std::int32_t>(options_.partition.num_stages());
   if (options_.num_devices == 0) options_.num_devices = stages;
   if (options_.num_devices < 1 || options_.num_devices > stages) {
@@ -176,7 +211,8 @@ StageProfiler::~StageProfiler() = default;
 
 void StageProfiler::measure_round() {
   for (const bool split : {false, true}) {
-    samples_->add(measured_timeline_of(options_, options_.num_devices, split), options_.microbatches);
+    calm_->measure(options_, {.split = split, .crowded = false});
+    crowded_->measure(options_, {.split = split, .crowded = true});
   }
 }
 
@@ -187,18 +223,11 @@ Profile StageProfiler::profile() const {
   profile.network = options_.network.name;
   profile.shape = options_.shape;
   profile.precision = precision(options_);
-  for (std::size_t stage = 0; stage < options_.partition.num_stages(); ++stage) {
-    profile.stages.push_back({.layers = options_.partition.range(stage),
-                              .f = samples_->of(stage, Op::kF),
-                              .b = samples_->of(stage, Op::kB),
-                              .i = samples_->of(stage, Op::kI),
-                              .w = samples_->of(stage, Op::kW),
-                              .r = {},
-                              .u = samples_->of(stage, Op::kU)});
-  }
+  profile.stages = calm_->stages(options_.partition);
+  profile.crowded = crowded_->stages(options_.partition);
   if (options_.num_devices > 1) {
     const StageCosts costs = untimed_costs(options_.network, options_.partition, options_.shape, profile.precision);
-    profile.transfers = {{largest_message(costs), samples_->hand_over().median_ns, kUncountedBytesPerSecond}};
+    profile.transfers = {{largest_message(costs), calm_->hand_over().median_ns, kUncountedBytesPerSecond}};
   }
   return profile;
 }

@@ -24,15 +24,16 @@ struct ProfileOptions {
   OptimizerOptions optimizer;
   NumberType numbers = NumberType::kFloat32;
   std::string backend = "cpu";
-  std::int64_t microbatches = 8;                     ///< per update
+  std::int64_t microbatches = 8;                     ///< per update; and in flight where the stages are crowded
   std::int64_t updates = 3;                          ///< measured, per round
-  std::int64_t rounds = 2;                           ///< each trains once with fused and once with split backwards
+  std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
 };
 
 /// Measures every stage's F, B, I, W and U and the hand-over of messages by really training, all devices at work at
-/// once (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other). The
-/// first update of every round warms up and is not counted.
+/// once (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other); then
+/// once more with all microbatches of an update in flight (`Profile::crowded`). The first update of every training
+/// warms up and is not counted.
 ///
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
 /// is the time until a waiting device goes on, whatever the size: its latency.
@@ -44,7 +45,7 @@ class StageProfiler {
   explicit StageProfiler(ProfileOptions options);
   ~StageProfiler();
 
-  /// Trains once with fused and once with split backwards.
+  /// Trains with fused and with split backwards, both with as few microbatches in flight as 1F1B and with all.
   void measure_round();
 
   /// What all rounds until now measured.
@@ -54,7 +55,8 @@ class StageProfiler {
   class Samples;
 
   ProfileOptions options_;
-  std::unique_ptr<Samples> samples_;
+  std::unique_ptr<Samples> calm_;
+  std::unique_ptr<Samples> crowded_;
 };
 
 /// All rounds of `options` in a row.

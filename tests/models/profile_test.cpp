@@ -24,11 +24,13 @@ Profile sample() {
   profile.backend = "cpu";
   profile.network = "gpt-tiny";
   profile.shape = {2, 64};
-  profile.stages.push_back({{0, 5}, about(100), about(190), about(110), about(90), {}, about(50)});
-  profile.stages.push_back({{5, 11}, about(200), {}, about(210), about(190), about(199), about(60)});
+  profile.stages.push_back({{0, 5}, 2, about(100), about(190), about(110), about(90), {}, about(50)});
+  profile.stages.push_back({{5, 11}, 1, about(200), {}, about(210), about(190), about(199), about(60)});
+  profile.crowded.push_back({{0, 5}, 6, about(120), about(230), about(130), about(94), {}, about(55)});
+  profile.crowded.push_back({{5, 11}, 6, about(220), {}, about(220), about(200), about(200), about(60)});
   for (std::size_t k = 0; k < 11; ++k) {
     const auto ns = static_cast<std::int64_t>(k + 1);
-    profile.layers.push_back({{k, k + 1}, about(ns), {}, about(10 * ns), about(100 * ns), {}, about(1000 * ns)});
+    profile.layers.push_back({{k, k + 1}, 0, about(ns), {}, about(10 * ns), about(100 * ns), {}, about(1000 * ns)});
   }
   profile.transfers = {{100, 1000, 1e9}, {10000, 2000, 2.5e9}};
   return profile;
@@ -50,6 +52,25 @@ TEST_CASE("a profile survives writing and reading") {
   least.layers.clear();
   least.transfers.clear();
   CHECK(profile_from_json(profile_to_json(least), "p.json") == least);
+}
+
+TEST_CASE("times lie between those of calm and of crowded stages, by the microbatches in flight") {
+  const Network network = load_network("gpt-tiny");
+  const auto times = [&](std::int64_t in_flight) {
+    return profile_costs(sample(), network, profiled_partition(sample()), std::vector(2, in_flight)).times[0];
+  };
+  CHECK(times(1) == times(2));
+  CHECK(times(3) == StageTimes{.f = 105, .b = 200, .i = 115, .w = 91, .r = 105, .u = 50});
+  CHECK(times(6) == StageTimes{.f = 120, .b = 230, .i = 130, .w = 94, .r = 120, .u = 50});
+  CHECK(times(99) == times(6));
+}
+
+TEST_CASE("crowded stages are the stages") {
+  Profile other = sample();
+  other.crowded.pop_back();
+  const std::string text = profile_to_json(other);
+  CHECK(error_message([&] { profile_from_json(text, "p.json"); }).find("expected the layers of the stages") !=
+        std::string::npos);
 }
 
 TEST_CASE("the profiled partition costs its medians; B and R fall back to I + W and F") {

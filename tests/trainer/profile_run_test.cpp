@@ -32,7 +32,10 @@ TEST_CASE("a profile has every action of every stage, as often as it was run aft
   CHECK(rounds == 2);
   CHECK(profiled_partition(profile) == options.partition);
   REQUIRE(profile.stages.size() == 2);
-  for (const ProfiledTimes& stage : profile.stages) {
+  REQUIRE(profile.crowded.size() == 2);
+  std::vector<ProfiledTimes> both = profile.stages;
+  both.insert(both.end(), profile.crowded.begin(), profile.crowded.end());
+  for (const ProfiledTimes& stage : both) {
     CHECK(stage.f.count == 2 * 2 * 8);  // rounds, fused and split, microbatches
     CHECK(stage.b.count == 2 * 8);
     CHECK(stage.i.count == 2 * 8);
@@ -44,6 +47,9 @@ TEST_CASE("a profile has every action of every stage, as often as it was run aft
       CHECK(measured.median_ns <= measured.p90_ns);
     }
   }
+  CHECK(profile.stages[0].in_flight == 2);
+  CHECK(profile.stages[1].in_flight == 1);
+  for (const ProfiledTimes& stage : profile.crowded) CHECK(stage.in_flight == 4);
   REQUIRE(profile.transfers.size() == 1);
   CHECK(profile.transfers[0].bytes == 2 * 5 * 8 * 4);
 }
