@@ -41,6 +41,7 @@ ExitStatus run_train(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
 ExitStatus run_sweep(const CommandLine& arguments);
 ExitStatus run_convert(const CommandLine& arguments);
+ExitStatus run_stability(const CommandLine& arguments);
 ExitStatus run_reproduce(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);

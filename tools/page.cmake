@@ -1,5 +1,5 @@
 # Makes the C++ source that holds the report page: the template with styles and scripts inlined, cut where the data goes.
-#   cmake -DPAGE_DIR=... -DOUTPUT=... -DSTYLES=a.css,... -DVENDOR_SCRIPTS=b.js,... -DVENDOR_LICENCES=b.LICENSE,... \
+#   cmake -DPAGE_DIR=... -DOUTPUT=... -DSYMBOL=kPage -DSTYLES=a.css,... -DVENDOR_SCRIPTS=b.js,... -DVENDOR_LICENCES=b.LICENSE,... \
 #         -DSCRIPTS=a.js,... -P page.cmake
 function(concatenate files out)
   set(text "")
@@ -18,6 +18,6 @@ concatenate("${SCRIPTS}" scripts)
 file(READ "${PAGE_DIR}/index.html" page)
 string(REPLACE "%STYLE%" "${styles}" page "${page}")
 string(REPLACE "%SCRIPT%" "/*!\n${licences}*/\n${vendor}(() => {\n\"use strict\";\n${scripts}})();" page "${page}")
-string(REPLACE "%DATA%" ")PLUMB_PAGE\";\nconst std::string_view kPageAfterData = R\"PLUMB_PAGE(" page "${page}")
+string(REPLACE "%DATA%" ")PLUMB_PAGE\";\nconst std::string_view ${SYMBOL}AfterData = R\"PLUMB_PAGE(" page "${page}")
 file(WRITE "${OUTPUT}" "// Generated from tools/page/.\n#include \"tools/report_page.hpp\"\n\nnamespace plumb {\n\n"
-     "const std::string_view kPageBeforeData = R\"PLUMB_PAGE(" "${page}" ")PLUMB_PAGE\";\n\n}  // namespace plumb\n")
+     "const std::string_view ${SYMBOL}BeforeData = R\"PLUMB_PAGE(" "${page}" ")PLUMB_PAGE\";\n\n}  // namespace plumb\n")

@@ -243,10 +243,13 @@ std::string page_data(const HtmlReport& report) {
                                 {"comparison", comparison(section)},
                                 {"runs", std::move(runs)}});
   }
-  const std::string text = page.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return safe_in_html(page.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string safe_in_html(const std::string& json) {
   std::string safe;
-  safe.reserve(text.size());
-  for (const char c : text) {
+  safe.reserve(json.size());
+  for (const char c : json) {
     if (c == '<')
       safe += "\\u003c";
     else

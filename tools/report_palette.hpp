@@ -23,6 +23,10 @@ inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleColours{
 inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
     "#3a5a8c", "#6f93c9", "#2f9e8f", "#9ad1c6", "#ee8a3c", "#f2c46b", "#d9708c", "#a9b4c2", "#8f6fd6"};
 
+/// Lines of diagrams, in the order of series.
+inline constexpr std::array<std::string_view, 10> kPlotColours{"#3f7ddb", "#dd5b50", "#2fa59a", "#ee8a3c", "#8f6fd6",
+                                                               "#54687f", "#d9708c", "#9a7b1f", "#61a045", "#b58a6a"};
+
 /// What people call things, where the names of the formats are too terse.
 inline constexpr std::array<std::string_view, kOpCount> kOpTitles{"forward",
                                                                   "backward",

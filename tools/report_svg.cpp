@@ -15,6 +15,7 @@
 #include "tools/picture.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/report_palette.hpp"
+#include "tools/svg_text.hpp"
 
 namespace plumb {
 namespace {
@@ -26,47 +27,6 @@ constexpr double kTop = 96;                       ///< of the first row
 constexpr double kMergeBelow = 0.5;               ///< pixels
 constexpr double kSmallestNumber = 8;             ///< pixels
 constexpr std::size_t kSpansWithTooltips = 4000;  ///< more of them are drawn as paths without tooltips
-
-constexpr std::string_view kStyle = R"(<style>
-text{font-family:Inter,"Segoe UI",system-ui,-apple-system,"Helvetica Neue",Arial,"Liberation Sans",sans-serif}
-.bg{fill:#ffffff}.lane{fill:#f1f4f7}.ink{fill:#18222d}.dim{fill:#5d6b7a}.grid{stroke:#dfe5eb}.axis{stroke:#aab5c0}
-.on-dark{fill:#ffffff}.on-light{fill:#1d2630}
-@media (prefers-color-scheme:dark){
-.bg{fill:#10171f}.lane{fill:#1a232d}.ink{fill:#eaf0f6}.dim{fill:#93a2b2}.grid{stroke:#25303c}.axis{stroke:#4a5866}}
-</style>
-)";
-
-std::string px(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", value);
-  std::string result = text.data();
-  result.erase(result.find_last_not_of('0') + 1);
-  if (result.back() == '.') result.pop_back();
-  return result == "-0" ? "0" : result;
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
-}
 
 /// At most `length` code points, with an ellipsis when something was cut.
 std::string shortened(std::string_view text, std::size_t length) {
@@ -102,15 +62,6 @@ bool wants_light_text(std::string_view colour) {
   return luminance < 0.36;
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is at least `step`.
-double nice_step(double step) {
-  const double power = std::pow(10, std::floor(std::log10(step)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= step * 0.999) return factor * power;
-  }
-  return 10 * power;
-}
-
 class SvgPicture {
  public:
   explicit SvgPicture(const Timeline& timeline) : timeline_(timeline), rows_(picture_rows(timeline)) {
@@ -135,9 +86,9 @@ class SvgPicture {
     const double height = legend(bottom_ + 58);
     title();
     std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )" + px(kWidth) + " " + px(height) +
-                      R"(" role="img" aria-label=")" + escaped(summary()) + "\">\n<title>" + escaped(summary()) +
-                      "</title>\n";
-    out += kStyle;
+                      R"(" role="img" aria-label=")" + xml_escaped(summary()) + "\">\n<title>" +
+                      xml_escaped(summary()) + "</title>\n";
+    out += kSvgStyle;
     out += patterns() + R"(<rect class="bg" width=")" + px(kWidth) + R"(" height=")" + px(height) + "\" rx=\"10\"/>\n";
     return out + body_ + "</svg>\n";
   }
@@ -146,16 +97,6 @@ class SvgPicture {
   double x(Ticks time) const { return kLeft + static_cast<double>(time) * scale_; }
   double y(DeviceId device) const { return kTop + pitch_ * static_cast<double>(index(device)); }
   std::int64_t ns(Ticks ticks) const { return to_ns(ticks, timeline_.base); }
-
-  static std::string rect(double left, double top, double width, double height, std::string_view more) {
-    return "<rect x=\"" + px(left) + "\" y=\"" + px(top) + "\" width=\"" + px(width) + "\" height=\"" + px(height) +
-           "\" " + std::string(more) + "/>";
-  }
-
-  static std::string text(double left, double top, double size, std::string_view more, std::string_view content) {
-    return "<text x=\"" + px(left) + "\" y=\"" + px(top) + "\" font-size=\"" + px(size) + "\" " + std::string(more) +
-           ">" + escaped(content) + "</text>\n";
-  }
 
   std::string_view kind() const { return timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured"; }
 
@@ -166,27 +107,27 @@ class SvgPicture {
   }
 
   void title() {
-    body_ += text(kLeft, 42, 26, R"(class="ink" font-weight="700")", timeline_.schedule);
+    body_ += svg_text(kLeft, 42, 26, R"(class="ink" font-weight="700")", timeline_.schedule);
     std::string line = std::to_string(timeline_.devices.size()) + " devices · " +
                        std::to_string(timeline_.num_microbatches) + " microbatches";
     if (timeline_.updates > 1) line += " · " + std::to_string(timeline_.updates) + " updates";
     line += " · " + std::string(kind());
     if (!timeline_.machine.empty()) line += " · " + timeline_.machine;
-    body_ += text(kLeft, 66, 14, R"(class="dim")", shortened(line, 100));
+    body_ += svg_text(kLeft, 66, 14, R"(class="dim")", shortened(line, 100));
     figure(kWidth - kRight, "makespan", time_text(ns(timeline_.makespan)));
     figure(kWidth - kRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
     figure(kWidth - kRight - 280, "utilization", percent_text(timeline_.utilization));
   }
 
   void figure(double right, std::string_view name, std::string_view value) {
-    body_ += text(right, 42, 22, R"(class="ink" font-weight="600" text-anchor="end")", value);
-    body_ += text(right, 62, 12.5, R"(class="dim" text-anchor="end")", name);
+    body_ += svg_text(right, 42, 22, R"(class="ink" font-weight="600" text-anchor="end")", value);
+    body_ += svg_text(right, 62, 12.5, R"(class="dim" text-anchor="end")", name);
   }
 
   void axis() {
     for (std::size_t d = 0; d < timeline_.devices.size(); ++d) {
-      body_ += rect(kLeft, y(DeviceId(static_cast<std::int32_t>(d))), kWidth - kLeft - kRight, row_height_,
-                    R"(class="lane")") +
+      body_ += svg_rect(kLeft, y(DeviceId(static_cast<std::int32_t>(d))), kWidth - kLeft - kRight, row_height_,
+                        R"(class="lane")") +
                "\n";
     }
     const TimeUnit unit = time_unit(ns(timeline_.makespan));
@@ -196,11 +137,11 @@ class SvgPicture {
     for (int k = 0; k * step <= length * (1 + 1e-9); ++k) {
       const double at = kLeft + k * step * ticks_per_unit * scale_;
       body_ += "<path class=\"grid\" d=\"M" + px(at) + " " + px(kTop - 6) + "V" + px(bottom_ + 4) + "\"/>\n";
-      body_ += text(at, bottom_ + 20, 12.5, R"(class="dim" text-anchor="middle")", number_text(k * step));
+      body_ += svg_text(at, bottom_ + 20, 12.5, R"(class="dim" text-anchor="middle")", number_text(k * step));
     }
     body_ += "<path class=\"axis\" d=\"M" + px(kLeft) + " " + px(bottom_ + 4) + "H" + px(kWidth - kRight) + "\"/>\n";
     body_ +=
-        text(kLeft - 12, bottom_ + 20, 12.5, R"(class="dim" text-anchor="end")", "time, " + std::string(unit.name));
+        svg_text(kLeft - 12, bottom_ + 20, 12.5, R"(class="dim" text-anchor="end")", "time, " + std::string(unit.name));
   }
 
   void device_names() {
@@ -208,7 +149,7 @@ class SvgPicture {
     for (std::size_t d = 0; d < timeline_.devices.size(); d += every) {
       const double size = std::clamp(row_height_ * 0.6, 10.0, 13.5);
       const double middle = y(DeviceId(static_cast<std::int32_t>(d))) + row_height_ / 2 + size * 0.35;
-      body_ += text(kLeft - 12, middle, size, R"(class="dim" text-anchor="end")", "device " + std::to_string(d));
+      body_ += svg_text(kLeft - 12, middle, size, R"(class="dim" text-anchor="end")", "device " + std::to_string(d));
     }
   }
 
@@ -219,9 +160,9 @@ class SvgPicture {
       const auto cause = static_cast<std::size_t>(gap.cause);
       if (width < kMergeBelow) continue;
       idle_seen_.insert(cause);
-      body_ +=
-          rect(x(gap.start), y(gap.device), width, row_height_, "fill=\"url(#idle" + std::to_string(cause) + ")\"") +
-          "\n";
+      body_ += svg_rect(x(gap.start), y(gap.device), width, row_height_,
+                        "fill=\"url(#idle" + std::to_string(cause) + ")\"") +
+               "\n";
     }
   }
 
@@ -231,8 +172,8 @@ class SvgPicture {
       const std::string colour(kIdleColours[cause]);
       result += "<pattern id=\"idle" + std::to_string(cause) +
                 R"svg(" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">)svg" +
-                rect(0, 0, 7, 7, R"(class="lane")") + rect(0, 0, 1.7, 7, "fill=\"" + colour + "\" opacity=\"0.75\"") +
-                "</pattern>";
+                svg_rect(0, 0, 7, 7, R"(class="lane")") +
+                svg_rect(0, 0, 1.7, 7, "fill=\"" + colour + "\" opacity=\"0.75\"") + "</pattern>";
     }
     return result + "</defs>\n";
   }
@@ -278,8 +219,9 @@ class SvgPicture {
       const double inset = width > 4 ? 0.6 : 0;
       const double visible = std::max(width - inset, kMergeBelow);
       if (single) {
-        body_ += "<g><title>" + escaped(tooltip(span)) + "</title>" +
-                 rect(left, top, visible, height, "fill=\"" + fill + "\"" + (width > 8 ? " rx=\"2\"" : "")) + "</g>\n";
+        body_ += "<g><title>" + xml_escaped(tooltip(span)) + "</title>" +
+                 svg_rect(left, top, visible, height, "fill=\"" + fill + "\"" + (width > 8 ? " rx=\"2\"" : "")) +
+                 "</g>\n";
       } else {
         paths[fill] += "M" + px(left) + " " + px(top) + "h" + px(visible) + "v" + px(height) + "h" + px(-visible) + "z";
       }
@@ -304,10 +246,10 @@ class SvgPicture {
     if (microbatch < 0 || span.action.op > Op::kR) return;
     const double size = std::min(number_size_, down.second * 0.8);
     if (size < kSmallestNumber || across.second < size * number_widths()) return;
-    labels_ += text(across.first + across.second / 2, down.first + down.second / 2 + size * 0.35, size,
-                    std::string("class=\"") + (wants_light_text(fill) ? "on-dark" : "on-light") +
-                        "\" text-anchor=\"middle\" pointer-events=\"none\"",
-                    std::to_string(microbatch));
+    labels_ += svg_text(across.first + across.second / 2, down.first + down.second / 2 + size * 0.35, size,
+                        std::string("class=\"") + (wants_light_text(fill) ? "on-dark" : "on-light") +
+                            "\" text-anchor=\"middle\" pointer-events=\"none\"",
+                        std::to_string(microbatch));
   }
 
   /// Room that the longest microbatch number takes, in font sizes.
@@ -340,8 +282,8 @@ class SvgPicture {
         left = kLeft;
         top += 22;
       }
-      body_ += rect(left, top - 10, 16, 12, "rx=\"2\" fill=\"" + std::string(fill) + "\"") + "\n";
-      body_ += text(left + 22, top, 12.5, R"(class="dim")", name);
+      body_ += svg_rect(left, top - 10, 16, 12, "rx=\"2\" fill=\"" + std::string(fill) + "\"") + "\n";
+      body_ += svg_text(left + 22, top, 12.5, R"(class="dim")", name);
       left += width;
     };
     for (const Op op : ops_seen_) {

@@ -14,6 +14,8 @@ function element(tag, attributes, ...children) {
 
 /** The value of a custom property of the page's theme, e.g. `themed("--ink")`; read once until `forgetTheme`. */
 const themeCache = new Map();
+/** Patterns in colours of the theme. */
+const hatchCache = new Map();
 function themed(name) {
   if (!themeCache.has(name)) {
     themeCache.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());

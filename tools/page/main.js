@@ -1,8 +1,5 @@
 // The page: figures of all runs, then one section per run or pair of runs.
 
-const LOGO = '<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><path d="M16 2v15" stroke="currentColor" ' +
-  'stroke-width="1.6"/><path d="M10.5 15h11l-2.2 6.2L16 30l-3.3-8.8z" fill="var(--accent)"/></svg>';
-
 /** Ops of a run that take time. */
 function paintedOps(run) {
   const painted = new Set();
@@ -116,16 +113,6 @@ class Section {
   }
 }
 
-/** Light, dark, or what the system says. */
-function themeChoice(repaint) {
-  const themes = ["auto", "light", "dark"];
-  return choice("theme", themes, 0, (i) => {
-    if (i === 0) delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = themes[i];
-    repaint();
-  });
-}
-
 /** One time axis for all sections, so that lengths can be compared by eye. */
 function scaleChoice(sections) {
   const views = sections.map((section) => section.timeline).filter(Boolean);
@@ -138,39 +125,15 @@ function scaleChoice(sections) {
   return choice("time axis", ["same time axis", "each its own"], first, set);
 }
 
-function printLight(repaint) {
-  let before;
-  window.addEventListener("beforeprint", () => {
-    before = document.documentElement.dataset.theme;
-    document.documentElement.dataset.theme = "light";
-    repaint();
-  });
-  window.addEventListener("afterprint", () => {
-    if (before) document.documentElement.dataset.theme = before;
-    else delete document.documentElement.dataset.theme;
-    repaint();
-  });
-}
-
 function start() {
   const page = decode(JSON.parse(document.getElementById("data").textContent));
-  document.title = `${page.title} – Plumbline`;
   const sections = page.sections.map((section, number) => new Section(page, section, number));
   const repaint = () => {
     forgetTheme();
     sections.forEach((section) => section.repaint());
   };
-  const logo = element("span", { class: "logo" });
-  logo.innerHTML = LOGO;
-  document.getElementById("page").append(
-    element("header", { class: "top" }, logo,
-      element("div", {}, element("h1", {}, page.title), page.note ? element("p", { class: "note" }, page.note) : null),
-      element("div", { class: "controls" }, scaleChoice(sections), themeChoice(repaint))),
-    element("div", { class: "card" }, summaryView(page)),
-    ...sections.map((section) => section.element),
-    element("footer", {}, "Made by Plumbline."));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  printLight(repaint);
+  frame(page, [scaleChoice(sections)], repaint,
+    element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
   window.plumbline = { page, sections };
 }
 

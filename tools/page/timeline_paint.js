@@ -25,7 +25,6 @@ function axisTicks(scale, room = 90) {
 }
 
 /** Diagonal hatching in the colour of a cause. Cached until the theme changes. */
-const hatchCache = new Map();
 function hatch(context, colour, background) {
   const key = colour;
   if (!hatchCache.has(key)) {

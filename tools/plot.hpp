@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace plumb {
+
+/// One line of a plot.
+struct PlotSeries {
+  std::string name;
+  std::vector<double> x;         ///< ascending
+  std::vector<double> y;         ///< NaN leaves a gap
+  std::vector<double> low = {};  ///< of a band around y; empty: none
+  std::vector<double> high = {};
+  std::size_t colour = 0;  ///< into kPlotColours, modulo its size
+  bool dashed = false;
+  bool points = false;  ///< a dot at every value
+  bool region = false;  ///< what lies below is filled
+};
+
+/// Something to point at.
+struct PlotMark {
+  double x = 0;
+  double y = 0;
+  std::string text;
+};
+
+struct PlotAxis {
+  std::string title;
+  bool logarithmic = false;
+};
+
+/// A diagram of lines over common axes: what the SVG and HTML writers draw.
+struct Plot {
+  std::string title;
+  std::string note;  ///< one line below the title
+  PlotAxis x;
+  PlotAxis y;
+  std::vector<PlotSeries> series;
+  std::vector<PlotMark> marks;
+};
+
+}  // namespace plumb
