@@ -75,8 +75,7 @@ std::string machine_description() {
   return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
 }
 
-Timeline measured_timeline(const RunPlan& plan, RunTimes times,
-                           std::span<const std::unique_ptr<DeviceWorker>> workers) {
+Timeline measured_timeline(const RunPlan& plan, RunTimes times, std::span<const DeviceReport> reports) {
   Program program = plan.program;
   measure_collectives(program, times);
   times.makespan = times.end.empty() ? 0 : *std::max_element(times.end.begin(), times.end.end());
@@ -90,13 +89,12 @@ Timeline measured_timeline(const RunPlan& plan, RunTimes times,
   const auto marks = fill_lanes(program, times, SimOptions{}, timeline);
   fill_idle_causes(timeline);
   name_overhead(program, times, timeline);
-  for (std::size_t device = 0; device < workers.size(); ++device) {
+  for (std::size_t device = 0; device < reports.size(); ++device) {
+    const DeviceReport& report = reports[device];
     DeviceSummary& summary = timeline.devices[device];
-    const Arena& arena = workers[device]->arena();
-    summary.peak_memory_bytes = arena.peak_bytes();
-    summary.peak_memory_by_class = arena.at_peak();
-    const auto& points = workers[device]->memory();
-    timeline.memory.insert(timeline.memory.end(), points.begin(), points.end());
+    summary.peak_memory_bytes = report.peak_memory_bytes;
+    summary.peak_memory_by_class = report.peak_memory_by_class;
+    timeline.memory.insert(timeline.memory.end(), report.memory.begin(), report.memory.end());
   }
   fill_metrics(timeline, program.work, program.asynchronous, marks);
   return timeline;

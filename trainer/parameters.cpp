@@ -1,6 +1,5 @@
 #include "trainer/parameters.hpp"
 
-#include <cassert>
 #include <map>
 #include <string>
 
@@ -9,17 +8,17 @@ namespace {
 
 using BytesByName = std::map<std::string, std::span<const std::byte>>;
 
-/// Splits the block that `block_of(holder)` gives by parameter; the first holder of a parameter counts.
-template <class BlockOf>
-BytesByName by_name(Workers workers, const BlockOf& block_of) {
+/// Splits one of the blocks of every holder by parameter; the first holder of a parameter counts.
+BytesByName by_name(const RunPlan& plan, DeviceReports reports, std::span<const std::byte> HolderReport::*block) {
   BytesByName named;
-  for (const auto& worker : workers) {
-    for (auto& [number, holder] : worker->holders()) {
-      std::span<const std::byte> rest = block_of(holder);
+  for (const DeviceReport& report : reports) {
+    for (const auto& [number, holder] : report.holders) {
+      const StageLayout& layout = plan.layout(plan.program.holders[number].stage, 0);
+      std::span<const std::byte> rest = holder.*block;
       std::int64_t left = 0;
-      for (const ParameterFacts& parameter : holder.layout().parameters) left += parameter.count();
+      for (const ParameterFacts& parameter : layout.parameters) left += parameter.count();
       const std::size_t number_bytes = rest.empty() ? 0 : rest.size() / static_cast<std::size_t>(left);
-      for (const ParameterFacts& parameter : holder.layout().parameters) {
+      for (const ParameterFacts& parameter : layout.parameters) {
         const std::size_t size = static_cast<std::size_t>(parameter.count()) * number_bytes;
         if (!parameter.tied) named.emplace(parameter.name, rest.first(size));
         rest = rest.subspan(size);
@@ -28,8 +27,6 @@ BytesByName by_name(Workers workers, const BlockOf& block_of) {
   }
   return named;
 }
-
-std::span<const std::byte> weights_of(HolderState& holder) { return holder.stored_weights(); }
 
 template <class T>
 std::vector<double> values_of(std::span<const std::byte> bytes) {
@@ -47,21 +44,20 @@ NamedValues as_doubles(const BytesByName& named, NumberType type) {
 
 }  // namespace
 
-std::uint64_t weights_hash(Workers workers) {
+std::uint64_t weights_hash(const RunPlan& plan, DeviceReports reports) {
   std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const auto& [name, bytes] : by_name(workers, weights_of)) {
+  for (const auto& [name, bytes] : by_name(plan, reports, &HolderReport::weights)) {
     for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
   }
   return hash;
 }
 
-NamedValues final_parameters(Workers workers, NumberType type) {
-  return as_doubles(by_name(workers, weights_of), type);
+NamedValues final_parameters(const RunPlan& plan, DeviceReports reports) {
+  return as_doubles(by_name(plan, reports, &HolderReport::weights), plan.options.numbers);
 }
 
-NamedValues last_gradients(Workers workers, NumberType type) {
-  const auto gradients_of = [](HolderState& holder) -> std::span<const std::byte> { return holder.last_gradients(); };
-  return as_doubles(by_name(workers, gradients_of), type);
+NamedValues last_gradients(const RunPlan& plan, DeviceReports reports) {
+  return as_doubles(by_name(plan, reports, &HolderReport::gradients), plan.options.numbers);
 }
 
 }  // namespace plumb

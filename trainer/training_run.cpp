@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/error.hpp"
+#include "trainer/device_report.hpp"
 #include "trainer/measured_timeline.hpp"
 #include "trainer/parameters.hpp"
 
@@ -98,16 +99,18 @@ void TrainingRun::resume(std::int64_t pass, std::span<const InstrIndex> position
 TrainResult TrainingRun::result() const {
   TrainResult result;
   result.losses = losses_.means();
-  result.weights_hash = weights_hash(workers_);
-  for (const auto& worker : workers_) result.versions.push_back(worker->versions_read());
+  std::vector<DeviceReport> reports;
+  for (const auto& worker : workers_) reports.push_back(report_of(*worker));
+  for (const DeviceReport& report : reports) result.versions.push_back(report.versions);
+  result.weights_hash = weights_hash(plan_, reports);
   if (plan_.options.keep_parameters) {
-    result.parameters = final_parameters(workers_, plan_.options.numbers);
-    result.gradients = last_gradients(workers_, plan_.options.numbers);
+    result.parameters = final_parameters(plan_, reports);
+    result.gradients = last_gradients(plan_, reports);
   }
   if (!whole_pass_) return result;
   RunTimes times = times_;
   times.collective_end = mailbox_.collective_ends();
-  result.timeline = measured_timeline(plan_, std::move(times), workers_);
+  result.timeline = measured_timeline(plan_, std::move(times), reports);
   return result;
 }
 
