@@ -44,7 +44,8 @@ struct Row {
 
   std::uint32_t holder = 0;
   Op op{};
-  bool recompute = false;         ///< the stash of F is dropped and made again before the backward
+  bool recompute = false;         ///< the stash of F is dropped and made again before the backward; V: forwards stand
+                                  ///< between the update and it
   bool overlapped = false;        ///< first member of an overlapped pair: its duration is that of the pair;
                                   ///< the second member's row says 0
   std::uint8_t microbatches = 1;  ///< merged into one action; 0: none, it moves weights

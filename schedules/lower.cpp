@@ -143,8 +143,10 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   State state(schedule, whole, cluster, options);
   describe(state);
   add_holders(state);
+  note_validations(state);
   add_lanes(state);
   add_collectives(state);
+  if (state.adds_validations) find_validation_waits(state);
   if (state.has_moves) find_load_waits(state);
   add_waits(state);
   if (state.has_transfers()) add_transfers(state);
@@ -154,6 +156,8 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
     WeightVersions versions = weight_versions(schedule, state.program);
     state.program.version_read = std::move(versions.read);
     state.program.kept_versions = std::move(versions.kept);
+  } else if (state.validates) {
+    keep_for_rollback(state);
   }
   return std::move(state.program);
 }

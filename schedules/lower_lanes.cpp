@@ -83,7 +83,8 @@ class LaneWriter {
         rows_(state),
         recompute_(state.schedule),
         microbatches_(static_cast<std::size_t>(state.schedule.num_microbatches)) {
-    special_ = recompute_.any() || !state.schedule.extra_edges.empty();
+    special_ = recompute_.any() || !state.schedule.extra_edges.empty() || state.validates;
+    forwards_since_update_.resize(state.validates ? state.program.holders.size() : 0, false);
     for (const ExtraEdge& edge : state.schedule.extra_edges) {
       state.extra_ends.emplace(key_of(edge.before), ProducerTable::kNone);
       state.extra_ends.emplace(key_of(edge.after), ProducerTable::kNone);
@@ -131,7 +132,7 @@ class LaneWriter {
 
   void add_compute(const Action& action) {
     check_microbatch(action);
-    const bool again = recompute_.any() && recompute_.applies(action);
+    const bool again = (recompute_.any() && recompute_.applies(action)) || (state_.validates && may_run_again(action));
     Instr instr{action, rows_.row(action, again), 0};
     if (in_pair_) {
       Instr& first = program_.instrs.back();
@@ -146,6 +147,14 @@ class LaneWriter {
     }
     program_.instrs.push_back(instr);
     ++here_;
+  }
+
+  /// Whether `action` is a V with forwards between it and its update.
+  bool may_run_again(const Action& action) {
+    const std::uint32_t holder = rows_.holder_of(action);
+    if (action.op == Op::kF) forwards_since_update_[holder] = true;
+    if (action.op == Op::kU) forwards_since_update_[holder] = false;
+    return action.op == Op::kV && forwards_since_update_[holder];
   }
 
   void note_step(const Action& action) {
@@ -168,9 +177,10 @@ class LaneWriter {
   RowTable rows_;
   RecomputeRules recompute_;
   std::size_t microbatches_;
-  bool special_ = false;  ///< actions have to be looked at one by one
-  InstrIndex here_ = 0;   ///< the next instr
-  bool in_pair_ = false;  ///< it is the second half of a pair
+  std::vector<bool> forwards_since_update_;  ///< by holder; empty without V
+  bool special_ = false;                     ///< actions have to be looked at one by one
+  InstrIndex here_ = 0;                      ///< the next instr
+  bool in_pair_ = false;                     ///< it is the second half of a pair
 };
 
 }  // namespace

@@ -62,6 +62,9 @@ struct State {
   std::vector<std::pair<InstrIndex, Wait>> collective_waits;  ///< by instr
   std::vector<std::pair<InstrIndex, InstrIndex>> load_waits;  ///< by instr: it waits for that LOAD
   bool has_moves = false;
+  bool validates = false;         ///< updates are validated (V), by the document ...
+  bool adds_validations = false;  ///< ... or because `LowerOptions::global_norm` wants it
+  std::vector<std::pair<InstrIndex, InstrIndex>> validation_waits;  ///< (V, U): of the added ones
 
   bool has_transfers() const { return !costs.comm && cluster != nullptr; }
 };
@@ -81,6 +84,14 @@ void add_collectives(State& state);
 void find_load_waits(State& state);
 /// Waits of all instrs.
 void add_waits(State& state);
+/// Whether updates are validated, and by whom.
+void note_validations(State& state);
+/// Puts V behind the last U of every update in a device's list.
+void insert_validations(std::vector<Action>& actions);
+/// Added V wait for the updates of all devices.
+void find_validation_waits(State& state);
+/// What updates may be taken back to.
+void keep_for_rollback(State& state);
 /// Transfers and channels for the waits between devices.
 void add_transfers(State& state);
 

@@ -145,8 +145,12 @@ std::optional<std::vector<Action>> with_updates(const State& state, DeviceId dev
   if (state.schedule.forward_only) return std::nullopt;
   Inserter inserter(state, device);
   const DeviceList& list = state.schedule.devices[index(device)];
-  if (!inserter.look(list)) return std::nullopt;
-  return inserter.insert(expand(list));
+  const bool missing = inserter.look(list);
+  if (!missing && !state.adds_validations) return std::nullopt;
+  std::vector<Action> actions = expand(list);
+  if (missing) actions = inserter.insert(actions);
+  if (state.adds_validations) insert_validations(actions);
+  return actions;
 }
 
 }  // namespace plumb::lowering

@@ -24,6 +24,7 @@ std::vector<FoundEdge> found_extra_edges(const State& state) {
     throw Error("extra_edges: " + to_string(action) + ": expected an action of the document");
   };
   for (const ExtraEdge& edge : state.schedule.extra_edges) edges.push_back({find(edge.after), find(edge.before)});
+  for (const auto& [validation, update] : state.validation_waits) edges.push_back({validation, update});
   std::sort(edges.begin(), edges.end(), [](const FoundEdge& a, const FoundEdge& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
   });

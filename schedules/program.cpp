@@ -103,9 +103,10 @@ class Checker {
   }
 
   void check_kept(const KeptVersion& kept) {
-    const bool ok = kept.replaced_by < kept.last_reader && kept.last_reader < program_.size() &&
-                    program_.instrs[kept.replaced_by].action.op == Op::kU &&
-                    program_.version_read[kept.last_reader] == kept.version;
+    const bool in_lanes = kept.replaced_by < kept.last_reader && kept.last_reader < program_.size();
+    const bool reads = in_lanes && (kept.for_rollback ? program_.instrs[kept.last_reader].action.op == Op::kV
+                                                      : program_.version_read[kept.last_reader] == kept.version);
+    const bool ok = reads && program_.instrs[kept.replaced_by].action.op == Op::kU;
     expect(ok, "kept version " + std::to_string(kept.version) + " of holder " + std::to_string(kept.holder) +
                    ": not from its update to a reader");
   }

@@ -52,6 +52,7 @@ struct KeptVersion {
   std::int32_t version = 0;    ///< updates done before it was replaced
   InstrIndex replaced_by = 0;  ///< the U that makes `version + 1`; the copy is allocated at its start
   InstrIndex last_reader = 0;  ///< the copy is freed at the end of this instr
+  bool for_rollback = false;   ///< `last_reader` is the V of the update; the optimizer state is kept, too
 };
 
 /// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
@@ -70,6 +71,9 @@ struct KeptVersion {
 /// - W: start: workspace. End frees workspace and everything last used by W.
 /// - B: start as I without its stash. End frees workspace, all stash of F, the input, own sums, the output gradient.
 /// - U: start: workspace, and a weight version when the old one is still to be read. End frees the workspace.
+/// - V behind forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
+///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
+///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
 /// - Any reader frees at its end the weight version whose last reader it is.
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.

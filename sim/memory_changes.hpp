@@ -133,14 +133,15 @@ void MemoryChanges::end(InstrIndex i, Add&& add) {
   change_versions(i, MemoryPhase::kEnd, add);
 }
 
-/// A replaced version is kept at the start of the update, and freed at the end of its last reader.
+/// A replaced version is kept when its update starts, and freed at the end of its last reader.
 template <class Add>
 void MemoryChanges::change_versions(InstrIndex i, MemoryPhase phase, Add&& add) const {
   const IndexLists& versions = phase == MemoryPhase::kStart ? lane_.replaced : lane_.read;
   if (versions.items.empty()) return;
   for (const std::uint32_t v : versions.of(i - lane_.begin)) {
     const StageId held = program_.holders[program_.kept_versions[v].holder].stage;
-    const std::int64_t bytes = program_.memory[index(held)].weight_bytes;
+    const StageMemory& of = program_.memory[index(held)];
+    const std::int64_t bytes = of.weight_bytes + (program_.kept_versions[v].for_rollback ? of.optimizer_bytes : 0);
     add({i, phase, MemoryClass::kWeightVersions, BufferKind::kWeightVersion, i,
          phase == MemoryPhase::kStart ? bytes : -bytes});
   }

@@ -1,5 +1,7 @@
 #include "sim/memory_plan.hpp"
 
+#include <algorithm>
+
 namespace plumb {
 namespace {
 
@@ -43,6 +45,9 @@ class Planner {
         break;
       case Op::kU:
         plan_update();
+        break;
+      case Op::kV:
+        plan_validation();
         break;
       default:
         break;
@@ -137,6 +142,15 @@ class Planner {
   }
 
   void plan_update() { workspace(memory_.workspace_u_bytes); }
+
+  /// A validation may make the update again, and the forwards that read its weights.
+  void plan_validation() {
+    workspace(std::max(memory_.workspace_u_bytes, row_.recompute ? memory_.workspace_f_bytes : 0));
+    if (!row_.recompute) return;
+    const std::int64_t values = memory_.output_bytes + memory_.input_bytes;
+    at_start(MemoryClass::kTransfer, BufferKind::kOutput, values);
+    at_end(MemoryClass::kTransfer, BufferKind::kOutput, values);
+  }
 
   const Row& row_;
   const StageMemory& memory_;

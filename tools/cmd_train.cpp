@@ -86,6 +86,13 @@ std::string losses_text(const std::vector<double>& losses) {
   return table.to_string();
 }
 
+/// What became of updates that were validated; nothing when all were right.
+std::string validation_text(const TrainResult& result) {
+  if (result.updates_skipped == 0 && result.updates_rolled_back == 0) return "";
+  return "\nupdates skipped, not finite: " + std::to_string(result.updates_skipped) +
+         "; updates of a stage taken back and made again: " + std::to_string(result.updates_rolled_back) + "\n";
+}
+
 TrainResult run(const TrainCommand& command, const Schedule& schedule) {
   const TextData data = command.training.model.load_data();
   TrainOptions options = command.training.options(schedule.num_stages, command.steps.value_or(0));
@@ -102,7 +109,7 @@ TrainResult run(const TrainCommand& command, const Schedule& schedule) {
 }
 
 void print_result(const TrainResult& result) {
-  std::string text = losses_text(result.losses);
+  std::string text = losses_text(result.losses) + validation_text(result);
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
     text += "\n" + figures_text(timeline) + "\n" + devices_text(timeline);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kOptimizers{"sgd", "adam", "adamw"};
 constexpr std::array<std::string_view, 4> kDecays{"constant", "cosine", "inverse-sqrt", "step"};
 constexpr std::array<std::string_view, 2> kNumbers{"float32", "float64"};
+constexpr std::array<std::string_view, 2> kClips{"stage", "global"};
 
 LearningRateOptions learning_rate_options(const TrainArguments& arguments, std::int64_t steps) {
   LearningRateOptions options;
@@ -72,7 +73,8 @@ void TrainArguments::add_to(ArgumentParser& parser) {
       .real("learning-rate", learning_rate, "(default: 0.001)")
       .text("decay", decay, "NAME", "of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
       .whole("warmup", warmup, {0}, "updates over which the learning rate rises (default: 0)")
-      .real("clip", clip, "largest norm of a stage's gradient, every stage by itself (default: not clipped)");
+      .real("clip-norm", clip_norm, "largest norm of the gradient (default: not clipped)")
+      .text("clip", clip, "SCOPE", "stage: every stage by itself, or global: all together (default: stage)");
 }
 
 TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps) const {
@@ -83,7 +85,9 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   options.seed = static_cast<std::uint64_t>(seed.value_or(0));
   options.optimizer = model.optimizer_options();
   options.learning_rate = learning_rate_options(*this, steps);
-  options.clip_norm = clip.value_or(0);
+  options.clip_norm = clip_norm.value_or(0);
+  if (!clip.empty()) options.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
+  if (!clip.empty() && !clip_norm) throw Error("--clip: the largest norm is not known, expected --clip-norm X");
   options.steps = steps;
   options.numbers = model.number_type();
   options.backend = model.backend;

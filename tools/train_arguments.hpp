@@ -44,7 +44,8 @@ struct TrainArguments {
   std::optional<double> learning_rate;
   std::string decay = "constant";
   std::optional<std::int64_t> warmup;
-  std::optional<double> clip;
+  std::optional<double> clip_norm;
+  std::string clip;
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);

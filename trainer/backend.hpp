@@ -43,7 +43,7 @@ class StageBackend {
   virtual void run(Op op, const PassArguments& arguments) = 0;
   /// Fills the weights by `seed`, the rest (where there is any) with zeros.
   virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
-  /// Optimizer step on the weights; gradients are zero afterwards.
+  /// Optimizer step on the weights; gradients are zero afterwards, unless `step` keeps them.
   virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
   /// Squared norm of every parameter's gradient, in the layout's order (trainer/gradient_clip.hpp).
   virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;

@@ -15,9 +15,11 @@ class Cut {
 
   std::vector<InstrIndex> behind_updates(std::int64_t updates) {
     std::vector<std::int64_t> done(program_.holders.size(), 0);
+    std::vector<std::int64_t> validated(program_.holders.size(), 0);
     for (InstrIndex at = 0; at < program_.size(); ++at) {
       const Row& row = program_.rows[program_.instrs[at].row];
       if (row.op == Op::kU && done[row.holder]++ < updates) include(at);
+      if (row.op == Op::kV && validated[row.holder]++ < updates) include(at);
     }
     close();
     return cut_;

@@ -51,7 +51,7 @@ class CpuStage : public StageBackend {
   void update(const UpdateStep& step, const HolderBlocks& blocks) override {
     plumb::update<T>(spec_.optimizer, step, spec_.layout->parameters,
                      {numbers<T>(blocks.weights), numbers<T>(blocks.gradients), numbers<T>(blocks.state)});
-    clear(blocks.gradients, spec_.layout->memory.gradient_bytes);
+    if (!step.keep_gradients) clear(blocks.gradients, spec_.layout->memory.gradient_bytes);
   }
 
   std::vector<double> squared_norms(const HolderBlocks& blocks) override {

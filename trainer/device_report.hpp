@@ -26,6 +26,8 @@ struct DeviceReport {
   std::int64_t peak_memory_bytes = 0;
   MemoryByClass peak_memory_by_class{};
   std::map<std::uint32_t, HolderReport> holders;  ///< by number
+  std::int64_t updates_skipped = 0;               ///< the most of a holder
+  std::int64_t updates_rolled_back = 0;           ///< of all holders
 };
 
 /// Valid until the run goes on.

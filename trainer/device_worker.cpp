@@ -92,6 +92,7 @@ const std::vector<Block>& DeviceWorker::add_buffer(std::uint32_t transfer, bool 
 void DeviceWorker::step() {
   const InstrIndex first = position_;
   const InstrIndex behind = plan_.behind(first);
+  if (must_settle()) settle();
   const auto each = [&](void (DeviceWorker::*part)(InstrIndex)) {
     for (InstrIndex at = first; at < behind; ++at) (this->*part)(at);
   };
@@ -257,7 +258,11 @@ void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block va
 void DeviceWorker::begin(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
-    holders_.at(holder_index(at)).begin_update(!plan_.replaced.of(at).empty());
+    const auto& kept = plan_.replaced.of(at);
+    const bool with_state = !kept.empty() && plan_.program.kept_versions[kept.front()].for_rollback;
+    holders_.at(holder_index(at)).begin_update(!kept.empty(), with_state);
+  } else if (op == Op::kV) {
+    begin_validation(at);
   } else if (op == Op::kLoad) {
     load(at);
   } else if (is_pass(op)) {
@@ -332,14 +337,14 @@ void DeviceWorker::compute(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
     collect(at, holder);
-    holder.update();
+    plan_.validation.any() ? propose(at, holder) : holder.update();
   } else if (joins_collective(op)) {
     reduce(at, holder);
     if (op == Op::kSyncWeights) collect(at, holder);
   } else if (op == Op::kEvict) {
     evict(at);
   } else if (op == Op::kV) {
-    holder.validate();
+    validate(at, holder);
   } else if (is_pass(op)) {
     compute_pass(at, holder);
   }
@@ -386,6 +391,10 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   StageBackend& backend = holder.backend(running.part);
   if (again) backend.run(Op::kR, pass);
   backend.run(op, pass);
+  if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) {
+    const auto bytes = static_cast<std::size_t>(holder.layout().memory.gradient_bytes);
+    plan_.options.on_gradients(holder.stage(), microbatch, {holder.gradients(), bytes});
+  }
   if (op != Op::kF || !holder.layout().last) return;
   const std::size_t slices = plan_.program.parts.slices(static_cast<std::size_t>(running.key.microbatch));
   outputs_.losses.add(microbatch, static_cast<std::size_t>(running.key.slice), slices, loss);
@@ -443,6 +452,8 @@ void DeviceWorker::end(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
     holder.end_update();
+  } else if (op == Op::kV) {
+    spare_.clear();
   } else if (is_pass(op)) {
     for (const RunningPart& running : running_.at(at)) end_part(at, running);
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,10 +12,10 @@
 #include "sim/waits.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/holder_state.hpp"
+#include "trainer/live_buffers.hpp"
 #include "trainer/loss_log.hpp"
 #include "trainer/run_clock.hpp"
 #include "trainer/run_plan.hpp"
-#include "trainer/stage_stash.hpp"
 #include "trainer/train.hpp"
 #include "trainer/transport.hpp"
 
@@ -43,7 +44,19 @@ class DeviceWorker {
   /// Runs until `limit`, which stands between units.
   void run_to(InstrIndex limit) {
     while (position_ < limit) step();
+    settle();
   }
+
+  /// Forwards that have to be run again, because a V has taken back weights that they read, here or in front of the
+  /// pipeline; and the messages that come again for it. Before anything but a V is run. (trainer/device_validation.cpp)
+  struct Unsettled {
+    std::int32_t update = 0;
+    std::vector<InstrIndex> forwards;
+    std::vector<std::uint32_t> messages;
+  };
+  const std::optional<Unsettled>& unsettled() const { return unsettled_; }
+  bool must_settle() const;
+  void settle();
 
   /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
   void start_document(std::int64_t first_microbatch);
@@ -53,34 +66,10 @@ class DeviceWorker {
   const std::vector<MemoryPoint>& memory() const { return memory_; }
   std::map<std::uint32_t, HolderState>& holders() { return holders_; }
 
-  /// What is alive between two instrs besides the holders; for checkpoints (trainer/snapshot.hpp).
-  struct StashKey {
-    std::uint32_t holder = 0;
-    std::int32_t microbatch = 0;  ///< of the document
-    std::int16_t slice = 0;
-
-    friend auto operator<=>(const StashKey&, const StashKey&) = default;
-  };
-  /// A value handed over on the device, by what consumes it.
-  struct ValueKey {
-    Op op{};
-    StageId stage{};
-    MicrobatchId microbatch{};
-    std::int16_t slice = 0;
-
-    friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
-  };
-  using EvictedBlocks = std::map<StageBlock, std::vector<std::byte>>;
-  struct Live {
-    std::map<StashKey, StageStash> stashes;
-    std::map<ValueKey, Block> values;
-    std::map<std::uint32_t, std::vector<Block>> send_buffers;  ///< by transfer: made, and the send not waited for
-    std::map<std::uint32_t, std::vector<Block>> slots;         ///< by transfer: posted, and not taken over
-    std::map<StashKey, EvictedBlocks> evicted;                 ///< what was copied to another memory
-    std::map<std::uint32_t, Block> guests;                     ///< by move: held for another device
-  };
-  Live& live() { return live_; }
+  /// For checkpoints (trainer/snapshot.hpp).
+  LiveBuffers& live() { return live_; }
   DeviceId device() const { return device_; }
+  const RunPlan& plan() const { return plan_; }
   /// For restoring: the position, and blocks brought to life for their bytes to be filled in.
   void restore(InstrIndex position, std::int64_t first_microbatch);
   StageStash& add_stash(const StashKey& key);
@@ -120,6 +109,15 @@ class DeviceWorker {
   void compute(InstrIndex at);
   void compute_pass(InstrIndex at, HolderState& holder);
   void compute_part(InstrIndex at, HolderState& holder, const RunningPart& running, PassArguments pass);
+  void begin_validation(InstrIndex at);
+  void propose(InstrIndex at, HolderState& holder);
+  void validate(InstrIndex at, HolderState& holder);
+  UpdateDecision decision(std::span<const std::uint32_t> known, std::uint32_t own, std::int32_t update) const;
+  bool was_wrong(InstrIndex validation) const;
+  void run_again(InstrIndex forward);
+  Block input_again(RunningPart& running, std::span<const std::byte> message);
+  std::vector<std::byte> message_again(InstrIndex forward);
+  void hand_over_again(InstrIndex forward, const RunningPart& running, const Block& output);
   void reduce(InstrIndex at, HolderState& holder);
   void collect(InstrIndex at, HolderState& holder);
   void collect_weights(std::uint32_t collective, HolderState& holder);
@@ -140,9 +138,11 @@ class DeviceWorker {
   InstrIndex position_;
   std::int64_t first_microbatch_ = 0;
 
-  Live live_;
+  LiveBuffers live_;
   std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
 
+  std::optional<Unsettled> unsettled_;
+  std::vector<Block> spare_;  ///< of the V under way: room for a forward
   std::vector<VersionRead> versions_read_;
   std::vector<MemoryPoint> memory_;
 };

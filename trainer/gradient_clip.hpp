@@ -1,11 +1,20 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "models/layer.hpp"
 
 namespace plumb {
+
+/// Whose norm is clipped: that of every stage by itself, or that of all stages together.
+enum class ClipScope : std::uint8_t { kStage, kGlobal };
+
+struct GradientClip {
+  double norm = 0;  ///< the largest one of the mean gradient; 0: not clipped
+  ClipScope scope = ClipScope::kStage;
+};
 
 /// Squared norms of a stage's gradients, one per parameter, in the layout's order. A further copy of a tied weight
 /// counts 0: it is counted where the embedding is.

@@ -1,23 +1,13 @@
 #include "trainer/holder_state.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
-#include "models/error.hpp"
 #include "trainer/gradient_clip.hpp"
 
 namespace plumb {
-
-namespace {
-
-bool are_finite(std::span<const double> norms) {
-  return std::ranges::all_of(norms, [](double norm) { return std::isfinite(norm); });
-}
-
-}  // namespace
 
 HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena)
     : plan_(&plan), holder_(holder), arena_(&arena), layout_(&plan.layout(plan.program.holders[holder].stage, 0)) {
@@ -25,8 +15,6 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
     backends_.push_back(plan.backend.make_stage(plan.options.numbers, spec));
   }
-  validates_ =
-      std::ranges::any_of(plan.program.rows, [&](const Row& row) { return row.op == Op::kV && row.holder == holder; });
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {
     gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
@@ -87,37 +75,62 @@ void HolderState::set_weights(std::span<const std::byte> weights) {
   if (!away_.empty()) std::ranges::copy(weights, away_.data());
 }
 
-void HolderState::begin_update(bool keep) {
+void HolderState::begin_update(bool keep, bool with_state) {
   workspace_ = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_u_bytes);
   if (!keep) return;
   Block copy = arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes);
   if (copy.bytes() > 0) std::memcpy(copy.data(), weights_.data(), static_cast<std::size_t>(copy.bytes()));
   versions_.emplace(version_, std::move(copy));
+  if (!with_state) return;
+  kept_state_ = arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.optimizer_bytes);
+  std::copy_n(state_.data(), state_.bytes(), kept_state_.data());
+}
+
+void HolderState::keep_last_gradients() {
+  if (!plan_->options.keep_parameters) return;
+  last_gradients_.assign(gradients_.data(), gradients_.data() + gradients_.bytes());
+}
+
+void HolderState::step(double gradient_scale, bool keep_gradients) {
+  UpdateStep step;
+  step.update = updates_done_;
+  step.learning_rate = learning_rate(plan_->options.learning_rate, updates_done_);
+  step.gradient_scale = gradient_scale;
+  step.keep_gradients = keep_gradients;
+  backend(0).update(step, holder_blocks());
 }
 
 void HolderState::update() {
-  const TrainOptions& options = plan_->options;
-  if (options.keep_parameters) {
-    last_gradients_.assign(gradients_.data(), gradients_.data() + gradients_.bytes());
-  }
-  UpdateStep step;
-  step.update = updates_done_;
-  step.learning_rate = learning_rate(options.learning_rate, updates_done_);
-  step.gradient_scale = 1.0 / static_cast<double>(microbatches_summed());
-  if (validates_) was_finite_ = are_finite(backend(0).squared_norms(holder_blocks()));
-  if (options.clip_norm > 0) {
-    step.gradient_scale *=
-        clip_factor(backend(0).squared_norms(holder_blocks()), step.gradient_scale, options.clip_norm);
-  }
-  backend(0).update(step, holder_blocks());
+  keep_last_gradients();
+  const double limit = plan_->options.clip_norm;
+  double scale = gradient_scale();
+  if (limit > 0) scale *= clip_factor(squared_norms(), scale, limit);
+  step(scale, false);
   ++version_;
   ++updates_done_;
 }
 
-void HolderState::validate() const {
-  if (was_finite_) return;
-  throw Error("update " + std::to_string(updates_done_ - 1) + " of stage " + std::to_string(index(stage())) +
-              ": its gradients are not finite; expected a smaller learning rate");
+void HolderState::propose(const std::optional<UpdateDecision>& decision) {
+  keep_last_gradients();
+  proposed_ = decision;
+  proposed_scale_ = gradient_scale();
+  if (decision && decision->applies) step(proposed_scale_ * decision->factor, true);
+  ++version_;
+}
+
+void HolderState::validate(const UpdateDecision& decision) {
+  if (proposed_ != decision) {
+    if (proposed_ && proposed_->applies) {
+      const Block& old = versions_.at(version_ - 1);
+      std::copy_n(old.data(), old.bytes(), weights_.data());
+      std::copy_n(kept_state_.data(), kept_state_.bytes(), state_.data());
+    }
+    if (proposed_) ++updates_rolled_back_;
+    if (decision.applies) step(proposed_scale_ * decision.factor, true);
+  }
+  std::fill_n(gradients_.data(), gradients_.bytes(), std::byte{0});
+  ++(decision.applies ? updates_done_ : updates_skipped_);
+  proposed_.reset();
 }
 
 std::int64_t HolderState::microbatches_summed() const {

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "trainer/arena.hpp"
 #include "trainer/backend.hpp"
+#include "trainer/post_validation.hpp"
 #include "trainer/run_plan.hpp"
 
 namespace plumb {
@@ -33,16 +35,26 @@ class HolderState {
   /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
   const std::byte* weights(std::int32_t version) const;
 
-  /// U begins: keeps the newest version when somebody will still read it.
-  void begin_update(bool keep);
+  /// U begins: keeps the newest version when somebody will still read it; `with_state`: the optimizer state, too,
+  /// because the update may be taken back.
+  void begin_update(bool keep, bool with_state = false);
   /// U: applies the gradients, which are zero afterwards.
   void update();
-  /// V: throws `Error` when the gradients of the last update were not finite.
-  void validate() const;
+  /// U of an update that V validates: makes it as is known now, or (no value) leaves it to V. Gradients stay.
+  void propose(const std::optional<UpdateDecision>& decision);
+  /// V: the update is that of `decision` afterwards, made again where it was not; the gradients are zero. A skipped
+  /// update counts for the versions, but neither for the learning rate nor for the optimizer.
+  void validate(const UpdateDecision& decision);
+  /// Norms of the gradients as they are (trainer/gradient_clip.hpp), and what makes means of them.
+  std::vector<double> squared_norms() { return backend(0).squared_norms(holder_blocks()); }
+  double gradient_scale() const { return 1.0 / static_cast<double>(microbatches_summed()); }
   /// U ends.
   void end_update() { workspace_ = Block(); }
   /// The last reader of an old version is done.
-  void drop(std::int32_t version) { versions_.erase(version); }
+  void drop(std::int32_t version) {
+    versions_.erase(version);
+    kept_state_ = Block();
+  }
 
   /// EVICT of the weights: copies them to another memory, then lets go of them; LOAD: brings them back.
   void copy_weights_away();
@@ -68,6 +80,8 @@ class HolderState {
   };
   Blocks blocks() { return {&weights_, &gradients_, &state_, &versions_, &corrections_}; }
   std::int64_t updates_done() const { return updates_done_; }
+  std::int64_t updates_skipped() const { return updates_skipped_; }
+  std::int64_t updates_rolled_back() const { return updates_rolled_back_; }
   void place_weights(WeightsPlace place);
   void set_weights(std::span<const std::byte> weights);
   /// Takes over the counts of a checkpoint, and makes room for the old versions named.
@@ -76,6 +90,9 @@ class HolderState {
  private:
   /// Microbatches that the gradients of the next update are a sum of.
   std::int64_t microbatches_summed() const;
+  void keep_last_gradients();
+  /// The update with the mean gradients times `factor`.
+  void step(double gradient_scale, bool keep_gradients);
   HolderBlocks holder_blocks() { return {weights_.data(), gradients_.data(), state_.data()}; }
 
   const RunPlan* plan_;
@@ -93,8 +110,11 @@ class HolderState {
   std::int32_t version_ = 0;                ///< of `weights_`
   std::int64_t updates_done_ = 0;           ///< in the whole run
   std::vector<std::byte> last_gradients_;
-  bool validates_ = false;  ///< the document has V of this stage
-  bool was_finite_ = true;  ///< the gradients of the last update; known where it is validated
+  Block kept_state_;                        ///< the optimizer state before an update that is not validated yet
+  std::optional<UpdateDecision> proposed_;  ///< what was done to it
+  double proposed_scale_ = 1;
+  std::int64_t updates_skipped_ = 0;
+  std::int64_t updates_rolled_back_ = 0;
 };
 
 }  // namespace plumb

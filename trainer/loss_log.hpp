@@ -23,12 +23,13 @@ class LossLog {
         missing_(static_cast<std::size_t>(updates), per_update_),
         on_update_(std::move(on_update)) {}
 
-  /// The loss of slice `slice` of the `of` slices of a microbatch; the losses of its slices add up to its own.
+  /// The loss of slice `slice` of the `of` slices of a microbatch; the losses of its slices add up to its own. A
+  /// forward that is run again replaces what it said before.
   void add(std::int64_t microbatch, std::size_t slice, std::size_t of, double loss) {
     const std::scoped_lock lock(mutex_);
     const std::size_t first = static_cast<std::size_t>(microbatch) * slices_;
     const std::size_t update = first / per_update_;
-    losses_[first + slice] = loss;
+    if (std::exchange(losses_[first + slice], loss)) return;
     --missing_[update];
     for (std::size_t absent = of; slice == 0 && absent < slices_; ++absent, --missing_[update]) {
       losses_[first + absent] = 0;

@@ -53,6 +53,44 @@ void Mailbox::take(std::uint32_t transfer, std::span<std::byte> slot) {
   if (!slot.empty()) std::memcpy(slot.data(), letter.mapped().bytes.data(), slot.size());
 }
 
+void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> message) {
+  Box& box = box_of(transfer);
+  const std::scoped_lock lock(box.mutex);
+  Letter& letter = box.letters[transfer];
+  letter.bytes.assign(message.begin(), message.end());
+  letter.times.done = letter.times.sent = letter.times.available = clock_.now_ns();
+  box.again.insert(transfer);
+  box.arrived.notify_one();
+}
+
+void Mailbox::await_again(std::uint32_t transfer) {
+  Box& box = box_of(transfer);
+  std::unique_lock lock(box.mutex);
+  wait(lock, box.arrived, [&] { return box.again.contains(transfer); });
+  box.again.erase(transfer);
+}
+
+bool Mailbox::take_again(std::uint32_t transfer, std::span<std::byte> slot) {
+  {
+    Box& box = box_of(transfer);
+    const std::scoped_lock lock(box.mutex);
+    if (!box.letters.contains(transfer)) return false;
+  }
+  take(transfer, slot);
+  return true;
+}
+
+void Mailbox::publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) {
+  const std::scoped_lock lock(notes_mutex_);
+  notes_[{holder, update}].assign(note.begin(), note.end());
+  notes_.erase({holder, update - 3});
+}
+
+std::vector<std::byte> Mailbox::published(std::uint32_t holder, std::int32_t update) {
+  const std::scoped_lock lock(notes_mutex_);
+  return notes_.at({holder, update});
+}
+
 void Mailbox::join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) {
   const std::scoped_lock lock(reductions_mutex_);
   Reduction& reduction = reductions_[collective];
@@ -117,11 +155,13 @@ Mailbox::Contents Mailbox::contents() const {
 void Mailbox::restore(Contents contents, std::span<const InstrIndex> positions) {
   for (std::size_t device = 0; device < boxes_.size(); ++device) {
     boxes_[device].letters.clear();
+    boxes_[device].again.clear();
     boxes_[device].position = positions[device];
   }
   for (auto& [transfer, bytes] : contents.messages) {
     box_of(transfer).letters.emplace(transfer, Letter{std::move(bytes), {}});
   }
+  notes_.clear();
   reductions_ = std::move(contents.reductions);
   collective_ends_.assign(program_.collectives.size(), -1);
 }

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "trainer/run_clock.hpp"
@@ -35,6 +37,11 @@ class Mailbox : public Transport {
   void send(std::uint32_t transfer, std::span<const std::byte> message) override;
   TransferTimes await(std::uint32_t transfer) override;
   void take(std::uint32_t transfer, std::span<std::byte> slot) override;
+  void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;
+  void await_again(std::uint32_t transfer) override;
+  bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override;
+  void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override;
+  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override;
   void join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) override;
   void await_reduced(std::uint32_t collective) override;
   void collect(std::uint32_t collective, std::span<std::byte> sum) override;
@@ -75,6 +82,7 @@ class Mailbox : public Transport {
     std::condition_variable arrived;          ///< waited for by the device
     std::condition_variable progressed;       ///< waited for by others
     std::map<std::uint32_t, Letter> letters;  ///< by transfer
+    std::set<std::uint32_t> again;            ///< transfers that were sent again, and not waited for
     InstrIndex position = 0;                  ///< instrs before it are done
   };
 
@@ -93,6 +101,8 @@ class Mailbox : public Transport {
   std::condition_variable reduced_;
   std::map<std::uint32_t, Reduction> reductions_;  ///< by collective; only those under way
   std::vector<Ticks> collective_ends_;
+  std::mutex notes_mutex_;
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::byte>> notes_;  ///< by holder and update
   std::atomic<bool> stopped_ = false;
 };
 

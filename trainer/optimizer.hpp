@@ -57,6 +57,7 @@ struct UpdateStep {
   std::int64_t update = 0;  ///< updates done before
   double learning_rate = 0;
   double gradient_scale = 1.0;  ///< multiplies the gradients: 1 / microbatches, times a clip factor
+  bool keep_gradients = false;  ///< they are not zeros afterwards, because the update may be made again
 };
 
 /// Updates a stage's weights and optimizer state in place. Element by element: the result does not depend on how the

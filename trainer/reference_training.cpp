@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "trainer/gradient_clip.hpp"
 #include "trainer/initial_weights.hpp"
+#include "trainer/post_validation.hpp"
 #include "trainer/stage_module.hpp"
 
 namespace plumb {
@@ -82,7 +84,7 @@ class Reference {
       }
       const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
       result.losses.push_back(sum / static_cast<double>(per_update));
-      for (ReferenceStage<T>& stage : stages_) apply(stage, update, per_update);
+      apply_all(per_update);
     }
     for (const ReferenceStage<T>& stage : stages_) {
       name_values(stage, stage.versions.back(), result.parameters);
@@ -134,6 +136,8 @@ class Reference {
       const ReadVersions read = reads_(k, --number);
       if (read.recompute) module.recompute(weights(*stage, read.backward), blocks, ids);
       module.backward(weights(*stage, read.backward), stage->gradients.data(), blocks);
+      if (options_.on_gradients)
+        options_.on_gradients(StageId{static_cast<std::int32_t>(number)}, k, as_bytes_of(*stage));
       value = bytes_of(stash.end_backward());
     }
     return loss;
@@ -147,12 +151,38 @@ class Reference {
 
   static std::vector<std::byte> bytes_of(const Block& block) { return {block.data(), block.data() + block.bytes()}; }
 
-  void apply(ReferenceStage<T>& stage, std::int64_t number, std::int64_t per_update) {
+  static std::span<std::byte> as_bytes_of(ReferenceStage<T>& stage) {
+    return std::as_writable_bytes(std::span(stage.gradients));
+  }
+
+  /// The update of all stages. With a norm of all stages, one that is not finite skips it.
+  void apply_all(std::int64_t per_update) {
+    const GradientClip clip{options_.clip_norm, options_.clip_scope};
+    const double scale = 1.0 / static_cast<double>(per_update);
+    std::vector<std::vector<double>> norms;
+    for (const ReferenceStage<T>& stage : stages_) {
+      norms.push_back(squared_norms<T>(stage.layout.parameters, stage.gradients.data()));
+    }
+    bool applied = true;
+    std::size_t number = 0;
+    for (ReferenceStage<T>& stage : stages_) {
+      UpdateDecision decision = decide(clip, scale, norms, number++);
+      if (clip.scope == ClipScope::kStage) decision.applies = true;
+      apply(stage, scale, decision);
+      applied = decision.applies;
+    }
+    updates_done_ += applied ? 1 : 0;
+  }
+
+  void apply(ReferenceStage<T>& stage, double scale, const UpdateDecision& decision) {
     stage.versions.push_back(stage.versions.back());
-    const UpdateStep step{number, learning_rate(options_.learning_rate, number), 1.0 / static_cast<double>(per_update)};
-    update<T>(options_.optimizer, step, stage.layout.parameters,
-              {stage.versions.back().data(), stage.gradients.data(), stage.state.data()});
-    stage.last_gradients = std::exchange(stage.gradients, std::vector<T>(stage.gradients.size(), T(0)));
+    stage.last_gradients = stage.gradients;
+    const std::int64_t number = updates_done_;
+    const UpdateStep step{number, learning_rate(options_.learning_rate, number), scale * decision.factor};
+    if (decision.applies)
+      update<T>(options_.optimizer, step, stage.layout.parameters,
+                {stage.versions.back().data(), stage.gradients.data(), stage.state.data()});
+    std::ranges::fill(stage.gradients, T(0));
   }
 
   static void name_values(const ReferenceStage<T>& stage, const std::vector<T>& values, NamedValues& named) {
@@ -168,6 +198,7 @@ class Reference {
   const Reads& reads_;
   std::span<const std::int64_t> order_;
   std::list<ReferenceStage<T>> stages_;
+  std::int64_t updates_done_ = 0;
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ void check_data(const TrainOptions& options) {
 /// What the worker cannot execute, said before anything is allocated.
 void check_program(const TrainOptions& options, const Program& program) {
   for (const Row& row : program.rows) {
-    if (row.recompute && program.parts.causal()) {
+    if (row.recompute && row.op != Op::kV && program.parts.causal()) {
       refuse(options, "recompute would drop the keys that later sequence slices read; expected none");
     }
   }
@@ -61,9 +61,12 @@ void check_program(const TrainOptions& options, const Program& program) {
   }
   const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
                                   [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
-  if (shared && options.clip_norm > 0) {
-    refuse(options, "clipping every stage by itself would part the copies of a shared weight; expected no clipping");
+  if (shared && options.clip_norm > 0 && options.clip_scope == ClipScope::kStage) {
+    refuse(options, "clipping every stage by itself would part the copies of a shared weight; expected --clip global");
   }
+  const bool moves_weights = std::ranges::any_of(program.moves, [](const Move& move) { return move.weights; });
+  const bool validates = std::ranges::any_of(program.rows, [](const Row& row) { return row.op == Op::kV; });
+  if (moves_weights && validates) refuse(options, "weights that move cannot be validated; expected --clip stage");
 }
 
 Cluster free_links(std::int32_t num_devices) {
@@ -77,9 +80,11 @@ Cluster free_links(std::int32_t num_devices) {
 
 Program lowered(const TrainOptions& options) {
   StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision(options));
-  if (options.cluster != nullptr) return lower(options.schedule, costs, options.cluster, options.lowering);
+  LowerOptions lowering = options.lowering;
+  lowering.global_norm |= options.clip_norm > 0 && options.clip_scope == ClipScope::kGlobal;
+  if (options.cluster != nullptr) return lower(options.schedule, costs, options.cluster, lowering);
   const Cluster cluster = free_links(options.schedule.num_devices);
-  return lower(options.schedule, costs, &cluster, options.lowering);
+  return lower(options.schedule, costs, &cluster, lowering);
 }
 
 }  // namespace
@@ -89,6 +94,7 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
   check_data(options);
   program = lowered(options);
   check_program(options, program);
+  validation = ValidationPlan(program, options);
   for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.shape));
   for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
     for (const PartPlace& place : places) {

@@ -7,6 +7,7 @@
 #include "models/stage_layout.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
+#include "trainer/post_validation.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -54,6 +55,7 @@ struct RunPlan {
   IndexLists last_read;  ///< kept versions by their last reader
   IndexLists joins;      ///< `joinings` by the instr that joins
   std::vector<Joining> joinings;
+  ValidationPlan validation;
   bool has_direct_edges = false;  ///< some instr waits for another device's without a message
 
   const Row& row(InstrIndex at) const { return program.rows[program.instrs[at].row]; }

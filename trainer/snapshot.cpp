@@ -18,12 +18,12 @@ std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static
 
 std::string holder_name(std::uint32_t holder) { return "holder" + std::to_string(holder); }
 
-std::string stash_name(const DeviceWorker::StashKey& key, StageBlock block) {
+std::string stash_name(const StashKey& key, StageBlock block) {
   return holder_name(key.holder) + ".microbatch" + std::to_string(key.microbatch) + ".slice" +
          std::to_string(key.slice) + ".block" + std::to_string(static_cast<int>(block));
 }
 
-std::string value_name(const DeviceWorker::ValueKey& key) {
+std::string value_name(const ValueKey& key) {
   return "value." + std::string(key.op == Op::kF ? "F" : "B") + ".stage" + std::to_string(index(key.stage)) +
          ".microbatch" + std::to_string(index(key.microbatch)) + ".slice" + std::to_string(key.slice);
 }
@@ -72,7 +72,7 @@ class Taker {
 
   void take_device(DeviceWorker& worker, Json& state) {
     for (auto& [number, holder] : worker.holders()) take_holder(number, holder, state["holders"]);
-    DeviceWorker::Live& live = worker.live();
+    LiveBuffers& live = worker.live();
     for (auto& [key, stash] : live.stashes) take_stash(key, stash, state["stashes"]);
     for (const auto& [key, block] : live.values) {
       state["values"].push_back({{"forward", key.op == Op::kF},
@@ -118,7 +118,7 @@ class Taker {
     }
   }
 
-  void take_stash(const DeviceWorker::StashKey& key, StageStash& stash, Json& stashes) {
+  void take_stash(const StashKey& key, StageStash& stash, Json& stashes) {
     Json blocks = Json::array();
     for (const StageBlock block : kKeptBlocks) {
       const std::span<const std::byte> bytes = stash.storage(block);
@@ -133,7 +133,7 @@ class Taker {
                        {"blocks", blocks}});
   }
 
-  void take_evicted(const DeviceWorker::StashKey& key, const DeviceWorker::EvictedBlocks& blocks, Json& evicted) {
+  void take_evicted(const StashKey& key, const EvictedBlocks& blocks, Json& evicted) {
     Json numbers = Json::array();
     for (const auto& [block, bytes] : blocks) {
       numbers.push_back(static_cast<int>(block));
@@ -332,7 +332,7 @@ class Restorer {
     const std::uint32_t number = holder_number(saved.at("holder"));
     const auto microbatch =
         static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
-    const DeviceWorker::StashKey key{number, microbatch, slice_of(saved, microbatch)};
+    const StashKey key{number, microbatch, slice_of(saved, microbatch)};
     DeviceWorker& worker = worker_of(number);
     StageStash& stash = worker.add_stash(key);
     stash.set_dropped(saved.at("dropped").boolean());
@@ -354,8 +354,8 @@ class Restorer {
     const std::uint32_t number = holder_number(saved.at("holder"));
     const auto microbatch =
         static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
-    const DeviceWorker::StashKey key{number, microbatch, slice_of(saved, microbatch)};
-    DeviceWorker::EvictedBlocks& blocks = worker_of(number).live().evicted[key];
+    const StashKey key{number, microbatch, slice_of(saved, microbatch)};
+    EvictedBlocks& blocks = worker_of(number).live().evicted[key];
     for (const JsonValue& block : saved.at("blocks").elements()) {
       const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
       blocks[which] = bytes("evicted." + stash_name(key, which));
@@ -363,7 +363,7 @@ class Restorer {
   }
 
   void restore_value(const JsonValue& saved) const {
-    const DeviceWorker::ValueKey key{
+    const ValueKey key{
         saved.at("forward").boolean() ? Op::kF : Op::kB,
         StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages - 1))},
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
@@ -373,7 +373,7 @@ class Restorer {
   }
 
   /// Who takes a value: the holder whose F, I or B of that stage and microbatch stands behind its device's position.
-  std::uint32_t consumer_holder(const DeviceWorker::ValueKey& key) const {
+  std::uint32_t consumer_holder(const ValueKey& key) const {
     for (const auto& worker : run_.workers()) {
       for (InstrIndex at = worker->position(); at < program().lane_begin[index(worker->device()) + 1]; ++at) {
         const Action& action = program().instrs[at].action;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "schedules/schedule.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/backend.hpp"
+#include "trainer/gradient_clip.hpp"
 #include "trainer/initial_weights.hpp"
 #include "trainer/learning_rate.hpp"
 #include "trainer/optimizer.hpp"
@@ -40,7 +42,10 @@ struct TrainOptions {
   NamedValues initial_parameters;      ///< weights that are not to be drawn by `seed`
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
-  double clip_norm = 0;  ///< largest norm of a stage's mean gradient (every stage by itself); 0: not clipped
+  double clip_norm = 0;  ///< largest norm of the mean gradient; 0: not clipped
+  /// Of every stage by itself, or of all stages: then an update waits for those of all stages, or is validated (V)
+  /// behind them. Then, or where the document has V, an update whose gradients are not finite is skipped.
+  ClipScope clip_scope = ClipScope::kStage;
   /// Updates to do; 0: those of the document. A synchronous document is repeated until they are done; an asynchronous
   /// one must cover them all, because it is filled and drained once.
   std::int64_t steps = 0;
@@ -53,6 +58,8 @@ struct TrainOptions {
   bool memory_curve = true;      ///< fill Timeline::memory
   bool keep_parameters = false;  ///< fill TrainResult::parameters and gradients
   bool poison_memory = false;    ///< whatever is read without having been written is NaN (tests)
+  /// Called behind every backward of a microbatch that adds to a stage's gradients, which it may spoil (tests).
+  std::function<void(StageId stage, std::int64_t microbatch, std::span<std::byte> gradients)> on_gradients;
   /// Called after every update with its number and the mean loss of its microbatches, from whatever thread ends it.
   std::function<void(std::int64_t update, double loss)> on_update;
 };
@@ -73,6 +80,8 @@ struct TrainResult {
   std::uint64_t weights_hash = 0;                  ///< of the final weights by name: equal for equal bits, however cut
   NamedValues parameters;                          ///< final weights, when asked for
   NamedValues gradients;                           ///< summed gradient of the last update, when asked for
+  std::int64_t updates_skipped = 0;                ///< because some gradient was not finite
+  std::int64_t updates_rolled_back = 0;            ///< by stage: made again, or taken back, by V
 };
 
 /// Trains. Throws `Error` for what the options contradict or the trainer cannot do, and whatever a device throws.

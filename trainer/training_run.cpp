@@ -101,7 +101,11 @@ TrainResult TrainingRun::result() const {
   result.losses = losses_.means();
   std::vector<DeviceReport> reports;
   for (const auto& worker : workers_) reports.push_back(report_of(*worker));
-  for (const DeviceReport& report : reports) result.versions.push_back(report.versions);
+  for (const DeviceReport& report : reports) {
+    result.versions.push_back(report.versions);
+    result.updates_rolled_back += report.updates_rolled_back;
+    result.updates_skipped = std::max(result.updates_skipped, report.updates_skipped);
+  }
   result.weights_hash = weights_hash(plan_, reports);
   if (plan_.options.keep_parameters) {
     result.parameters = final_parameters(plan_, reports);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "schedules/program.hpp"
 #include "sim/transfer_semantics.hpp"
@@ -21,6 +22,18 @@ class Transport {
   virtual TransferTimes await(std::uint32_t transfer) = 0;
   /// Writes the awaited message to `slot` and forgets it.
   virtual void take(std::uint32_t transfer, std::span<std::byte> slot) = 0;
+
+  /// Replaces a message by the value of a forward that was run again. Whoever took it already gets another one.
+  virtual void send_again(std::uint32_t transfer, std::span<const std::byte> message) = 0;
+  /// Waits until the message was sent again.
+  virtual void await_again(std::uint32_t transfer) = 0;
+  /// As `take`; false when there is no further message, because the first one was the new one already.
+  virtual bool take_again(std::uint32_t transfer, std::span<std::byte> slot) = 0;
+
+  /// Tells all devices something small about an update of a holder (the norms of its gradients).
+  virtual void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) = 0;
+  /// What the holder published, which the caller knows to be done. Of the last three updates of a holder.
+  virtual std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) = 0;
 
   /// Gives the part of member `member` of `collective`.
   virtual void join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) = 0;
