@@ -210,6 +210,18 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+CommandLine words_behind(std::string_view name, std::string_view command) {
+  CommandLine words;
+  for (std::string& word : split(command, ' ')) {
+    if (!word.empty()) words.push_back(std::move(word));
+  }
+  if (words.empty() || words.front() != name) {
+    throw Error("'" + std::string(command) + "': expected a command that begins with " + std::string(name));
+  }
+  words.erase(words.begin());
+  return words;
+}
+
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {

@@ -67,6 +67,9 @@ double parse_real(std::string_view text, std::string_view where);
 /// Parts of `text` between `separator`s; an empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// The words of "name word word ...", without the name. Throws `Error` when the command is another one.
+CommandLine words_behind(std::string_view name, std::string_view command);
+
 /// "key=value" apart. Throws `Error` without a key or an equals sign.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where);
 

@@ -10,7 +10,7 @@
 #include "tools/expression.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/simulation_arguments.hpp"
-#include "tools/train_arguments.hpp"
+#include "tools/train_run.hpp"
 
 namespace plumb {
 namespace {
@@ -65,19 +65,6 @@ constexpr std::array<Metric, 12> kMetrics{{
      }},
 }};
 
-/// The words behind the name of the command, which must be `name`.
-CommandLine arguments_of(const std::string& command, std::string_view name) {
-  CommandLine words;
-  for (std::string& word : split(command, ' ')) {
-    if (!word.empty()) words.push_back(std::move(word));
-  }
-  if (words.empty() || words.front() != name) {
-    throw Error("'" + command + "': expected a command that begins with " + std::string(name));
-  }
-  words.erase(words.begin());
-  return words;
-}
-
 /// The part of `simulate` that claims need: a summary.
 Timeline simulated(const std::string& command) {
   std::string name;
@@ -89,7 +76,7 @@ Timeline simulated(const std::string& command) {
   size.add_to(parser);
   costs.add_to(parser);
   simulation.add_to(parser);
-  if (!parser.parse(arguments_of(command, "simulate"))) throw Error("'" + command + "': expected no --help");
+  if (!parser.parse(words_behind("simulate", command))) throw Error("'" + command + "': expected no --help");
   const CostDocuments documents = load_cost_documents(costs);
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
   const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
@@ -98,37 +85,17 @@ Timeline simulated(const std::string& command) {
                           simulation.simulation(schedule));
 }
 
-/// The part of `train` that claims need.
-TrainResult trained(const std::string& command) {
-  std::string name;
-  std::optional<std::int64_t> steps;
-  ScheduleArguments size;
-  TrainArguments training;
-  ArgumentParser parser("train NAME [options]", "");
-  parser.positional(name, "NAME").whole("steps", steps, {}, "");
-  size.add_to(parser);
-  training.add_to(parser);
-  if (!parser.parse(arguments_of(command, "train"))) throw Error("'" + command + "': expected no --help");
-  if (!size.updates) size.updates = steps;
-  const Schedule schedule = load_schedule(name, size);
-  const TextData data = training.model.load_data();
-  TrainOptions options = training.options(schedule.num_stages, steps.value_or(0));
-  options.schedule = schedule;
-  options.data = &data;
-  return train(options);
-}
-
 constexpr std::string_view kSameWeights = "same_weights";
 constexpr std::string_view kFinalLoss = "final_loss";
 
 /// What the claim's training came to.
 double trained_metric(const Claim& claim) {
-  const TrainResult result = trained(claim.command);
+  const TrainResult result = train_as(claim.command);
   if (claim.baseline.empty()) {
     if (claim.metric != kFinalLoss) throw Error(claim.id + ": same_weights: the same as what? expected a baseline");
     return result.losses.back();
   }
-  const TrainResult baseline = trained(claim.baseline);
+  const TrainResult baseline = train_as(claim.baseline);
   return claim.metric == kSameWeights ? static_cast<double>(result.weights_hash == baseline.weights_hash)
                                       : result.losses.back() / baseline.losses.back();
 }

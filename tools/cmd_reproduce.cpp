@@ -11,6 +11,7 @@
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"
 #include "tools/progress.hpp"
+#include "tools/results_folder.hpp"
 
 namespace plumb {
 namespace {
@@ -26,7 +27,8 @@ struct ReproduceArguments {
         "reproduce [CLAIM]... [options]",
         "Runs published claims again: a claim is named by its id or its system (default: all).\n"
         "Without names, also refreshes README.md beside the claims. Exit status 3: a number came out\n"
-        "otherwise than the document of claims expects.");
+        "otherwise than the document of claims expects.\n"
+        "`reproduce pipemare` is a study of its own: see `reproduce pipemare --help`.");
     parser.positionals(names, 0, "CLAIM")
         .text("claims", claims, "FILE", "document of claims (default: results/claims.json of the source tree)")
         .flag("long", with_long, "also those marked long")
@@ -34,18 +36,6 @@ struct ReproduceArguments {
     return parser.parse(arguments);
   }
 };
-
-/// results/claims.json under the working directory, or under a directory above the program.
-std::filesystem::path default_claims() {
-  const std::filesystem::path tail = std::filesystem::path("results") / "claims.json";
-  if (std::filesystem::exists(tail)) return tail;
-  std::error_code ignored;
-  std::filesystem::path directory = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (; directory.has_relative_path(); directory = directory.parent_path()) {
-    if (std::filesystem::exists(directory / tail)) return directory / tail;
-  }
-  throw Error("reproduce: no results/claims.json here or above the program, expected --claims FILE");
-}
 
 std::vector<CheckedClaim> chosen(const std::vector<Claim>& all, const ReproduceArguments& arguments) {
   std::vector<CheckedClaim> claims;
@@ -84,10 +74,13 @@ void run_all(std::vector<CheckedClaim>& claims) {
 }  // namespace
 
 ExitStatus run_reproduce(const CommandLine& command_line) {
+  if (!command_line.empty() && command_line.front() == "pipemare") {
+    return run_reproduce_pipemare({command_line.begin() + 1, command_line.end()});
+  }
   ReproduceArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const std::filesystem::path path =
-      arguments.claims.empty() ? default_claims() : std::filesystem::path(arguments.claims);
+      arguments.claims.empty() ? in_results("claims.json") : std::filesystem::path(arguments.claims);
   const std::filesystem::path page = path.parent_path() / "README.md";
   std::vector<CheckedClaim> claims = chosen(claims_from_json(read_text_file(path), path.string()), arguments);
   std::optional<OutputFile> json;
