@@ -14,7 +14,8 @@ struct PlotSeries {
   std::vector<double> high = {};
   std::size_t colour = 0;  ///< into kPlotColours, modulo its size
   bool dashed = false;
-  bool points = false;  ///< a dot at every value
+  bool points = false;  ///< a dot at every value ...
+  bool line = true;     ///< ... and none between them where this is false
   bool region = false;  ///< what lies below is filled
 };
 

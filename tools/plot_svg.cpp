@@ -183,7 +183,8 @@ class PlotPicture {
   }
 
   void line(const PlotSeries& series) {
-    for (const std::string& path : runs(series.x, series.y)) {
+    const std::vector<std::string> paths = series.line ? runs(series.x, series.y) : std::vector<std::string>{};
+    for (const std::string& path : paths) {
       body_ += "<path fill=\"none\" stroke=\"" + colour(series) +
                "\" stroke-width=\"2.2\" stroke-linejoin=\"round\" stroke-linecap=\"round\"" +
                (series.dashed ? " stroke-dasharray=\"2 6\"" : "") + " d=\"" + path + "\"/>\n";

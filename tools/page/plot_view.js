@@ -71,8 +71,8 @@ class PlotView {
 
   line(series) {
     return {
-      label: series.name, stroke: series.colour, width: 2, dash: series.dashed ? [3, 5] : undefined, spanGaps: true,
-      fill: series.region ? `${series.colour}1c` : undefined, points: { show: series.points, size: 6, fill: series.colour },
+      label: series.name, stroke: series.line ? series.colour : "transparent", width: 2, dash: series.dashed ? [3, 5] : undefined, spanGaps: true,
+      fill: series.region ? `${series.colour}1c` : undefined, points: { show: series.points, size: 6, fill: series.colour, stroke: series.colour },
       named: true,
     };
   }
@@ -86,9 +86,12 @@ class PlotView {
     return {
       width, height: PLOT_HEIGHT, legend: { show: false }, padding: [8, 16, 0, 0], bands,
       cursor: { points: { size: 7 }, drag: { x: true, y: true, uni: 12 } },
-      scales: { x: scale(x), y: { ...scale(y), ...(y.logarithmic ? {} : { range: (_, least, most) => this.rangeOf(least, most) }) } },
+      scales: { x: { ...scale(x), ...(x.logarithmic ? {} : { range: (_, least, most) => [least > 0 && least < 0.1 * most ? 0 : least, most] }) }, y: { ...scale(y), ...(y.logarithmic ? {} : { range: (_, least, most) => this.rangeOf(least, most) }) } },
       series: lines,
-      axes: [{ ...axis, label: x.title, values: texts }, { ...axis, label: y.title, size: 64, values: texts }],
+      axes: [
+        { ...axis, label: x.title, values: texts, size: 28, labelSize: 20 },
+        { ...axis, label: y.title, values: texts, size: 56, labelSize: 20 },
+      ],
       hooks: { draw: [(chart) => this.drawMarks(chart)], setCursor: [(chart) => this.read(chart)] },
     };
   }

@@ -20,6 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The published factors are those of ResNet-50 with one stage per weight-carrying layer.
+constexpr std::int64_t kPublishedStages = 107;
 constexpr std::int64_t kSgdCopies = 3;  ///< weight, gradient, momentum
 constexpr double kMiB = 1024.0 * 1024.0;
 
@@ -59,7 +61,7 @@ PlotSeries line(std::string name, std::size_t colour, const std::vector<double>&
 /// What a formula's line is checked with: simulated values as dots on it.
 PlotSeries dots(PlotSeries series) {
   series.points = true;
-  series.dashed = true;
+  series.line = false;
   return series;
 }
 
@@ -92,9 +94,13 @@ class Models {
   }
 
  private:
-  void figure(ModelFigure of) { study_.figures.push_back(std::move(of)); }
+  void figure(ModelFigure of) {
+    if (stages_ != kPublishedStages) of.published.reset();
+    study_.figures.push_back(std::move(of));
+  }
 
   void plot(std::string name, Plot of) {
+    if (stages_ != kPublishedStages) of.marks.clear();
     study_.names.push_back(std::move(name));
     study_.plots.push_back(std::move(of));
   }
@@ -151,7 +157,6 @@ class Models {
           line(name, colour, whole_numbers(2, 214, 4), [&](std::int64_t p) { return utilization_gain(p, n); }));
       of.series.push_back(dots(
           line(name + ", simulated", colour, {8, 47, 107, 214}, [&](std::int64_t p) { return simulated_gain(p, n); })));
-      of.series.back().dashed = true;
       ++colour;
     }
     plot("utilization-stages", std::move(of));
