@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/synthetic_timeline.hpp"
+#include "tools/plot_page.hpp"
 #include "tools/report_html.hpp"
 
 namespace {
@@ -52,6 +53,22 @@ std::string hostile() {
                                    {.title = "summary beside spans", .first = &summary, .second = &run}}});
 }
 
+/// A card with two diagrams to choose from: a line with a band, and dots under a mark on logarithmic axes.
+std::string plots() {
+  plumb::Plot line{.title = "line", .note = "", .x = {"x"}, .y = {"y"}, .series = {}, .marks = {}};
+  line.series.push_back({.name = "one", .x = {1, 2, 3}, .y = {1, 4, 9}, .low = {0, 3, 8}, .high = {2, 5, 10}});
+  line.series.push_back({.name = "two", .x = {1, 3}, .y = {2, 3}, .colour = 1, .dashed = true});
+  plumb::Plot dots{.title = "dots", .note = "", .x = {"x", true}, .y = {"y", true}, .series = {}, .marks = {}};
+  dots.series.push_back({.name = "dots", .x = {1, 10}, .y = {5, 50}, .points = true, .line = false});
+  dots.marks.push_back({10, 50, "here"});
+  plumb::PlotPage page{.title = "plots", .note = "", .cards = {}};
+  page.cards.push_back({.title = "card",
+                        .note = "</script>",
+                        .choices = {{"lines", line, plumb::PlotTable{{"a", "b"}, {{"1", "2"}}}}, {"dots", dots, {}}},
+                        .choice_label = "what is drawn"});
+  return html_plots(page);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,5 +81,6 @@ int main(int argc, char** argv) {
   write(folder / "pairs.html", pairs());
   write(folder / "large.html", large());
   write(folder / "hostile.html", hostile());
+  write(folder / "plots.html", plots());
   return 0;
 }

@@ -188,6 +188,18 @@ const tests = {
     assert.ok(await tab.evaluate("document.querySelectorAll('section')[1].innerText.includes('only figures are shown')"));
   },
 
+  "a page of diagrams draws its lines, and a click hides one or shows another diagram": async (open) => {
+    const tab = await open("plots.html");
+    const drawn = () => tab.evaluate("plumbline.cards[0].view.chart.series.filter((line) => line.named).map((line) => line.label).join()");
+    assert.equal(await drawn(), "one,two");
+    assert.equal(await tab.evaluate("document.querySelectorAll('.plain-table tbody tr').length"), 1);
+    await tab.evaluate("document.querySelector('.series button').click()");
+    assert.equal(await drawn(), "two");
+    await tab.evaluate("document.querySelectorAll('.card-head .choice button')[1].click()");
+    assert.equal(await drawn(), "dots");
+    assert.equal(await tab.evaluate("document.querySelectorAll('.u-over').length"), 1);
+  },
+
   "every control has a name": async (open) => {
     const tab = await open("pairs.html");
     const nameless = await tab.evaluate(`[...document.querySelectorAll("button, a, [tabindex], [role=application]")]

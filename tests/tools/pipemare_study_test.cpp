@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kDocument = R"({
  "format": "plumbline-study", "version": 1, "seeds": 2,
  "tasks": [{"name": "text", "quality": "loss", "target": 5.5, "words": {"TIMING": "slots"},
-            "arguments": "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --learning-rate 0.003"}],
+            "arguments": "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --learning-rate 0.003 --executor serial"}],
  "methods": [{"name": "synchronous", "arguments": "gpipe"},
              {"name": "naive", "title": "naive asynchronous", "arguments": "pipemare --opt timing={TIMING}"}]
 })";

@@ -147,7 +147,7 @@ std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs
     for (const MethodFigures& of : figures) row(cells(of));
     text += "\n```\n";
     for (const MethodFigures& of : figures) {
-      text += "plumbline " + study_command(task, *of.method) + " --executor serial --seed 0\n";
+      text += "plumbline " + study_command(task, *of.method) + " --seed 0\n";
     }
     text += "```\n\n";
   }

@@ -86,7 +86,7 @@ StudyRun train_one(const Planned& planned) {
   const Clock::time_point start = Clock::now();
   try {
     const std::string command = study_command(*planned.task, *planned.method);
-    TrainRun training = parse_train_run(command + " --executor serial --seed " + std::to_string(planned.seed));
+    TrainRun training = parse_train_run(command + " --seed " + std::to_string(planned.seed));
     training.options.memory_curve = false;
     run.points = points_of(train(training.options));
   } catch (const Error& error) {
