@@ -1,15 +1,18 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include "models/error.hpp"
 #include "schedules/registry.hpp"
+#include "schedules/transfer_hang.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/findings.hpp"
 #include "tools/output_file.hpp"
+#include "tools/process_job.hpp"
 #include "tools/progress.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/report_arguments.hpp"
@@ -40,6 +43,7 @@ struct TrainCommand {
   std::optional<std::int64_t> checkpoint_every;
   bool resume = false;
   std::string losses;
+  std::string transport = "local";
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser("train NAME|FILE --network N [options]",
@@ -49,7 +53,10 @@ struct TrainCommand {
         .text("checkpoint", checkpoint, "DIR", "save weights, optimizer and position there")
         .whole("checkpoint-every", checkpoint_every, {}, "updates between checkpoints (default: 1)")
         .flag("resume", resume, "go on from the newest checkpoint")
-        .text("losses", losses, "FILE", "mean loss of every update as CSV");
+        .text("losses", losses, "FILE", "mean loss of every update as CSV")
+        .text("transport", transport, "NAME",
+              "local (all devices in this process) or mpi (one process per device: mpirun -np P plumbline train ...) "
+              "(default: local)");
     size.add_to(parser);
     costs.add_search_to(parser);
     training.add_to(parser);
@@ -93,13 +100,24 @@ std::string validation_text(const TrainResult& result) {
          "; updates of a stage taken back and made again: " + std::to_string(result.updates_rolled_back) + "\n";
 }
 
-TrainResult run(const TrainCommand& command, const Schedule& schedule) {
-  const TextData data = command.training.model.load_data();
-  TrainOptions options = command.training.options(schedule.num_stages, command.steps.value_or(0));
+/// What is trained, on what.
+struct Prepared {
+  std::optional<TextData> data;
+  TrainOptions options;
+};
+
+void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& prepared) {
+  prepared.data.emplace(command.training.model.load_data());
+  TrainOptions& options = prepared.options;
+  options = command.training.options(schedule.num_stages, command.steps.value_or(0));
   options.schedule = schedule;
-  options.data = &data;
+  options.data = &*prepared.data;
   options.checkpoint = {
       .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
+}
+
+TrainResult run(const TrainCommand& command, TrainOptions options) {
+  const Schedule& schedule = options.schedule;
   const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
   Progress progress("train");
   options.on_update = [&](std::int64_t update, double loss) {
@@ -120,6 +138,59 @@ void print_result(const TrainResult& result) {
   print(text);
 }
 
+/// What would never end, or is no schedule at all.
+std::vector<Violation> find_violations(const Schedule& schedule, const ProcessGroup* job) {
+  std::vector<Violation> violations = check_schedule(schedule);
+  if (!violations.empty() || job == nullptr) return violations;
+  if (auto hang = find_hang(schedule, TransferModel::kBuffered)) violations.push_back(*std::move(hang));
+  return violations;
+}
+
+/// Everything that one run says and writes.
+struct RunOutput {
+  ReportFiles files;
+  std::optional<OutputFile> losses;
+
+  explicit RunOutput(const TrainCommand& command) : files(command.reports) {
+    if (!command.losses.empty()) losses.emplace(command.losses);
+  }
+
+  void write(const TrainCommand& command, const TrainResult& result) {
+    if (losses) losses->finish(losses_csv(result.losses));
+    if (result.timeline) {
+      files.write(*result.timeline);
+    } else if (command.reports.any()) {
+      std::cerr
+          << "plumbline: note: the run went on in the middle of its document, so there is no timeline to report\n";
+    }
+    if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
+  }
+};
+
+/// In this process of `job`; null: the only one.
+ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
+  const bool is_first = job == nullptr || job->is_first();
+  Schedule schedule;
+  std::vector<Violation> violations;
+  Prepared prepared;
+  std::optional<RunOutput> output;
+  prepare_in(job, [&] {
+    schedule = load_training_schedule(command);
+    violations = find_violations(schedule, job);
+    if (!violations.empty()) return;
+    prepare(command, schedule, prepared);
+    if (is_first) output.emplace(command);
+  });
+  if (!violations.empty()) {
+    if (is_first) std::cerr << findings_text(command.schedule, violations);
+    return ExitStatus::kNo;
+  }
+  prepared.options.processes = job;
+  const TrainResult result = run(command, prepared.options);
+  if (output) output->write(command, result);
+  return ExitStatus::kDone;
+}
+
 }  // namespace
 
 ExitStatus run_train(const CommandLine& command_line) {
@@ -127,23 +198,8 @@ ExitStatus run_train(const CommandLine& command_line) {
   if (!command.parse(command_line)) return ExitStatus::kDone;
   if (command.resume && command.checkpoint.empty())
     throw Error("--resume: from where is not known, expected --checkpoint DIR");
-  const Schedule schedule = load_training_schedule(command);
-  if (const auto violations = check_schedule(schedule); !violations.empty()) {
-    std::cerr << findings_text(command.schedule, violations);
-    return ExitStatus::kNo;
-  }
-  ReportFiles files(command.reports);
-  std::optional<OutputFile> losses;
-  if (!command.losses.empty()) losses.emplace(command.losses);
-  const TrainResult result = run(command, schedule);
-  if (losses) losses->finish(losses_csv(result.losses));
-  if (result.timeline) {
-    files.write(*result.timeline);
-  } else if (command.reports.any()) {
-    std::cerr << "plumbline: note: the run went on in the middle of its document, so there is no timeline to report\n";
-  }
-  if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
-  return ExitStatus::kDone;
+  const std::unique_ptr<ProcessGroup> job = join_job(command.transport);
+  return run_in(job.get(), [&] { return train_in(job.get(), command); });
 }
 
 }  // namespace plumb

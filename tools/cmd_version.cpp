@@ -5,6 +5,7 @@
 #include "tools/output_file.hpp"
 #include "trainer/backends.hpp"
 #include "trainer/executor.hpp"
+#include "trainer/mpi_processes.hpp"
 
 namespace plumb {
 
@@ -20,7 +21,7 @@ ExitStatus run_version(const CommandLine& arguments) {
   for (const Backend& backend : backends()) out << ' ' << backend.name;
   out << "\nexecutors ";
   for (const Executor& executor : executors()) out << ' ' << executor.name;
-  out << '\n';
+  out << "\ntransports local" << (has_mpi() ? " mpi" : "") << '\n';
   print(out.str());
   return ExitStatus::kDone;
 }

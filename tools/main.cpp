@@ -7,6 +7,7 @@
 
 #include "models/error.hpp"
 #include "tools/command.hpp"
+#include "tools/process_job.hpp"
 
 namespace {
 
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
   try {
     status = plumb::run_command({argv + 1, argv + argc});
   } catch (const plumb::Error& error) {
+    if (!plumb::speaks_for_job()) return 0;
     print_error("error: ", error.what());
     status = ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {

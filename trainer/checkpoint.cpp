@@ -14,6 +14,7 @@
 #include "trainer/durable_file.hpp"
 #include "trainer/safetensors.hpp"
 #include "trainer/snapshot.hpp"
+#include "trainer/snapshot_gather.hpp"
 
 namespace plumb {
 namespace {
@@ -62,6 +63,9 @@ void write_files(const Snapshot& snapshot, const fs::path& directory) {
 }  // namespace
 
 void save_checkpoint(TrainingRun& run, const fs::path& directory, std::int64_t updates_done) {
+  const Snapshot snapshot =
+      run.processes() == nullptr ? take_snapshot(run) : gather_snapshot(*run.processes(), take_snapshot(run));
+  if (run.processes() != nullptr && !run.processes()->is_first()) return;
   const fs::path target = directory / name_of(updates_done);
   fs::path unfinished = target;
   unfinished += kUnfinished;
@@ -70,7 +74,7 @@ void save_checkpoint(TrainingRun& run, const fs::path& directory, std::int64_t u
     fs::create_directories(directory);
     fs::remove_all(unfinished);
     fs::create_directory(unfinished);
-    write_files(take_snapshot(run), unfinished);
+    write_files(snapshot, unfinished);
     fs::remove_all(target);
     fs::rename(unfinished, target);
     flush_directory(directory);

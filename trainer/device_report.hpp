@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "models/memory_class.hpp"
+#include "sim/run_times.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/device_worker.hpp"
+#include "trainer/process_group.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -19,9 +21,15 @@ struct HolderReport {
   std::span<const std::byte> gradients;  ///< as the last update used them; empty unless parameters are kept
 };
 
-/// What one device leaves behind of a run besides times and losses: plain data, wherever the device was.
+/// What one device leaves behind of a run besides losses: plain data, wherever the device was. Versions, times and
+/// memory are those of the last run of the document.
 struct DeviceReport {
-  std::vector<VersionRead> versions;  ///< in order, of the last run of the document
+  DeviceId device{};
+  std::vector<VersionRead> versions;    ///< in order
+  std::vector<Ticks> start;             ///< by instr of its lane
+  std::vector<Ticks> end;               ///< by instr of its lane
+  std::vector<TransferTimes> received;  ///< messages to the device, and its moves, in order of their numbers
+  std::vector<Ticks> collective_ends;   ///< by collective; -1: not known here
   std::vector<MemoryPoint> memory;
   std::int64_t peak_memory_bytes = 0;
   MemoryByClass peak_memory_by_class{};
@@ -30,7 +38,19 @@ struct DeviceReport {
   std::int64_t updates_rolled_back = 0;           ///< of all holders
 };
 
-/// Valid until the run goes on.
-DeviceReport report_of(DeviceWorker& worker);
+/// Valid until the run goes on. `times` has at least what the worker has written.
+DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTimes& times,
+                       std::span<const Ticks> collective_ends);
+
+/// The times of all devices together. Where devices saw a collective end at different times, the first counts, so that
+/// none goes on before the end.
+RunTimes run_times(const Program& program, std::span<const DeviceReport> reports);
+
+/// The reports of all devices at the first process.
+struct GatheredReports {
+  std::vector<DeviceReport> reports;       ///< by device; empty in the other processes
+  std::vector<ProcessGroup::Bytes> bytes;  ///< which they are views of
+};
+GatheredReports gather_reports(ProcessGroup& group, const DeviceReport& own);
 
 }  // namespace plumb

@@ -14,7 +14,7 @@ namespace plumb {
 /// anything behind them.
 struct RunPart {
   const Program& program;
-  std::span<const std::unique_ptr<DeviceWorker>> workers;  ///< by device
+  std::span<const std::unique_ptr<DeviceWorker>> workers;  ///< by device; null: not here
   std::span<const InstrIndex> limits;                      ///< by device
   Mailbox& mailbox;
 };

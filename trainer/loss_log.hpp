@@ -9,6 +9,14 @@
 
 namespace plumb {
 
+/// The loss of slice `slice` of the `of` slices of a microbatch of the whole run.
+struct NotedLoss {
+  std::int64_t microbatch = 0;
+  std::size_t slice = 0;
+  std::size_t of = 1;
+  double loss = 0;
+};
+
 /// Losses by microbatch (or slice of one) of the whole run, and their means by update. Thread-safe.
 class LossLog {
  public:
@@ -26,6 +34,7 @@ class LossLog {
   /// The loss of slice `slice` of the `of` slices of a microbatch; the losses of its slices add up to its own. A
   /// forward that is run again replaces what it said before.
   void add(std::int64_t microbatch, std::size_t slice, std::size_t of, double loss) {
+    if (pass_on_) return pass_on_({microbatch, slice, of, loss});
     const std::scoped_lock lock(mutex_);
     const std::size_t first = static_cast<std::size_t>(microbatch) * slices_;
     const std::size_t update = first / per_update_;
@@ -36,6 +45,9 @@ class LossLog {
     }
     if (missing_[update] == 0 && on_update_) on_update_(static_cast<std::int64_t>(update), mean(update));
   }
+
+  /// Losses are not kept here, but go elsewhere from now on.
+  void pass_on(std::function<void(const NotedLoss&)> pass_on) { pass_on_ = std::move(pass_on); }
 
   /// Mean loss of every update whose microbatches are all there.
   std::vector<double> means() const {
@@ -66,6 +78,7 @@ class LossLog {
   std::vector<std::optional<double>> losses_;
   std::vector<std::size_t> missing_;  ///< by update: microbatches still to come
   OnUpdate on_update_;
+  std::function<void(const NotedLoss&)> pass_on_;
 };
 
 }  // namespace plumb

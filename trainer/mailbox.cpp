@@ -5,13 +5,16 @@
 #include <cstring>
 #include <utility>
 
+#include "sim/waits.hpp"
+
 namespace plumb {
 
-Mailbox::Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait)
+Mailbox::Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only)
     : program_(program),
       clock_(clock),
       add_(std::move(add)),
       may_wait_(may_wait),
+      only_(only),
       boxes_(static_cast<std::size_t>(program.num_devices)),
       collective_ends_(program.collectives.size(), -1) {}
 
@@ -23,12 +26,16 @@ void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& 
 }
 
 void Mailbox::send(std::uint32_t transfer, std::span<const std::byte> message) {
+  put(transfer, message, clock_.now_ns());
+}
+
+void Mailbox::put(std::uint32_t transfer, std::span<const std::byte> message, Ticks start) {
   Letter letter;
-  letter.times.start = clock_.now_ns();
+  letter.times.start = letter.times.sent = start;
   letter.bytes.assign(message.begin(), message.end());
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
-  letter.times.done = letter.times.sent = letter.times.available = clock_.now_ns();
+  letter.times.done = letter.times.available = std::max(start, clock_.now_ns());
   box.letters.emplace(transfer, std::move(letter));
   box.arrived.notify_one();
 }
@@ -84,10 +91,12 @@ void Mailbox::publish(std::uint32_t holder, std::int32_t update, std::span<const
   const std::scoped_lock lock(notes_mutex_);
   notes_[{holder, update}].assign(note.begin(), note.end());
   notes_.erase({holder, update - 3});
+  noted_.notify_all();
 }
 
 std::vector<std::byte> Mailbox::published(std::uint32_t holder, std::int32_t update) {
-  const std::scoped_lock lock(notes_mutex_);
+  std::unique_lock lock(notes_mutex_);
+  wait(lock, noted_, [&] { return notes_.contains({holder, update}); });
   return notes_.at({holder, update});
 }
 
@@ -116,7 +125,30 @@ void Mailbox::collect(std::uint32_t collective, std::span<std::byte> sum) {
   Reduction& reduction = reductions_.at(collective);
   assert(reduction.sum.size() == sum.size());
   std::copy(reduction.sum.begin(), reduction.sum.end(), sum.begin());
-  if (++reduction.collected == program_.collectives[collective].members.size()) reductions_.erase(collective);
+  if (++reduction.collected == collectors(collective)) reductions_.erase(collective);
+}
+
+/// Members of this process.
+std::size_t Mailbox::collectors(std::uint32_t collective) const {
+  const auto& members = program_.collectives[collective].members;
+  return static_cast<std::size_t>(std::ranges::count_if(members, [&](InstrIndex member) {
+    return is_here(program_.holders[program_.rows[program_.instrs[member].row].holder].device);
+  }));
+}
+
+/// Members of this process that have collected before `positions`.
+std::size_t Mailbox::collected(std::uint32_t collective, std::span<const InstrIndex> positions) const {
+  std::size_t count = 0;
+  for (std::size_t device = 0; device < boxes_.size(); ++device) {
+    if (!is_here(DeviceId{static_cast<std::int32_t>(device)})) continue;
+    const std::uint32_t first = program_.instrs[program_.lane_begin[device]].first_wait;
+    const std::uint32_t behind = program_.instrs[positions[device]].first_wait;
+    for (std::uint32_t i = first; i < behind; ++i) {
+      const Wait& wait = program_.waits[i];
+      count += is_for_collective(wait) && collective_of(wait) == collective ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 void Mailbox::passed(DeviceId device, InstrIndex position) {
@@ -139,8 +171,12 @@ void Mailbox::stop() {
     box.arrived.notify_all();
     box.progressed.notify_all();
   }
-  const std::scoped_lock lock(reductions_mutex_);
-  reduced_.notify_all();
+  {
+    const std::scoped_lock lock(reductions_mutex_);
+    reduced_.notify_all();
+  }
+  const std::scoped_lock lock(notes_mutex_);
+  noted_.notify_all();
 }
 
 Mailbox::Contents Mailbox::contents() const {
@@ -159,10 +195,15 @@ void Mailbox::restore(Contents contents, std::span<const InstrIndex> positions) 
     boxes_[device].position = positions[device];
   }
   for (auto& [transfer, bytes] : contents.messages) {
+    if (!is_here(receiver(transfer))) continue;
     box_of(transfer).letters.emplace(transfer, Letter{std::move(bytes), {}});
   }
   notes_.clear();
-  reductions_ = std::move(contents.reductions);
+  reductions_.clear();
+  for (auto& [collective, reduction] : contents.reductions) {
+    reduction.collected = collected(collective, positions);
+    if (reduction.collected < collectors(collective)) reductions_.emplace(collective, std::move(reduction));
+  }
   collective_ends_.assign(program_.collectives.size(), -1);
 }
 

@@ -6,33 +6,29 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "trainer/run_clock.hpp"
+#include "trainer/stopped.hpp"
 #include "trainer/transport.hpp"
 
 namespace plumb {
 
-/// Thrown out of a wait when the run was stopped because another device failed.
-class Stopped : public std::runtime_error {
- public:
-  Stopped() : std::runtime_error("the run was stopped") {}
-};
-
-/// Transport between the threads of one process. A device that waits sleeps on a condition variable of its own, so 2
-/// cores can carry any number of devices. Messages and reductions live outside of the devices' arenas, like the buffers
-/// of a communication library.
+/// Transport between the threads of one process, and where a device of another process waits for what comes from there.
+/// A device that waits sleeps on a condition variable of its own, so 2 cores can carry any number of devices. Messages
+/// and reductions live outside of the devices' arenas, like the buffers of a communication library.
 class Mailbox : public Transport {
  public:
   using Add = std::function<void(std::span<std::byte>, std::span<const std::byte>)>;
 
   /// `program` and `clock` outlive this. `may_wait` false: everything awaited must be there already (one thread);
-  /// otherwise a missing message throws std::logic_error.
-  Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait);
+  /// otherwise a missing message throws std::logic_error. `only`: the device that this process has, when it is one of
+  /// several.
+  Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only = {});
 
   void send(std::uint32_t transfer, std::span<const std::byte> message) override;
   TransferTimes await(std::uint32_t transfer) override;
@@ -48,13 +44,16 @@ class Mailbox : public Transport {
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override;
 
+  /// A message that was handed over at `start`, perhaps by another process, and is here now.
+  void put(std::uint32_t transfer, std::span<const std::byte> message, Ticks start);
+
   /// Wakes everybody; all waits throw `Stopped` from now on.
   void stop();
 
   /// When the last part of every collective came in; -1 where it has not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
-  /// A reduction that not all members have collected.
+  /// A reduction that not all members here have collected.
   struct Reduction {
     std::vector<std::vector<std::byte>> parts;  ///< by member, until all have joined
     std::vector<std::byte> sum;                 ///< once all have joined
@@ -62,13 +61,14 @@ class Mailbox : public Transport {
     std::size_t collected = 0;
   };
 
-  /// What is under way at a checkpoint. Only while no device runs.
+  /// What is under way at a checkpoint to a device of this process. Only while no device runs.
   struct Contents {
     std::map<std::uint32_t, std::vector<std::byte>> messages;  ///< by transfer
     std::map<std::uint32_t, Reduction> reductions;             ///< by collective
   };
   Contents contents() const;
-  /// Puts `contents` under way and the devices at `positions`; everything else is forgotten.
+  /// Puts that part of `contents` under way which is for a device of this process, and the devices at `positions`;
+  /// everything else is forgotten.
   void restore(Contents contents, std::span<const InstrIndex> positions);
 
  private:
@@ -86,9 +86,11 @@ class Mailbox : public Transport {
     InstrIndex position = 0;                  ///< instrs before it are done
   };
 
-  Box& box_of(std::uint32_t transfer) {
-    return boxes_[index(program_.channels[program_.transfers[transfer].channel].to)];
-  }
+  Box& box_of(std::uint32_t transfer) { return boxes_[index(receiver(transfer))]; }
+  bool is_here(DeviceId device) const { return !only_ || *only_ == device; }
+  DeviceId receiver(std::uint32_t transfer) const { return program_.channels[program_.transfers[transfer].channel].to; }
+  std::size_t collectors(std::uint32_t collective) const;
+  std::size_t collected(std::uint32_t collective, std::span<const InstrIndex> positions) const;
   template <class Ready>
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, const Ready& ready);
 
@@ -96,12 +98,14 @@ class Mailbox : public Transport {
   const RunClock& clock_;
   Add add_;
   bool may_wait_;
+  std::optional<DeviceId> only_;
   std::vector<Box> boxes_;  ///< by device
   mutable std::mutex reductions_mutex_;
   std::condition_variable reduced_;
   std::map<std::uint32_t, Reduction> reductions_;  ///< by collective; only those under way
   std::vector<Ticks> collective_ends_;
   std::mutex notes_mutex_;
+  std::condition_variable noted_;
   std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::byte>> notes_;  ///< by holder and update
   std::atomic<bool> stopped_ = false;
 };

@@ -75,10 +75,10 @@ std::string machine_description() {
   return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
 }
 
-Timeline measured_timeline(const RunPlan& plan, RunTimes times, std::span<const DeviceReport> reports) {
+Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports) {
   Program program = plan.program;
+  const RunTimes times = run_times(program, reports);
   measure_collectives(program, times);
-  times.makespan = times.end.empty() ? 0 : *std::max_element(times.end.begin(), times.end.end());
   Timeline timeline;
   timeline.kind = Timeline::Kind::kMeasured;
   timeline.schedule = plan.options.schedule.name;
@@ -89,9 +89,8 @@ Timeline measured_timeline(const RunPlan& plan, RunTimes times, std::span<const 
   const auto marks = fill_lanes(program, times, SimOptions{}, timeline);
   fill_idle_causes(timeline);
   name_overhead(program, times, timeline);
-  for (std::size_t device = 0; device < reports.size(); ++device) {
-    const DeviceReport& report = reports[device];
-    DeviceSummary& summary = timeline.devices[device];
+  for (const DeviceReport& report : reports) {
+    DeviceSummary& summary = timeline.devices[index(report.device)];
     summary.peak_memory_bytes = report.peak_memory_bytes;
     summary.peak_memory_by_class = report.peak_memory_by_class;
     timeline.memory.insert(timeline.memory.end(), report.memory.begin(), report.memory.end());

@@ -3,7 +3,6 @@
 #include <span>
 #include <string>
 
-#include "sim/run_times.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/run_plan.hpp"
@@ -15,8 +14,8 @@ namespace plumb {
 /// Times are those of the run's clock. An action lasts from the moment when all it waits for is there until its results
 /// are handed over, so copying messages counts as busy, as it does for the thread. Idle time that the rules of
 /// `sim/idle_causes.hpp` do not explain (waking up, book-keeping) is overhead. Memory is what the arenas counted.
-/// `times` must be complete; `reports` are by device.
-Timeline measured_timeline(const RunPlan& plan, RunTimes times, std::span<const DeviceReport> reports);
+/// `reports` are those of all devices.
+Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports);
 
 /// "AMD EPYC ..., 2 threads".
 std::string machine_description();

@@ -5,23 +5,30 @@
 
 namespace plumb {
 
-/// Nanoseconds since the run began, without its pauses (checkpoints being written).
+/// Nanoseconds since the run began, without its pauses. It stands until it is resumed.
 class RunClock {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  std::int64_t now_ns() const {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - origin_).count();
+  /// Of the clock that all run clocks of this machine go by.
+  static std::int64_t steady_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
-  void restart() { origin_ = Clock::now(); }
+
+  std::int64_t now_ns() const { return steady_ns() - origin_ns_; }
+  /// Back to 0, and stands.
+  void restart() { origin_ns_ = paused_at_ns_ = steady_ns(); }
 
   /// Time between `pause` and `resume` does not count. Only while no device runs.
-  void pause() { paused_at_ = Clock::now(); }
-  void resume() { origin_ += Clock::now() - paused_at_; }
+  void pause() { paused_at_ns_ = steady_ns(); }
+  void resume() { origin_ns_ += steady_ns() - paused_at_ns_; }
+
+  /// When the run began, by `steady_ns`; for clocks that several processes share.
+  std::int64_t origin_ns() const { return origin_ns_; }
+  void set_origin(std::int64_t origin_ns) { origin_ns_ = origin_ns; }
 
  private:
-  Clock::time_point origin_ = Clock::now();
-  Clock::time_point paused_at_{};
+  std::int64_t origin_ns_ = steady_ns();
+  std::int64_t paused_at_ns_ = origin_ns_;
 };
 
 }  // namespace plumb

@@ -40,7 +40,7 @@ class Taker {
     state["version"] = 1;
     for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) state["run"][name] = value;
     state["pass"] = run_.pass();
-    state["positions"] = run_.positions();
+    state["positions"] = std::vector<InstrIndex>(run_.positions().begin(), run_.positions().end());
     state["holders"] = Json::array();
     state["stashes"] = Json::array();
     state["values"] = Json::array();
@@ -48,7 +48,9 @@ class Taker {
     state["slots"] = Json::array();
     state["guests"] = Json::array();
     state["evicted"] = Json::array();
-    for (const auto& worker : run_.workers()) take_device(*worker, state);
+    for (const auto& worker : run_.workers()) {
+      if (worker) take_device(*worker, state);
+    }
     take_mailbox(state);
     take_losses();
     snapshot_.state = state.dump(1) + "\n";
@@ -163,7 +165,7 @@ class Taker {
         parts.push_back(member);
         add(name + ".part" + std::to_string(member), own(std::move(reduction.parts[member])));
       }
-      state["reductions"].push_back({{"collective", collective}, {"collected", reduction.collected}, {"parts", parts}});
+      state["reductions"].push_back({{"collective", collective}, {"parts", parts}});
       add(name + ".sum", own(std::move(reduction.sum)));
     }
   }
@@ -197,16 +199,16 @@ class Restorer {
     check_identity();
     const std::vector<InstrIndex> positions = read_positions();
     run_.resume(state_.at("pass").integer(0, run_.passes() - 1), positions, mailbox());
-    for (const auto& worker : run_.workers()) worker->live() = {};
+    for (const auto& worker : run_.workers()) {
+      if (worker) worker->live() = {};
+    }
     const JsonValue holders = state_.at("holders");
     if (holders.size() != program().holders.size()) holders.fail("expected every holder of a stage once");
     for (const JsonValue& holder : holders.elements()) restore_holder(holder);
     for (const JsonValue& stash : state_.at("stashes").elements()) restore_stash(stash);
     for (const JsonValue& value : state_.at("values").elements()) restore_value(value);
-    for (const JsonValue& transfer : state_.at("send_buffers").elements()) {
-      fill_all(buffer(transfer, true), "send_buffer" + std::to_string(number_of(transfer)));
-    }
-    for (const JsonValue& transfer : state_.at("slots").elements()) buffer(transfer, false);
+    for (const JsonValue& transfer : state_.at("send_buffers").elements()) restore_send_buffer(transfer);
+    for (const JsonValue& transfer : state_.at("slots").elements()) restore_slot(transfer);
     for (const JsonValue& move : state_.at("guests").elements()) restore_guest(move);
     for (const JsonValue& evicted : state_.at("evicted").elements()) restore_evicted(evicted);
     restore_losses();
@@ -279,7 +281,6 @@ class Restorer {
       const auto members = static_cast<std::int64_t>(program().collectives[collective].members.size());
       Mailbox::Reduction& reduction = contents.reductions[collective];
       reduction.sum = bytes(name + ".sum");
-      reduction.collected = static_cast<std::size_t>(saved.at("collected").integer(0, members));
       if (!reduction.sum.empty()) reduction.joined = static_cast<std::size_t>(members);
       for (const JsonValue& member : saved.at("parts").elements()) {
         const auto number = static_cast<std::size_t>(member.integer(0, members - 1));
@@ -294,13 +295,14 @@ class Restorer {
   std::uint32_t holder_number(const JsonValue& value) const {
     return static_cast<std::uint32_t>(value.integer(0, static_cast<std::int64_t>(program().holders.size()) - 1));
   }
-  DeviceWorker& worker_of(std::uint32_t holder) const {
-    return *run_.workers()[index(program().holders[holder].device)];
-  }
+  /// Null where the device belongs to another process, which takes what is its own.
+  DeviceWorker* worker_at(DeviceId device) const { return run_.workers()[index(device)].get(); }
+  DeviceWorker* worker_of(std::uint32_t holder) const { return worker_at(program().holders[holder].device); }
 
   void restore_holder(const JsonValue& saved) const {
     const std::uint32_t number = holder_number(saved.at("holder"));
-    HolderState& holder = worker_of(number).holders().at(number);
+    if (worker_of(number) == nullptr) return;
+    HolderState& holder = worker_of(number)->holders().at(number);
     std::vector<std::int32_t> old_versions;
     for (const JsonValue& version : saved.at("old_versions").elements()) {
       old_versions.push_back(static_cast<std::int32_t>(version.integer(0, 1 << 30)));
@@ -333,8 +335,8 @@ class Restorer {
     const auto microbatch =
         static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
     const StashKey key{number, microbatch, slice_of(saved, microbatch)};
-    DeviceWorker& worker = worker_of(number);
-    StageStash& stash = worker.add_stash(key);
+    if (worker_of(number) == nullptr) return;
+    StageStash& stash = worker_of(number)->add_stash(key);
     stash.set_dropped(saved.at("dropped").boolean());
     for (const JsonValue& block : saved.at("blocks").elements()) {
       const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
@@ -347,7 +349,7 @@ class Restorer {
     const auto last = static_cast<std::int64_t>(program().moves.size()) - 1;
     const auto move = static_cast<std::uint32_t>(saved.integer(0, last));
     if (program().moves[move].guest == Move::kHost) saved.fail("expected a move to another device");
-    run_.workers()[index(program().moves[move].guest)]->add_guest(move);
+    if (DeviceWorker* worker = worker_at(program().moves[move].guest)) worker->add_guest(move);
   }
 
   void restore_evicted(const JsonValue& saved) const {
@@ -355,7 +357,8 @@ class Restorer {
     const auto microbatch =
         static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1));
     const StashKey key{number, microbatch, slice_of(saved, microbatch)};
-    EvictedBlocks& blocks = worker_of(number).live().evicted[key];
+    if (worker_of(number) == nullptr) return;
+    EvictedBlocks& blocks = worker_of(number)->live().evicted[key];
     for (const JsonValue& block : saved.at("blocks").elements()) {
       const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
       blocks[which] = bytes("evicted." + stash_name(key, which));
@@ -369,13 +372,13 @@ class Restorer {
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
         static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
     const std::int64_t size = saved.at("bytes").integer(0);
-    fill(worker_of(consumer_holder(key)).add_value(key, size), value_name(key));
+    if (DeviceWorker* worker = worker_of(consumer_holder(key))) fill(worker->add_value(key, size), value_name(key));
   }
 
   /// Who takes a value: the holder whose F, I or B of that stage and microbatch stands behind its device's position.
   std::uint32_t consumer_holder(const ValueKey& key) const {
-    for (const auto& worker : run_.workers()) {
-      for (InstrIndex at = worker->position(); at < program().lane_begin[index(worker->device()) + 1]; ++at) {
+    for (std::size_t device = 0; device < run_.positions().size(); ++device) {
+      for (InstrIndex at = run_.positions()[device]; at < program().lane_begin[device + 1]; ++at) {
         const Action& action = program().instrs[at].action;
         const bool same_op = key.op == Op::kF ? action.op == Op::kF : is_backward(action.op);
         if (same_op && action.stage == key.stage &&
@@ -392,10 +395,19 @@ class Restorer {
     return static_cast<std::int16_t>(saved.at("slice").integer(0, slices - 1));
   }
 
-  const std::vector<Block>& buffer(const JsonValue& saved, bool sending) const {
+  const Channel& channel_of(std::uint32_t transfer) const {
+    return program().channels[program().transfers[transfer].channel];
+  }
+
+  void restore_send_buffer(const JsonValue& saved) const {
     const std::uint32_t transfer = number_of(saved);
-    const Channel& channel = program().channels[program().transfers[transfer].channel];
-    return run_.workers()[index(sending ? channel.from : channel.to)]->add_buffer(transfer, sending);
+    DeviceWorker* worker = worker_at(channel_of(transfer).from);
+    if (worker != nullptr) fill_all(worker->add_buffer(transfer, true), "send_buffer" + std::to_string(transfer));
+  }
+
+  void restore_slot(const JsonValue& saved) const {
+    const std::uint32_t transfer = number_of(saved);
+    if (DeviceWorker* worker = worker_at(channel_of(transfer).to)) worker->add_buffer(transfer, false);
   }
 
   void restore_losses() const {

@@ -19,7 +19,7 @@ struct Snapshot {
   std::list<std::vector<std::byte>> owned;  ///< bytes that the run has in another form
 };
 
-/// Between two parts of `run`. Valid until the run goes on.
+/// Between two parts of `run`. Valid until the run goes on. With several processes: what is in this one.
 Snapshot take_snapshot(TrainingRun& run);
 
 /// Puts a new run where the snapshot was taken. Throws `Error` when the snapshot belongs to another run (naming what

@@ -47,7 +47,9 @@ void run_threads(const RunPart& part) {
     }
   };
   try {
-    for (std::size_t device = 0; device < part.workers.size(); ++device) threads.emplace_back(run, device);
+    for (std::size_t device = 0; device < part.workers.size(); ++device) {
+      if (part.workers[device]) threads.emplace_back(run, device);
+    }
   } catch (const std::system_error&) {
     part.mailbox.stop();
     const std::size_t started = threads.size();

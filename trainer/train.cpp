@@ -1,8 +1,13 @@
 #include "trainer/train.hpp"
 
+#include <optional>
+#include <string>
+
 #include "models/error.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/checkpoint_cut.hpp"
+#include "trainer/process_group.hpp"
+#include "trainer/run_identity.hpp"
 #include "trainer/training_run.hpp"
 
 namespace plumb {
@@ -20,6 +25,15 @@ void begin(TrainingRun& run, const CheckpointOptions& checkpoint) {
   load_checkpoint(run, *newest);
 }
 
+/// What is about to be run, and from where.
+std::string standing(const TrainingRun& run) {
+  std::string text;
+  for (const auto& [name, value] : run_identity(run.plan(), run.passes())) text += name + "=" + value + ", ";
+  text += "pass " + std::to_string(run.pass()) + ", positions";
+  for (const InstrIndex position : run.positions()) text += " " + std::to_string(position);
+  return text;
+}
+
 /// Runs the document to its end, with a checkpoint behind every `every`-th update.
 void run_document(TrainingRun& run, const CheckpointOptions& checkpoint) {
   const Program& program = run.plan().program;
@@ -35,9 +49,7 @@ void run_document(TrainingRun& run, const CheckpointOptions& checkpoint) {
     if (run.is_behind(cut)) continue;
     run.run_to(cut);
     if (!save) continue;
-    run.clock().pause();
     save_checkpoint(run, checkpoint.directory, done_before + update);
-    run.clock().resume();
   }
 }
 
@@ -45,14 +57,23 @@ void run_document(TrainingRun& run, const CheckpointOptions& checkpoint) {
 
 TrainResult train(const TrainOptions& options) {
   if (options.checkpoint.every < 1) throw Error("train: checkpoints every 0 updates; expected at least 1");
-  TrainingRun run(options);
-  begin(run, options.checkpoint);
-  for (;;) {
-    run_document(run, options.checkpoint);
-    if (run.pass() + 1 == run.passes()) break;
-    run.next_pass();
+  std::optional<TrainingRun> run;
+  const auto prepare = [&] {
+    run.emplace(options);
+    begin(*run, options.checkpoint);
+    return standing(*run);
+  };
+  if (options.processes != nullptr) {
+    options.processes->agree(prepare);
+  } else {
+    prepare();
   }
-  return run.result();
+  for (;;) {
+    run_document(*run, options.checkpoint);
+    if (run->pass() + 1 == run->passes()) break;
+    run->next_pass();
+  }
+  return run->result();
 }
 
 }  // namespace plumb

@@ -31,6 +31,8 @@ struct CheckpointOptions {
   bool resume = false;              ///< go on from the newest checkpoint; from the beginning when there is none
 };
 
+class ProcessGroup;
+
 /// Everything that decides what a run computes, and how it is watched.
 struct TrainOptions {
   Network network;
@@ -50,8 +52,9 @@ struct TrainOptions {
   /// one must cover them all, because it is filled and drained once.
   std::int64_t steps = 0;
   NumberType numbers = NumberType::kFloat32;
-  std::string backend = "cpu";       ///< trainer/backends.hpp
-  std::string executor = "threads";  ///< trainer/executor.hpp
+  std::string backend = "cpu";        ///< trainer/backends.hpp
+  std::string executor = "threads";   ///< trainer/executor.hpp
+  ProcessGroup* processes = nullptr;  ///< one per device; outlives the run. None: all devices are here
   LowerOptions lowering;
   const Cluster* cluster = nullptr;  ///< links that idle causes are told by; none: free links
   CheckpointOptions checkpoint;
@@ -84,7 +87,10 @@ struct TrainResult {
   std::int64_t updates_rolled_back = 0;            ///< by stage: made again, or taken back, by V
 };
 
-/// Trains. Throws `Error` for what the options contradict or the trainer cannot do, and whatever a device throws.
+/// Trains. With several processes all of them call this with equal options; the result, the checkpoints and
+/// `on_update` are the first one's, and what all of them would throw before the start, it throws
+/// (`ProcessGroup::agree`). Throws `Error` for what the options contradict or the trainer cannot do, and whatever a
+/// device throws.
 TrainResult train(const TrainOptions& options);
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "trainer/training_run.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,27 @@ RunTimes empty_times(const Program& program) {
   return times;
 }
 
+std::optional<DeviceId> own_device(const TrainOptions& options) {
+  if (options.processes == nullptr) return std::nullopt;
+  return DeviceId{static_cast<std::int32_t>(options.processes->rank())};
+}
+
+void check_processes(const RunPlan& plan, const Executor& executor) {
+  if (plan.options.processes == nullptr) return;
+  const std::string run = "train '" + plan.options.schedule.name + "': ";
+  const std::size_t size = plan.options.processes->size();
+  const auto devices = static_cast<std::size_t>(plan.program.num_devices);
+  if (size != devices) {
+    throw Error(run + std::to_string(size) + (size == 1 ? " process" : " processes") + " and " +
+                std::to_string(devices) + " devices; expected one process per device (mpirun -np " +
+                std::to_string(devices) + " ...)");
+  }
+  if (!executor.waits) {
+    throw Error(run + "the executor " + std::string(executor.name) +
+                " runs all devices in one process; expected threads with several processes");
+  }
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainOptions& options)
@@ -50,16 +72,30 @@ TrainingRun::TrainingRun(const TrainOptions& options)
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {
             plan_.backend.add(plan_.options.numbers, sum, term);
           },
-          executor_.waits) {
-  const RunOutputs outputs{clock_, mailbox_, times_, losses_};
+          executor_.waits, own_device(options)) {
+  check_processes(plan_, executor_);
+  Transport* transport = &mailbox_;
+  if (processes() != nullptr) {
+    between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
+    transport = between_processes_.get();
+  }
+  const RunOutputs outputs{clock_, *transport, times_, losses_};
   for (std::int32_t device = 0; device < plan_.program.num_devices; ++device) {
-    workers_.push_back(std::make_unique<DeviceWorker>(plan_, DeviceId{device}, outputs));
+    workers_.push_back(is_here(device) ? std::make_unique<DeviceWorker>(plan_, DeviceId{device}, outputs) : nullptr);
   }
   start_pass();
 }
 
+bool TrainingRun::is_here(std::int32_t device) const {
+  const auto own = own_device(plan_.options);
+  return !own || *own == DeviceId{device};
+}
+
 void TrainingRun::start_pass() {
-  for (const auto& worker : workers_) worker->start_document(pass_ * plan_.program.num_microbatches);
+  for (const auto& worker : workers_) {
+    if (worker) worker->start_document(pass_ * plan_.program.num_microbatches);
+  }
+  positions_.assign(plan_.program.lane_begin.begin(), plan_.program.lane_begin.end() - 1);
   mailbox_.restore({}, plan_.program.lane_begin);
   whole_pass_ = true;
   clock_.restart();
@@ -71,36 +107,47 @@ void TrainingRun::next_pass() {
 }
 
 void TrainingRun::run_to(std::span<const InstrIndex> limits) {
+  if (between_processes_) {
+    between_processes_->begin(clock_);
+  } else {
+    clock_.resume();
+  }
   executor_.run({plan_.program, workers_, limits, mailbox_});
+  if (between_processes_) between_processes_->end();
+  clock_.pause();
+  positions_.assign(limits.begin(), limits.end());
 }
 
 bool TrainingRun::is_behind(std::span<const InstrIndex> positions) const {
-  for (std::size_t device = 0; device < workers_.size(); ++device) {
-    if (workers_[device]->position() < positions[device]) return false;
+  for (std::size_t device = 0; device < positions_.size(); ++device) {
+    if (positions_[device] < positions[device]) return false;
   }
   return true;
-}
-
-std::vector<InstrIndex> TrainingRun::positions() const {
-  std::vector<InstrIndex> positions;
-  for (const auto& worker : workers_) positions.push_back(worker->position());
-  return positions;
 }
 
 void TrainingRun::resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents) {
   pass_ = pass;
   whole_pass_ = false;
   for (std::size_t device = 0; device < workers_.size(); ++device) {
-    workers_[device]->restore(positions[device], pass * plan_.program.num_microbatches);
+    if (workers_[device]) workers_[device]->restore(positions[device], pass * plan_.program.num_microbatches);
   }
+  positions_.assign(positions.begin(), positions.end());
   mailbox_.restore(std::move(contents), positions);
 }
 
 TrainResult TrainingRun::result() const {
-  TrainResult result;
-  result.losses = losses_.means();
   std::vector<DeviceReport> reports;
-  for (const auto& worker : workers_) reports.push_back(report_of(*worker));
+  for (const auto& worker : workers_) {
+    if (worker) reports.push_back(report_of(*worker, plan_.program, times_, mailbox_.collective_ends()));
+  }
+  GatheredReports gathered;
+  if (processes() != nullptr) {
+    gathered = gather_reports(*processes(), reports.front());
+    reports = std::move(gathered.reports);
+  }
+  TrainResult result;
+  if (reports.empty()) return result;
+  result.losses = losses_.means();
   for (const DeviceReport& report : reports) {
     result.versions.push_back(report.versions);
     result.updates_rolled_back += report.updates_rolled_back;
@@ -112,9 +159,7 @@ TrainResult TrainingRun::result() const {
     result.gradients = last_gradients(plan_, reports);
   }
   if (!whole_pass_) return result;
-  RunTimes times = times_;
-  times.collective_end = mailbox_.collective_ends();
-  result.timeline = measured_timeline(plan_, std::move(times), reports);
+  result.timeline = measured_timeline(plan_, reports);
   return result;
 }
 

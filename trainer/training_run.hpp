@@ -10,16 +10,17 @@
 #include "trainer/executor.hpp"
 #include "trainer/loss_log.hpp"
 #include "trainer/mailbox.hpp"
+#include "trainer/process_transport.hpp"
 #include "trainer/run_clock.hpp"
 #include "trainer/run_plan.hpp"
 
 namespace plumb {
 
 /// A run under way: its devices, what travels between them, and how far they are. What `train` drives and a checkpoint
-/// saves.
+/// saves. With several processes all of them do the same, each with its own device.
 class TrainingRun {
  public:
-  /// Allocates and initializes everything. `options` must outlive the run.
+  /// Allocates and initializes everything, without talking to other processes. `options` must outlive the run.
   explicit TrainingRun(const TrainOptions& options);
 
   const RunPlan& plan() const { return plan_; }
@@ -27,28 +28,32 @@ class TrainingRun {
   std::int64_t passes() const { return passes_; }
   std::int64_t pass() const { return pass_; }
 
-  /// Every device goes on to its limit (a consistent cut; trainer/executor.hpp).
+  /// Every device goes on to its limit (a consistent cut; trainer/executor.hpp). Time between such parts does not
+  /// count.
   void run_to(std::span<const InstrIndex> limits);
   /// The document begins anew with the next microbatches.
   void next_pass();
   /// Every device has reached `positions` already.
   bool is_behind(std::span<const InstrIndex> positions) const;
 
-  /// A pause does not count as time of the run.
-  RunClock& clock() { return clock_; }
+  /// By device; null for those of other processes.
   std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
-  std::vector<InstrIndex> positions() const;
+  /// Of all devices.
+  std::span<const InstrIndex> positions() const { return positions_; }
+  /// Null when all devices are here.
+  ProcessGroup* processes() const { return plan_.options.processes; }
   Mailbox& mailbox() { return mailbox_; }
   LossLog& losses() { return losses_; }
 
   /// The run goes on in the middle of `pass`, as a checkpoint says; the timeline of that pass is lost.
   void resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents);
 
-  /// Everything about the run so far.
+  /// Everything about the run so far; in processes other than the first, nothing.
   TrainResult result() const;
 
  private:
   void start_pass();
+  bool is_here(std::int32_t device) const;
 
   RunPlan plan_;
   const Executor& executor_;
@@ -59,7 +64,9 @@ class TrainingRun {
   RunTimes times_;
   LossLog losses_;
   Mailbox mailbox_;
+  std::unique_ptr<ProcessTransport> between_processes_;  ///< null when all devices are here
   std::vector<std::unique_ptr<DeviceWorker>> workers_;
+  std::vector<InstrIndex> positions_;
 };
 
 }  // namespace plumb

@@ -32,7 +32,7 @@ class Transport {
 
   /// Tells all devices something small about an update of a holder (the norms of its gradients).
   virtual void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) = 0;
-  /// What the holder published, which the caller knows to be done. Of the last three updates of a holder.
+  /// Waits for what the holder published. Of the last three updates of a holder.
   virtual std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) = 0;
 
   /// Gives the part of member `member` of `collective`.

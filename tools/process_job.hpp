@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tools/command.hpp"
+#include "trainer/process_group.hpp"
+
+namespace plumb {
+
+/// Joins the processes that `--transport` names: "local", all devices in this process (null), or "mpi", the job that
+/// mpirun started. Throws `Error` for another name, and when the program was built without.
+std::unique_ptr<ProcessGroup> join_job(const std::string& transport);
+
+/// Does `prepare` here, or in all processes of `job`: what one of them finds wrong, the first one tells.
+void prepare_in(ProcessGroup* job, const std::function<void()>& prepare);
+
+/// Runs a command in this process of `job` (null: the only one). When it fails here alone, says so and ends the job
+/// with the exit status of the failure.
+ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command);
+
+/// Of several processes with the same arguments only the first says what is wrong with them, and has the exit status
+/// for it; if another one were to end with that first, mpirun would end the job before the first had spoken. Known
+/// before MPI is, from what mpirun tells the processes that it starts.
+bool speaks_for_job();
+
+}  // namespace plumb

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace plumb {
+
+/// What one process sends another.
+struct Packet {
+  std::size_t from = 0;  ///< rank of the sender
+  std::vector<std::byte> bytes;
+};
+
+/// The seam to what connects the processes of a run. All of them are the same program on machines that lay out numbers
+/// the same way; they are numbered from 0 (their rank).
+class Processes {
+ public:
+  virtual ~Processes() = default;
+
+  virtual std::size_t rank() const = 0;
+  virtual std::size_t size() const = 0;
+  /// Hands over a packet and returns at once. Packets between two processes arrive in the order of sending; a process
+  /// may send to itself. Thread-safe.
+  virtual void send(std::size_t to, std::vector<std::byte> bytes) = 0;
+  /// Sleeps until the next packet is there. Called from one thread. Throws `Stopped` when the job ends instead.
+  virtual Packet receive() = 0;
+  /// Ends all processes of the job, which has this exit status then. May not return.
+  virtual void abort(int status) = 0;
+};
+
+}  // namespace plumb
