@@ -33,7 +33,8 @@ struct Holder {
   ReplicaId replica{};
   StageId stage{};
   DeviceId device{};
-  bool weights_start_away = false;  ///< on the host: the first move of its weights is a LOAD
+  bool weights_start_away = false;      ///< on the host: the first move of its weights is a LOAD
+  std::int32_t correction_buffers = 0;  ///< copies of the weights that live the whole run, besides the weights
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };

@@ -9,6 +9,7 @@
 
 #include "models/error.hpp"
 #include "schedules/lower_state.hpp"
+#include "schedules/method_buffers.hpp"
 #include "schedules/send_waits.hpp"
 #include "schedules/weight_versions.hpp"
 
@@ -79,7 +80,6 @@ void describe(State& state) {
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
     if (!schedule.is_synchronous(StageId{stage})) program.asynchronous = true;
   }
-  program.correction_buffers = static_cast<std::int32_t>(schedule.weights.correction_buffers.size());
   program.parts = state.parts;
   program.memory = state.costs.memory;
   if (!program.memory.empty()) program.part_memory = state.part_costs.memory();
@@ -159,6 +159,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   } else if (state.validates) {
     keep_for_rollback(state);
   }
+  count_correction_buffers(schedule, state.program);
   return std::move(state.program);
 }
 

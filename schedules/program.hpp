@@ -74,7 +74,8 @@ struct KeptVersion {
 /// - V behind forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
 ///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
 ///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
-/// - Any reader frees at its end the weight version whose last reader it is.
+/// - Any reader frees at its end the weight version whose last reader it is; U is one for methods whose update looks at
+///   the weights of its forwards.
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.
 /// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start.
@@ -106,7 +107,6 @@ struct Program {
 
   std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush
   std::vector<KeptVersion> kept_versions;
-  std::int32_t correction_buffers = 0;  ///< extra copies of the weights per holder
 
   PartTable parts;                        ///< what microbatches are cut into
   std::vector<StageMemory> memory;        ///< by stage; empty when memory is not modelled

@@ -135,6 +135,16 @@ class Writer {
     out_ += '}';
   }
 
+  void value(const Method& method) {
+    out_ += "{\"name\": ";
+    text(method.name);
+    if (!method.parameters.empty()) {
+      out_ += ", \"parameters\": ";
+      object(method.parameters);
+    }
+    out_ += '}';
+  }
+
   void prediction(const Prediction& prediction) {
     out_ += ", \"prediction\": {\"forward\": ";
     value(prediction.forward);
@@ -164,6 +174,10 @@ class Writer {
     if (weights.sync_distance != 0) {
       out_ += ", \"sync_distance\": ";
       value(weights.sync_distance);
+    }
+    if (!weights.methods.empty()) {
+      out_ += ", \"methods\": ";
+      value(weights.methods);
     }
     if (!weights.correction_buffers.empty()) {
       out_ += ", \"correction_buffers\": ";

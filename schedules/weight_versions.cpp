@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "models/error.hpp"
+#include "schedules/methods.hpp"
 #include "schedules/schedule_io.hpp"
 
 namespace plumb {
@@ -39,6 +41,7 @@ class Versions {
   WeightVersions compute() {
     read_latest();
     apply_policies();
+    if (looks_back(schedule_)) look_back();
     keep();
     return std::move(result_);
   }
@@ -151,6 +154,28 @@ class Versions {
     return smallest;
   }
 
+  /// An update that looks at the weights of its forwards wants them all to be of one version.
+  void look_back() {
+    std::vector<std::vector<std::int32_t>> forwards(program_.holders.size());  // by holder and microbatch
+    for (auto& of : forwards) of.assign(static_cast<std::size_t>(schedule_.num_microbatches), -1);
+    for (InstrIndex at = 0; at < program_.size(); ++at) {
+      const Action& action = program_.instrs[at].action;
+      std::vector<std::int32_t>& of_holder = forwards[program_.rows[program_.instrs[at].row].holder];
+      if (action.op == Op::kF) {
+        for (std::size_t i = 0; i <= action.merged; ++i) of_holder[index(action.microbatch) + i] = result_.read[at];
+      }
+      if (action.op != Op::kU) continue;
+      const auto per_update = static_cast<std::size_t>(rules_[index(action.stage)].per_update);
+      const std::size_t first = index(action.microbatch) * per_update;
+      for (std::size_t k = first; k < std::min(first + per_update, of_holder.size()); ++k) {
+        if (of_holder[k] < 0) continue;
+        std::int32_t& of_update = result_.read[at];
+        if (of_update >= 0 && of_update != of_holder[k]) throw_mixed(action, of_update, of_holder[k]);
+        of_update = of_holder[k];
+      }
+    }
+  }
+
   /// An old version lives from the update that replaces it to the end of its last reader.
   void keep() {
     std::vector<std::vector<KeptVersion>> by_holder(program_.holders.size());
@@ -158,19 +183,23 @@ class Versions {
       const std::uint32_t holder = program_.rows[program_.instrs[at].row].holder;
       std::vector<KeptVersion>& replaced = by_holder[holder];
       if (program_.instrs[at].action.op == Op::kU) {
+        note_reader(replaced, at);
         replaced.push_back({holder, static_cast<std::int32_t>(replaced.size()), at, at});
         continue;
       }
-      const std::int32_t read = result_.read[at];
-      if (read >= 0 && static_cast<std::size_t>(read) < replaced.size()) {
-        replaced[static_cast<std::size_t>(read)].last_reader = at;
-      }
+      note_reader(replaced, at);
     }
     for (const auto& versions : by_holder) {
       for (const KeptVersion& version : versions) {
         if (version.last_reader != version.replaced_by) result_.kept.push_back(version);
       }
     }
+  }
+
+  void note_reader(std::vector<KeptVersion>& replaced, InstrIndex at) const {
+    const std::int32_t read = result_.read[at];
+    if (read < 0 || static_cast<std::size_t>(read) >= replaced.size()) return;
+    replaced[static_cast<std::size_t>(read)].last_reader = at;
   }
 
   const Schedule& schedule_;
@@ -185,6 +214,22 @@ class Versions {
 
 WeightVersions weight_versions(const Schedule& schedule, const Program& program) {
   return Versions(schedule, program).compute();
+}
+
+std::vector<std::int32_t> forward_versions(const Program& program) {
+  std::vector<std::int32_t> versions(program.size(), -1);
+  std::vector<std::map<std::int64_t, std::int32_t>> read(program.holders.size());  // by microbatch
+  for (InstrIndex at = 0; at < program.size(); ++at) {
+    const Action& action = program.instrs[at].action;
+    if (action.op > Op::kR) continue;
+    auto& of_holder = read[program.rows[program.instrs[at].row].holder];
+    const auto first = static_cast<std::int64_t>(action.microbatch);
+    for (std::int64_t k = first; action.op == Op::kF && k <= first + action.merged; ++k) {
+      of_holder[k] = program.version_read[at];
+    }
+    versions[at] = of_holder.at(first);
+  }
+  return versions;
 }
 
 }  // namespace plumb

@@ -27,7 +27,12 @@ struct WeightVersions {
 ///
 /// With phases, the policy is that of the phase of the microbatch's update. A SYNC_WEIGHTS makes no version: it changes
 /// the one that the update before it made.
+/// U reads what the forwards of its microbatches read where a method of the document looks back at it; they must agree.
 /// Throws `Error` when a version is read before it exists, naming the action and the smallest legal delay.
 WeightVersions weight_versions(const Schedule& schedule, const Program& program);
+
+/// By instr: for F, B, I, W and R the version that the forward of their (first) microbatch read on the holder;
+/// otherwise -1.
+std::vector<std::int32_t> forward_versions(const Program& program);
 
 }  // namespace plumb

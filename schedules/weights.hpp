@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,14 @@ struct Prediction {
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 
+/// A correction of asynchronous training, by its name in the table of schedules/methods.hpp.
+struct Method {
+  std::string name;
+  std::map<std::string, double> parameters;  ///< those given
+
+  friend bool operator==(const Method&, const Method&) = default;
+};
+
 struct Weights {
   WeightPolicy policy = WeightPolicy::kFlush;
   std::int32_t delay = 1;                       ///< `d` of kDelay
@@ -47,7 +56,8 @@ struct Weights {
   std::vector<WeightPhase> phases;              ///< they come first; `policy` (or `per_stage`) rules what follows
   Prediction prediction;                        ///< of kPredicted; otherwise empty
   std::int32_t sync_distance = 0;               ///< a SYNC_WEIGHTS waits for the one so many before it
-  std::vector<std::string> correction_buffers;  ///< each one more copy of the stage's weights
+  std::vector<Method> methods;                  ///< composed in this order; each declares buffers of its own
+  std::vector<std::string> correction_buffers;  ///< further ones, each one more copy of the stage's weights
 
   friend bool operator==(const Weights&, const Weights&) = default;
 };

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/error.hpp"
+#include "schedules/methods.hpp"
 
 namespace plumb {
 namespace {
@@ -57,6 +59,27 @@ Prediction prediction_of(const JsonValue& json, const Schedule& schedule) {
   return prediction;
 }
 
+/// The table of methods is asked in place, so that what it does not like is said with its place in the text.
+std::vector<Method> methods_of(const JsonValue& json) {
+  std::vector<Method> methods;
+  for (const JsonValue& one : json.elements()) {
+    one.allow_only({"name", "parameters"});
+    Method method{std::string(one.at("name").text()), {}};
+    if (const auto parameters = one.find("parameters")) {
+      for (const auto& member : parameters->members()) {
+        method.parameters.emplace(std::string(member.key), member.value.number());
+      }
+    }
+    try {
+      check_parameters(method);
+    } catch (const Error& error) {
+      one.fail(error.what());
+    }
+    methods.push_back(std::move(method));
+  }
+  return methods;
+}
+
 bool predicts(const Weights& weights) {
   const auto is_predicted = [](WeightPolicy policy) { return policy == WeightPolicy::kPredicted; };
   return is_predicted(weights.policy) || std::any_of(weights.per_stage.begin(), weights.per_stage.end(), is_predicted);
@@ -65,7 +88,7 @@ bool predicts(const Weights& weights) {
 }  // namespace
 
 Weights weights_from_json(const JsonValue& json, const Schedule& schedule) {
-  json.allow_only({"policy", "d", "phases", "prediction", "sync_distance", "correction_buffers"});
+  json.allow_only({"policy", "d", "phases", "prediction", "sync_distance", "methods", "correction_buffers"});
   Weights weights;
   const JsonValue policy = json.at("policy");
   if (policy.is_array()) {
@@ -83,6 +106,7 @@ Weights weights_from_json(const JsonValue& json, const Schedule& schedule) {
   if (const auto distance = json.find("sync_distance")) {
     weights.sync_distance = static_cast<std::int32_t>(distance->integer(0, kMostIndex));
   }
+  if (const auto methods = json.find("methods")) weights.methods = methods_of(*methods);
   if (const auto buffers = json.find("correction_buffers")) {
     for (const JsonValue& name : buffers->elements()) weights.correction_buffers.emplace_back(name.text());
   }

@@ -182,7 +182,7 @@ void append_resident(const Program& program, const Holder& holder, std::vector<P
   };
   if (!moves_weights(program, holder)) append(MemoryClass::kWeights, "weights", memory.weight_bytes);
   if (program.forward_only) return;
-  append(MemoryClass::kWeightVersions, "corrections", memory.weight_bytes * program.correction_buffers);
+  append(MemoryClass::kWeightVersions, "corrections", memory.weight_bytes * holder.correction_buffers);
   append(MemoryClass::kGradients, "gradients", memory.gradient_bytes);
   append(MemoryClass::kOptimizer, "optimizer", memory.optimizer_bytes);
 }
@@ -262,7 +262,7 @@ MemoryByClass MemoryModel::resident(DeviceId device) const {
     const StageMemory& memory = program().memory[index(holder.stage)];
     if (!holder.weights_start_away) of(bytes, MemoryClass::kWeights) += memory.weight_bytes;
     if (program().forward_only) continue;
-    of(bytes, MemoryClass::kWeightVersions) += memory.weight_bytes * program().correction_buffers;
+    of(bytes, MemoryClass::kWeightVersions) += memory.weight_bytes * holder.correction_buffers;
     of(bytes, MemoryClass::kGradients) += memory.gradient_bytes;
     of(bytes, MemoryClass::kOptimizer) += memory.optimizer_bytes;
   }

@@ -10,7 +10,7 @@
 #include "models/memory_class.hpp"
 #include "models/units.hpp"
 #include "schedules/action.hpp"
-#include "sim/delays.hpp"
+#include "schedules/delays.hpp"
 
 namespace plumb {
 

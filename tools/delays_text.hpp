@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/delays.hpp"
+#include "schedules/delays.hpp"
 
 namespace plumb {
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "models/error.hpp"
+#include "schedules/methods.hpp"
 #include "tools/schedule_formats.hpp"
 #include "tools/schedule_program.hpp"
 
@@ -28,6 +29,35 @@ Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
           .microbatches = {}};
 }
 
+/// The methods that the command line names, the short forms first.
+std::vector<Method> methods_of(const ScheduleArguments& arguments) {
+  std::vector<Method> methods;
+  if (arguments.t1) methods.push_back({"t1", {}});
+  if (arguments.t2) methods.push_back({"t2", {}});
+  if (arguments.t3_updates) methods.push_back({"t3", {{"updates", static_cast<double>(*arguments.t3_updates)}}});
+  for (Method& method : parse_methods(arguments.methods)) methods.push_back(std::move(method));
+  return methods;
+}
+
+Schedule load_without_methods(const std::string& name_or_file, const ScheduleArguments& arguments,
+                              const SearchGoal& goal) {
+  if (!is_schedule_file(name_or_file)) {
+    check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
+    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
+    if (!arguments.recompute.empty()) {
+      schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
+    }
+    return schedule;
+  }
+  if (is_schedule_program(name_or_file)) return schedule_of_program(name_or_file, arguments);
+  if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
+      !arguments.options.empty() || !arguments.recompute.empty()) {
+    throw Error(name_or_file +
+                ": a document says all of this itself, expected no -p, -m, -v, --updates, --opt or --recompute");
+  }
+  return read_schedule(name_or_file);
+}
+
 }  // namespace
 
 void ScheduleArguments::add_to(ArgumentParser& parser) {
@@ -39,7 +69,12 @@ void ScheduleArguments::add_to(ArgumentParser& parser) {
              "optimizer updates to cover (default: 1, or enough for a steady period when asynchronous)")
       .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
       .text("recompute", recompute, "STAGES",
-            "forget what F made and compute it again before the backward: all, or 1-2");
+            "forget what F made and compute it again before the backward: all, or 1-2")
+      .text("method", methods, "LIST",
+            "corrections of asynchronous training: t1:K=100,t2:D=0.135,t3:updates=40 (see schedules/README.md)")
+      .flag("t1", t1, "short for --method t1: learning rates by delay")
+      .flag("t2", t2, "short for --method t2: discrepancy correction")
+      .whole("t3-updates", t3_updates, {}, "short for --method t3:updates=N: updates run synchronously first");
 }
 
 bool is_schedule_file(const std::string& name_or_file) {
@@ -103,21 +138,7 @@ Schedule schedule_of_program(const std::string& path, const ScheduleArguments& a
 }
 
 Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments, const SearchGoal& goal) {
-  if (!is_schedule_file(name_or_file)) {
-    check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
-    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
-    if (!arguments.recompute.empty()) {
-      schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
-    }
-    return schedule;
-  }
-  if (is_schedule_program(name_or_file)) return schedule_of_program(name_or_file, arguments);
-  if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
-      !arguments.options.empty() || !arguments.recompute.empty()) {
-    throw Error(name_or_file +
-                ": a document says all of this itself, expected no -p, -m, -v, --updates, --opt or --recompute");
-  }
-  return read_schedule(name_or_file);
+  return with_methods(load_without_methods(name_or_file, arguments, goal), methods_of(arguments));
 }
 
 }  // namespace plumb

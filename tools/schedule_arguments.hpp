@@ -21,6 +21,10 @@ struct ScheduleArguments {
   std::optional<std::int64_t> updates;
   std::vector<std::string> options;  ///< key=value
   std::string recompute;             ///< "all", or stages "1-2"; empty: none
+  std::string methods;               ///< "t1:K=100,t2" (schedules/methods.hpp)
+  bool t1 = false;                   ///< short forms of methods
+  bool t2 = false;
+  std::optional<std::int64_t> t3_updates;
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);

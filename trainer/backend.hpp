@@ -45,6 +45,8 @@ class StageBackend {
   virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
   /// Optimizer step on the weights; gradients are zero afterwards, unless `step` keeps them.
   virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
+  /// Copies a block as large as the weights.
+  virtual void copy(std::byte* to, const std::byte* from) = 0;
   /// Squared norm of every parameter's gradient, in the layout's order (trainer/gradient_clip.hpp).
   virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;
 };

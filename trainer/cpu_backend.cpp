@@ -54,6 +54,10 @@ class CpuStage : public StageBackend {
     if (!step.keep_gradients) clear(blocks.gradients, spec_.layout->memory.gradient_bytes);
   }
 
+  void copy(std::byte* to, const std::byte* from) override {
+    std::memcpy(to, from, static_cast<std::size_t>(spec_.layout->memory.weight_bytes));
+  }
+
   std::vector<double> squared_norms(const HolderBlocks& blocks) override {
     return plumb::squared_norms<T>(spec_.layout->parameters, numbers<T>(blocks.gradients));
   }

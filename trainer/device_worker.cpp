@@ -337,7 +337,7 @@ void DeviceWorker::compute(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
     collect(at, holder);
-    plan_.validation.any() ? propose(at, holder) : holder.update();
+    plan_.validation.any() ? propose(at, holder) : holder.update(plan_.looked_back_at(at));
   } else if (joins_collective(op)) {
     reduce(at, holder);
     if (op == Op::kSyncWeights) collect(at, holder);
@@ -357,7 +357,7 @@ void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
   if (reads_weights(action.op)) {
     const bool newest = plan_.program.version_read.empty();
     const std::int32_t version = newest ? holder.version() : plan_.program.version_read[at];
-    pass.weights = holder.weights(version);
+    pass.weights = holder.weights(plan_.weight_read(at, version));
     versions_read_.push_back({action, version});
   }
   std::vector<RunningPart>& parts = running_.at(at);

@@ -19,7 +19,7 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
   if (!plan.program.forward_only) {
     gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
     state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
-    for (std::int32_t i = 0; i < plan.program.correction_buffers; ++i) {
+    for (std::int32_t i = 0; i < plan.program.holders[holder].correction_buffers; ++i) {
       corrections_.push_back(arena.allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes));
       std::fill_n(corrections_.back().data(), corrections_.back().bytes(), std::byte{0});
     }
@@ -34,6 +34,24 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     set_parameters(std::span<const ParameterFacts>(layout_->parameters), plan.options.initial_parameters,
                    reinterpret_cast<float*>(blocks.weights));
   }
+  if (plan.method_places.empty()) return;
+  const TrainOptions& options = plan.options;
+  chain_ = CorrectionChain({options.schedule, options.optimizer, options.learning_rate}, plan.method_places[holder],
+                           corrections_);
+  chain_.start(corrected(nullptr));
+}
+
+CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
+  return {backend(0), holder_blocks(), version_, forward_weights};
+}
+
+const std::byte* HolderState::weights(const WeightRead& read) {
+  const std::byte* corrected_weights = chain_.weights(read, corrected(nullptr));
+  return corrected_weights != nullptr ? corrected_weights : weights(read.version);
+}
+
+HolderState::Blocks HolderState::blocks() {
+  return {&weights_, &gradients_, &state_, &versions_, &corrections_, chain_.notes()};
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {
@@ -91,30 +109,38 @@ void HolderState::keep_last_gradients() {
   last_gradients_.assign(gradients_.data(), gradients_.data() + gradients_.bytes());
 }
 
-void HolderState::step(double gradient_scale, bool keep_gradients) {
+UpdateStep HolderState::next_step() const {
   UpdateStep step;
   step.update = updates_done_;
   step.learning_rate = learning_rate(plan_->options.learning_rate, updates_done_);
+  step.gradient_scale = gradient_scale();
+  return step;
+}
+
+void HolderState::step(double gradient_scale) {
+  UpdateStep step = next_step();
   step.gradient_scale = gradient_scale;
-  step.keep_gradients = keep_gradients;
+  step.keep_gradients = true;
   backend(0).update(step, holder_blocks());
 }
 
-void HolderState::update() {
+void HolderState::update(std::int32_t forward_version) {
   keep_last_gradients();
+  UpdateStep step = next_step();
+  chain_.before_update(step, corrected(forward_version < 0 ? nullptr : weights(forward_version)));
   const double limit = plan_->options.clip_norm;
-  double scale = gradient_scale();
-  if (limit > 0) scale *= clip_factor(squared_norms(), scale, limit);
-  step(scale, false);
+  if (limit > 0) step.gradient_scale *= clip_factor(squared_norms(), step.gradient_scale, limit);
+  backend(0).update(step, holder_blocks());
   ++version_;
   ++updates_done_;
+  chain_.after_update(step, corrected(nullptr));
 }
 
 void HolderState::propose(const std::optional<UpdateDecision>& decision) {
   keep_last_gradients();
   proposed_ = decision;
   proposed_scale_ = gradient_scale();
-  if (decision && decision->applies) step(proposed_scale_ * decision->factor, true);
+  if (decision && decision->applies) step(proposed_scale_ * decision->factor);
   ++version_;
 }
 
@@ -126,7 +152,7 @@ void HolderState::validate(const UpdateDecision& decision) {
       std::copy_n(kept_state_.data(), kept_state_.bytes(), state_.data());
     }
     if (proposed_) ++updates_rolled_back_;
-    if (decision.applies) step(proposed_scale_ * decision.factor, true);
+    if (decision.applies) step(proposed_scale_ * decision.factor);
   }
   std::fill_n(gradients_.data(), gradients_.bytes(), std::byte{0});
   ++(decision.applies ? updates_done_ : updates_skipped_);

@@ -9,6 +9,7 @@
 
 #include "trainer/arena.hpp"
 #include "trainer/backend.hpp"
+#include "trainer/correction_chain.hpp"
 #include "trainer/post_validation.hpp"
 #include "trainer/run_plan.hpp"
 
@@ -34,12 +35,15 @@ class HolderState {
 
   /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
   const std::byte* weights(std::int32_t version) const;
+  /// What the methods of the schedule make a pass read; otherwise those of its version.
+  const std::byte* weights(const WeightRead& read);
 
   /// U begins: keeps the newest version when somebody will still read it; `with_state`: the optimizer state, too,
   /// because the update may be taken back.
   void begin_update(bool keep, bool with_state = false);
-  /// U: applies the gradients, which are zero afterwards.
-  void update();
+  /// U: applies the gradients, which are zero afterwards. `forward_version`: what methods that look back want; -1:
+  /// none.
+  void update(std::int32_t forward_version);
   /// U of an update that V validates: makes it as is known now, or (no value) leaves it to V. Gradients stay.
   void propose(const std::optional<UpdateDecision>& decision);
   /// V: the update is that of `decision` afterwards, made again where it was not; the gradients are zero. A skipped
@@ -77,8 +81,9 @@ class HolderState {
     Block* state = nullptr;
     std::map<std::int32_t, Block>* versions = nullptr;
     std::vector<Block>* corrections = nullptr;
+    std::vector<std::int64_t*> notes;  ///< of the methods
   };
-  Blocks blocks() { return {&weights_, &gradients_, &state_, &versions_, &corrections_}; }
+  Blocks blocks();
   std::int64_t updates_done() const { return updates_done_; }
   std::int64_t updates_skipped() const { return updates_skipped_; }
   std::int64_t updates_rolled_back() const { return updates_rolled_back_; }
@@ -91,8 +96,11 @@ class HolderState {
   /// Microbatches that the gradients of the next update are a sum of.
   std::int64_t microbatches_summed() const;
   void keep_last_gradients();
-  /// The update with the mean gradients times `factor`.
-  void step(double gradient_scale, bool keep_gradients);
+  /// What is known of the next update before anything changes it.
+  UpdateStep next_step() const;
+  /// An update without methods, with the gradients times `gradient_scale`, which stay.
+  void step(double gradient_scale);
+  CorrectedHolder corrected(const std::byte* forward_weights);
   HolderBlocks holder_blocks() { return {weights_.data(), gradients_.data(), state_.data()}; }
 
   const RunPlan* plan_;
@@ -104,7 +112,8 @@ class HolderState {
   std::vector<std::byte> away_;  ///< the newest weights in another memory; empty when they are only here
   Block gradients_;
   Block state_;
-  std::vector<Block> corrections_;          ///< what the schedule's corrections keep, each as large as the weights
+  std::vector<Block> corrections_;  ///< what the schedule's methods keep, each as large as the weights
+  CorrectionChain chain_;
   Block workspace_;                         ///< of U
   std::map<std::int32_t, Block> versions_;  ///< old ones
   std::int32_t version_ = 0;                ///< of `weights_`

@@ -1,5 +1,7 @@
 #include "trainer/optimizer.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -15,7 +17,15 @@ struct StateShare {
   const T* gradients = nullptr;
   T* first = nullptr;   ///< velocity, or first moment
   T* second = nullptr;  ///< second moment
+
+  StateShare from(std::int64_t begin) const {
+    return {size - begin, weights + begin, gradients + begin, first == nullptr ? first : first + begin,
+            second == nullptr ? second : second + begin};
+  }
 };
+
+/// Numbers that are updated before their followers are.
+constexpr std::int64_t kPiece = 1024;
 
 template <class T>
 void sgd(const OptimizerOptions& options, const UpdateStep& step, double decay, const StateShare<T>& part) {
@@ -23,9 +33,14 @@ void sgd(const OptimizerOptions& options, const UpdateStep& step, double decay, 
   const T scale = static_cast<T>(step.gradient_scale);
   const T weight_decay = static_cast<T>(decay);
   const T momentum = static_cast<T>(options.momentum);
+  const T of_velocity = static_cast<T>(step.velocity_weight);
+  const T of_gradient = static_cast<T>(step.gradient_weight);
+  const bool plain = step.velocity_weight == 1 && step.gradient_weight == 0;
   for (std::int64_t i = 0; i < part.size; ++i) {
-    T direction = part.gradients[i] * scale + weight_decay * part.weights[i];
-    if (part.first != nullptr) direction = part.first[i] = momentum * part.first[i] + direction;
+    const T gradient = part.gradients[i] * scale + weight_decay * part.weights[i];
+    T direction = gradient;
+    if (part.first != nullptr) direction = part.first[i] = momentum * part.first[i] + gradient;
+    if (!plain) direction = of_velocity * direction + of_gradient * gradient;
     part.weights[i] -= rate * direction;
   }
 }
@@ -52,6 +67,38 @@ void adam(const OptimizerOptions& options, const UpdateStep& step, double decay,
   }
 }
 
+template <class T>
+void step_weights(const OptimizerOptions& options, const UpdateStep& step, double decay, const StateShare<T>& part) {
+  if (options.kind == OptimizerKind::kSgd) {
+    sgd(options, step, decay, part);
+  } else {
+    adam(options, step, decay, part);
+  }
+}
+
+/// Piece by piece, so that the old weights of a piece are still there when the followers want them: one pass over all.
+/// `offset` of the share in the flat blocks.
+template <class T>
+void step_followed(const OptimizerOptions& options, const UpdateStep& step, double decay, const StateShare<T>& part,
+                   std::int64_t offset) {
+  std::array<T, kPiece> old;
+  for (std::int64_t begin = 0; begin < part.size; begin += kPiece) {
+    StateShare<T> piece = part.from(begin);
+    piece.size = std::min(kPiece, part.size - begin);
+    std::copy_n(piece.weights, piece.size, old.data());
+    step_weights(options, step, decay, piece);
+    for (const Follower& follower : step.followers) {
+      T* x = reinterpret_cast<T*>(follower.buffer) + offset + begin;
+      const T keep = static_cast<T>(follower.keep);
+      const T lead = static_cast<T>(follower.lead);
+      for (std::int64_t i = 0; i < piece.size; ++i) {
+        const T was = old[static_cast<std::size_t>(i)];
+        x[i] = piece.weights[i] + (keep * (x[i] - was) + lead * (piece.weights[i] - was));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t optimizer_state_count(const OptimizerOptions& options) {
@@ -73,10 +120,10 @@ void update(const OptimizerOptions& options, const UpdateStep& step, std::span<c
                              .first = states > 0 ? stage.state + offset : nullptr,
                              .second = states > 1 ? stage.state + total + offset : nullptr};
     const double decay = parameter.decayed ? options.weight_decay : 0.0;
-    if (options.kind == OptimizerKind::kSgd) {
-      sgd(options, step, decay, part);
+    if (step.followers.empty()) {
+      step_weights(options, step, decay, part);
     } else {
-      adam(options, step, decay, part);
+      step_followed(options, step, decay, part, offset);
     }
     offset += parameter.count();
   }

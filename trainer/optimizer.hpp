@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -52,12 +53,23 @@ struct StageParameters {
   T* state = nullptr;
 };
 
+/// A buffer that follows the weights: x' = w' + keep (x - w) + lead (w' - w), where w' are the new weights.
+/// keep = 0: lead = 0 copies the new weights, -1 the old ones, n extrapolates n updates ahead.
+struct Follower {
+  std::byte* buffer = nullptr;  ///< as long as the weights
+  double keep = 0;
+  double lead = 0;
+};
+
 /// What differs from update to update.
 struct UpdateStep {
   std::int64_t update = 0;  ///< updates done before
   double learning_rate = 0;
   double gradient_scale = 1.0;  ///< multiplies the gradients: 1 / microbatches, times a clip factor
   bool keep_gradients = false;  ///< they are not zeros afterwards, because the update may be made again
+  double velocity_weight = 1;   ///< SGD with momentum: w <- w - a (velocity_weight v + gradient_weight g)
+  double gradient_weight = 0;
+  std::vector<Follower> followers = {};  ///< updated in the same pass
 };
 
 /// Updates a stage's weights and optimizer state in place. Element by element: the result does not depend on how the

@@ -8,6 +8,7 @@
 
 #include "models/error.hpp"
 #include "models/network_costs.hpp"
+#include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"
 
 namespace plumb {
@@ -89,7 +90,8 @@ Program lowered(const TrainOptions& options) {
 
 }  // namespace
 
-RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::backend(given.backend)) {
+RunPlan::RunPlan(const TrainOptions& given)
+    : options(given), backend(given.own_backend != nullptr ? *given.own_backend : plumb::backend(given.backend)) {
   check_schedule(options);
   check_data(options);
   program = lowered(options);
@@ -104,6 +106,11 @@ RunPlan::RunPlan(const TrainOptions& given) : options(given), backend(plumb::bac
   }
   document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
   count_summed();
+  if (!options.schedule.weights.methods.empty()) {
+    if (validation.any()) refuse(options, "methods of asynchronous training cannot be taken back; expected no V");
+    method_places = plumb::method_places(options.schedule, program);
+    forward_versions = plumb::forward_versions(program);
+  }
   const std::size_t size = program.size();
   const auto& transfers = program.transfers;
   made = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].producer; });
@@ -187,6 +194,15 @@ std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
                      of.op == Op::kSendF ? memory.output_bytes : memory.input_grad_bytes});
   });
   return parts;
+}
+
+WeightRead RunPlan::weight_read(InstrIndex at, std::int32_t version) const {
+  const Action& action = program.instrs[at].action;
+  const std::int64_t per_update = options.schedule.per_update(action.stage);
+  return {.op = action.op,
+          .version = version,
+          .forward_version = forward_versions.empty() ? version : forward_versions[at],
+          .update = static_cast<std::int64_t>(action.microbatch) / per_update};
 }
 
 double RunPlan::loss_tokens(std::size_t microbatch) const {

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "models/stage_layout.hpp"
+#include "schedules/method_buffers.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
+#include "trainer/correction.hpp"
 #include "trainer/post_validation.hpp"
 #include "trainer/train.hpp"
 
@@ -43,6 +45,8 @@ struct RunPlan {
   std::vector<PartPlace> places;                  ///< by part of `program.parts`
   std::vector<StageLayout> layouts;               ///< by stage and part
   std::int64_t document_updates = 0;              ///< in forward mode: groups of microbatches that losses are means of
+  std::vector<MethodPlace> method_places;         ///< by holder; empty when the schedule has no methods
+  std::vector<std::int32_t> forward_versions;     ///< by instr (schedules/weight_versions.hpp); empty without methods
   std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
 
   IndexLists made;       ///< transfers by producer
@@ -72,6 +76,12 @@ struct RunPlan {
   /// Tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean size of its
   /// update, so that every token of an update counts the same.
   double loss_tokens(std::size_t microbatch) const;
+  /// The version that methods look back at in an update; -1: none.
+  std::int32_t looked_back_at(InstrIndex update) const {
+    return program.version_read.empty() ? -1 : program.version_read[update];
+  }
+  /// What corrections are told about an instr that reads `version`.
+  WeightRead weight_read(InstrIndex at, std::int32_t version) const;
   /// First instr behind the unit (overlapped pair) that begins with `at`.
   InstrIndex behind(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
 

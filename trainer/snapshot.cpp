@@ -102,11 +102,14 @@ class Taker {
       old_versions.push_back(version);
       add_numbers(holder_name(number) + ".version" + std::to_string(version), block);
     }
+    Json notes = Json::array();
+    for (const std::int64_t* note : blocks.notes) notes.push_back(*note);
     holders.push_back({{"holder", number},
                        {"version", holder.version()},
                        {"updates_done", holder.updates_done()},
                        {"away", holder.weights_place()},
-                       {"old_versions", old_versions}});
+                       {"old_versions", old_versions},
+                       {"notes", notes}});
     std::span<const std::byte> rest = holder.stored_weights();
     for (const ParameterFacts& parameter : holder.layout().parameters) {
       const auto size = static_cast<std::size_t>(parameter.count() * number_bytes());
@@ -299,6 +302,12 @@ class Restorer {
   DeviceWorker* worker_at(DeviceId device) const { return run_.workers()[index(device)].get(); }
   DeviceWorker* worker_of(std::uint32_t holder) const { return worker_at(program().holders[holder].device); }
 
+  static void restore_notes(const JsonValue& saved, const std::vector<std::int64_t*>& notes) {
+    if (saved.size() != notes.size()) saved.fail("expected " + std::to_string(notes.size()) + " notes of methods");
+    auto note = notes.begin();
+    for (const JsonValue& value : saved.elements()) **note++ = value.integer();
+  }
+
   void restore_holder(const JsonValue& saved) const {
     const std::uint32_t number = holder_number(saved.at("holder"));
     if (worker_of(number) == nullptr) return;
@@ -319,6 +328,7 @@ class Restorer {
     for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
       fill(bytes_of((*blocks.corrections)[i]), holder_name(number) + ".correction" + std::to_string(i));
     }
+    restore_notes(saved.at("notes"), blocks.notes);
     const std::int64_t number_bytes = run_.plan().options.numbers == NumberType::kFloat64 ? 8 : 4;
     std::vector<std::byte> weights(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
     std::span<std::byte> rest = weights;

@@ -31,6 +31,7 @@ struct CheckpointOptions {
   bool resume = false;              ///< go on from the newest checkpoint; from the beginning when there is none
 };
 
+struct Backend;
 class ProcessGroup;
 
 /// Everything that decides what a run computes, and how it is watched.
@@ -52,9 +53,10 @@ struct TrainOptions {
   /// one must cover them all, because it is filled and drained once.
   std::int64_t steps = 0;
   NumberType numbers = NumberType::kFloat32;
-  std::string backend = "cpu";        ///< trainer/backends.hpp
-  std::string executor = "threads";   ///< trainer/executor.hpp
-  ProcessGroup* processes = nullptr;  ///< one per device; outlives the run. None: all devices are here
+  std::string backend = "cpu";           ///< trainer/backends.hpp
+  const Backend* own_backend = nullptr;  ///< instead of the one by name; outlives the run
+  std::string executor = "threads";      ///< trainer/executor.hpp
+  ProcessGroup* processes = nullptr;     ///< one per device; outlives the run. None: all devices are here
   LowerOptions lowering;
   const Cluster* cluster = nullptr;  ///< links that idle causes are told by; none: free links
   CheckpointOptions checkpoint;

@@ -68,7 +68,7 @@ constexpr std::array kRows{
                  .synchronous = false,
                  .weights = "latest",
                  .options = "timing=1f1b|slots: one action at a time, or a forward and a backward at once; "
-                            "correction=none|t2: keep the velocity of the weights; synchronous=N: first N updates "
+                            "correction=none|t2: the method t2; synchronous=N: first N updates "
                             "flushed (default 0)",
                  .make = pipemare},
     ScheduleSpec{.name = "spectrain",

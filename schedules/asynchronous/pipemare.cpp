@@ -24,7 +24,7 @@ std::int64_t synchronous_updates(const ScheduleParams& params) {
 /// The order is PipeDream's by default; `timing=slots` is the model of the paper, where a stage runs a forward and a
 /// backward at once. Any p and m.
 /// One version of the weights. Device d keeps p - d activations (slots: 2(p - d), its pair included).
-/// `correction=t2` declares the buffer of the discrepancy correction (the velocity of the weights). `synchronous=E`:
+/// `correction=t2` declares the discrepancy correction (method t2). `synchronous=E`:
 /// the first E updates are flushed as in GPipe, then the drained pipeline goes on without flushes (T3). (Yang et al.,
 /// PipeMare, arXiv 1910.05124)
 ///
@@ -36,7 +36,7 @@ Schedule pipemare(const ScheduleParams& params) {
   const std::int64_t synchronous = synchronous_updates(params);
   Schedule schedule = flush_free_schedule(kName, params, {Timing::k1f1b, Timing::kSlots}, synchronous);
   schedule.weights.policy = WeightPolicy::kLatest;
-  if (choice(kName, params, "correction", {"none", "t2"}) == "t2") schedule.weights.correction_buffers = {"velocity"};
+  if (choice(kName, params, "correction", {"none", "t2"}) == "t2") schedule.weights.methods = {{"t2", {}}};
   if (synchronous > 0) {
     const std::int64_t updates = schedule.num_microbatches / params.num_microbatches;
     schedule.weights.phases = {{std::min(synchronous, updates), WeightPolicy::kFlush}};

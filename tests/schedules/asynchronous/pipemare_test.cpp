@@ -126,9 +126,9 @@ TEST_CASE("with synchronous=E the first E updates of pipemare are gpipe's, and t
 
 TEST_CASE("t2 keeps one more buffer of the weights' size") {
   ScheduleParams params{.num_devices = 3, .num_microbatches = 2};
-  CHECK(generate("pipemare", params).weights.correction_buffers.empty());
+  CHECK(generate("pipemare", params).weights.methods.empty());
   params.options = {{"correction", "t2"}};
-  CHECK(generate("pipemare", params).weights.correction_buffers == std::vector<std::string>{"velocity"});
+  CHECK(generate("pipemare", params).weights.methods == std::vector<Method>{{"t2", {}}});
 }
 
 TEST_CASE("K microbatches of pipemare take K + P - 1 forwards and backwards, where gpipe takes (K / N)(N + P - 1)") {

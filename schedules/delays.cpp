@@ -1,4 +1,4 @@
-#include "sim/delays.hpp"
+#include "schedules/delays.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -118,7 +118,7 @@ StageDelays described(const Program& program, std::uint32_t holder, std::int64_t
   delays.stage = program.holders[holder].stage;
   delays.device = program.holders[holder].device;
   delays.versions = versions;
-  delays.copies = versions + program.correction_buffers;
+  delays.copies = versions + program.holders[holder].correction_buffers;
   const bool in_bytes = !program.memory.empty() && program.memory_units_per_one == 0;
   if (in_bytes) delays.bytes = delays.copies * program.memory[index(delays.stage)].weight_bytes;
   return delays;

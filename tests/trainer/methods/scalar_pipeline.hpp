@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedules/methods.hpp"
+#include "schedules/registry.hpp"
+#include "trainer/cpu_backend.hpp"
+#include "trainer/train.hpp"
+#include "trainer/value_data.hpp"
+
+namespace plumb::scalar {
+
+/// Weights of stages whose only parameter is one number, by parameter, then update: the first is the initial one.
+using Versions = std::map<std::string, std::vector<double>>;
+
+/// What `RecordingStage` writes to; runs on one thread.
+inline Versions& recorded() {
+  static Versions versions;
+  return versions;
+}
+
+/// The CPU back end in double, which notes the first weight of its stage after every update.
+class RecordingStage : public StageBackend {
+ public:
+  explicit RecordingStage(const StageSpec& spec)
+      : name_(spec.layout->parameters.front().name), cpu_(make_cpu_stage(NumberType::kFloat64, spec)) {}
+
+  void run(Op op, const PassArguments& pass) override { cpu_->run(op, pass); }
+  void initialize(std::uint64_t seed, const HolderBlocks& blocks) override { cpu_->initialize(seed, blocks); }
+  void update(const UpdateStep& step, const HolderBlocks& blocks) override {
+    if (recorded()[name_].empty()) note(blocks);
+    cpu_->update(step, blocks);
+    note(blocks);
+  }
+  void copy(std::byte* to, const std::byte* from) override { cpu_->copy(to, from); }
+  std::vector<double> squared_norms(const HolderBlocks& blocks) override { return cpu_->squared_norms(blocks); }
+
+ private:
+  void note(const HolderBlocks& blocks) { recorded()[name_].push_back(*reinterpret_cast<double*>(blocks.weights)); }
+
+  std::string name_;
+  std::unique_ptr<StageBackend> cpu_;
+};
+
+inline std::unique_ptr<StageBackend> make_recording_stage(NumberType, const StageSpec& spec) {
+  return std::make_unique<RecordingStage>(spec);
+}
+
+inline const Backend kRecording{"recording", "", make_recording_stage, add_on_cpu, scale_on_cpu};
+
+/// x_k = 1 + (k mod 4) / 4 and 1.5 x_k (reference 11.6).
+inline const ValueData& data() {
+  static const ValueData data({1, 1.25, 1.5, 1.75}, 1, {1.5, 1.875, 2.25, 2.625}, 1);
+  return data;
+}
+
+/// y = w3 w2 w1 x, one factor per stage, loss 0.5 (y - target)^2, w[0] = (0.9, 0.8, 0.7), SGD. (reference 11.6)
+inline TrainOptions three_factors(Schedule schedule) {
+  TrainOptions options;
+  options.network = {.name = "three factors", .source = "", .sequence = 1, .samples = 1, .layers = {}};
+  options.network.layers.push_back({.kind = LayerKind::kValues, .name = "x", .width = 1});
+  for (const std::string name : {"w1", "w2", "w3"}) {
+    options.network.layers.push_back(
+        {.kind = LayerKind::kLinear, .name = name, .width = 1, .outputs = 1, .bias = false});
+  }
+  options.network.layers.push_back({.kind = LayerKind::kSquaredError, .name = "loss", .width = 1});
+  options.partition = {{0, 2, 3, 5}};
+  options.schedule = std::move(schedule);
+  options.shape = {1, 1};
+  options.data = &data();
+  options.initial_parameters = {{"w1.weight", {0.9}}, {"w2.weight", {0.8}}, {"w3.weight", {0.7}}};
+  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0, .weight_decay = 0};
+  options.learning_rate.base = 0.05;
+  options.numbers = NumberType::kFloat64;
+  options.executor = "serial";
+  options.own_backend = &kRecording;
+  options.poison_memory = true;
+  return options;
+}
+
+/// Trains on the real executor: the versions (w1, w2, w3) by update.
+inline std::vector<std::array<double, 3>> versions_of(const TrainOptions& options) {
+  recorded().clear();
+  train(options);
+  const std::vector<double>& first = recorded().at("w1.weight");
+  std::vector<std::array<double, 3>> versions;
+  for (std::size_t v = 0; v < first.size(); ++v) {
+    versions.push_back({first[v], recorded().at("w2.weight")[v], recorded().at("w3.weight")[v]});
+  }
+  return versions;
+}
+
+}  // namespace plumb::scalar

@@ -1,0 +1,81 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../predicted_run.hpp"
+#include "../training_cases.hpp"
+#include "schedules/methods.hpp"
+
+TEST_SUITE_BEGIN("trainer");
+
+namespace plumb {
+namespace {
+
+struct Case {
+  std::string schedule;
+  std::string methods;
+  std::int64_t m = 2;
+  std::map<std::string, std::string> options = {};
+};
+
+/// Every method at least once.
+std::vector<Case> cases() {
+  return {{"pipemare", "t1:K=3,t2"},
+          {"pipemare", "t2:D=0.3", 1, {{"timing", "slots"}}},
+          {"pipemare", "t1,t2,t3:updates=2", 2, {{"timing", "slots"}}}};
+}
+
+TrainOptions run_of(const Case& of) {
+  const ScheduleParams params{
+      .num_devices = 4, .num_microbatches = of.m, .updates = 6, .options = of.options};
+  return tiny_run(with_methods(generate(of.schedule, params), of.methods), 3, false);
+}
+
+struct Killed : std::runtime_error {
+  Killed() : std::runtime_error("killed") {}
+};
+
+}  // namespace
+
+TEST_CASE("memory with methods is the predicted one, class by class") {
+  for (const Case& of : cases()) {
+    CAPTURE(of.schedule);
+    CAPTURE(of.methods);
+    const TrainOptions run = run_of(of);
+    check_same_memory(train(run).timeline.value(), predicted(run));
+  }
+}
+
+TEST_CASE("a run with methods that died goes on to the bits of the run that did not") {
+  namespace fs = std::filesystem;
+  for (const Case& of : cases()) {
+    CAPTURE(of.schedule);
+    CAPTURE(of.methods);
+    TrainOptions options = run_of(of);
+    const TrainResult whole = train(options);
+    options.executor = "threads";
+    CHECK(train(options).weights_hash == whole.weights_hash);
+    const fs::path directory = fs::temp_directory_path() / ("plumbline-methods-" + std::to_string(getpid()));
+    fs::remove_all(directory);
+    options.executor = "serial";
+    options.checkpoint = {.directory = directory, .resume = true};
+    TrainOptions dies = options;
+    dies.on_update = [](std::int64_t update, double) {
+      if (update == 4) throw Killed();
+    };
+    CHECK_THROWS_AS(train(dies), Killed);
+    CHECK(fs::exists(directory));
+    CHECK(train(options).weights_hash == whole.weights_hash);
+    fs::remove_all(directory);
+  }
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();

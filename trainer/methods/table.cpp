@@ -1,0 +1,30 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <string_view>
+
+#include "trainer/methods/kinds.hpp"
+
+namespace plumb {
+namespace {
+
+struct Entry {
+  std::string_view name;
+  std::unique_ptr<Correction> (*make)(const CorrectionFacts&);
+};
+
+/// As the table of schedules/methods.cpp, without t3, which is in the order of the schedule.
+constexpr std::array kRows{
+    Entry{"t1", make_t1},
+    Entry{"t2", make_t2},
+};
+
+}  // namespace
+
+std::unique_ptr<Correction> make_correction(const CorrectionFacts& facts) {
+  const auto entry = std::ranges::find(kRows, std::string_view(facts.method.name), &Entry::name);
+  assert(entry != kRows.end() && "lowering refuses unknown methods");
+  return entry->make(facts);
+}
+
+}  // namespace plumb
