@@ -1,7 +1,5 @@
 #include "trainer/checkpoint.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +13,7 @@
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
+#include "scratch_directory.hpp"
 #include "trainer/checkpoint_cut.hpp"
 #include "trainer/safetensors.hpp"
 #include "trainer/train.hpp"
@@ -26,16 +25,6 @@ namespace plumb {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A directory of this test's own, gone afterwards.
-struct ScratchDirectory {
-  fs::path path;
-  explicit ScratchDirectory(const std::string& name)
-      : path(fs::temp_directory_path() / ("plumbline-" + name + "-" + std::to_string(getpid()))) {
-    fs::remove_all(path);
-  }
-  ~ScratchDirectory() { fs::remove_all(path); }
-};
 
 TrainOptions run_of(const std::string& name) {
   TrainOptions options = tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 5}, 4, name == "chimera");

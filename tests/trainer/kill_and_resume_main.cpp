@@ -1,9 +1,13 @@
 // Trains a small pipeline with checkpoints in the directory given and prints the hash of its weights: the victim of
-// kill_and_resume.sh. Usage: kill_and_resume SCHEDULE EXECUTOR [DIRECTORY]
+// kill_and_resume.sh, and of mpi_test.sh as one of several processes. Usage: kill_and_resume SCHEDULE EXECUTOR|mpi
+// [DIRECTORY]
 
 #include <iostream>
+#include <memory>
 #include <string>
 
+#include "trainer/mpi_processes.hpp"
+#include "trainer/process_group.hpp"
 #include "training_cases.hpp"
 
 int main(int argc, char** argv) {
@@ -14,10 +18,18 @@ int main(int argc, char** argv) {
   TrainOptions options = tiny_run(
       schedule, {.num_devices = 4, .num_microbatches = asynchronous ? 2 : 4, .updates = asynchronous ? 40 : 4}, 4);
   options.steps = 40;
-  options.executor = argv[2];
+  std::unique_ptr<ProcessGroup> group;
+  if (argv[2] == std::string("mpi")) {
+    group = std::make_unique<ProcessGroup>(join_mpi_job());
+    options.processes = group.get();
+    options.executor = "threads";
+  } else {
+    options.executor = argv[2];
+  }
   options.numbers = NumberType::kFloat32;
   options.checkpoint.resume = true;
   if (argc > 3) options.checkpoint.directory = argv[3];
-  std::cout << train(options).weights_hash << std::endl;
+  const TrainResult result = train(options);
+  if (!group || group->is_first()) std::cout << result.weights_hash << std::endl;
   return 0;
 }

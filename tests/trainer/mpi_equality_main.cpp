@@ -1,0 +1,49 @@
+// Trains small pipelines in as many processes as they have devices, and again on one thread: weights, losses, versions
+// and peaks of memory must be the same. Started by mpirun -np P.
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+
+#include "process_cases.hpp"
+#include "trainer/mpi_processes.hpp"
+#include "trainer/process_group.hpp"
+
+namespace plumb {
+namespace {
+
+/// What of `many` is not as in `one`; empty when nothing.
+std::string difference(const TrainResult& many, const TrainResult& one) {
+  if (many.weights_hash != one.weights_hash) return "weights";
+  if (many.losses != one.losses) return "losses";
+  if (many.versions != one.versions) return "versions";
+  const bool same_peaks =
+      std::ranges::equal(many.timeline->devices, one.timeline->devices, {}, &DeviceSummary::peak_memory_by_class,
+                         &DeviceSummary::peak_memory_by_class);
+  return same_peaks ? "" : "peak memory";
+}
+
+/// How many runs differ; only the first process finds out.
+int count_differences(ProcessGroup& group) {
+  int differing = 0;
+  for_each_process_case(static_cast<std::int32_t>(group.size()), [&](const std::string& name, TrainOptions options) {
+    options.executor = "threads";
+    options.processes = &group;
+    const TrainResult many = train(options);
+    if (!group.is_first()) return;
+    options.executor = "serial";
+    options.processes = nullptr;
+    const std::string differs = difference(many, train(options));
+    if (!differs.empty()) ++differing;
+    std::cout << name << ": " << (differs.empty() ? "the same" : differs + " DIFFER") << std::endl;
+  });
+  return differing;
+}
+
+}  // namespace
+}  // namespace plumb
+
+int main() {
+  plumb::ProcessGroup group(plumb::join_mpi_job());
+  return plumb::count_differences(group) == 0 ? 0 : 1;
+}

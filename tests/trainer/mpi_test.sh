@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Several processes under mpirun: the bits of one thread for all schedules; a killed process ends the job within seconds
+# and the run goes on from its checkpoints, in several processes or in one; wrong input is told once.
+# Usage: mpi_test.sh PLUMBLINE MPI_EQUALITY KILL_AND_RESUME. Exit status 77: skipped.
+set -euo pipefail
+plumbline=$1
+equality=$2
+victim=$3
+
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+command -v mpirun > /dev/null || skip "there is no mpirun"
+"$plumbline" version | grep -q '^transports.* mpi' || skip "the program was built without MPI"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+launch=(mpirun --oversubscribe)
+[[ $(id -u) != 0 ]] || launch+=(--allow-run-as-root)
+
+fail() {
+  echo "FAILED: $1" >&2
+  exit 1
+}
+
+# expect_error STATUS TEXT COMMAND...: the command ends with the status and says the text exactly once.
+expect_error() {
+  local status=0
+  "${@:3}" > "$scratch/out" 2>&1 || status=$?
+  [[ $status == "$1" ]] || fail "exit status $status instead of $1: ${*:3}"
+  [[ $(grep -cF "$2" "$scratch/out") == 1 ]] || { cat "$scratch/out"; fail "expected once: $2"; }
+}
+
+echo "-- every schedule in four processes and on one thread"
+"${launch[@]}" -np 4 "$equality" > "$scratch/equality" || { cat "$scratch/equality"; fail "some runs differ"; }
+for schedule in gpipe 1f1b interleaved zb-h1 'zb-h1 validation=post' chimera pipedream 'pipemare timing=slots' dualpipev \
+  1f1b-rr bpipe gems; do
+  grep -qx "$schedule: the same" "$scratch/equality" || { cat "$scratch/equality"; fail "$schedule was not compared"; }
+done
+echo "$(wc -l < "$scratch/equality") runs are the same"
+
+echo "-- the command"
+run=(train 1f1b -p 4 -m 8 --network gpt-tiny --steps 3)
+"$plumbline" "${run[@]}" --executor serial --losses "$scratch/serial.csv" --json "$scratch/serial.json" > /dev/null
+"${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --losses "$scratch/mpi.csv" --json "$scratch/mpi.json" \
+  > "$scratch/printed"
+cmp "$scratch/serial.csv" "$scratch/mpi.csv" || fail "the losses differ"
+"$plumbline" compare "$scratch/serial.json" "$scratch/mpi.json" --memory-exact > /dev/null || fail "the peaks differ"
+[[ $(grep -c '^makespan' "$scratch/printed") == 1 ]] || fail "the result is not printed once"
+
+echo "-- wrong input is told once, with status 2"
+expect_error 2 "3 processes and 4 devices; expected one process per device" \
+  "${launch[@]}" -np 3 "$plumbline" "${run[@]}" --transport mpi
+expect_error 2 "unknown train option '--stepz'" "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --stepz
+expect_error 2 "expected threads with several processes" \
+  "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --executor serial
+expect_error 2 "1 process and 4 devices" "$plumbline" "${run[@]}" --transport mpi
+"$plumbline" train gpipe -p 1 -m 2 --network gpt-tiny --transport mpi > /dev/null || fail "one process without mpirun"
+
+# saved DIRECTORY: how many checkpoints it has.
+saved() { find "$1" -maxdepth 1 -name 'update-*' ! -name '*.unfinished' 2> /dev/null | wc -l; }
+
+# kill_one SCHEDULE DIRECTORY: starts four processes and kills the third once the run has saved something.
+kill_one() {
+  local started status=0
+  "${launch[@]}" -np 4 "$victim" "$1" mpi "$2" > "$scratch/killed" 2>&1 &
+  local job=$!
+  until [[ $(saved "$2") -ge 2 ]]; do
+    kill -0 "$job" 2> /dev/null || { cat "$scratch/killed"; fail "$1 ended before it was killed"; }
+    sleep 0.01
+  done
+  kill -9 "$(pgrep -P "$job" -f "^$victim" | sed -n 3p)"
+  started=$SECONDS
+  wait "$job" 2> /dev/null || status=$?
+  [[ $status != 0 ]] || fail "$1: the job ended well although a process was killed"
+  ((SECONDS - started <= 10)) || fail "$1: the job took $((SECONDS - started)) s to end"
+  grep -q 'signal 9' "$scratch/killed" || { cat "$scratch/killed"; fail "$1: nothing was said of the killed process"; }
+}
+
+echo "-- a killed process ends the job, and the run goes on"
+for schedule in 1f1b chimera pipemare; do
+  expected=$("$victim" "$schedule" serial)
+  kill_one "$schedule" "$scratch/$schedule"
+  cp -r "$scratch/$schedule" "$scratch/copy"
+  [[ $("${launch[@]}" -np 4 "$victim" "$schedule" mpi "$scratch/$schedule") == "$expected" ]] ||
+    fail "$schedule: resumed in processes to other weights"
+  [[ $("$victim" "$schedule" serial "$scratch/copy") == "$expected" ]] ||
+    fail "$schedule: resumed on one thread to other weights"
+  rm -rf "$scratch/copy"
+done
+
+echo "-- a run of one process goes on in four"
+{ timeout -s KILL 0.2 "$victim" 1f1b serial "$scratch/one" > /dev/null || true; } 2> /dev/null
+[[ $("${launch[@]}" -np 4 "$victim" 1f1b mpi "$scratch/one") == $("$victim" 1f1b serial) ]] ||
+  fail "1f1b: a checkpoint of one process was resumed to other weights"
+echo "done"

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "training_cases.hpp"
+
+namespace plumb {
+
+/// Visits runs on `devices` devices that need everything that devices may tell each other: every schedule of the
+/// catalogue that does so many, those with slots, and validated ones that take updates back.
+inline void for_each_process_case(std::int32_t devices,
+                                  const std::function<void(const std::string& name, TrainOptions options)>& visit) {
+  const auto run = [&](const ScheduleSpec& spec, const std::string& key, const std::string& value) {
+    ScheduleParams params{.num_devices = devices, .num_microbatches = 4, .updates = 2};
+    if (!key.empty()) params.options = {{key, value}};
+    auto options = tiny_run(spec, params, spec.name == "chimera");
+    if (!options) return;
+    options->numbers = NumberType::kFloat32;
+    if (key == "validation") {
+      options->clip_norm = 0.05;
+      options->clip_scope = ClipScope::kGlobal;
+    }
+    visit(std::string(spec.name) + (key.empty() ? "" : " " + key + "=" + value), *std::move(options));
+  };
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    run(spec, "", "");
+    if (spec.options.find("timing=") != std::string_view::npos) run(spec, "timing", "slots");
+    if (spec.options.find("validation=") != std::string_view::npos) run(spec, "validation", "post");
+  }
+}
+
+}  // namespace plumb
