@@ -4,12 +4,13 @@
 #include <functional>
 #include <string>
 
+#include "schedules/methods.hpp"
 #include "training_cases.hpp"
 
 namespace plumb {
 
 /// Visits runs on `devices` devices that need everything that devices may tell each other: every schedule of the
-/// catalogue that does so many, those with slots, and validated ones that take updates back.
+/// catalogue that does so many, those with slots, validated ones that take updates back, and PipeMare's methods.
 inline void for_each_process_case(std::int32_t devices,
                                   const std::function<void(const std::string& name, TrainOptions options)>& visit) {
   const auto run = [&](const ScheduleSpec& spec, const std::string& key, const std::string& value) {
@@ -21,6 +22,9 @@ inline void for_each_process_case(std::int32_t devices,
     if (key == "validation") {
       options->clip_norm = 0.05;
       options->clip_scope = ClipScope::kGlobal;
+    }
+    if (spec.name == "pipemare" && key == "timing") {
+      options->schedule = with_methods(options->schedule, "t1:K=2,t2:D=0.135,t3:updates=1");
     }
     visit(std::string(spec.name) + (key.empty() ? "" : " " + key + "=" + value), *std::move(options));
   };
