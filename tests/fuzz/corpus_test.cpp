@@ -22,7 +22,7 @@ using Target = int (*)(const std::uint8_t*, std::size_t);
 /// Runs the target on every file of its corpus, and on every beginning of the short ones; returns the files.
 int run_corpus(const std::string& stem, Target target) {
   int files = 0;
-  const std::filesystem::path corpus = std::filesystem::path(PLUMB_SOURCE_DIR) / "tests" / "fuzz" / "corpus" / stem;
+  const std::filesystem::path corpus = std::filesystem::path(plumb::testing::in_source("tests/fuzz/corpus")) / stem;
   for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
     const std::string name = entry.path().string();
     CAPTURE(name);
@@ -43,6 +43,7 @@ int run_corpus(const std::string& stem, Target target) {
     CHECK(run_corpus(#stem, fuzz_##stem) > 0);                                           \
   }
 #include "fuzz_targets.inc"
+#include "tests/support/source_directory.hpp"
 #undef PLUMB_FUZZ_TARGET
 
 }  // namespace plumb::testing

@@ -12,6 +12,7 @@
 #include "models/network_io.hpp"
 #include "models/profile.hpp"
 #include "models/text_file.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("models");
 
@@ -21,7 +22,7 @@ namespace {
 
 /// The ```json blocks of the README.
 std::vector<std::string> examples() {
-  const std::string readme = read_text_file(PLUMB_SOURCE_DIR "/models/README.md");
+  const std::string readme = read_text_file(plumb::testing::in_source("models/README.md"));
   constexpr std::string_view kOpen = "```json\n";
   std::vector<std::string> blocks;
   for (std::size_t at = readme.find(kOpen); at != std::string::npos; at = readme.find(kOpen, at)) {
@@ -71,7 +72,7 @@ TEST_CASE("the README's documents are valid and say what the text says") {
 }
 
 TEST_CASE("the README names every built-in network and cluster") {
-  const std::string readme = read_text_file(PLUMB_SOURCE_DIR "/models/README.md");
+  const std::string readme = read_text_file(plumb::testing::in_source("models/README.md"));
   const auto named = [&](std::string_view name) {
     const std::string whole = "`" + std::string(name) + "`";
     const std::size_t dash = name.find('-');

@@ -9,6 +9,7 @@
 
 #include "schedules/registry.hpp"
 #include "tests/support/replay.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -26,7 +27,7 @@ struct PublishedList {
 };
 
 std::vector<PublishedList> published_lists() {
-  std::ifstream file(PLUMB_SOURCE_DIR "/tests/schedules/data/published_lists.txt");
+  std::ifstream file(plumb::testing::in_source("tests/schedules/data/published_lists.txt"));
   std::vector<PublishedList> lists;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

@@ -6,13 +6,14 @@
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/validate.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
 namespace plumb::testing {
 namespace {
 
-std::string readme() { return read_text_file(PLUMB_SOURCE_DIR "/schedules/README.md"); }
+std::string readme() { return read_text_file(plumb::testing::in_source("schedules/README.md")); }
 
 /// What stands between "```<kind>" and "```", the first time behind `from`.
 std::string block(const std::string& text, const std::string& kind, std::size_t from) {

@@ -9,6 +9,7 @@
 #include "schedules/schedule_io.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/json_schema.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("schedules");
@@ -16,7 +17,7 @@ TEST_SUITE_BEGIN("schedules");
 namespace plumb::testing {
 namespace {
 
-std::string schema() { return read_text_file(PLUMB_SOURCE_DIR "/schedules/schedule.schema.json"); }
+std::string schema() { return read_text_file(plumb::testing::in_source("schedules/schedule.schema.json")); }
 
 /// A schedule in which every field of the document has a value.
 Schedule everything() {

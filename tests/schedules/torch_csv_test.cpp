@@ -10,6 +10,7 @@
 #include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/replay.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -17,7 +18,7 @@ namespace plumb::testing {
 namespace {
 
 Schedule example(const std::string& stem) {
-  const std::string path = PLUMB_SOURCE_DIR "/tests/schedules/data/torch/" + stem + ".csv";
+  const std::string path = plumb::testing::in_source("tests/schedules/data/torch/") + stem + ".csv";
   return schedule_from_torch_csv(read_text_file(path), path);
 }
 

@@ -21,10 +21,12 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
+std::filesystem::path program() { return PLUMB_PROGRAM; }
+
 CommandResult run_command(const std::string& command, const std::filesystem::path& directory) {
   const ScratchDirectory streams;
-  const std::string program = std::filesystem::path(PLUMB_PROGRAM).parent_path().string();
-  streams.write("script", "cd -- " + quoted(directory.string()) + "\nPATH=" + quoted(program) + ":$PATH\n" + command);
+  streams.write("script", "cd -- " + quoted(directory.string()) + "\nPATH=" + quoted(program().parent_path().string()) +
+                              ":$PATH\n" + command);
   const std::string line = "exec bash " + quoted((streams.path() / "script").string()) + " >" +
                            quoted((streams.path() / "out").string()) + " 2>" +
                            quoted((streams.path() / "err").string()) + " </dev/null";

@@ -12,6 +12,9 @@ struct CommandResult {
   std::string err;
 };
 
+/// The `plumbline` that was just built.
+std::filesystem::path program();
+
 /// Runs `command` with bash in `directory`; `plumbline` in it is the program that was just built.
 CommandResult run_command(const std::string& command, const std::filesystem::path& directory);
 

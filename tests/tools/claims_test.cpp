@@ -4,6 +4,7 @@
 
 #include "models/text_file.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tools/claims_report.hpp"
 #include "tools/expression.hpp"
 
@@ -140,7 +141,7 @@ TEST_CASE("only what stands between the marks of a page is replaced") {
 }
 
 TEST_CASE("results/claims.json is read, and every claim names a command or a formula that makes sense") {
-  const std::string path = PLUMB_SOURCE_DIR "/results/claims.json";
+  const std::string path = plumb::testing::in_source("results/claims.json");
   CHECK(claims_from_json(read_text_file(path), path).size() > 0);
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/run_command.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -13,7 +14,7 @@ using namespace plumb::testing;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::string kPython = PLUMB_SOURCE_DIR "/tools/examples/one_forward_ahead.py";
+const std::string kPython = plumb::testing::in_source("tools/examples/one_forward_ahead.py");
 
 /// A shell script of the directory that may be run.
 void write_program(const ScratchDirectory& scratch, const std::string& name, const std::string& body) {

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/run_command.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -48,7 +49,7 @@ std::vector<DocumentedCommand> commands_of(const std::filesystem::path& document
 }
 
 std::vector<DocumentedCommand> all_commands() {
-  const std::filesystem::path root = PLUMB_SOURCE_DIR;
+  const std::filesystem::path root = plumb::testing::in_source("");
   std::vector<std::filesystem::path> documents{root / "README.md"};
   for (const char* folder : {"models", "schedules", "sim", "trainer", "tools", "results"}) {
     if (!std::filesystem::exists(root / folder)) continue;
@@ -84,11 +85,11 @@ bool shows(const std::vector<std::string>& shown, const std::vector<std::string>
 
 /// A place that looks like the repository to a reader who types the commands, but keeps what they write apart.
 void make_checkout(const ScratchDirectory& scratch) {
-  const std::filesystem::path root = PLUMB_SOURCE_DIR;
+  const std::filesystem::path root = plumb::testing::in_source("");
   for (const char* name : {"models", "schedules", "sim", "trainer", "tools", "tests", "results"}) {
     std::filesystem::create_directory_symlink(root / name, scratch.path() / name);
   }
-  std::filesystem::create_symlink(PLUMB_PROGRAM, scratch.path() / "plumbline");
+  std::filesystem::create_symlink(program(), scratch.path() / "plumbline");
 }
 
 }  // namespace

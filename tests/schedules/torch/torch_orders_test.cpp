@@ -14,6 +14,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -106,7 +107,7 @@ TEST_CASE("the files that PyTorch wrote hold the torch schedules") {
         Example{"InterleavedZeroBubble_P4_V2_M8", "torch-interleaved-zb", 2},
         Example{"ZBVZeroBubble_P4_V2_M8", "torch-zbv", 2}}) {
     CAPTURE(example.stem);
-    const std::string path = PLUMB_SOURCE_DIR "/tests/schedules/data/torch/" + example.stem + ".csv";
+    const std::string path = plumb::testing::in_source("tests/schedules/data/torch/") + example.stem + ".csv";
     const Schedule written = schedule_from_torch_csv(read_text_file(path), path);
     const Schedule ours = generate(example.name, {.num_devices = 4, .num_microbatches = 8, .chunks = example.chunks});
     CHECK(compute_cells(written) == compute_cells(ours));
