@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/text_file.hpp"
+#include "tests/support/source_directory.hpp"
 
 // The fuzz targets of tests/fuzz, each under its own name: PLUMB_FUZZ_TARGET(stem) for stem_fuzz.cpp.
 #define PLUMB_FUZZ_TARGET(stem) extern "C" int fuzz_##stem(const std::uint8_t* data, std::size_t size);
@@ -43,7 +44,6 @@ int run_corpus(const std::string& stem, Target target) {
     CHECK(run_corpus(#stem, fuzz_##stem) > 0);                                           \
   }
 #include "fuzz_targets.inc"
-#include "tests/support/source_directory.hpp"
 #undef PLUMB_FUZZ_TARGET
 
 }  // namespace plumb::testing
