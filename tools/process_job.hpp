@@ -10,7 +10,8 @@
 namespace plumb {
 
 /// Joins the processes that `--transport` names: "local", all devices in this process (null), or "mpi", the job that
-/// mpirun started. Throws `Error` for another name, and when the program was built without.
+/// mpirun started. Throws `Error` for another name, for several processes without `mpi`, and when the program was built
+/// without it.
 std::unique_ptr<ProcessGroup> join_job(const std::string& transport);
 
 /// Does `prepare` here, or in all processes of `job`: what one of them finds wrong, the first one tells.

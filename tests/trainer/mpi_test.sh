@@ -55,6 +55,8 @@ expect_error 2 "3 processes and 4 devices; expected one process per device" \
 expect_error 2 "unknown train option '--stepz'" "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --stepz
 expect_error 2 "expected threads with several processes" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --executor serial
+expect_error 2 "mpirun has started 4 processes, which would all do the same; expected --transport mpi" \
+  "${launch[@]}" -np 4 "$plumbline" "${run[@]}"
 expect_error 2 "1 process and 4 devices" "$plumbline" "${run[@]}" --transport mpi
 "$plumbline" train gpipe -p 1 -m 2 --network gpt-tiny --transport mpi > /dev/null || fail "one process without mpirun"
 
