@@ -1,10 +1,13 @@
 // Trains a small pipeline with checkpoints in the directory given and prints the hash of its weights: the victim of
 // kill_and_resume.sh, and of mpi_test.sh as one of several processes. Usage: kill_and_resume SCHEDULE EXECUTOR|mpi
-// [DIRECTORY]
+// [DIRECTORY [MILLISECONDS-PER-UPDATE]]
 
+#include <chrono>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "trainer/mpi_processes.hpp"
 #include "trainer/process_group.hpp"
@@ -29,6 +32,10 @@ int main(int argc, char** argv) {
   options.numbers = NumberType::kFloat32;
   options.checkpoint.resume = true;
   if (argc > 3) options.checkpoint.directory = argv[3];
+  if (argc > 4) {
+    const std::chrono::milliseconds pause(std::stoi(argv[4]));
+    options.on_update = [pause](std::int64_t, double) { std::this_thread::sleep_for(pause); };
+  }
   const TrainResult result = train(options);
   if (!group || group->is_first()) std::cout << result.weights_hash << std::endl;
   return 0;

@@ -63,10 +63,10 @@ expect_error 2 "1 process and 4 devices" "$plumbline" "${run[@]}" --transport mp
 # saved DIRECTORY: how many checkpoints it has.
 saved() { find "$1" -maxdepth 1 -name 'update-*' ! -name '*.unfinished' 2> /dev/null | wc -l; }
 
-# kill_one SCHEDULE DIRECTORY: starts four processes and kills the third once the run has saved something.
+# kill_one SCHEDULE DIRECTORY: starts four processes, slow ones, and kills the third once the run has saved something.
 kill_one() {
   local started status=0
-  "${launch[@]}" -np 4 "$victim" "$1" mpi "$2" > "$scratch/killed" 2>&1 &
+  "${launch[@]}" -np 4 "$victim" "$1" mpi "$2" 50 > "$scratch/killed" 2>&1 &
   local job=$!
   until [[ $(saved "$2") -ge 2 ]]; do
     kill -0 "$job" 2> /dev/null || { cat "$scratch/killed"; fail "$1 ended before it was killed"; }
@@ -93,7 +93,7 @@ for schedule in 1f1b chimera pipemare; do
 done
 
 echo "-- a run of one process goes on in four"
-{ timeout -s KILL 0.2 "$victim" 1f1b serial "$scratch/one" > /dev/null || true; } 2> /dev/null
+{ timeout -s KILL 0.5 "$victim" 1f1b serial "$scratch/one" 50 > /dev/null || true; } 2> /dev/null
 [[ $("${launch[@]}" -np 4 "$victim" 1f1b mpi "$scratch/one") == $("$victim" 1f1b serial) ]] ||
   fail "1f1b: a checkpoint of one process was resumed to other weights"
 echo "done"
