@@ -49,7 +49,7 @@ cmp "$scratch/serial.csv" "$scratch/mpi.csv" || fail "the losses differ"
 "$plumbline" compare "$scratch/serial.json" "$scratch/mpi.json" --memory-exact > /dev/null || fail "the peaks differ"
 [[ $(grep -c '^makespan' "$scratch/printed") == 1 ]] || fail "the result is not printed once"
 
-echo "-- wrong input is told once, with status 2"
+echo "-- what is wrong is told once, with status 2"
 expect_error 2 "3 processes and 4 devices; expected one process per device" \
   "${launch[@]}" -np 3 "$plumbline" "${run[@]}" --transport mpi
 expect_error 2 "unknown train option '--stepz'" "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --stepz
@@ -57,6 +57,8 @@ expect_error 2 "expected threads with several processes" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --executor serial
 expect_error 2 "mpirun has started 4 processes, which would all do the same; expected --transport mpi" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}"
+expect_error 2 "process 0: error: /dev/full: cannot write" \
+  "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --losses /dev/full
 expect_error 2 "1 process and 4 devices" "$plumbline" "${run[@]}" --transport mpi
 "$plumbline" train gpipe -p 1 -m 2 --network gpt-tiny --transport mpi > /dev/null || fail "one process without mpirun"
 
