@@ -38,27 +38,73 @@ std::vector<std::int64_t> most_read_ahead(const Program& program) {
 }
 
 /// Extrapolates where the backward is behind its forward: once for backwards, and for R where its delay differs.
-std::int32_t of_t2(const Schedule&, const MethodPlace& place) {
+std::int32_t of_t2(const Schedule&, const Method&, const MethodPlace& place) {
   const bool corrects = place.forward > place.backward;
   const bool recomputes = place.recompute != place.backward && place.forward > place.recompute;
   return (corrects ? 1 : 0) + (recomputes ? 1 : 0);
 }
 
+std::int32_t of_spectrain(const Schedule& schedule, const Method&, const MethodPlace& place) {
+  const Prediction& ahead = schedule.weights.prediction;
+  const std::size_t stage = index(place.stage);
+  if (ahead.backward.empty()) return ahead.forward[stage] == 0 ? 0 : static_cast<std::int32_t>(place.predictions);
+  return ahead.forward[stage] > 0 || ahead.backward[stage] > 0 ? 1 : 0;
+}
+
+std::int32_t of_xpipe(const Schedule& schedule, const Method&, const MethodPlace& place) {
+  const Prediction& ahead = schedule.weights.prediction;
+  const std::size_t stage = index(place.stage);
+  return (ahead.forward[stage] > 0 ? 1 : 0) + (ahead.backward[stage] > 0 ? 1 : 0);
+}
+
+std::int32_t of_pipeoptim(const Schedule& schedule, const Method&, const MethodPlace& place) {
+  return schedule.weights.prediction.forward[index(place.stage)] > 0 ? 1 : 0;
+}
+
+std::int32_t of_late_forwards(const Schedule&, const Method&, const MethodPlace& place) {
+  return place.forward > 0 ? 1 : 0;
+}
+
+std::int32_t always_one(const Schedule&, const Method&, const MethodPlace&) { return 1; }
+
+std::int32_t of_compensation(const Schedule&, const Method& method, const MethodPlace&) {
+  return *parameter(method, "adaptive") == 1 ? 1 : 0;
+}
+
+std::int32_t of_elastic(const Schedule&, const Method&, const MethodPlace& place) {
+  return place.replica == ReplicaId{0} ? 1 : 0;
+}
+
+/// Where weights were given from, and what was given in the waves whose sums are still to come.
+std::int32_t of_wsp(const Schedule& schedule, const Method&, const MethodPlace&) {
+  const std::int32_t distance = schedule.weights.sync_distance;
+  return distance == 0 ? 1 : distance + 2;
+}
+
 struct Rule {
   std::string_view name;
-  std::int32_t (*buffers)(const Schedule&, const MethodPlace&);
+  std::int32_t (*buffers)(const Schedule&, const Method&, const MethodPlace&);
 };
 
 /// Methods that are not named keep none.
 constexpr std::array kRules{
     Rule{"t2", of_t2},
+    Rule{"spectrain", of_spectrain},
+    Rule{"xpipe", of_xpipe},
+    Rule{"pipeoptim", of_pipeoptim},
+    Rule{"msnag", of_late_forwards},
+    Rule{"lwp", of_late_forwards},
+    Rule{"gap-aware", always_one},
+    Rule{"dc-asgd", of_compensation},
+    Rule{"elastic", of_elastic},
+    Rule{"wsp", of_wsp},
 };
 
 }  // namespace
 
 std::int32_t buffers_of(const Method& method, const Schedule& schedule, const MethodPlace& place) {
   const auto rule = std::ranges::find(kRules, std::string_view(method.name), &Rule::name);
-  return rule == kRules.end() ? 0 : rule->buffers(schedule, place);
+  return rule == kRules.end() ? 0 : rule->buffers(schedule, method, place);
 }
 
 std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& program) {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "models/error.hpp"
+#include "schedules/asynchronous/prediction.hpp"
 #include "schedules/methods.hpp"
 #include "schedules/synchronous_phase.hpp"
 
@@ -34,13 +35,42 @@ bool moves_weights(const Schedule& schedule) {
                              [&](const DeviceList& list) { return std::ranges::any_of(list.actions, moves); });
 }
 
+/// The published distances of `method` for stage r of p, m microbatches per update.
+Prediction published(const Schedule& schedule, const Method& method) {
+  Prediction ahead;
+  const std::int32_t p = schedule.num_stages;
+  const bool released = method.name != "xpipe" && *parameter(method, "released") == 1;
+  ahead.once_per_update = method.name == "xpipe";
+  for (std::int32_t r = 0; r < p; ++r) {
+    const std::int64_t m = schedule.per_update(StageId{r});
+    if (method.name == "xpipe") {
+      ahead.forward.push_back(xpipe_forward(p, m, r));
+      ahead.backward.push_back(xpipe_backward(m, r));
+    } else if (method.name == "pipeoptim") {
+      ahead.forward.push_back(own_backward_steps(p, r) + (released ? 1 : 0));
+      ahead.backward.push_back(0);
+    } else if (released) {
+      ahead.forward.push_back(own_backward_steps(p, r));
+    } else {
+      ahead.forward.push_back(spectrain_forward(p, r));
+      ahead.backward.push_back(spectrain_backward(r));
+    }
+  }
+  return ahead;
+}
+
+/// What goes with a method besides its name.
+void prepare(Schedule& schedule, const Method& method) {
+  if (!method_spec(method.name).scope.predicts) return;
+  schedule.weights.policy = WeightPolicy::kPredicted;
+  schedule.weights.per_stage.clear();
+  if (schedule.weights.prediction.forward.empty()) schedule.weights.prediction = published(schedule, method);
+}
+
 void check_scope(const Schedule& schedule, const Method& method) {
   const MethodScope& scope = method_spec(method.name).scope;
   if (scope.newest_backward && any_policy(schedule, keeps_weights)) {
     refuse(schedule, method, "a backward reads the weights of its forward already; expected the policy latest");
-  }
-  if (scope.predicts && schedule.weights.prediction.forward.empty()) {
-    refuse(schedule, method, "how far each stage looks ahead is not said; expected a prediction");
   }
   if ((scope.forward || scope.backward) && moves_weights(schedule)) {
     refuse(schedule, method, "the weights are moved away in between; expected no EVICT or LOAD of weights");
@@ -72,6 +102,10 @@ void check_methods(const Schedule& schedule) {
     if (schedule.forward_only) refuse(schedule, methods[i], "nothing is trained; expected mode training");
     if (is_synchronous(schedule)) refuse(schedule, methods[i], "nothing is stale; expected an asynchronous schedule");
     check_scope(schedule, methods[i]);
+    if (method_spec(methods[i].name).scope.predicts && schedule.weights.prediction.forward.empty()) {
+      refuse(schedule, methods[i], "how far each stage looks ahead is not said; expected a prediction");
+    }
+    if (methods[i].name == "t3") refuse(schedule, methods[i], "is the order itself; expected a phase of the document");
     for (std::size_t k = 0; k < i; ++k) check_pair(schedule, methods[k], methods[i]);
   }
 }
@@ -82,9 +116,11 @@ Schedule with_methods(Schedule schedule, std::span<const Method> methods) {
     if (is_synchronous(schedule)) refuse(schedule, method, "nothing is stale; expected an asynchronous schedule");
     if (method.name == "t3") {
       schedule = with_synchronous_phase(std::move(schedule), static_cast<std::int64_t>(*parameter(method, "updates")));
-    } else {
-      schedule.weights.methods.push_back(method);
+      continue;
     }
+    check_scope(schedule, method);
+    prepare(schedule, method);
+    schedule.weights.methods.push_back(method);
   }
   check_methods(schedule);
   return schedule;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "models/network.hpp"
 #include "models/stage_layout.hpp"
 #include "schedules/action.hpp"
+#include "trainer/elementwise.hpp"
 #include "trainer/optimizer.hpp"
 #include "trainer/stage_module.hpp"
 #include "trainer/stage_stash.hpp"
@@ -45,8 +47,14 @@ class StageBackend {
   virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
   /// Optimizer step on the weights; gradients are zero afterwards, unless `step` keeps them.
   virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
-  /// Copies a block as large as the weights.
+  // For corrections: arithmetic on blocks as large as the weights.
   virtual void copy(std::byte* to, const std::byte* from) = 0;
+  /// As many blocks as the operation works on, in the order that it names; only those that it writes change.
+  virtual void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) = 0;
+  /// Sum of the products of two blocks' numbers, by parameter.
+  virtual std::vector<double> products(const std::byte* a, const std::byte* b) = 0;
+  /// Multiplies the numbers of every parameter by its factor.
+  virtual void scale(std::byte* block, std::span<const double> factors) = 0;
   /// Squared norm of every parameter's gradient, in the layout's order (trainer/gradient_clip.hpp).
   virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;
 };

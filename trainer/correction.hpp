@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,15 +24,27 @@ struct WeightRead {
   std::int64_t update = 0;           ///< of the document, that the gradient of the microbatch goes to
 };
 
+/// By stage: a buffer of one copy of it that its other copies on the device use, too.
+using SharedBuffers = std::map<StageId, std::byte*>;
+
 /// The holder that a correction works on, as it is at the moment.
 struct CorrectedHolder {
   StageBackend& arithmetic;
-  HolderBlocks blocks;       ///< newest weights, gradients, state of the optimizer
-  std::int32_t version = 0;  ///< of the newest weights
+  HolderBlocks blocks;  ///< newest weights, gradients, state of the optimizer
+  std::int64_t weight_bytes = 0;
+  std::int64_t updates_done = 0;
+  double learning_rate = 0;  ///< of the next update, by all methods
+  SharedBuffers& shared;     ///< buffers that the copies of a stage on the device share
   /// At an update: the weights of its forwards, for methods that look back.
   const std::byte* forward_weights = nullptr;
   std::span<std::byte* const> buffers = {};  ///< those of the correction, each as large as the weights
+
+  /// Of Adam and kin.
+  const std::byte* second_moments() const { return blocks.state + weight_bytes; }
 };
+
+/// What SYNC_WEIGHTS asks for: what the holder gives to the others, and what it does with the sum.
+enum class Exchange : std::uint8_t { kGive, kTake };
 
 /// What the methods of a run work in; outlives the corrections.
 struct CorrectionSetting {
@@ -56,9 +69,14 @@ class Correction {
   virtual void start(const CorrectedHolder&) {}
   /// The weights that the pass reads; null: those of `version`.
   virtual const std::byte* weights(const WeightRead&, const CorrectedHolder&) { return nullptr; }
+  /// Of the learning rate in the update that follows `update` others.
+  virtual double rate_factor(std::int64_t /*update*/) const { return 1; }
   /// Changes the gradients, or how they are applied.
   virtual void before_update(UpdateStep&, const CorrectedHolder&) {}
   virtual void after_update(const UpdateStep&, const CorrectedHolder&) {}
+  /// SYNC_WEIGHTS: fills `values` to be summed over the holders, or takes the sum. False: it has no say, and weights
+  /// become their mean.
+  virtual bool exchange(Exchange, std::span<std::byte> /*values*/, const CorrectedHolder&) { return false; }
   /// For checkpoints: what it remembers besides its buffers, in this order; all 0 at the beginning.
   virtual std::vector<std::int64_t*> notes() { return {}; }
 };

@@ -36,6 +36,19 @@ const std::byte* CorrectionChain::weights(const WeightRead& read, const Correcte
   return nullptr;
 }
 
+bool CorrectionChain::exchange(Exchange step, std::span<std::byte> values, const CorrectedHolder& holder) {
+  for (Link& link : links_) {
+    if (link.correction->exchange(step, values, with_buffers(holder, link.buffers))) return true;
+  }
+  return false;
+}
+
+double CorrectionChain::rate_factor(std::int64_t update) const {
+  double factor = 1;
+  for (const Link& link : links_) factor *= link.correction->rate_factor(update);
+  return factor;
+}
+
 void CorrectionChain::before_update(UpdateStep& step, const CorrectedHolder& holder) {
   for (Link& link : links_) link.correction->before_update(step, with_buffers(holder, link.buffers));
 }

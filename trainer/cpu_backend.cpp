@@ -1,10 +1,13 @@
 #include "trainer/cpu_backend.hpp"
 
+#include <array>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "trainer/gradient_clip.hpp"
 #include "trainer/initial_weights.hpp"
+#include "trainer/layers/row.hpp"
 
 namespace plumb {
 namespace {
@@ -58,11 +61,56 @@ class CpuStage : public StageBackend {
     std::memcpy(to, from, static_cast<std::size_t>(spec_.layout->memory.weight_bytes));
   }
 
+  void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) override {
+    std::visit([&](const auto& by) { apply_to_parameters(by, std::data(blocks)); }, operation);
+  }
+
+  std::vector<double> products(const std::byte* a, const std::byte* b) override {
+    std::vector<double> sums;
+    const T* x = numbers<T>(a);
+    const T* y = numbers<T>(b);
+    for (const ParameterFacts& parameter : spec_.layout->parameters) {
+      const auto product = [&](std::int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); };
+      sums.push_back(row_sum<double>(parameter.count(), product));
+      x += parameter.count();
+      y += parameter.count();
+    }
+    return sums;
+  }
+
+  void scale(std::byte* block, std::span<const double> factors) override {
+    T* x = numbers<T>(block);
+    auto factor = factors.begin();
+    for (const ParameterFacts& parameter : spec_.layout->parameters) {
+      for (std::int64_t i = 0; i < parameter.count(); ++i) x[i] *= static_cast<T>(*factor);
+      x += parameter.count();
+      ++factor;
+    }
+  }
+
   std::vector<double> squared_norms(const HolderBlocks& blocks) override {
     return plumb::squared_norms<T>(spec_.layout->parameters, numbers<T>(blocks.gradients));
   }
 
  private:
+  template <class Operation>
+  void apply_to_parameters(const Operation& operation, const std::byte* const* blocks) {
+    std::array<T*, Operation::kBlocks> x{};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = numbers<T>(const_cast<std::byte*>(blocks[i]));
+    for (const ParameterFacts& parameter : spec_.layout->parameters) {
+      apply_to_numbers(operation, parameter, x, std::make_index_sequence<Operation::kBlocks>());
+      for (T*& block : x) block += parameter.count();
+    }
+  }
+
+  template <class Operation, std::size_t kCount, std::size_t... kIndex>
+  static void apply_to_numbers(const Operation& operation, const ParameterFacts& parameter,
+                               const std::array<T*, kCount>& x, std::index_sequence<kIndex...>) {
+    const std::int64_t count = parameter.count();
+    const bool decayed = parameter.decayed;
+    for (std::int64_t i = 0; i < count; ++i) operation(decayed, x[kIndex][i]...);
+  }
+
   static void clear(std::byte* bytes, std::int64_t count) {
     if (bytes != nullptr && count > 0) std::memset(bytes, 0, static_cast<std::size_t>(count));
   }

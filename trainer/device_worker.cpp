@@ -44,7 +44,7 @@ DeviceWorker::DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutput
       position_(plan.program.lane_begin[index(device)]) {
   for (std::uint32_t holder = 0; holder < plan.program.holders.size(); ++holder) {
     if (plan.program.holders[holder].device != device) continue;
-    holders_.try_emplace(holder, plan, holder, arena_);
+    holders_.try_emplace(holder, plan, holder, arena_, shared_);
   }
   note_memory(0);
 }
@@ -406,8 +406,7 @@ void DeviceWorker::reduce(InstrIndex at, HolderState& holder) {
     const Joining& joining = plan_.joinings[j];
     std::vector<std::byte> part;
     if (plan_.program.collectives[joining.collective].kind == Collective::Kind::kSyncWeights) {
-      const std::span<const std::byte> weights = holder.stored_weights();
-      part.assign(weights.begin(), weights.end());
+      part = holder.given_weights();
     }
     for (const ByteRange& range : plan_.reduced_ranges(joining.collective, holder.stage())) {
       part.insert(part.end(), holder.gradients() + range.begin, holder.gradients() + range.end);
@@ -438,13 +437,11 @@ void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
   }
 }
 
-/// Replaces this holder's newest weights by the mean over the members.
+/// Brings this holder's newest weights together with those of the other members.
 void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
-  std::vector<std::byte> mean(holder.stored_weights().size());
-  outputs_.transport.collect(collective, mean);
-  const std::size_t members = plan_.program.collectives[collective].members.size();
-  plan_.backend.scale(plan_.options.numbers, mean, 1.0 / static_cast<double>(members));
-  holder.set_weights(mean);
+  std::vector<std::byte> sum(holder.stored_weights().size());
+  outputs_.transport.collect(collective, sum);
+  holder.take_weights(std::move(sum), plan_.program.collectives[collective].members.size());
 }
 
 void DeviceWorker::end(InstrIndex at) {

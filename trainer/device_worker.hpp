@@ -134,13 +134,13 @@ class DeviceWorker {
   DeviceId device_;
   RunOutputs outputs_;
   Arena arena_;
+  SharedBuffers shared_;
   std::map<std::uint32_t, HolderState> holders_;
   InstrIndex position_;
   std::int64_t first_microbatch_ = 0;
 
   LiveBuffers live_;
   std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
-
   std::optional<Unsettled> unsettled_;
   std::vector<Block> spare_;  ///< of the V under way: room for a forward
   std::vector<VersionRead> versions_read_;

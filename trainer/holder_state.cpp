@@ -9,8 +9,12 @@
 
 namespace plumb {
 
-HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena)
-    : plan_(&plan), holder_(holder), arena_(&arena), layout_(&plan.layout(plan.program.holders[holder].stage, 0)) {
+HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared)
+    : plan_(&plan),
+      holder_(holder),
+      arena_(&arena),
+      layout_(&plan.layout(plan.program.holders[holder].stage, 0)),
+      shared_(&shared) {
   for (std::size_t part = 0; part < plan.places.size(); ++part) {
     const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
     backends_.push_back(plan.backend.make_stage(plan.options.numbers, spec));
@@ -42,7 +46,27 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
 }
 
 CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
-  return {backend(0), holder_blocks(), version_, forward_weights};
+  const double rate = learning_rate(plan_->options.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
+  return {.arithmetic = backend(0),
+          .blocks = holder_blocks(),
+          .weight_bytes = layout_->memory.weight_bytes,
+          .updates_done = updates_done_,
+          .learning_rate = rate,
+          .shared = *shared_,
+          .forward_weights = forward_weights};
+}
+
+std::vector<std::byte> HolderState::given_weights() {
+  const std::span<const std::byte> stored = stored_weights();
+  std::vector<std::byte> given(stored.begin(), stored.end());
+  chain_.exchange(Exchange::kGive, given, corrected(nullptr));
+  return given;
+}
+
+void HolderState::take_weights(std::vector<std::byte> sum, std::size_t members) {
+  if (chain_.exchange(Exchange::kTake, sum, corrected(nullptr))) return;
+  plan_->backend.scale(plan_->options.numbers, sum, 1.0 / static_cast<double>(members));
+  set_weights(sum);
 }
 
 const std::byte* HolderState::weights(const WeightRead& read) {
@@ -112,7 +136,7 @@ void HolderState::keep_last_gradients() {
 UpdateStep HolderState::next_step() const {
   UpdateStep step;
   step.update = updates_done_;
-  step.learning_rate = learning_rate(plan_->options.learning_rate, updates_done_);
+  step.learning_rate = learning_rate(plan_->options.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
   step.gradient_scale = gradient_scale();
   return step;
 }

@@ -22,8 +22,8 @@ enum class WeightsPlace : std::uint8_t { kHere, kCopied, kAway };
 /// Version v is what v updates of the running document have made.
 class HolderState {
  public:
-  /// Allocates and initializes. All three must outlive this.
-  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena);
+  /// Allocates and initializes. All must outlive this; `shared`: of all holders of the device.
+  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared);
 
   /// That of the first part; parameters and what lives the whole run are the same for all.
   const StageLayout& layout() const { return *layout_; }
@@ -37,6 +37,9 @@ class HolderState {
   const std::byte* weights(std::int32_t version) const;
   /// What the methods of the schedule make a pass read; otherwise those of its version.
   const std::byte* weights(const WeightRead& read);
+  /// SYNC_WEIGHTS: what is summed over the holders, and what becomes of the sum over `members`.
+  std::vector<std::byte> given_weights();
+  void take_weights(std::vector<std::byte> sum, std::size_t members);
 
   /// U begins: keeps the newest version when somebody will still read it; `with_state`: the optimizer state, too,
   /// because the update may be taken back.
@@ -114,6 +117,7 @@ class HolderState {
   Block state_;
   std::vector<Block> corrections_;  ///< what the schedule's methods keep, each as large as the weights
   CorrectionChain chain_;
+  SharedBuffers* shared_;
   Block workspace_;                         ///< of U
   std::map<std::int32_t, Block> versions_;  ///< old ones
   std::int32_t version_ = 0;                ///< of `weights_`

@@ -14,6 +14,7 @@ enum class OptimizerKind : std::uint8_t {
   kSgd,    ///< with momentum, in PyTorch's form
   kAdam,   ///< weight decay added to the gradient
   kAdamW,  ///< weight decay applied to the weights
+  kNAdam,  ///< with Nesterov's momentum and AdamW's weight decay
 };
 
 /// `t` counts updates from 0, `a` is the learning rate, `g` the mean gradient (design of the rules:
@@ -23,6 +24,8 @@ enum class OptimizerKind : std::uint8_t {
 ///     Adam    g += decay w;  m <- beta1 m + (1 - beta1) g;  s <- beta2 s + (1 - beta2) g^2
 ///             w <- w - a (m / (1 - beta1^(t+1))) / (sqrt(s / (1 - beta2^(t+1))) + epsilon)
 ///     AdamW   w <- (1 - a decay) w, then Adam without decay in g
+///     NAdam   as AdamW, with (mu(t+2) m / (1 - mu(1) ... mu(t+2)) + (1 - mu(t+1)) g / (1 - mu(1) ... mu(t+1))) instead
+///             of the corrected m, and mu(i) = beta1 (1 - 0.96^(0.004 i) / 2)  (Dozat, 2016)
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kAdamW;
   double momentum = 0.9;       ///< SGD; 0 needs no state
@@ -69,6 +72,7 @@ struct UpdateStep {
   bool keep_gradients = false;  ///< they are not zeros afterwards, because the update may be made again
   double velocity_weight = 1;   ///< SGD with momentum: w <- w - a (velocity_weight v + gradient_weight g)
   double gradient_weight = 0;
+  double beta1 = -1;                     ///< Adam and kin: instead of the optimizer's; negative: as there
   std::vector<Follower> followers = {};  ///< updated in the same pass
 };
 

@@ -83,9 +83,9 @@ class Device {
 /// across them; a copy's first forward waits for its update. `pipelines=N` (default 2). Device d runs p - 1 - d
 /// forwards ahead; with `warmup=advance` 2(p - 1 - d) (advance forward propagation, as far as the paper's figure goes;
 /// it hides transfers, and wants batches as long). Copies are held together by elastic averaging with a reference
-/// model, which is part of the update and on the same device: no message, and nobody waits. m a multiple of N. Device d
-/// keeps its forwards ahead + 1 activations, and N copies. (AvgPipe, PPoPP 2023; the order of its pipelines on a device
-/// is ours, the paper leaves it to the GPU)
+/// model (method elastic), which is part of the update and on the same device: no message, and nobody waits. m a
+/// multiple of N. Device d keeps its forwards ahead + 1 activations, and N copies. (AvgPipe, PPoPP 2023; the order of
+/// its pipelines on a device is ours, the paper leaves it to the GPU)
 ///
 ///   p = 2, m = 4, 2 updates, warmup=1f1b (1: is the second pipeline)
 ///   d0: 0F0 0F1 0B0 1:0F2 0B1 0U0 1:0F3 1:0B2 0F4 1:0B3 1:0U0 0F5 0B4 1:0F6 0B5 0U1 1:0F7 1:0B6 1:0B7 1:0U1
@@ -107,6 +107,7 @@ Schedule avgpipe(const ScheduleParams& params) {
   schedule.parameters["pipelines"] = pipelines;
   schedule.parameters["warmup"] = warmup;
   schedule.weights.policy = WeightPolicy::kLatest;
+  if (pipelines > 1) schedule.weights.methods = {{"elastic", {}}};
   schedule.placement.assign(static_cast<std::size_t>(pipelines), schedule.placement[0]);
   schedule.reduce_groups = {{}};
   for (std::int32_t d = 0; d < params.num_devices; ++d) {

@@ -47,10 +47,11 @@ Plan plan_of(const ScheduleParams& params) {
 /// Virtual workers of p / n devices, each a whole pipeline with weight stashing and Nm minibatches under way: 1F1B
 /// without flush, at most Nm - 1 forwards ahead, and a local update behind every minibatch (m / n microbatches here;
 /// the paper: 1). Nm minibatches in a row are a wave; behind its last update the virtual workers exchange their
-/// weights, where nobody may be more than D waves ahead of the slowest (wave synchronous parallel). `virtual-workers=n`
-/// (default 2), `concurrent=Nm` (default and most: p / n), `distance=D` (default 0). p and m multiples of n. A device
-/// keeps at most Nm activations and Nm versions. The paper sends aggregated updates through parameter servers; here it
-/// is a collective of the stage's holders. (Park et al., HetPipe, arXiv 2005.14038, sections 4 and 5)
+/// updates (method wsp), where nobody may be more than D waves ahead of the slowest (wave synchronous parallel).
+/// `virtual-workers=n` (default 2), `concurrent=Nm` (default and most: p / n), `distance=D` (default 0). p and m
+/// multiples of n. A device keeps at most Nm activations and Nm versions. The paper sends aggregated updates through
+/// parameter servers; here it is a collective of the stage's holders. (Park et al., HetPipe, arXiv 2005.14038, sections
+/// 4 and 5)
 ///
 ///   p = 4, m = 2, 4 updates: two virtual workers of two devices (the second holds devices 2 and 3)
 ///   d0: 0F0 0F2 0B0 0U0 0F4 0B2 0U1 0SYNC_WEIGHTS 0F6 0B4 0U2 0B6 0U3 0SYNC_WEIGHTS
@@ -69,6 +70,7 @@ Schedule hetpipe(const ScheduleParams& params) {
   schedule.num_stages = static_cast<std::int32_t>(plan.stages);
   schedule.weights.policy = WeightPolicy::kStash;
   schedule.weights.sync_distance = static_cast<std::int32_t>(plan.distance);
+  if (plan.workers > 1) schedule.weights.methods = {{"wsp", {}}};
   schedule.placement.assign(static_cast<std::size_t>(plan.workers), {});
   schedule.reduce_groups = {{}};
   for (std::int32_t d = 0; d < params.num_devices; ++d) {

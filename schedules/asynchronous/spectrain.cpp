@@ -1,7 +1,9 @@
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "schedules/asynchronous/flush_free.hpp"
-#include "schedules/asynchronous/prediction.hpp"
+#include "schedules/methods.hpp"
 
 namespace plumb {
 
@@ -9,9 +11,9 @@ namespace plumb {
 /// updates ahead for a forward and floor(r / 2) for a backward: what they will be when the microbatch is back at stage
 /// 0
 /// (`prediction=paper`). The released code predicts p - r - 1 ahead and uses that for the backward too
-/// (`prediction=released`). One version of the weights, and room for one prediction (declared as a correction buffer).
-/// Device d keeps p - d activations. Any p and m (m = 1: the paper).
-/// (Chen et al., SpecTrain, arXiv 1809.02839)
+/// (`prediction=released`). One version of the weights, and room for one prediction, or all that are read at once
+/// (method spectrain). Device d keeps p - d activations. Any p and m (m = 1: the paper). (Chen et al., SpecTrain, arXiv
+/// 1809.02839)
 ///
 ///   p = 4, m = 1: updates ahead, forward/backward
 ///   paper     d0: 3/0  d1: 2/0  d2: 2/1  d3: 1/1
@@ -21,17 +23,9 @@ Schedule spectrain(const ScheduleParams& params) {
   Schedule schedule = flush_free_schedule("spectrain", params, {Timing::k1f1b});
   schedule.parameters["prediction"] = which;
   schedule.weights.policy = WeightPolicy::kPredicted;
-  schedule.weights.correction_buffers = {"prediction"};
-  for (std::int32_t r = 0; r < params.num_devices; ++r) {
-    Prediction& ahead = schedule.weights.prediction;
-    if (which == "paper") {
-      ahead.forward.push_back(spectrain_forward(params.num_devices, r));
-      ahead.backward.push_back(spectrain_backward(r));
-    } else {
-      ahead.forward.push_back(own_backward_steps(params.num_devices, r));
-    }
-  }
-  return schedule;
+  Method method{"spectrain", {}};
+  if (which == "released") method.parameters["released"] = 1;
+  return with_methods(std::move(schedule), std::vector<Method>{method});
 }
 
 }  // namespace plumb

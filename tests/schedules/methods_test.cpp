@@ -7,10 +7,12 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "models/text_file.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/synchronous_phase.hpp"
 #include "schedules/validate.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/versions_read.hpp"
 
 TEST_SUITE_BEGIN("schedules");
@@ -44,7 +46,7 @@ TEST_CASE("methods that nobody knows, and values out of bounds, are refused in o
     CAPTURE(text);
     CHECK_THROWS_WITH_AS(parse_methods(text), doctest::Contains(message), Error);
   };
-  refused("t4", "unknown method 't4'; expected one of: t1 t2 t3");
+  refused("t4", "unknown method 't4'; expected one of: t1 t2 t3 spectrain");
   refused("t2:E=1", "unknown parameter of t2 'E'; expected one of: D");
   refused("t2:D=2", "method 't2:D=2': expected a number from 0 to 1");
   refused("t2:D=x", "method 'D=x': expected a number behind '='");
@@ -64,6 +66,16 @@ TEST_CASE("methods go where they belong: what is not stale, or keeps its weights
   refused("pipedream", "t2",
           "schedule 'pipedream': method t2: a backward reads the weights of its forward already; expected the policy "
           "latest");
+  refused(
+      "pipemare", "t2,pipeoptim",
+      "schedule 'pipemare': method t2: and pipeoptim contradict each other: one predicts what the other takes for the "
+      "newest weights; expected one of them");
+  refused("pipemare", "lwp,msnag",
+          "schedule 'pipemare': method lwp: and msnag both choose the weights of forwards; expected one of them");
+  refused(
+      "pipedream", "xpipe",
+      "schedule 'pipedream': method xpipe: a backward reads the weights of its forward already; expected the policy "
+      "latest");
   refused("pipemare", "t1,t1", "schedule 'pipemare': method t1: is named twice; expected once");
   CHECK(with_methods(generate("pipedream", {.num_devices = 4, .num_microbatches = 1}), "t1").weights.methods.size() ==
         1);
@@ -104,6 +116,40 @@ TEST_CASE("every asynchronous schedule without exchanges takes a synchronous pha
     ++taken;
   }
   CHECK(taken > 10);
+}
+
+TEST_CASE("a predicting method on another schedule is the schedule of that name, but for the name") {
+  for (const std::string name : {"spectrain", "xpipe", "pipeoptim"}) {
+    CAPTURE(name);
+    Schedule own = generate(name, {.num_devices = 4, .num_microbatches = 2, .updates = 6});
+    const Schedule with = with_methods(pipemare(2, 6), name);
+    CHECK(with.weights == own.weights);
+    CHECK(lists(with) == lists(own));
+  }
+}
+
+TEST_CASE("an update that looks back keeps the weights of its forwards, and wants them to be of one version") {
+  const auto kept = [](const Schedule& schedule) { return testing::lowered(schedule).kept_versions.size(); };
+  const Schedule late = pipemare(1, 8);
+  CHECK(kept(late) == 0);
+  CHECK(kept(with_methods(late, "dc-asgd")) ==
+        kept(generate("pipedream", {.num_devices = 4, .num_microbatches = 1, .updates = 8})));
+  CHECK_THROWS_WITH_AS(testing::lowered(with_methods(pipemare(2, 8), "gap-aware")),
+                       doctest::Contains("would read versions"), Error);
+}
+
+TEST_CASE("every method has its row in the README, and all that documents hold are in the schema") {
+  const std::string readme = read_text_file(testing::in_source("schedules/README.md"));
+  const std::string schema = read_text_file(testing::in_source("schedules/schedule.schema.json"));
+  REQUIRE(readme.size() > 1000);
+  for (const MethodSpec& spec : method_catalogue()) {
+    const std::string name(spec.name);
+    CAPTURE(name);
+    const bool has_row = readme.find("\n| `" + name + "`") != std::string::npos ||
+                         readme.find("\n| `" + name + ":") != std::string::npos;
+    CHECK(has_row);
+    CHECK((schema.find("\"" + name + "\"") != std::string::npos) == (name != "t3"));
+  }
 }
 
 TEST_CASE("methods stand in the document") {

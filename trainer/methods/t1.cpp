@@ -14,11 +14,11 @@ class LearningRateRescheduling : public Correction {
   LearningRateRescheduling(const Schedule& schedule, double tau, double updates)
       : schedule_(schedule), tau_(std::max(tau, 1.0)), updates_(updates) {}
 
-  void before_update(UpdateStep& step, const CorrectedHolder&) override {
-    const std::int64_t k = behind_phase(schedule_, step.update);
-    if (k < 0) return;
+  double rate_factor(std::int64_t update) const override {
+    const std::int64_t k = behind_phase(schedule_, update);
+    if (k < 0) return 1;
     const double power = updates_ == 0 ? 1.0 : 1.0 - std::min(static_cast<double>(k) / updates_, 1.0);
-    step.learning_rate /= std::pow(tau_, power);
+    return 1 / std::pow(tau_, power);
   }
 
  private:

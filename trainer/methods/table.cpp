@@ -17,6 +17,19 @@ struct Entry {
 constexpr std::array kRows{
     Entry{"t1", make_t1},
     Entry{"t2", make_t2},
+    Entry{"spectrain", make_spectrain},
+    Entry{"xpipe", make_xpipe},
+    Entry{"pipeoptim", make_pipeoptim},
+    Entry{"msnag", make_msnag},
+    Entry{"lwp", make_lwp},
+    Entry{"spike", make_spike},
+    Entry{"adaptive-braking", make_adaptive_braking},
+    Entry{"gap-aware", make_gap_aware},
+    Entry{"dc-asgd", make_dc_asgd},
+    Entry{"nesterov", make_nesterov},
+    Entry{"adaptive-momentum", make_adaptive_momentum},
+    Entry{"elastic", make_elastic},
+    Entry{"wsp", make_wsp},
 };
 
 }  // namespace

@@ -39,6 +39,11 @@ class RecordingStage : public StageBackend {
     note(blocks);
   }
   void copy(std::byte* to, const std::byte* from) override { cpu_->copy(to, from); }
+  void apply(const Elementwise& by, std::initializer_list<const std::byte*> blocks) override {
+    cpu_->apply(by, blocks);
+  }
+  std::vector<double> products(const std::byte* a, const std::byte* b) override { return cpu_->products(a, b); }
+  void scale(std::byte* block, std::span<const double> factors) override { cpu_->scale(block, factors); }
   std::vector<double> squared_norms(const HolderBlocks& blocks) override { return cpu_->squared_norms(blocks); }
 
  private:

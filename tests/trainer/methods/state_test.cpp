@@ -22,19 +22,40 @@ struct Case {
   std::string methods;
   std::int64_t m = 2;
   std::map<std::string, std::string> options = {};
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
 };
 
 /// Every method at least once.
 std::vector<Case> cases() {
   return {{"pipemare", "t1:K=3,t2"},
           {"pipemare", "t2:D=0.3", 1, {{"timing", "slots"}}},
-          {"pipemare", "t1,t2,t3:updates=2", 2, {{"timing", "slots"}}}};
+          {"pipemare", "t1,t2,t3:updates=2", 2, {{"timing", "slots"}}},
+          {"spectrain", "", 1},
+          {"spectrain", "t1", 2},
+          {"spectrain", "", 1, {{"prediction", "released"}}},
+          {"pipemare", "spectrain:released=1", 1, {{"timing", "slots"}}},
+          {"xpipe", "t1"},
+          {"pipeoptim", ""},
+          {"pipemare", "msnag", 1},
+          {"pipelined-backpropagation", "lwp"},
+          {"pipelined-backpropagation", "lwp:difference=1:scale=2", 1},
+          {"pipedream", "dc-asgd,t1", 1},
+          {"pipedream-2bw", "dc-asgd:adaptive=1", 4},
+          {"pipemare", "t2,dc-asgd:adaptive=1", 1},
+          {"pipedream", "adaptive-momentum", 1, {}, OptimizerKind::kNAdam},
+          {"pipemare", "gap-aware,t1", 1, {}, OptimizerKind::kSgd},
+          {"pipemare", "lwp,spike", 2, {}, OptimizerKind::kSgd},
+          {"pipedream", "nesterov,adaptive-braking", 2, {}, OptimizerKind::kSgd},
+          {"hetpipe", ""},
+          {"hetpipe", "", 4, {{"distance", "1"}, {"concurrent", "1"}}},
+          {"avgpipe", "", 4}};
 }
 
 TrainOptions run_of(const Case& of) {
-  const ScheduleParams params{
-      .num_devices = 4, .num_microbatches = of.m, .updates = 6, .options = of.options};
-  return tiny_run(with_methods(generate(of.schedule, params), of.methods), 3, false);
+  const ScheduleParams params{.num_devices = 4, .num_microbatches = of.m, .updates = 6, .options = of.options};
+  TrainOptions run = tiny_run(with_methods(generate(of.schedule, params), of.methods), 3, false);
+  run.optimizer.kind = of.optimizer;
+  return run;
 }
 
 struct Killed : std::runtime_error {
