@@ -11,6 +11,14 @@ namespace plumb {
 
 namespace {
 
+/// Two values read, their sum written; back, one gradient is added to another.
+LayerFacts describe_add(const LayerSizes& sizes) {
+  LayerFacts facts;
+  facts.input_bytes = facts.from_bytes = facts.output_bytes = sizes.activations(sizes.spec.width);
+  facts.forward.bytes_moved = facts.input_grad.bytes_moved = 3 * facts.output_bytes;
+  return facts;
+}
+
 /// Figures that somebody measured; its times stay in the specification.
 LayerFacts describe_profiled(const LayerSizes& sizes) {
   const ProfiledFigures& figures = sizes.spec.profiled;
@@ -83,6 +91,8 @@ LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const P
       return describe_values(sizes);
     case LayerKind::kSquaredError:
       return describe_squared_error(sizes);
+    case LayerKind::kAdd:
+      return describe_add(sizes);
   }
   assert(false && "unknown layer kind");
   return {};

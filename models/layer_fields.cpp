@@ -41,6 +41,7 @@ constexpr std::array kFields{
     LayerFields{LayerKind::kProfiled, "profiled", {}, {}},
     LayerFields{LayerKind::kValues, "values", kNormNumbers, {}},
     LayerFields{LayerKind::kSquaredError, "squared_error", kNormNumbers, {}},
+    LayerFields{LayerKind::kAdd, "add", kNormNumbers, {}},
 };
 
 }  // namespace

@@ -13,17 +13,21 @@ enum class LayerKind : std::uint8_t {
   kAttention,  ///< multi-head (or grouped-query) self-attention with its projections
   kMlp,        ///< GELU MLP, or SwiGLU when gated
   kLinear,
-  kResidual,      ///< x + body(x)
+  kResidual,      ///< shortcut(x) + body(x)
   kHead,          ///< language-model head with softmax cross-entropy; the last layer of a network
   kProfiled,      ///< times and sizes given, nothing to train
   kValues,        ///< real numbers of the data, a row each; the first layer of a network
   kSquaredError,  ///< half the squared distance to the data's target values; the last layer of a network
+  kAdd,           ///< the sum of two values
 };
 
 /// Reads the data instead of another layer's output.
 constexpr bool begins_network(LayerKind kind) { return kind == LayerKind::kEmbedding || kind == LayerKind::kValues; }
 /// Makes the loss instead of an output.
 constexpr bool ends_network(LayerKind kind) { return kind == LayerKind::kHead || kind == LayerKind::kSquaredError; }
+
+/// Reads a second value, named by `from`.
+constexpr bool reads_two(LayerKind kind) { return kind == LayerKind::kAdd; }
 
 /// Times and sizes of a layer that somebody measured.
 struct ProfiledFigures {
@@ -38,7 +42,7 @@ struct ProfiledFigures {
   friend bool operator==(const ProfiledFigures&, const ProfiledFigures&) = default;
 };
 
-/// One layer of a chain. A field that a kind does not use keeps its default; `network_from_json` refuses it otherwise.
+/// One layer of a network. A field that a kind does not use keeps its default; `network_from_json` refuses it otherwise.
 struct LayerSpec {
   LayerKind kind{};
   std::string name;               ///< unique in the network; default: kind and position
@@ -54,13 +58,24 @@ struct LayerSpec {
   bool gated = false;             ///< MLP: SwiGLU instead of GELU
   bool bias = true;               ///< attention, MLP, linear, layer norm
   bool tied = false;              ///< head: uses the embedding's weight (without bias)
-  std::vector<LayerSpec> body{};  ///< residual
+  std::string input{};                ///< layer whose output is read; empty: the one before
+  std::string from{};                 ///< addition: layer whose output is the second input
+  std::vector<LayerSpec> body{};      ///< residual
+  std::vector<LayerSpec> shortcut{};  ///< residual: what the input goes through before it is added; empty: nothing
   ProfiledFigures profiled{};
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
-/// A network is a chain of layers; residual blocks hold their branch, so a chain may be cut between any two layers.
+/// Reads streams of the data, in whatever stage it is.
+bool reads_data(const LayerSpec& layer);
+
+/// Features per token of what a layer reads and makes; 0: not known (profiled), or nothing.
+std::int64_t input_width(const LayerSpec& layer);
+std::int64_t output_width(const LayerSpec& layer);
+
+/// A network is a list of layers, each reading the one before or one that it names. It may be cut between any two;
+/// residual blocks hold their branches and are not cut inside (`opened` in models/flow.hpp writes them out).
 struct Network {
   std::string name;
   std::string source;         ///< paper or origin of the figures

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "models/error.hpp"
+#include "models/flow.hpp"
 #include "models/layer_kinds.hpp"
+#include "models/stage_moves.hpp"
 #include "models/workspace_plan.hpp"
 
 namespace plumb {
@@ -16,59 +19,55 @@ namespace {
 struct StageSetting {
   bool first = false;
   bool last = false;
-  std::optional<std::int64_t> input_bytes;  ///< handed over by the previous stage; default: what the first layer reads
-  const LayerSpec* embedding = nullptr;     ///< whose weight a tied head shares
+  const LayerSpec* embedding = nullptr;  ///< whose weight a tied head shares
   const MicrobatchShape& shape;
   const Precision& precision;
 };
 
-/// Fills a layout in four passes over the layers: open the residual blocks, values, gradients, what layers own.
+/// Fills a layout in passes over layers and values: open, sizes, values, gradients, what layers own, moves.
 class LayoutBuilder {
  public:
-  explicit LayoutBuilder(const StageSetting& setting) : setting_(setting) {
+  LayoutBuilder(const Flow& flow, const StageSetting& setting) : flow_(flow), setting_(setting) {
     layout_.first = setting.first;
     layout_.last = setting.last;
     layout_.shape = setting.shape;
   }
 
-  StageLayout build(std::span<const LayerSpec> layers) {
-    for (const LayerSpec& layer : layers) open(layer);
+  /// Of the nodes [begin, end).
+  StageLayout build(std::size_t begin, std::size_t end) {
+    stage_ = stage_flow(flow_, begin, end, setting_.last);
+    for (const StageStep& opened : stage_.steps) open(opened);
     size_values();
+    check_sizes();
     place_values();
     place_gradients();
+    place_scratch();
     place_layer_tensors();
     finish_memory();
+    add_moves(stage_, layout_);
     return std::move(layout_);
   }
 
  private:
+  using Origin = StageValue::Origin;
+
   std::size_t depth() const { return layout_.steps.size(); }
   /// Position of a layer in the backward passes, which go from the last layer to the first.
   std::size_t backward_step(std::size_t layer) const { return depth() - 1 - layer; }
+  /// The backward step behind which moves at `at` take place.
+  std::size_t backward_time(std::size_t at) const { return at < depth() ? backward_step(at) : 0; }
   LayoutStep& step(std::size_t k) { return layout_.steps[k]; }
 
-  void open(const LayerSpec& layer) {
-    if (layer.kind == LayerKind::kResidual) {
-      open_residual(layer);
-    } else {
-      LayoutStep opened{.spec = layer, .facts = describe(layer, setting_.shape, setting_.precision)};
-      opened.stash.resize(opened.facts.stash.size());
-      layout_.steps.push_back(std::move(opened));
-      add_parameters(layout_.steps.back());
-    }
-  }
-
-  void open_residual(const LayerSpec& layer) {
-    if (layer.body.empty()) throw Error("layer '" + layer.name + "': a residual needs at least one layer in its body");
-    const std::size_t from = depth();
-    for (const LayerSpec& inner : layer.body) open(inner);
-    const std::int64_t in = step(from).facts.input_bytes;
-    const std::int64_t out = layout_.steps.back().facts.output_bytes;
-    if (in == 0 || in != out) {
-      throw Error("layer '" + layer.name + "': the body's output (" + std::to_string(out) +
-                  " bytes) must be as large as its input (" + std::to_string(in) + " bytes)");
-    }
-    layout_.skips.push_back({from, depth()});
+  void open(const StageStep& of) {
+    const LayerSpec& layer = *flow_.node(of.node).layer;
+    LayoutStep opened{.spec = layer, .facts = describe(layer, setting_.shape, setting_.precision)};
+    opened.stash.resize(opened.facts.stash.size());
+    opened.input = of.input;
+    opened.from = of.from;
+    opened.output = of.output;
+    layout_.reads_data = layout_.reads_data || reads_data(layer);
+    layout_.steps.push_back(std::move(opened));
+    add_parameters(layout_.steps.back());
   }
 
   void add_parameters(LayoutStep& owner) {
@@ -92,18 +91,52 @@ class LayoutBuilder {
     parameter.name = embedding->name + ".weight";
   }
 
+  /// What a layer in front of the stage makes; a sum is as large as its parts.
+  std::int64_t output_bytes(std::int32_t node) const {
+    while (flow_.node(node).is_sum()) node = flow_.node(node).input;
+    if (node < 0) return 0;
+    return describe(*flow_.node(node).layer, setting_.shape, setting_.precision).output_bytes;
+  }
+
+  std::int64_t received_bytes(const StageValue& value) {
+    if (value.node != FlowNode::kOutside) return output_bytes(value.node);
+    if (setting_.first || value.steps.empty()) return 0;
+    return step(value.steps.front()).facts.input_bytes;
+  }
+
   void size_values() {
     auto& bytes = layout_.value_bytes;
-    bytes.assign(depth() + 1, 0);
-    if (!layout_.first) bytes[0] = setting_.input_bytes.value_or(step(0).facts.input_bytes);
-    for (std::size_t k = 0; k < depth(); ++k) bytes[k + 1] = step(k).facts.output_bytes;
-    if (layout_.last) bytes[depth()] = 0;
-    for (std::size_t k = layout_.first ? 1 : 0; k < depth(); ++k) {
-      const std::int64_t expected = step(k).facts.input_bytes;
-      if (expected != bytes[k] && step(k).spec.kind != LayerKind::kProfiled) {
-        throw Error("layer '" + step(k).spec.name + "': reads " + std::to_string(expected) +
-                    " bytes per microbatch, but the layer before it makes " + std::to_string(bytes[k]));
+    for (const StageValue& value : stage_.values) {
+      if (value.origin == Origin::kInput) bytes.push_back(received_bytes(value));
+      if (value.origin == Origin::kStep) bytes.push_back(step(value.made_at).facts.output_bytes);
+      if (value.origin == Origin::kSum || value.origin == Origin::kCarried) {
+        const auto made = std::ranges::find(stage_.sums, bytes.size(), &StageSum::to);
+        bytes.push_back(bytes[made->from]);
       }
+    }
+    const bool ends = setting_.last && !stage_.steps.empty();
+    if (ends && stage_.outputs.empty()) bytes[stage_.steps.back().output] = 0;
+  }
+
+  void check_input(const LayoutStep& reader, std::size_t value, std::int64_t expected) const {
+    if (value == kNoValue || expected == layout_.value_bytes[value]) return;
+    const bool unknown = stage_.values[value].node == FlowNode::kOutside && setting_.first;
+    if (unknown || reader.spec.kind == LayerKind::kProfiled) return;
+    throw Error("layer '" + reader.spec.name + "': reads " + std::to_string(expected) +
+                " bytes per microbatch, but the layer before it makes " + std::to_string(layout_.value_bytes[value]));
+  }
+
+  void check_sizes() const {
+    for (const LayoutStep& reader : layout_.steps) {
+      check_input(reader, reader.input, reader.facts.input_bytes);
+      check_input(reader, reader.from, reader.facts.from_bytes);
+    }
+    for (const StageSum& sum : stage_.sums) {
+      const std::int64_t to = layout_.value_bytes[sum.to];
+      const std::int64_t from = layout_.value_bytes[sum.from];
+      if (to == from && (from > 0 || !sum.adds)) continue;
+      throw Error("layer '" + flow_.node(stage_.values[sum.to].node).layer->name + "': the body's output (" +
+                  std::to_string(to) + " bytes) must be as large as its input (" + std::to_string(from) + " bytes)");
     }
   }
 
@@ -124,27 +157,87 @@ class LayoutBuilder {
     return place;
   }
 
+  /// Values of a message one behind the other; returns its size.
+  std::int64_t pack(StageBlock block, std::span<const std::size_t> values, std::vector<TensorPlace>& places) const {
+    std::int64_t size = 0;
+    for (const std::size_t value : values) {
+      const std::int64_t bytes = layout_.value_bytes[value];
+      const std::int64_t offset = aligned_bytes(size);
+      places[value] = bytes > 0 ? TensorPlace{block, offset} : TensorPlace{};
+      if (bytes > 0) size = offset + bytes;
+    }
+    return size;
+  }
+
+  LastUse last_use(std::size_t value) {
+    LastUse last = LastUse::kForward;
+    for (const std::size_t k : stage_.values[value].steps) {
+      if (step(k).input == value) last = std::max(last, step(k).facts.input_last_use);
+      if (step(k).from == value) last = std::max(last, step(k).facts.from_last_use);
+    }
+    return last;
+  }
+
+  std::string maker(const StageValue& value) const {
+    if (value.origin == Origin::kStep) return layout_.steps[value.made_at].spec.name;
+    return value.node < 0 ? "input" : flow_.node(value.node).layer->name;
+  }
+
+  TensorPlace keep_value(std::size_t value, LastUse last) {
+    const StashTensor tensor{maker(stage_.values[value]) + ".output", layout_.value_bytes[value],
+                             StashTensor::MadeBy::kForward, last};
+    return keep(tensor);
+  }
+
   void place_values() {
-    auto& values = layout_.values;
-    values.resize(depth() + 1);
-    if (layout_.value_bytes.front() > 0)
-      values.front() = placed_until(StageBlock::kInput, step(0).facts.input_last_use);
-    if (layout_.value_bytes.back() > 0) values.back().f = {StageBlock::kOutput, 0};
-    for (std::size_t k = 1; k < depth(); ++k) {
-      const LastUse last_use = step(k).facts.input_last_use;
-      const std::int64_t bytes = layout_.value_bytes[k];
-      if (bytes == 0) continue;
-      if (last_use == LastUse::kForward) {
-        std::size_t end = k;
-        for (const SkipConnection& skip : layout_.skips) {
-          if (skip.from == k) end = std::max(end, skip.to - 1);
-        }
-        forward_.add(values[k].f, bytes, k - 1, end);
+    layout_.values.resize(stage_.values.size());
+    std::vector<TensorPlace> places(stage_.values.size());
+    place_inputs(places);
+    layout_.memory.output_bytes = pack(StageBlock::kOutput, stage_.outputs, places);
+    for (const std::size_t value : stage_.outputs) layout_.values[value].f = places[value];
+    for (std::size_t value = stage_.inputs; value < stage_.values.size(); ++value) {
+      const std::int64_t bytes = layout_.value_bytes[value];
+      if (bytes == 0 || stage_.values[value].is_output) continue;
+      const LastUse last = last_use(value);
+      if (last == LastUse::kForward) {
+        const auto [begin, end] = forward_life(stage_.values[value]);
+        forward_.add(layout_.values[value].f, bytes, begin, end);
       } else {
-        values[k] = placed_until(
-            keep({step(k - 1).spec.name + ".output", bytes, StashTensor::MadeBy::kForward, last_use}), last_use);
+        layout_.values[value] = placed_until(keep_value(value, last), last);
       }
     }
+  }
+
+  /// The received message is kept for the backward when all of it is read there; otherwise what is read is copied.
+  void place_inputs(std::vector<TensorPlace>& places) {
+    std::vector<std::size_t> inputs(stage_.inputs);
+    std::iota(inputs.begin(), inputs.end(), std::size_t{0});
+    StageMemory& memory = layout_.memory;
+    memory.input_bytes = pack(StageBlock::kInput, inputs, places);
+    LastUse least = LastUse::kWeightGrad;
+    for (const std::size_t value : inputs) {
+      memory.input_last_use = std::max(memory.input_last_use, last_use(value));
+      least = std::min(least, last_use(value));
+    }
+    if (layout_.first) memory.input_last_use = LastUse::kForward;
+    const bool copies = least != memory.input_last_use && memory.input_bytes > 0;
+    if (copies) memory.input_last_use = LastUse::kForward;
+    for (const std::size_t value : inputs) {
+      const LastUse last = last_use(value);
+      layout_.values[value] = placed_until(places[value], last);
+      if (!copies || last == LastUse::kForward) continue;
+      layout_.values[value] = placed_until(keep_value(value, last), last);
+      layout_.values[value].f = places[value];
+    }
+  }
+
+  std::pair<std::size_t, std::size_t> forward_life(const StageValue& value) const {
+    const auto step_before = [](std::size_t at) { return at == 0 ? 0 : at - 1; };
+    const std::size_t begin = value.origin == Origin::kStep ? value.made_at : step_before(value.made_at);
+    std::size_t end = begin;
+    for (const std::size_t reader : value.steps) end = std::max(end, reader);
+    for (const std::size_t sum : value.sums) end = std::max(end, step_before(stage_.sums[sum].at));
+    return {begin, end};
   }
 
   static TensorPlaces placed_until(TensorPlace place, LastUse last_use) {
@@ -153,40 +246,93 @@ class LayoutBuilder {
     if (last_use == LastUse::kWeightGrad) places.w = place;
     return places;
   }
-  static TensorPlaces placed_until(StageBlock block, LastUse last_use) {
-    return placed_until(TensorPlace{block, 0}, last_use);
+
+  bool has_gradient(std::size_t value) const {
+    return stage_.values[value].needs_gradient && layout_.value_bytes[value] > 0;
   }
 
   void place_gradients() {
     auto& gradients = layout_.gradients;
-    gradients.resize(depth() + 1);
-    if (layout_.value_bytes.front() > 0) gradients.front().i = gradients.front().b = {StageBlock::kInputGrad, 0};
-    for (std::size_t k = 1; k < depth(); ++k) place_inner_gradient(k);
-    const std::int64_t bytes = layout_.value_bytes.back();
-    if (bytes == 0) return;
-    gradients.back().i = gradients.back().b = {StageBlock::kOutputGrad, 0};
-    layout_.copies_output_grad = step(depth() - 1).facts.output_grad_last_use == LastUse::kWeightGrad;
-    if (layout_.copies_output_grad) gradients.back().w = keep(gradient_tensor(depth()));
+    gradients.resize(stage_.values.size());
+    std::vector<std::size_t> received;
+    std::vector<std::size_t> sent;
+    for (std::size_t value = 0; value < stage_.inputs; ++value) {
+      if (has_gradient(value)) sent.push_back(value);
+    }
+    std::ranges::copy_if(stage_.outputs, std::back_inserter(received), [&](auto value) { return has_gradient(value); });
+    std::vector<TensorPlace> places(stage_.values.size());
+    layout_.memory.input_grad_bytes = pack(StageBlock::kInputGrad, sent, places);
+    layout_.memory.output_grad_bytes = pack(StageBlock::kOutputGrad, received, places);
+    for (const std::size_t value : sent) gradients[value].i = gradients[value].b = places[value];
+    for (std::size_t value = stage_.inputs; value < stage_.values.size(); ++value) {
+      if (!has_gradient(value)) continue;
+      if (stage_.values[value].is_output) {
+        place_received_gradient(value, places[value]);
+      } else {
+        place_inner_gradient(value);
+      }
+    }
+  }
+
+  /// W of the layer that makes a value reads its gradient, too.
+  bool weight_grad_reads(const StageValue& value) {
+    return value.origin == Origin::kStep && step(value.made_at).facts.output_grad_last_use == LastUse::kWeightGrad;
   }
 
   StashTensor gradient_tensor(std::size_t value) {
-    return {step(value - 1).spec.name + ".output_grad", layout_.value_bytes[value], StashTensor::MadeBy::kInputGrad,
+    return {maker(stage_.values[value]) + ".output_grad", layout_.value_bytes[value], StashTensor::MadeBy::kInputGrad,
             LastUse::kWeightGrad};
   }
 
-  void place_inner_gradient(std::size_t k) {
-    TensorPlaces& places = layout_.gradients[k];
-    const std::int64_t bytes = layout_.value_bytes[k];
-    std::size_t end = backward_step(k - 1);
-    for (const SkipConnection& skip : layout_.skips) {
-      if (skip.to == k) end = std::max(end, backward_step(skip.from));
-    }
-    if (step(k - 1).facts.output_grad_last_use == LastUse::kWeightGrad && bytes > 0) {
-      places.i = places.w = keep(gradient_tensor(k));
+  void place_received_gradient(std::size_t value, TensorPlace place) {
+    TensorPlaces& places = layout_.gradients[value];
+    places.i = places.b = place;
+    if (!weight_grad_reads(stage_.values[value])) return;
+    places.w = keep(gradient_tensor(value));
+    layout_.copied_grads.push_back(value);
+  }
+
+  void place_inner_gradient(std::size_t value) {
+    TensorPlaces& places = layout_.gradients[value];
+    const std::int64_t bytes = layout_.value_bytes[value];
+    const auto [begin, end] = backward_life(value);
+    if (weight_grad_reads(stage_.values[value])) {
+      places.i = places.w = keep(gradient_tensor(value));
     } else {
-      input_grad_.add(places.i, bytes, backward_step(k), end);
+      input_grad_.add(places.i, bytes, begin, end);
     }
-    backward_.add(places.b, bytes, backward_step(k), end);
+    backward_.add(places.b, bytes, begin, end);
+  }
+
+  /// From the first contribution to the layer that makes the value, or to the last sum that hands it on.
+  std::pair<std::size_t, std::size_t> backward_life(std::size_t number) const {
+    const StageValue& value = stage_.values[number];
+    const std::size_t begin =
+        value.steps.empty() ? backward_time(stage_.gradient_complete_at(value)) : backward_step(value.steps.back());
+    std::size_t end = value.origin == Origin::kStep ? backward_step(value.made_at) : begin;
+    for (const StageSum& sum : stage_.sums) {
+      if (sum.to != number) continue;
+      end = std::max(end, backward_time(stage_.gradient_complete_at(stage_.values[sum.from])));
+    }
+    return {begin, end};
+  }
+
+  /// Where several layers read a value, the last one writes its gradient, and the others theirs beside it.
+  void place_scratch() {
+    std::vector<bool> written(stage_.values.size(), false);
+    for (std::size_t k = depth(); k-- > 0;) {
+      LayoutStep& reader = step(k);
+      for (const auto& [value, place] :
+           {std::pair{reader.input, &reader.input_grad}, std::pair{reader.from, &reader.from_grad}}) {
+        if (value == kNoValue || layout_.value_bytes[value] == 0) continue;
+        const bool wanted = stage_.values[value].needs_gradient;
+        const bool direct = wanted && !written[value];
+        written[value] = true;
+        if (direct || (!wanted && reader.facts.input_grad_optional)) continue;
+        input_grad_.add(place->i, layout_.value_bytes[value], backward_step(k), backward_step(k));
+        backward_.add(place->b, layout_.value_bytes[value], backward_step(k), backward_step(k));
+      }
+    }
   }
 
   void place_layer_tensors() {
@@ -227,9 +373,6 @@ class LayoutBuilder {
     memory.weight_bytes = parameters * setting_.precision.weight_bytes;
     memory.gradient_bytes = parameters * setting_.precision.gradient_bytes;
     memory.optimizer_bytes = parameters * setting_.precision.optimizer_bytes;
-    memory.input_bytes = memory.input_grad_bytes = layout_.value_bytes.front();
-    memory.input_last_use = layout_.first ? LastUse::kForward : step(0).facts.input_last_use;
-    memory.output_bytes = memory.output_grad_bytes = layout_.value_bytes.back();
     memory.key_grads_freed_bytes = layout_.key_grads.bytes;
     memory.workspace_f_bytes = forward_.finish();
     memory.workspace_i_bytes = input_grad_.finish();
@@ -237,7 +380,9 @@ class LayoutBuilder {
     memory.workspace_b_bytes = backward_.finish();
   }
 
+  const Flow& flow_;
   const StageSetting& setting_;
+  StageFlow stage_;
   StageLayout layout_;
   WorkspacePlan forward_;
   WorkspacePlan input_grad_;
@@ -250,16 +395,15 @@ class LayoutBuilder {
 StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                          const Precision& precision) {
   assert(range.begin < range.end && range.end <= chain.size() && "a stage has at least one layer of the chain");
-  const auto embedding = std::find_if(chain.begin(), chain.end(),
+  const auto embedding = std::find_if(chain.rbegin(), chain.rend(),
                                       [](const LayerSpec& layer) { return layer.kind == LayerKind::kEmbedding; });
-  const bool first = range.begin == 0;
-  const StageSetting setting{.first = first,
+  const Flow flow = open_chain(chain);
+  const StageSetting setting{.first = range.begin == 0,
                              .last = range.end == chain.size(),
-                             .input_bytes = first ? 0 : describe(chain[range.begin - 1], shape, precision).output_bytes,
-                             .embedding = embedding == chain.end() ? nullptr : &*embedding,
+                             .embedding = embedding == chain.rend() ? nullptr : &*embedding,
                              .shape = shape,
                              .precision = precision};
-  return LayoutBuilder(setting).build(chain.subspan(range.begin, range.end - range.begin));
+  return LayoutBuilder(flow, setting).build(flow.begin[range.begin], flow.begin[range.end]);
 }
 
 StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
@@ -269,8 +413,9 @@ StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, con
 
 /// A residual block is laid out as a stage of its own in the middle of a network; what is kept follows.
 LayerFacts describe_residual(const LayerSizes& sizes) {
-  const StageSetting setting{.input_bytes = {}, .shape = sizes.shape, .precision = sizes.precision};
-  StageLayout layout = LayoutBuilder(setting).build(std::span(&sizes.spec, 1));
+  const StageSetting setting{.shape = sizes.shape, .precision = sizes.precision};
+  const Flow flow = open_chain(std::span(&sizes.spec, 1));
+  StageLayout layout = LayoutBuilder(flow, setting).build(0, flow.nodes.size());
   LayerFacts facts;
   for (const LayoutStep& step : layout.steps) {
     for (auto [total, part] :
@@ -280,23 +425,25 @@ LayerFacts describe_residual(const LayerSizes& sizes) {
       total->bytes_moved += part->bytes_moved;
     }
   }
-  for (const SkipConnection& skip : layout.skips) {
-    const std::int64_t addition = 3 * layout.value_bytes[skip.from];  // two operands and the sum
-    facts.forward.bytes_moved += addition;
-    facts.input_grad.bytes_moved += addition;
+  for (const ValueMove& move : layout.forward_moves) {
+    const std::int64_t moved = (move.adds ? 3 : 2) * move.bytes;  // two operands and the sum, or a value and its copy
+    facts.forward.bytes_moved += moved;
+    facts.input_grad.bytes_moved += moved;
   }
   facts.forward.workspace_bytes = layout.memory.workspace_f_bytes;
   facts.input_grad.workspace_bytes = layout.memory.workspace_i_bytes;
   facts.weight_grad.workspace_bytes = layout.memory.workspace_w_bytes;
-  facts.input_last_use = layout.steps.front().facts.input_last_use;
-  facts.output_grad_last_use = layout.steps.back().facts.output_grad_last_use;
+  facts.input_last_use = layout.memory.input_last_use;
   facts.input_bytes = layout.memory.input_bytes;
   facts.output_bytes = layout.memory.output_bytes;
   facts.parameters = std::move(layout.parameters);
   facts.stash = std::move(layout.memory.stash);
-  if (layout.copies_output_grad) {
+  if (!layout.copied_grads.empty()) {
+    facts.output_grad_last_use = LastUse::kWeightGrad;
     std::erase_if(facts.stash, [&](const StashTensor& tensor) {
-      return tensor.name == layout.steps.back().spec.name + ".output_grad";
+      return std::ranges::any_of(layout.steps, [&](const LayoutStep& step) {
+        return step.output == layout.copied_grads.front() && tensor.name == step.spec.name + ".output_grad";
+      });
     });
   }
   return facts;

@@ -10,6 +10,7 @@
 #include "models/layer.hpp"
 #include "models/network.hpp"
 #include "models/stage_costs.hpp"
+#include "models/stage_flow.hpp"
 
 namespace plumb {
 
@@ -64,23 +65,29 @@ struct TensorPlaces {
   TensorPlace b{};  ///< fused backward
 };
 
-/// One layer of a stage, residual blocks opened up. Layer k reads value k and makes value k+1.
+/// One layer of a stage, residual blocks opened up. Layer k of a plain chain reads value k and makes value k + 1.
 struct LayoutStep {
-  LayerSpec spec;  ///< never a residual
+  LayerSpec spec;  ///< never a residual or an addition
   LayerFacts facts;
   std::vector<std::size_t> parameters{};  ///< by parameter of the facts: index into `StageLayout::parameters`
   std::vector<TensorPlaces> stash{};      ///< by stash tensor of the facts
   TensorPlaces workspace{};
   TensorPlace key_grads{};
+  std::size_t input = kNoValue;  ///< into `StageLayout::values`
+  std::size_t from = kNoValue;   ///< of layers that read two values
+  std::size_t output = kNoValue;
+  TensorPlaces input_grad{};  ///< that of the value, or a place from which a move adds it there
+  TensorPlaces from_grad{};
 };
 
-/// x + body(x): value `from` is added to value `to` after F of step `to - 1`, and the gradient of value `to` to that of
-/// value `from` after I of step `from`.
-struct SkipConnection {
-  std::size_t from = 0;
-  std::size_t to = 0;
-
-  friend bool operator==(const SkipConnection&, const SkipConnection&) = default;
+/// Between two layers: copies a value (or gradient) to another place, or adds it there. Idle in passes where one of the
+/// two has no place.
+struct ValueMove {
+  std::size_t at = 0;  ///< F: before that step; backward: behind it. The number of steps: behind (before) all
+  TensorPlaces to{};
+  TensorPlaces from{};
+  std::int64_t bytes = 0;
+  bool adds = true;
 };
 
 /// Everything that a stage computes with and where it lies. `StageMemory` follows from it, and the trainer allocates by
@@ -88,12 +95,14 @@ struct SkipConnection {
 struct StageLayout {
   MicrobatchShape shape;
   std::vector<LayoutStep> steps;
-  std::vector<SkipConnection> skips;       ///< inner blocks before the blocks that hold them
   std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
-  std::vector<TensorPlaces> values;        ///< steps + 1: the stage's input, between layers, output
+  std::vector<TensorPlaces> values;        ///< inputs, then what layers and sums make, then copies for the next stage
   std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids in front, the loss behind)
   std::vector<TensorPlaces> gradients;     ///< of the values
-  bool copies_output_grad = false;         ///< I copies it for W, because the received block dies with I
+  std::vector<ValueMove> forward_moves;    ///< in order
+  std::vector<ValueMove> backward_moves;   ///< in order
+  std::vector<std::size_t> copied_grads;   ///< values whose received gradient I copies for W: the block dies with I
+  bool reads_data = false;                 ///< some layer reads the microbatch's data
   bool first = false;                      ///< begins the network
   bool last = false;                       ///< ends the network
   StageMemory memory;

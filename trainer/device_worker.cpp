@@ -378,7 +378,7 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   const std::int64_t microbatch = first_microbatch_ + running.key.microbatch;
   const bool again = plan_.row(at).recompute && is_backward(op);
   const bool forward = op == Op::kF || op == Op::kR || again;
-  const bool sees_data = forward && (holder.layout().first || holder.layout().last);
+  const bool sees_data = forward && holder.layout().reads_data;
   Microbatch data;
   double loss = 0;
   if (sees_data) {

@@ -68,10 +68,12 @@ typename StageModule<T>::StepPass StageModule<T>::step_pass(std::size_t k, PassP
     if (parameters.gradients != nullptr) result.gradients[i] = parameters.gradients + offset;
   }
   for (std::size_t i = 0; i < step.stash.size(); ++i) result.stash[i] = blocks.at(step.stash[i].*place);
-  result.pass.input = value(layout_->values[k]);
-  result.pass.output = value(layout_->values[k + 1]);
-  result.pass.output_grad = value(layout_->gradients[k + 1]);
-  result.pass.input_grad = value(layout_->gradients[k]);
+  if (step.input != kNoValue) result.pass.input = value(layout_->values[step.input]);
+  if (step.from != kNoValue) result.pass.from = value(layout_->values[step.from]);
+  result.pass.output = value(layout_->values[step.output]);
+  result.pass.output_grad = value(layout_->gradients[step.output]);
+  result.pass.input_grad = value(step.input_grad);
+  result.pass.from_grad = value(step.from_grad);
   result.pass.workspace = blocks.at(step.workspace.*place);
   result.pass.key_grads = reinterpret_cast<const T*>(blocks.at(step.key_grads));
   if (step.spec.kind == LayerKind::kAttention) add_earlier(k, blocks, result.earlier);
@@ -90,29 +92,38 @@ void StageModule<T>::add_earlier(std::size_t k, const StageBlocks& blocks, std::
 }
 
 template <class T>
-void StageModule<T>::add(std::byte* sum, const std::byte* term, std::size_t value) const {
-  T* to = reinterpret_cast<T*>(sum);
-  const T* from = reinterpret_cast<const T*>(term);
-  const auto count = static_cast<std::size_t>(layout_->value_bytes[value]) / sizeof(T);
-  for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+std::size_t StageModule<T>::move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,
+                                 const StageBlocks& blocks) {
+  for (; next < moves.size() && moves[next].at == at; ++next) {
+    const ValueMove& move = moves[next];
+    T* to = reinterpret_cast<T*>(blocks.at(move.to.*place));
+    const T* from = reinterpret_cast<const T*>(blocks.at(move.from.*place));
+    if (to == nullptr || from == nullptr) continue;
+    const auto count = static_cast<std::size_t>(move.bytes) / sizeof(T);
+    if (move.adds) {
+      for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+    } else {
+      std::memcpy(to, from, static_cast<std::size_t>(move.bytes));
+    }
+  }
+  return next;
 }
 
 template <class T>
 void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids,
                              double* loss) const {
+  constexpr PassPlace kPlace = &TensorPlaces::f;
+  std::size_t next = 0;
   for (std::size_t k = 0; k < layers_.size(); ++k) {
-    const StepPass step = step_pass(k, &TensorPlaces::f, {weights, nullptr}, blocks);
+    next = move(layout_->forward_moves, next, k, kPlace, blocks);
+    const StepPass step = step_pass(k, kPlace, {weights, nullptr}, blocks);
     LayerPass<T> pass = step.bound();
     pass.ids = ids;
     pass.loss = loss;
     pass.loss_tokens = ids.loss_tokens > 0 ? ids.loss_tokens : tokens_;
     layers_[k]->forward(pass);
-    if (pass.output == nullptr) continue;
-    for (const SkipConnection& skip : layout_->skips) {
-      if (skip.to == k + 1)
-        add(blocks.at(layout_->values[skip.to].f), blocks.at(layout_->values[skip.from].f), skip.to);
-    }
   }
+  move(layout_->forward_moves, next, layers_.size(), kPlace, blocks);
 }
 
 template <class T>
@@ -122,25 +133,13 @@ void StageModule<T>::recompute(const T* weights, const StageBlocks& blocks, cons
 }
 
 template <class T>
-void StageModule<T>::input_grad_step(std::size_t k, PassPlace place, const StepPass& step,
-                                     const StageBlocks& blocks) const {
-  layers_[k]->input_grad(step.bound());
-  for (const SkipConnection& skip : layout_->skips) {
-    if (skip.from == k) {
-      add(blocks.at(layout_->gradients[k].*place), blocks.at(layout_->gradients[skip.to].*place), k);
-    }
-  }
-}
-
-template <class T>
 void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const {
-  if (layout_->copies_output_grad) {
-    const TensorPlaces& places = layout_->gradients.back();
-    std::memcpy(blocks.at(places.w), blocks.at(places.i), static_cast<std::size_t>(layout_->value_bytes.back()));
-  }
+  constexpr PassPlace kPlace = &TensorPlaces::i;
+  std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
   for (std::size_t k = layers_.size(); k-- > 0;) {
-    const StepPass step = step_pass(k, &TensorPlaces::i, {weights, gradients}, blocks);
-    input_grad_step(k, &TensorPlaces::i, step, blocks);
+    const StepPass step = step_pass(k, kPlace, {weights, gradients}, blocks);
+    layers_[k]->input_grad(step.bound());
+    next = move(layout_->backward_moves, next, k, kPlace, blocks);
   }
 }
 
@@ -154,9 +153,12 @@ void StageModule<T>::weight_grad(T* gradients, const StageBlocks& blocks) const 
 
 template <class T>
 void StageModule<T>::backward(const T* weights, T* gradients, const StageBlocks& blocks) const {
+  constexpr PassPlace kPlace = &TensorPlaces::b;
+  std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
   for (std::size_t k = layers_.size(); k-- > 0;) {
-    const StepPass step = step_pass(k, &TensorPlaces::b, {weights, gradients}, blocks);
-    input_grad_step(k, &TensorPlaces::b, step, blocks);
+    const StepPass step = step_pass(k, kPlace, {weights, gradients}, blocks);
+    layers_[k]->input_grad(step.bound());
+    next = move(layout_->backward_moves, next, k, kPlace, blocks);
     layers_[k]->weight_grad(step.bound());
   }
 }

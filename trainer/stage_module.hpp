@@ -67,8 +67,9 @@ class StageModule {
 
   StepPass step_pass(std::size_t k, PassPlace place, const Parameters& parameters, const StageBlocks& blocks) const;
   static void add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier);
-  void input_grad_step(std::size_t k, PassPlace place, const StepPass& step, const StageBlocks& blocks) const;
-  void add(std::byte* sum, const std::byte* term, std::size_t value) const;
+  /// Does the moves at `at`, from `next` on; returns the first one behind them.
+  static std::size_t move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,
+                          const StageBlocks& blocks);
 
   const StageLayout* layout_;
   double tokens_;

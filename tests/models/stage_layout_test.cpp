@@ -80,10 +80,10 @@ TEST_CASE("a value between two layers appears once, with the last use of its rea
 }
 
 TEST_CASE("I copies a received gradient that W still needs") {
-  CHECK(layout({1, 3}).copies_output_grad);
+  CHECK(layout({1, 3}).copied_grads.size() == 1);
   CHECK(find(layout({1, 3}).memory, "block0.mlp.output_grad")->bytes == kValue);
   const StageLayout before_head = layout({1, 6});  // ends with a norm
-  CHECK_FALSE(before_head.copies_output_grad);
+  CHECK(before_head.copied_grads.empty());
   CHECK(find(before_head.memory, "norm.output_grad") == nullptr);
 }
 

@@ -27,6 +27,7 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
     case LayerKind::kSquaredError:
       return make_squared_error<T>(spec, shape);
     case LayerKind::kResidual:
+    case LayerKind::kAdd:
     case LayerKind::kProfiled:
       break;
   }
