@@ -93,10 +93,20 @@ bool has_weights(const LayerSpec& layer) {
     case LayerKind::kValues:
     case LayerKind::kSquaredError:
     case LayerKind::kAdd:
+    case LayerKind::kPixels:
+    case LayerKind::kRelu:
+    case LayerKind::kMaxPool:
+    case LayerKind::kAveragePool:
+    case LayerKind::kAttentionCore:
       return false;
     default:
       return true;
   }
+}
+
+const LayerSpec* last_embedding(std::span<const LayerSpec> chain) {
+  const auto found = std::ranges::find(chain.rbegin(), chain.rend(), LayerKind::kEmbedding, &LayerSpec::kind);
+  return found == chain.rend() ? nullptr : &*found;
 }
 
 Network opened(const Network& network) {

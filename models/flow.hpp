@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/network.hpp"
+#include "models/layer_shape.hpp"
 
 namespace plumb {
 
@@ -39,6 +39,9 @@ Flow open_chain(std::span<const LayerSpec> chain);
 
 /// Has parameters; a layer that is one of "one weight-carrying layer per stage".
 bool has_weights(const LayerSpec& layer);
+
+/// The embedding that a tied head shares its weight with: the last one. Null without.
+const LayerSpec* last_embedding(std::span<const LayerSpec> chain);
 
 /// The same network with its residual blocks written out as layers and additions, so that it may be cut inside them.
 Network opened(const Network& network);

@@ -1,6 +1,6 @@
 #include "models/layer.hpp"
 
-#include <cassert>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -68,34 +68,15 @@ StashTensor LayerSizes::made_by_input_grad(const std::string& part, std::int64_t
 }
 
 LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const Precision& precision) {
-  const LayerSizes sizes{spec, shape, precision};
-  switch (spec.kind) {
-    case LayerKind::kEmbedding:
-      return describe_embedding(sizes);
-    case LayerKind::kLayerNorm:
-    case LayerKind::kRmsNorm:
-      return describe_norm(sizes);
-    case LayerKind::kAttention:
-      return describe_attention(sizes);
-    case LayerKind::kMlp:
-      return describe_mlp(sizes);
-    case LayerKind::kLinear:
-      return describe_linear(sizes);
-    case LayerKind::kResidual:
-      return describe_residual(sizes);
-    case LayerKind::kHead:
-      return describe_head(sizes);
-    case LayerKind::kProfiled:
-      return describe_profiled(sizes);
-    case LayerKind::kValues:
-      return describe_values(sizes);
-    case LayerKind::kSquaredError:
-      return describe_squared_error(sizes);
-    case LayerKind::kAdd:
-      return describe_add(sizes);
-  }
-  assert(false && "unknown layer kind");
-  return {};
+  using Describe = LayerFacts (*)(const LayerSizes& sizes);
+  // In the order of LayerKind.
+  static constexpr std::array<Describe, 22> kDescribe{
+      describe_embedding,     describe_norm,       describe_norm,       describe_attention,        describe_mlp,
+      describe_linear,        describe_residual,   describe_head,       describe_profiled,         describe_values,
+      describe_squared_error, describe_add,        describe_pixels,     describe_convolution,      describe_batch_norm,
+      describe_group_norm,    describe_relu,       describe_max_pool,   describe_average_pool,     describe_classifier,
+      describe_cross_projection, describe_attention_core};
+  return kDescribe.at(static_cast<std::size_t>(spec.kind))({spec, shape, precision});
 }
 
 }  // namespace plumb

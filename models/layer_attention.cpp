@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <string>
+
 #include "models/error.hpp"
 #include "models/layer_kinds.hpp"
 
@@ -34,7 +37,7 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   check(spec, sizes.shape.before + sizes.shape.behind > 0);
   const std::int64_t width = spec.width;
   const std::int64_t head_width = width / spec.heads;
-  const std::int64_t qkv_width = width + 2 * head_width * (spec.kv_heads == 0 ? spec.heads : spec.kv_heads);
+  const std::int64_t qkv_width = plumb::qkv_width(spec);
   const std::int64_t sequence = sizes.shape.sequence;
   const std::int64_t before = sizes.shape.before;
   LayerFacts facts;
@@ -75,6 +78,49 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   } else {
     facts.earlier_key_grad_bytes = sizes.shape.samples * before * keys_width * number;
   }
+  return facts;
+}
+
+/// Rows q | k | v of given queries, keys and values; nothing of size s x s is kept, I computes the scores again.
+LayerFacts describe_attention_core(const LayerSizes& sizes) {
+  const LayerSpec& spec = sizes.spec;
+  const std::string where = "layer '" + spec.name + "': ";
+  check(spec, false);
+  if (sizes.shape.before + sizes.shape.behind > 0) throw Error(where + "cannot be cut into sequence slices");
+  const std::int64_t sequence = sizes.shape.sequence;
+  LayerFacts facts;
+  facts.input_bytes = sizes.activations(qkv_width(spec));
+  facts.output_bytes = sizes.activations(spec.width);
+  facts.input_last_use = LastUse::kInputGrad;
+  facts.stash = {sizes.kept("log_sums", sizes.statistics(sizes.tokens() * spec.heads), LastUse::kInputGrad)};
+  if (spec.padded) facts.stash.push_back(sizes.kept("lengths", sizes.shape.samples * 4, LastUse::kInputGrad));
+  const double scores = 2 * sizes.product(spec.width, sequence);
+  facts.forward.flops = scores;
+  facts.input_grad.flops = 2 * scores;
+  facts.forward.bytes_moved = facts.input_bytes + facts.output_bytes;
+  facts.input_grad.bytes_moved = 2 * facts.input_bytes + facts.output_bytes;
+  const std::int64_t rows = std::min(kAttentionRows, sequence) * sequence * sizes.precision.activation_bytes;
+  facts.forward.workspace_bytes = rows;
+  facts.input_grad.workspace_bytes = 2 * rows;
+  return facts;
+}
+
+/// q = x Wq + bq; k, v = m Wkv + bkv of a second value m: one in-projection, as in a decoder's cross-attention.
+LayerFacts describe_cross_projection(const LayerSizes& sizes) {
+  const std::int64_t width = sizes.spec.width;
+  LayerFacts facts;
+  facts.parameters.push_back(sizes.matrix("weight", 3 * width, width));
+  if (sizes.spec.bias) facts.parameters.push_back(sizes.vector("bias", 3 * width));
+  facts.input_bytes = facts.from_bytes = sizes.activations(width);
+  facts.output_bytes = sizes.activations(3 * width);
+  facts.input_last_use = facts.from_last_use = LastUse::kWeightGrad;
+  facts.output_grad_last_use = LastUse::kWeightGrad;
+  const double product = sizes.product(width, 3 * width);
+  const std::int64_t values = sizes.activations(5 * width);
+  const std::int64_t parameters = facts.parameter_count();
+  facts.forward = {product, values + sizes.weights(parameters), 0};
+  facts.input_grad = {product, values + sizes.weights(3 * width * width), 0};
+  facts.weight_grad = {product, values + sizes.accumulate(parameters), 0};
   return facts;
 }
 

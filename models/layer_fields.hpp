@@ -11,7 +11,9 @@ namespace plumb {
 
 /// A number of a layer kind in the network document.
 struct LayerNumber {
-  enum class Default : std::uint8_t { kRequired, kZero, kNetwork, kFourWidths };
+  /// kBefore: as the layer that is read makes it. kKernel: as large as the window; kHalfKernel: so that the image keeps
+  /// its size.
+  enum class Default : std::uint8_t { kRequired, kZero, kOne, kNetwork, kBefore, kFourWidths, kKernel, kHalfKernel };
 
   std::string_view key;
   std::int64_t LayerSpec::*field;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/layer.hpp"
+#include "models/layer_shape.hpp"
 
 namespace plumb {
 
@@ -43,6 +44,16 @@ LayerFacts describe_attention(const LayerSizes& sizes);
 LayerFacts describe_mlp(const LayerSizes& sizes);
 LayerFacts describe_linear(const LayerSizes& sizes);
 LayerFacts describe_head(const LayerSizes& sizes);
+LayerFacts describe_pixels(const LayerSizes& sizes);
+LayerFacts describe_convolution(const LayerSizes& sizes);
+LayerFacts describe_batch_norm(const LayerSizes& sizes);
+LayerFacts describe_group_norm(const LayerSizes& sizes);
+LayerFacts describe_relu(const LayerSizes& sizes);
+LayerFacts describe_max_pool(const LayerSizes& sizes);
+LayerFacts describe_average_pool(const LayerSizes& sizes);
+LayerFacts describe_classifier(const LayerSizes& sizes);
+LayerFacts describe_cross_projection(const LayerSizes& sizes);
+LayerFacts describe_attention_core(const LayerSizes& sizes);
 LayerFacts describe_values(const LayerSizes& sizes);
 LayerFacts describe_squared_error(const LayerSizes& sizes);
 LayerFacts describe_residual(const LayerSizes& sizes);

@@ -46,6 +46,7 @@ LayerFacts describe_linear(const LayerSizes& sizes) {
   const double product = sizes.product(spec.width, spec.outputs);
   const std::int64_t values = sizes.activations(spec.width + spec.outputs);
   const std::int64_t parameters = facts.parameter_count();
+  facts.input_grad_optional = true;
   facts.forward = {product, values + sizes.weights(parameters), 0};
   facts.input_grad = {product, values + sizes.weights(spec.width * spec.outputs), 0};
   facts.weight_grad = {product, values + sizes.accumulate(parameters), 0};

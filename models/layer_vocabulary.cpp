@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "models/error.hpp"
 #include "models/layer_kinds.hpp"
 
@@ -18,10 +20,15 @@ LayerFacts describe_embedding(const LayerSizes& sizes) {
                 ") must be at least the sequence length (" + std::to_string(sizes.shape.before + sizes.shape.sequence) +
                 ")");
   }
+  if (spec.positions > 0 && spec.sinusoidal) {
+    throw Error("layer '" + spec.name + "': expected learned or sinusoidal positions, not both");
+  }
   LayerFacts facts;
   facts.parameters.push_back(sizes.matrix("weight", spec.vocabulary, spec.width));
   if (spec.positions > 0) facts.parameters.push_back(sizes.matrix("positions", spec.positions, spec.width));
   for (ParameterFacts& table : facts.parameters) table.initial_deviation = kTableDeviation;
+  // Scaled by sqrt(width), its rows are about as long as the positions.
+  if (spec.sinusoidal) facts.parameters.front().initial_deviation = 1.0 / std::sqrt(static_cast<double>(spec.width));
   const std::int64_t ids = sizes.tokens() * kTokenBytes;
   facts.stash = {sizes.kept("tokens", ids, LastUse::kWeightGrad)};
   facts.output_grad_last_use = LastUse::kWeightGrad;
@@ -51,6 +58,14 @@ LayerFacts describe_head(const LayerSizes& sizes) {
                    0};
   facts.input_grad = {product, facts.input_bytes + sizes.weights(parameters) + logits, 0};
   facts.weight_grad = {product, facts.input_bytes + sizes.accumulate(parameters) + logits, 0};
+  return facts;
+}
+
+/// As a head, but one per row of an image network, with a bias, and starting like any linear layer.
+LayerFacts describe_classifier(const LayerSizes& sizes) {
+  LayerFacts facts = describe_head(sizes);
+  facts.parameters = {sizes.matrix("weight", sizes.spec.vocabulary, sizes.spec.width)};
+  if (sizes.spec.bias) facts.parameters.push_back(sizes.vector("bias", sizes.spec.vocabulary));
   return facts;
 }
 

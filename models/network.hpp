@@ -7,27 +7,29 @@
 namespace plumb {
 
 enum class LayerKind : std::uint8_t {
-  kEmbedding,  ///< token embedding, optionally with learned positions
+  kEmbedding,  ///< rows of a table by token, optionally with positions
   kLayerNorm,
   kRmsNorm,
   kAttention,  ///< multi-head (or grouped-query) self-attention with its projections
   kMlp,        ///< GELU MLP, or SwiGLU when gated
   kLinear,
-  kResidual,      ///< shortcut(x) + body(x)
-  kHead,          ///< language-model head with softmax cross-entropy; the last layer of a network
-  kProfiled,      ///< times and sizes given, nothing to train
-  kValues,        ///< real numbers of the data, a row each; the first layer of a network
-  kSquaredError,  ///< half the squared distance to the data's target values; the last layer of a network
-  kAdd,           ///< the sum of two values
+  kResidual,         ///< shortcut(x) + body(x)
+  kHead,             ///< language-model head with softmax cross-entropy; the last layer of a network
+  kProfiled,         ///< times and sizes given, nothing to train
+  kValues,           ///< real numbers of the data, a row each
+  kSquaredError,     ///< half the squared distance to the data's target values; the last layer of a network
+  kAdd,              ///< the sum of two values
+  kPixels,           ///< the bytes of an image as numbers around 0
+  kConvolution,      ///< over an image
+  kBatchNorm,        ///< by channel, over all pixels of the microbatch
+  kGroupNorm,        ///< by image and group of channels
+  kRelu,             ///< max(x, 0)
+  kMaxPool,          ///< largest of a window, by channel
+  kAveragePool,      ///< mean of a window or the whole image, by channel
+  kClassifier,       ///< classes with softmax cross-entropy, one per row; the last layer of a network
+  kCrossProjection,  ///< queries of one value, keys and values of another
+  kAttentionCore,    ///< attention of given queries, keys and values: no weights
 };
-
-/// Reads the data instead of another layer's output.
-constexpr bool begins_network(LayerKind kind) { return kind == LayerKind::kEmbedding || kind == LayerKind::kValues; }
-/// Makes the loss instead of an output.
-constexpr bool ends_network(LayerKind kind) { return kind == LayerKind::kHead || kind == LayerKind::kSquaredError; }
-
-/// Reads a second value, named by `from`.
-constexpr bool reads_two(LayerKind kind) { return kind == LayerKind::kAdd; }
 
 /// Times and sizes of a layer that somebody measured.
 struct ProfiledFigures {
@@ -51,28 +53,32 @@ struct LayerSpec {
   std::int64_t heads = 0;         ///< attention
   std::int64_t kv_heads = 0;      ///< attention; 0: as many as heads
   std::int64_t hidden = 0;        ///< MLP: inner width
-  std::int64_t vocabulary = 0;    ///< embedding, head
+  std::int64_t vocabulary = 0;    ///< embedding, head; classes of a classifier
   std::int64_t positions = 0;     ///< embedding: rows of the learned position table, 0: none
+  std::int64_t height = 0;        ///< images: of the input, ...
+  std::int64_t columns = 0;       ///< ... pixels in a line of it
+  std::int64_t channels = 0;      ///< ... and numbers per pixel
+  std::int64_t filters = 0;       ///< convolution: channels of the output
+  std::int64_t kernel = 0;        ///< convolution, pools: side of the window; 0: the whole image (average pool)
+  std::int64_t stride = 0;        ///< convolution, pools
+  std::int64_t padding = 0;       ///< convolution, max pool: pixels added on every side, which count as 0 (or nothing)
+  std::int64_t groups = 0;        ///< group norm
   bool causal = true;             ///< attention
   bool rotary = false;            ///< attention: rotary position embedding
   bool gated = false;             ///< MLP: SwiGLU instead of GELU
-  bool bias = true;               ///< attention, MLP, linear, layer norm
-  bool tied = false;              ///< head: uses the embedding's weight (without bias)
+  bool bias = true;               ///< attention, MLP, linear, layer norm, convolution, classifier
+  bool tied = false;              ///< head: uses the last embedding's weight (without bias)
+  bool target = false;            ///< embedding: reads the target tokens
+  bool sinusoidal = false;        ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
+  bool padded = false;            ///< attention core: does not see the padding behind the last token of a sample
   std::string input{};                ///< layer whose output is read; empty: the one before
-  std::string from{};                 ///< addition: layer whose output is the second input
+  std::string from{};                 ///< addition, cross projection: layer whose output is the second input
   std::vector<LayerSpec> body{};      ///< residual
   std::vector<LayerSpec> shortcut{};  ///< residual: what the input goes through before it is added; empty: nothing
   ProfiledFigures profiled{};
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
-
-/// Reads streams of the data, in whatever stage it is.
-bool reads_data(const LayerSpec& layer);
-
-/// Features per token of what a layer reads and makes; 0: not known (profiled), or nothing.
-std::int64_t input_width(const LayerSpec& layer);
-std::int64_t output_width(const LayerSpec& layer);
 
 /// A network is a list of layers, each reading the one before or one that it names. It may be cut between any two;
 /// residual blocks hold their branches and are not cut inside (`opened` in models/flow.hpp writes them out).

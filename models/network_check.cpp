@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/error.hpp"
+#include "models/flow.hpp"
 
 namespace plumb {
 namespace {
@@ -28,61 +29,103 @@ void check_heads(const LayerSpec& layer) {
   }
 }
 
-/// Walks a chain with the width that flows through it (0: not known).
-class ChainCheck {
+void check_image(const LayerSpec& layer) {
+  const ImageShape output = output_image(layer);
+  if (output.height < 1 || output.columns < 1 || layer.padding >= std::max<std::int64_t>(1, layer.kernel)) {
+    fail(layer, "a window of " + std::to_string(layer.kernel) + " with a padding of " + std::to_string(layer.padding) +
+                    " does not fit an image of " + std::to_string(layer.height) + " x " +
+                    std::to_string(layer.columns));
+  }
+  if (layer.kind == LayerKind::kGroupNorm && layer.channels % layer.groups != 0) {
+    fail(layer, "groups (" + std::to_string(layer.groups) + ") must divide channels (" +
+                    std::to_string(layer.channels) + ")");
+  }
+}
+
+/// What is wrong with a layer by itself, or for where it stands; names.
+class LayerCheck {
  public:
-  void chain(const std::vector<LayerSpec>& layers, bool outermost) {
+  void list(const std::vector<LayerSpec>& layers, bool outermost) {
     for (std::size_t k = 0; k < layers.size(); ++k) {
       const LayerSpec& layer = layers[k];
       if (!names_.insert(layer.name).second) fail(layer, "the name is used twice");
-      if (begins_network(layer.kind) && !(outermost && k == 0)) {
-        fail(layer, "an embedding must be the first layer of the network");
-      }
       if (ends_network(layer.kind) && !(outermost && k + 1 == layers.size())) {
         fail(layer, "a head must be the last layer of the network");
       }
+      if (!outermost) check_inside(layer);
       one(layer);
     }
   }
 
  private:
+  /// A residual block is described by itself, so its layers read nothing from outside.
+  static void check_inside(const LayerSpec& layer) {
+    if (begins_network(layer.kind)) fail(layer, "a layer that reads data cannot stand in a residual");
+    if (layer.kind == LayerKind::kProfiled) fail(layer, "a profiled layer cannot stand in a residual");
+    if (!layer.input.empty() || !layer.from.empty()) {
+      fail(layer, "names what it reads inside of a residual, expected a network with \"open_residuals\": true");
+    }
+  }
+
   void one(const LayerSpec& layer) {
-    if (layer.kind == LayerKind::kResidual) return residual(layer);
-    if (layer.kind == LayerKind::kProfiled) {
-      width_ = 0;
-      return;
-    }
-    if (layer.kind == LayerKind::kAttention) check_heads(layer);
-    if (!begins_network(layer.kind) && width_ != 0 && width_ != layer.width) {
-      fail(layer,
-           "width is " + std::to_string(layer.width) + ", but the layer before it makes " + std::to_string(width_));
-    }
-    width_ = layer.kind == LayerKind::kLinear ? layer.outputs : layer.width;
-  }
-
-  void residual(const LayerSpec& layer) {
+    if (layer.kind == LayerKind::kAttention || layer.kind == LayerKind::kAttentionCore) check_heads(layer);
+    if (reads_image(layer.kind)) check_image(layer);
+    if (layer.kind != LayerKind::kResidual) return;
     if (layer.body.empty()) fail(layer, "a residual needs at least one layer in its body");
-    const LayerSpec* first = &layer.body.front();
-    while (first->kind == LayerKind::kResidual && !first->body.empty()) first = &first->body.front();
-    if (first->kind == LayerKind::kProfiled) fail(layer, "a profiled layer cannot stand in a residual");
-    const std::int64_t in = first->width;
-    chain(layer.body, false);
-    if (width_ != in) {
-      fail(layer, "its body makes width " + std::to_string(width_) + " from width " + std::to_string(in));
+    list(layer.body, false);
+    list(layer.shortcut, false);
+  }
+
+  std::set<std::string_view> names_;
+};
+
+/// Widths of what flows; 0 where it is not known.
+class WidthCheck {
+ public:
+  explicit WidthCheck(const Flow& flow) : flow_(flow) {
+    for (const FlowNode& node : flow.nodes) {
+      if (node.is_sum()) {
+        widths_.push_back(sum(node));
+      } else {
+        read(node, node.input, input_width(*node.layer));
+        read(node, node.from, reads_two(node.layer->kind) ? input_width(*node.layer) : 0);
+        widths_.push_back(output_width(*node.layer));
+      }
     }
   }
 
-  std::int64_t width_ = 0;
-  std::set<std::string_view> names_;
+ private:
+  std::int64_t width(std::int32_t node) const { return node < 0 ? 0 : widths_[static_cast<std::size_t>(node)]; }
+
+  void read(const FlowNode& node, std::int32_t from, std::int64_t wanted) const {
+    const std::int64_t made = width(from);
+    if (made == 0 || wanted == 0 || made == wanted) return;
+    fail(*node.layer, "width is " + std::to_string(wanted) + ", but the layer before it makes " + std::to_string(made));
+  }
+
+  std::int64_t sum(const FlowNode& node) const {
+    const LayerSpec& layer = *node.layer;
+    const bool is_block = layer.kind == LayerKind::kResidual;
+    const std::int64_t made = width(node.input);
+    const std::int64_t in = node.from == FlowNode::kOutside ? input_width(layer) : width(node.from);
+    if (made != in && in != 0 && is_block) {
+      fail(layer, "its body makes width " + std::to_string(made) + " from width " + std::to_string(in));
+    }
+    if (made != in) fail(layer, "adds width " + std::to_string(in) + " to width " + std::to_string(made));
+    return made;
+  }
+
+  const Flow& flow_;
+  std::vector<std::int64_t> widths_;  ///< by node
 };
 
 void check_tied_head(const Network& network) {
   const LayerSpec& head = network.layers.back();
   if (head.kind != LayerKind::kHead || !head.tied) return;
-  const LayerSpec& embedding = network.layers.front();
-  if (embedding.kind != LayerKind::kEmbedding) fail(head, "is tied, but the network does not begin with an embedding");
-  if (embedding.vocabulary != head.vocabulary || embedding.width != head.width) {
-    fail(head, "is tied, but its vocabulary and width are not those of '" + embedding.name + "'");
+  const LayerSpec* embedding = last_embedding(network.layers);
+  if (embedding == nullptr) fail(head, "is tied, but the network has no embedding");
+  if (embedding->vocabulary != head.vocabulary || embedding->width != head.width) {
+    fail(head, "is tied, but its vocabulary and width are not those of '" + embedding->name + "'");
   }
 }
 
@@ -90,10 +133,12 @@ void check_tied_head(const Network& network) {
 double largest_size(const LayerSpec& layer, const MicrobatchShape& shape) {
   const double tokens = static_cast<double>(shape.samples) * static_cast<double>(shape.sequence);
   double largest = tokens * static_cast<double>(layer.heads) * static_cast<double>(shape.sequence);
-  for (const std::int64_t width : {layer.width, layer.outputs, layer.hidden, layer.vocabulary}) {
+  const std::int64_t made = layer.kind == LayerKind::kResidual ? 0 : output_width(layer) * std::max<std::int64_t>(1, layer.kernel * layer.kernel);
+  for (const std::int64_t width : {layer.width, layer.outputs, layer.hidden, layer.vocabulary, made}) {
     largest = std::max(largest, tokens * static_cast<double>(width));
   }
   for (const LayerSpec& inner : layer.body) largest = std::max(largest, largest_size(inner, shape));
+  for (const LayerSpec& inner : layer.shortcut) largest = std::max(largest, largest_size(inner, shape));
   return largest;
 }
 
@@ -101,7 +146,12 @@ double largest_size(const LayerSpec& layer, const MicrobatchShape& shape) {
 
 void check_network(const Network& network) {
   if (network.layers.empty()) throw Error("layers: expected at least one layer");
-  ChainCheck().chain(network.layers, true);
+  LayerCheck().list(network.layers, true);
+  const Flow flow = open_chain(network.layers);
+  const WidthCheck check(flow);
+  for (std::size_t k = 0; k + 1 < flow.nodes.size(); ++k) {
+    if (flow.nodes[k].readers == 0) fail(*flow.nodes[k].layer, "nobody reads its output");
+  }
   check_tied_head(network);
 }
 

@@ -1,6 +1,7 @@
 #include "models/network_io.hpp"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,8 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "models/error.hpp"
+#include "models/flow.hpp"
 #include "models/json_reader.hpp"
 #include "models/layer_fields.hpp"
+#include "models/layer_shape.hpp"
 #include "models/network_check.hpp"
 #include "models/presets.hpp"
 #include "models/text_file.hpp"
@@ -44,6 +47,7 @@ class LayerReader {
     }
   }
 
+
  private:
   void repeat(const JsonValue& item, const std::string& prefix, const std::string& suffix,
               std::vector<LayerSpec>& out) {
@@ -65,17 +69,61 @@ class LayerReader {
     spec.name = name ? given_name(*name) + suffix : prefix + std::string(fields.name) + std::to_string(position);
     if (spec.name.size() > kMostName) item.fail("the layer's name would be '" + spec.name + "', " + kNameExpected);
     item.allow_only(keys_of(fields));
+    read_inputs(item, suffix, spec);
     for (const LayerNumber& number : fields.numbers) spec.*number.field = read_number(item, number, spec);
     for (const LayerSwitch& flag : fields.switches) {
       if (const auto value = item.find(flag.key)) spec.*flag.field = value->boolean();
     }
-    if (spec.kind == LayerKind::kResidual) list(item.at("body"), spec.name + ".", suffix, spec.body);
+    if (spec.kind == LayerKind::kResidual) read_branches(item, suffix, spec);
     if (spec.kind == LayerKind::kProfiled) {
       for (const ProfiledField& figure : kProfiledFields) {
         if (const auto value = item.find(figure.key)) spec.profiled.*figure.field = value->integer(0, kMostFigure);
       }
     }
+    made_[spec.name] = before_ = extent_behind(spec);
     return spec;
+  }
+
+  void read_branches(const JsonValue& item, const std::string& suffix, LayerSpec& spec) {
+    const Extent in = before_;
+    list(item.at("body"), spec.name + ".", suffix, spec.body);
+    const Extent out = before_;
+    before_ = in;
+    if (const auto shortcut = item.find("shortcut")) {
+      list(*shortcut, spec.name + ".shortcut.", suffix, spec.shortcut);
+    }
+    before_ = out;
+  }
+
+  /// What the layer reads: the names are those of the same repetition where it has them, or of one around it.
+  void read_inputs(const JsonValue& item, const std::string& suffix, LayerSpec& spec) {
+    if (const auto input = item.find("input")) {
+      spec.input = known_name(*input, suffix);
+      before_ = made_.at(spec.input);
+    }
+    if (reads_two(spec.kind)) spec.from = known_name(item.at("from"), suffix);
+  }
+
+  std::string known_name(const JsonValue& value, std::string suffix) const {
+    while (true) {
+      const std::string name = std::string(value.text()) + suffix;
+      if (made_.contains(name)) return name;
+      if (suffix.empty()) value.fail("expected the name of a layer before this one, found '" + name + "'");
+      suffix.erase(suffix.rfind('.'));
+    }
+  }
+
+  /// Sides and width of what a layer makes.
+  struct Extent {
+    std::int64_t width = 0;
+    ImageShape image;
+  };
+
+  Extent extent_behind(const LayerSpec& spec) const {
+    Extent made{output_width(spec), before_.image};
+    if (spec.kind == LayerKind::kPixels || reads_image(spec.kind)) made.image = output_image(spec);
+    if (spec.kind == LayerKind::kAveragePool && spec.kernel == 0) made.image = {};
+    return made;
   }
 
   void count_one(const JsonValue& item) {
@@ -99,9 +147,11 @@ class LayerReader {
 
   static std::vector<std::string_view> keys_of(const LayerFields& fields) {
     std::vector<std::string_view> keys{"kind", "name"};
+    if (!begins_network(fields.kind)) keys.emplace_back("input");
+    if (reads_two(fields.kind)) keys.emplace_back("from");
     for (const LayerNumber& number : fields.numbers) keys.push_back(number.key);
     for (const LayerSwitch& flag : fields.switches) keys.push_back(flag.key);
-    if (fields.kind == LayerKind::kResidual) keys.emplace_back("body");
+    if (fields.kind == LayerKind::kResidual) keys.insert(keys.end(), {"body", "shortcut"});
     if (fields.kind == LayerKind::kProfiled) {
       for (const ProfiledField& figure : kProfiledFields) keys.push_back(figure.key);
     }
@@ -120,8 +170,17 @@ class LayerReader {
         break;
       case LayerNumber::Default::kZero:
         return 0;
+      case LayerNumber::Default::kOne:
+        return 1;
+      case LayerNumber::Default::kKernel:
+        return spec.kernel;
+      case LayerNumber::Default::kHalfKernel:
+        return spec.kernel / 2;
       case LayerNumber::Default::kFourWidths:
         return 4 * spec.width;
+      case LayerNumber::Default::kBefore:
+        if (const std::int64_t made = made_before(number.key); made > 0) return made;
+        break;
       case LayerNumber::Default::kNetwork:
         if (const auto value = root_.find(number.key)) return value->integer(number.least, number.most);
         break;
@@ -129,16 +188,28 @@ class LayerReader {
     return item.at(number.key).integer();
   }
 
+  /// What the layer that is read makes; 0: not known.
+  std::int64_t made_before(std::string_view key) const {
+    if (key == "width") return before_.width;
+    if (key == "height") return before_.image.height;
+    return key == "columns" ? before_.image.columns : before_.image.channels;
+  }
+
   JsonValue root_;
   std::int64_t expanded_ = 0;
+  Extent before_;                       ///< of the layer before
+  std::map<std::string, Extent> made_;  ///< by layer
 };
 
 Json layer_to_json(const LayerSpec& layer) {
   const LayerFields& fields = layer_fields()[static_cast<std::size_t>(layer.kind)];
   const LayerSpec defaults;
   Json json{{"kind", fields.name}, {"name", layer.name}};
+  if (!layer.input.empty()) json["input"] = layer.input;
+  if (!layer.from.empty()) json["from"] = layer.from;
   for (const LayerNumber& number : fields.numbers) {
-    if (layer.*number.field != 0) json[std::string(number.key)] = layer.*number.field;
+    const bool zero_is_missing = number.when_missing != LayerNumber::Default::kHalfKernel;
+    if (layer.*number.field != 0 || !zero_is_missing) json[std::string(number.key)] = layer.*number.field;
   }
   for (const LayerSwitch& flag : fields.switches) {
     if (layer.*flag.field != defaults.*flag.field) json[std::string(flag.key)] = layer.*flag.field;
@@ -147,6 +218,7 @@ Json layer_to_json(const LayerSpec& layer) {
     for (const ProfiledField& figure : kProfiledFields) json[std::string(figure.key)] = layer.profiled.*figure.field;
   }
   for (const LayerSpec& inner : layer.body) json["body"].push_back(layer_to_json(inner));
+  for (const LayerSpec& inner : layer.shortcut) json["shortcut"].push_back(layer_to_json(inner));
   return json;
 }
 
@@ -155,7 +227,8 @@ Json layer_to_json(const LayerSpec& layer) {
 Network network_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
-  root.allow_only({"format", "version", "name", "source", "sequence", "samples", "width", "vocabulary", "layers"});
+  root.allow_only({"format", "version", "name", "source", "sequence", "samples", "width", "vocabulary", "classes",
+                   "open_residuals", "layers"});
   check_format(root, "plumbline-network", 1);
   Network network;
   network.name = root.at("name").text();
@@ -164,6 +237,7 @@ Network network_from_json(std::string_view text, std::string_view file_name) {
   if (const auto samples = root.find("samples")) network.samples = samples->integer(1, kMostSamples);
   LayerReader(root).list(root.at("layers"), "", "", network.layers);
   try {
+    if (const auto open = root.find("open_residuals"); open && open->boolean()) network = opened(network);
     check_network(network);
     check_shape(network, {network.samples, network.sequence});
   } catch (const Error& error) {

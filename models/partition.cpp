@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "models/error.hpp"
+#include "models/flow.hpp"
 
 namespace plumb {
 namespace {
@@ -118,6 +119,23 @@ Partition equal_partition(const Network& network, std::int32_t num_stages) {
   for (std::size_t s = 0; s < stages; ++s) partition.bounds.push_back(units[units_before(units.size(), stages, s)]);
   partition.bounds.front() = 0;
   partition.bounds.push_back(num_layers);
+  return partition;
+}
+
+Partition finest_partition(const Network& network, std::int32_t num_stages) {
+  std::vector<std::size_t> units;
+  for (std::size_t k = 0; k < network.layers.size(); ++k) {
+    if (has_weights(network.layers[k])) units.push_back(k);
+  }
+  if (num_stages < 1 || static_cast<std::size_t>(num_stages) > units.size()) {
+    throw Error("partition: finest has " + std::to_string(units.size()) + " stages, expected 1 to as many, found " +
+                std::to_string(num_stages));
+  }
+  const auto stages = static_cast<std::size_t>(num_stages);
+  Partition partition;
+  for (std::size_t s = 0; s < stages; ++s) partition.bounds.push_back(units[units_before(units.size(), stages, s)]);
+  partition.bounds.front() = 0;
+  partition.bounds.push_back(network.layers.size());
   return partition;
 }
 

@@ -31,6 +31,11 @@ struct Partition {
 /// Throws `Error` for more stages than layers.
 Partition equal_partition(const Network& network, std::int32_t num_stages);
 
+/// One weight-carrying layer per stage: layers without weights go with the one before them, or with the first one that
+/// has some. With fewer stages than that, neighbours are joined as evenly as can be. A network with residual blocks is
+/// cut inside them when it is `opened` (models/flow.hpp). Throws `Error` for more stages than layers with weights.
+Partition finest_partition(const Network& network, std::int32_t num_stages);
+
 /// The cut of a chain with layer costs `costs` (>= 0) that has the smallest possible largest stage, exactly; among
 /// those, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
 Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);

@@ -59,12 +59,14 @@ LayerTimes times_of(const LayerSpec& layer, const ReachedRates& rates, const Roo
     LayerTimes sum;
     PassFacts forward = describe(layer, options.shape, options.precision).forward;
     PassFacts backward = describe(layer, options.shape, options.precision).input_grad;
-    for (const LayerSpec& inner : layer.body) {
-      const LayerTimes part = times_of(inner, rates, options);
-      const LayerFacts facts = describe(inner, options.shape, options.precision);
-      sum = {sum.f_ns + part.f_ns, sum.i_ns + part.i_ns, sum.w_ns + part.w_ns};
-      forward.bytes_moved -= facts.forward.bytes_moved;
-      backward.bytes_moved -= facts.input_grad.bytes_moved;
+    for (const std::vector<LayerSpec>* branch : {&layer.body, &layer.shortcut}) {
+      for (const LayerSpec& inner : *branch) {
+        const LayerTimes part = times_of(inner, rates, options);
+        const LayerFacts facts = describe(inner, options.shape, options.precision);
+        sum = {sum.f_ns + part.f_ns, sum.i_ns + part.i_ns, sum.w_ns + part.w_ns};
+        forward.bytes_moved -= facts.forward.bytes_moved;
+        backward.bytes_moved -= facts.input_grad.bytes_moved;
+      }
     }
     sum.f_ns += rates.pass_ns(0, static_cast<double>(forward.bytes_moved));
     sum.i_ns += rates.pass_ns(0, static_cast<double>(backward.bytes_moved));

@@ -126,11 +126,8 @@ class StageFlowBuilder {
 
 }  // namespace
 
-std::size_t StageFlow::gradient_complete_at(const StageValue& value) const {
-  std::size_t at = steps.size();
-  for (const std::size_t step : value.steps) at = std::min(at, step);
-  for (const std::size_t sum : value.sums) at = std::min(at, sums[sum].at);
-  return at;
+std::size_t StageFlow::handed_on_at(const StageValue& value, std::size_t sum) const {
+  return value.steps.empty() ? sums[sum].at : std::min(sums[sum].at, value.steps.back());
 }
 
 StageFlow stage_flow(const Flow& flow, std::size_t begin, std::size_t end, bool ends) {

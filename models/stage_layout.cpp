@@ -307,12 +307,12 @@ class LayoutBuilder {
   /// From the first contribution to the layer that makes the value, or to the last sum that hands it on.
   std::pair<std::size_t, std::size_t> backward_life(std::size_t number) const {
     const StageValue& value = stage_.values[number];
-    const std::size_t begin =
-        value.steps.empty() ? backward_time(stage_.gradient_complete_at(value)) : backward_step(value.steps.back());
+    const std::size_t begin = value.steps.empty() ? backward_time(stage_.handed_on_at(value, value.sums.back()))
+                                                  : backward_step(value.steps.back());
     std::size_t end = value.origin == Origin::kStep ? backward_step(value.made_at) : begin;
-    for (const StageSum& sum : stage_.sums) {
-      if (sum.to != number) continue;
-      end = std::max(end, backward_time(stage_.gradient_complete_at(stage_.values[sum.from])));
+    for (std::size_t sum = 0; sum < stage_.sums.size(); ++sum) {
+      if (stage_.sums[sum].to != number) continue;
+      end = std::max(end, backward_time(stage_.handed_on_at(stage_.values[stage_.sums[sum].from], sum)));
     }
     return {begin, end};
   }
@@ -395,12 +395,10 @@ class LayoutBuilder {
 StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                          const Precision& precision) {
   assert(range.begin < range.end && range.end <= chain.size() && "a stage has at least one layer of the chain");
-  const auto embedding = std::find_if(chain.rbegin(), chain.rend(),
-                                      [](const LayerSpec& layer) { return layer.kind == LayerKind::kEmbedding; });
   const Flow flow = open_chain(chain);
   const StageSetting setting{.first = range.begin == 0,
                              .last = range.end == chain.size(),
-                             .embedding = embedding == chain.rend() ? nullptr : &*embedding,
+                             .embedding = last_embedding(chain),
                              .shape = shape,
                              .precision = precision};
   return LayoutBuilder(flow, setting).build(flow.begin[range.begin], flow.begin[range.end]);

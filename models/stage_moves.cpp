@@ -71,10 +71,12 @@ class MoveBuilder {
     for (const std::size_t sum : value.sums) complete(stage_.sums[sum].to);
     if (!has_gradient(number)) return;
     bool written = !value.steps.empty();
-    for (const std::size_t sum : value.sums) {
+    std::vector<std::size_t> sums = value.sums;
+    if (!written) std::ranges::reverse(sums);  // the backward meets the last one first
+    for (const std::size_t sum : sums) {
       const std::size_t to = stage_.sums[sum].to;
       if (!has_gradient(to)) continue;
-      layout_.backward_moves.push_back({stage_.gradient_complete_at(value),
+      layout_.backward_moves.push_back({stage_.handed_on_at(value, sum),
                                         backward_places(layout_.gradients[number]),
                                         backward_places(layout_.gradients[to]), bytes(number), written});
       written = true;

@@ -78,7 +78,8 @@ struct KeptVersion {
 ///   the weights of its forwards.
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.
-/// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start.
+/// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start, and the
+/// larger of the two workspaces.
 /// In forward mode F frees its stash and the input at its end.
 /// A value whose consumer is on the same device has one buffer: allocated by the producer in class transfer, taken over
 /// by the consumer as if received. A value for another device has a send buffer (producer's start until its wait) and a

@@ -114,7 +114,10 @@ void apply(const Program& program, const MemoryChange& change, Alive& alive) {
                           : change.buffer == BufferKind::kInput ? BufferKind::kOutput
                                                                 : BufferKind::kInputGrad;
   for_each_part(program, change, [&](std::size_t microbatch, std::size_t part) {
-    const std::int64_t bytes = bytes_of(program.memory_of(owner, part), kind, row.op);
+    const StageMemory& memory = program.memory_of(owner, part);
+    std::int64_t bytes = bytes_of(memory, kind, row.op);
+    const bool recomputes = row.recompute && is_backward(row.op);
+    if (kind == BufferKind::kWorkspace && recomputes) bytes = std::max(bytes, memory.workspace_f_bytes);
     if (bytes != 0) {
       apply_to(alive[{change.cls, stage, change.buffer, bytes}], static_cast<std::int64_t>(microbatch), made);
     }

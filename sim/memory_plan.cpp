@@ -115,7 +115,8 @@ class Planner {
     if (!whole) at_start(MemoryClass::kKeptForWeightGrad, BufferKind::kStashFromInputGrad, from_i_);
     at_start(MemoryClass::kKeptForInputGrad, BufferKind::kKeyGrads, memory_.key_grads_made_bytes);
     value(BufferKind::kInputGrad, BufferKind::kOutputGrad, memory_.input_grad_bytes);
-    workspace(whole ? memory_.workspace_b_bytes : memory_.workspace_i_bytes);
+    const std::int64_t backward = whole ? memory_.workspace_b_bytes : memory_.workspace_i_bytes;
+    workspace(row_.recompute ? std::max(backward, memory_.workspace_f_bytes) : backward);
     at_end(MemoryClass::kKeptForInputGrad, BufferKind::kKeyGrads, memory_.key_grads_freed_bytes);
     at_end(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, for_i_);
     if (whole) free_for_weight_grad();

@@ -41,14 +41,14 @@ struct ProfileArguments {
 std::int64_t hardware_threads() { return std::max<std::int64_t>(1, std::thread::hardware_concurrency()); }
 
 Profile measure(const ProfileArguments& arguments) {
-  const TextData data = arguments.model.load_data();
   ProfileOptions options;
   options.network = arguments.model.load_network();
   const auto stages = static_cast<std::int32_t>(arguments.stages.value_or(hardware_threads()));
   options.partition = load_partition(arguments.model.partition, options.network, stages, {});
   options.shape = arguments.model.shape(options.network);
   options.num_devices = static_cast<std::int32_t>(arguments.devices.value_or(0));
-  options.data = &data;
+  const auto data = arguments.model.load_data(options.network);
+  options.data = data.get();
   options.optimizer = arguments.model.optimizer_options();
   options.numbers = arguments.model.number_type();
   options.backend = arguments.model.backend;

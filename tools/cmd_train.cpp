@@ -102,16 +102,16 @@ std::string validation_text(const TrainResult& result) {
 
 /// What is trained, on what.
 struct Prepared {
-  std::optional<TextData> data;
+  std::unique_ptr<const TrainingData> data;
   TrainOptions options;
 };
 
 void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& prepared) {
-  prepared.data.emplace(command.training.model.load_data());
   TrainOptions& options = prepared.options;
   options = command.training.options(schedule.num_stages, command.steps.value_or(0));
   options.schedule = schedule;
-  options.data = &*prepared.data;
+  prepared.data = command.training.model.load_data(options.network);
+  options.data = prepared.data.get();
   options.checkpoint = {
       .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
 }

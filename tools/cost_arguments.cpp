@@ -210,7 +210,7 @@ void CostArguments::add_to(ArgumentParser& parser) {
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")
-      .text("partition", partition, "HOW", "equal, balanced, or layers of each stage: 3,4,4,3 (default: equal)")
+      .text("partition", partition, "HOW", "equal, balanced, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
       .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
       .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
@@ -265,6 +265,10 @@ SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& docu
   return goal;
 }
 
+Network network_to_cut(const std::string& partition, const Network& network) {
+  return partition == "finest" ? opened(network) : network;
+}
+
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs) {
   if (partition.empty() || partition == "equal") return equal_partition(network, num_stages);
@@ -272,6 +276,7 @@ Partition load_partition(const std::string& partition, const Network& network, s
     if (layer_costs.empty()) throw Error("--partition: balanced needs the times of single layers, expected equal");
     return balanced_partition(layer_costs, num_stages);
   }
+  if (partition == "finest") return finest_partition(network, num_stages);
   const Partition given = parse_partition(partition, network.layers.size());
   if (given.num_stages() != static_cast<std::size_t>(num_stages)) {
     throw Error("--partition: " + partition + " has " + std::to_string(given.num_stages()) + " stages, expected " +

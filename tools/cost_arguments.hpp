@@ -68,8 +68,11 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 /// `documents` are copied.
 SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices);
 
+/// `network` as it is to be cut: "finest" cuts residual blocks, too.
+Network network_to_cut(const std::string& partition, const Network& network);
+
 /// The cut of `network` into stages that `--partition` asks for: "equal" (also when empty), "balanced" by
-/// `layer_costs`, or numbers of layers.
+/// `layer_costs`, "finest", or numbers of layers.
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs);
 

@@ -1,12 +1,21 @@
 #include "tools/train_arguments.hpp"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "models/error.hpp"
+#include "models/layer_shape.hpp"
 #include "models/network_io.hpp"
+#include "models/text_file.hpp"
 #include "tools/choice.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/demo_text.hpp"
+#include "trainer/image_data.hpp"
+#include "trainer/number_words.hpp"
+#include "trainer/pair_data.hpp"
+#include "trainer/shape_images.hpp"
+#include "trainer/text_data.hpp"
 
 namespace plumb {
 namespace {
@@ -17,6 +26,12 @@ constexpr std::array<std::string_view, 4> kDecays{"constant", "cosine", "inverse
 constexpr std::array<std::string_view, 2> kNumbers{"float32", "float64"};
 constexpr std::array<std::string_view, 2> kClips{"stage", "global"};
 
+/// Generated data.
+constexpr std::string_view kShapes = "shapes";
+constexpr std::string_view kNumbersInWords = "numbers";
+/// Of a text, what is kept for evaluation.
+constexpr std::int64_t kHeldOutPart = 10;
+
 LearningRateOptions learning_rate_options(const TrainArguments& arguments, std::int64_t steps) {
   LearningRateOptions options;
   options.kind = choice<LearningRateKind>(kDecays, "learning-rate schedule", arguments.decay);
@@ -26,14 +41,37 @@ LearningRateOptions learning_rate_options(const TrainArguments& arguments, std::
   return options;
 }
 
+const LayerSpec* find_kind(const Network& network, LayerKind kind) {
+  const auto found = std::ranges::find(network.layers, kind, &LayerSpec::kind);
+  return found == network.layers.end() ? nullptr : &*found;
+}
+
+/// Images as large as the network reads them, of as many classes as it tells apart.
+std::unique_ptr<TrainingData> load_images(const std::string& data, const LayerSpec& pixels,
+                                          const LayerSpec& classifier) {
+  if (!data.empty() && data != kShapes) return std::make_unique<ImageData>(ImageData::from_cifar10(data));
+  ShapeImageOptions options;
+  options.image = input_image(pixels);
+  options.classes = classifier.vocabulary;
+  return std::make_unique<ImageData>(shape_images(options));
+}
+
+/// Pairs from a file, or numbers of as many digits as fit: n digits are at most 2 n - 1 words and an end.
+std::unique_ptr<TrainingData> load_pairs(const std::string& data, std::int64_t sequence) {
+  if (!data.empty() && data != kNumbersInWords) return std::make_unique<PairData>(PairData::from_file(data));
+  return std::make_unique<PairData>(number_pairs(std::clamp<std::int64_t>(sequence / 2, 1, 6)));
+}
+
 }  // namespace
 
 void ModelArguments::add_to(ArgumentParser& parser) {
   parser.group("Model")
-      .text("network", network, "NAME|FILE", "model, see `plumbline networks`; tokens are bytes")
-      .text("data", data, "FILE", "any file, its bytes are the tokens (default: the demo's text)")
+      .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .text("data", data, "WHAT",
+            "text: any file (default: the demo's); images: a CIFAR-10 file or directory, or shapes (default); "
+            "translation: a file of tab-separated pairs, or numbers (default)")
       .text("backend", backend, "NAME", "see `plumbline version` (default: cpu)")
-      .text("partition", partition, "HOW", "equal, or layers of each stage: 3,4,4,3 (default: equal)")
+      .text("partition", partition, "HOW", "equal, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
       .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
       .text("numbers", numbers, "TYPE", "float32 or float64 (default: float32)")
@@ -44,7 +82,7 @@ void ModelArguments::add_to(ArgumentParser& parser) {
 
 Network ModelArguments::load_network() const {
   if (network.empty()) throw Error("the model is not known, expected --network NAME, such as gpt-tiny");
-  return plumb::load_network(network);
+  return network_to_cut(partition, plumb::load_network(network));
 }
 
 MicrobatchShape ModelArguments::shape(const Network& of) const {
@@ -61,8 +99,13 @@ OptimizerOptions ModelArguments::optimizer_options() const {
 
 NumberType ModelArguments::number_type() const { return choice<NumberType>(kNumbers, "type of numbers", numbers); }
 
-TextData ModelArguments::load_data() const {
-  return data.empty() ? TextData(std::string(kDemoText)) : TextData::from_file(data);
+std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const {
+  if (const LayerSpec* pixels = find_kind(of, LayerKind::kPixels)) return load_images(data, *pixels, of.layers.back());
+  const bool translates = std::ranges::any_of(of.layers, &LayerSpec::target);
+  if (translates) return load_pairs(data, of.sequence);
+  std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data);
+  const auto held_out = evaluate_every ? static_cast<std::int64_t>(text.size()) / kHeldOutPart : 0;
+  return std::make_unique<TextData>(std::move(text), held_out);
 }
 
 void TrainArguments::add_to(ArgumentParser& parser) {
@@ -72,6 +115,9 @@ void TrainArguments::add_to(ArgumentParser& parser) {
       .whole("seed", seed, {0}, "of weights and data (default: 0)")
       .real("learning-rate", learning_rate, "(default: 0.001)")
       .text("decay", decay, "NAME", "of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
+      .whole("evaluate-every", model.evaluate_every, {1},
+             "updates between evaluations on held-out data (default: never)")
+      .whole("evaluate-samples", evaluate_samples, {1}, "held-out samples of an evaluation (default: all)")
       .whole("warmup", warmup, {0}, "updates over which the learning rate rises (default: 0)")
       .real("clip-norm", clip_norm, "largest norm of the gradient (default: not clipped)")
       .text("clip", clip, "SCOPE", "stage: every stage by itself, or global: all together (default: stage)");
@@ -89,6 +135,9 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   if (!clip.empty()) options.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
   if (!clip.empty() && !clip_norm) throw Error("--clip: the largest norm is not known, expected --clip-norm X");
   options.steps = steps;
+  options.evaluation = {.every = model.evaluate_every.value_or(0),
+                        .samples = evaluate_samples.value_or(0),
+                        .on_evaluation = {}};
   options.numbers = model.number_type();
   options.backend = model.backend;
   options.executor = executor;

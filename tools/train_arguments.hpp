@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "tools/arguments.hpp"
-#include "trainer/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -17,6 +17,7 @@ struct ModelArguments {
   std::string backend = "cpu";
   std::string partition;
   std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> evaluate_every;  ///< a tenth of a text is then held out
   std::optional<std::int64_t> sequence;
   std::string optimizer = "adamw";
   std::string numbers = "float32";
@@ -32,8 +33,9 @@ struct ModelArguments {
   /// Throw `Error` for unknown names, with the nearest one.
   OptimizerOptions optimizer_options() const;
   NumberType number_type() const;
-  /// The text to train on: the named file, or the demo's.
-  TextData load_data() const;
+  /// The data to train on: a file or a generator, of the kind that the network reads. Generated images are as large as
+  /// the network wants them, of as many classes; numbers as long as its sequences allow.
+  std::unique_ptr<TrainingData> load_data(const Network& of) const;
 };
 
 /// Options that say how it is trained.
@@ -44,6 +46,7 @@ struct TrainArguments {
   std::optional<double> learning_rate;
   std::string decay = "constant";
   std::optional<std::int64_t> warmup;
+  std::optional<std::int64_t> evaluate_samples;
   std::optional<double> clip_norm;
   std::string clip;
 

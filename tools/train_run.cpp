@@ -22,8 +22,8 @@ TrainRun parse_train_run(const std::string& command) {
   if (!size.updates) size.updates = steps;
   const Schedule schedule = load_schedule(name, size);
   TrainRun run;
-  run.data = std::make_shared<const TextData>(training.model.load_data());
   run.options = training.options(schedule.num_stages, steps.value_or(0));
+  run.data = training.model.load_data(run.options.network);
   run.options.schedule = schedule;
   run.options.data = run.data.get();
   return run;

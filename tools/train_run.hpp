@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "trainer/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

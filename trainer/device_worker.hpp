@@ -14,6 +14,7 @@
 #include "trainer/holder_state.hpp"
 #include "trainer/live_buffers.hpp"
 #include "trainer/loss_log.hpp"
+#include "trainer/microbatch_cache.hpp"
 #include "trainer/run_clock.hpp"
 #include "trainer/run_plan.hpp"
 #include "trainer/train.hpp"
@@ -27,6 +28,7 @@ struct RunOutputs {
   Transport& transport;
   RunTimes& times;  ///< every worker writes the entries of its own instrs, and of the messages it receives
   LossLog& losses;
+  MicrobatchCache& data;
 };
 
 /// One device of a run: the interpreter of `Program` that all executors share. It knows no schedule; buffers come and

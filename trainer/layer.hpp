@@ -44,6 +44,7 @@ struct LayerPass {
   std::byte* workspace = nullptr;     ///< of the pass
   MicrobatchIds ids;                  ///< F
   double* loss = nullptr;  ///< F of a loss: sum over the rows (of cross-entropies, in nats), over `loss_tokens`
+  std::int64_t* correct = nullptr;          ///< F of a head: grows by the rows whose largest logit is the target; or null
   double loss_tokens = 0;  ///< F of a loss: rows that it is a mean over
   std::span<const EarlierKeys<T>> earlier;  ///< attention, F and I: all slices before this one, in order
   const T* key_grads = nullptr;             ///< attention, I: what later slices have added up; null: nothing

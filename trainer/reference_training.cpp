@@ -117,7 +117,7 @@ class Reference {
     const MicrobatchShape shape = shape_of(options_, k);
     const Microbatch data = options_.data->microbatch(k, shape, options_.seed);
     double loss = 0;
-    const MicrobatchIds ids = ids_of(data, loss_tokens(k));
+    const MicrobatchIds ids = ids_of(data, loss_tokens(k) * counted_share(data));
     std::list<StageStash> stashes;
     std::vector<std::byte> value;
     std::int64_t number = 0;

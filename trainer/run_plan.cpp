@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "models/error.hpp"
+#include "models/flow.hpp"
+#include "models/layer_shape.hpp"
 #include "models/network_costs.hpp"
 #include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"
@@ -224,7 +226,7 @@ std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId
   const std::int64_t number_bytes = options.numbers == NumberType::kFloat64 ? 8 : 4;
   const LayerSpec& head = options.network.layers.back();
   const std::string tied_name =
-      head.tied && !whole_network_in_one ? options.network.layers.front().name + ".weight" : "";
+      head.tied && !whole_network_in_one ? last_embedding(options.network.layers)->name + ".weight" : "";
   std::vector<ByteRange> ranges;
   std::int64_t at = 0;
   for (const ParameterFacts& parameter : layout(stage, 0).parameters) {

@@ -111,7 +111,7 @@ std::size_t StageModule<T>::move(const std::vector<ValueMove>& moves, std::size_
 
 template <class T>
 void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids,
-                             double* loss) const {
+                             double* loss, std::int64_t* correct) const {
   constexpr PassPlace kPlace = &TensorPlaces::f;
   std::size_t next = 0;
   for (std::size_t k = 0; k < layers_.size(); ++k) {
@@ -120,6 +120,7 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
     LayerPass<T> pass = step.bound();
     pass.ids = ids;
     pass.loss = loss;
+    pass.correct = correct;
     pass.loss_tokens = ids.loss_tokens > 0 ? ids.loss_tokens : tokens_;
     layers_[k]->forward(pass);
   }

@@ -50,7 +50,9 @@ class StageModule {
   StageModule(const StageLayout& layout, const MicrobatchShape& shape);
 
   /// F. `loss` is written on the last stage only.
-  void forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss) const;
+  /// `correct`, where it is wanted, grows by the rows whose largest logit is the target.
+  void forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss,
+               std::int64_t* correct = nullptr) const;
   /// The stash of F once more, but not the stage's output. Reads `ids` as F does.
   void recompute(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids) const;
   /// I. Adds to `gradients` where a layer's facts say so.

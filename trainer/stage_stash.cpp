@@ -60,7 +60,7 @@ void StageStash::end_recompute() { free(StageBlock::kWorkspace); }
 
 void StageStash::start_backward(Block output_grad, std::int64_t workspace_bytes) {
   assert(output_grad.bytes() == layout_->memory.output_grad_bytes);
-  assert((!dropped_ || workspace_bytes >= layout_->memory.workspace_f_bytes) && "recompute works in the same space");
+  if (dropped_) workspace_bytes = std::max(workspace_bytes, layout_->memory.workspace_f_bytes);
   if (dropped_) allocate_stash();
   block(StageBlock::kOutputGrad) = std::move(output_grad);
   block(StageBlock::kInputGrad) = arena_->allocate(MemoryClass::kTransfer, layout_->memory.input_grad_bytes);

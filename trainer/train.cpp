@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "models/error.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/checkpoint_cut.hpp"
+#include "trainer/evaluate.hpp"
 #include "trainer/process_group.hpp"
 #include "trainer/run_identity.hpp"
 #include "trainer/training_run.hpp"
@@ -34,22 +36,38 @@ std::string standing(const TrainingRun& run) {
   return text;
 }
 
-/// Runs the document to its end, with a checkpoint behind every `every`-th update.
-void run_document(TrainingRun& run, const CheckpointOptions& checkpoint) {
+/// Whether something that is to be done every `every`-th update is due.
+bool is_due(std::int64_t every, std::int64_t done, bool at_end) { return every > 0 && (done % every == 0 || at_end); }
+
+void evaluate_now(TrainingRun& run, std::int64_t update, std::vector<Evaluation>& evaluations) {
+  const TrainOptions& options = run.plan().options;
+  const NamedValues weights = run.newest_weights();
+  if (weights.empty()) return;  // the first process does it
+  evaluations.push_back(evaluate(options, weights));
+  evaluations.back().update = update;
+  if (options.evaluation.on_evaluation) options.evaluation.on_evaluation(evaluations.back());
+}
+
+/// Runs the document to its end, with a checkpoint or an evaluation behind the updates at which they are due.
+void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Evaluation>& evaluations) {
+  const CheckpointOptions& checkpoint = options.checkpoint;
   const Program& program = run.plan().program;
   const std::int64_t updates = run.plan().document_updates;
   const std::int64_t done_before = run.pass() * updates;
   const std::vector<InstrIndex> ends(program.lane_begin.begin() + 1, program.lane_begin.end());
   for (std::int64_t update = 1; update <= updates; ++update) {
     const bool last = update == updates;
-    const bool save = !checkpoint.directory.empty() &&
-                      ((done_before + update) % checkpoint.every == 0 || (last && run.pass() + 1 == run.passes()));
-    if (!save && !last) continue;
+    const std::int64_t done = done_before + update;
+    const bool at_end = last && run.pass() + 1 == run.passes();
+    const bool save = !checkpoint.directory.empty() && is_due(checkpoint.every, done, at_end);
+    const bool try_out = is_due(options.evaluation.every, done, at_end);
+    if (!save && !try_out && !last) continue;
     const std::vector<InstrIndex> cut = last ? ends : checkpoint_cut(program, update);
     if (run.is_behind(cut)) continue;
     run.run_to(cut);
-    if (!save) continue;
-    save_checkpoint(run, checkpoint.directory, done_before + update);
+    if (!save && !try_out) continue;
+    if (save) save_checkpoint(run, checkpoint.directory, done);
+    if (try_out) evaluate_now(run, done, evaluations);
   }
 }
 
@@ -68,12 +86,15 @@ TrainResult train(const TrainOptions& options) {
   } else {
     prepare();
   }
+  std::vector<Evaluation> evaluations;
   for (;;) {
-    run_document(*run, options.checkpoint);
+    run_document(*run, options, evaluations);
     if (run->pass() + 1 == run->passes()) break;
     run->next_pass();
   }
-  return run->result();
+  TrainResult result = run->result();
+  result.evaluations = std::move(evaluations);
+  return result;
 }
 
 }  // namespace plumb

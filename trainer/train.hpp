@@ -33,6 +33,20 @@ struct CheckpointOptions {
 
 struct Backend;
 class ProcessGroup;
+/// How the held-out data are predicted.
+struct Evaluation {
+  std::int64_t update = 0;  ///< updates done, by every stage
+  double loss = 0;          ///< mean over the targets that count
+  double accuracy = 0;      ///< share of them that are predicted: of samples (images) or of tokens (sequences)
+  std::int64_t targets = 0;
+};
+
+/// When the newest weights are tried on held-out data. A pause for all devices; it changes nothing.
+struct EvaluationOptions {
+  std::int64_t every = 0;    ///< updates; the end of the run counts, too; 0: never
+  std::int64_t samples = 0;  ///< the first ones only; 0: all that are held out
+  std::function<void(const Evaluation&)> on_evaluation;
+};
 
 /// Everything that decides what a run computes, and how it is watched.
 struct TrainOptions {
@@ -60,6 +74,7 @@ struct TrainOptions {
   LowerOptions lowering;
   const Cluster* cluster = nullptr;  ///< links that idle causes are told by; none: free links
   CheckpointOptions checkpoint;
+  EvaluationOptions evaluation;
   bool memory_curve = true;      ///< fill Timeline::memory
   bool keep_parameters = false;  ///< fill TrainResult::parameters and gradients
   bool poison_memory = false;    ///< whatever is read without having been written is NaN (tests)
@@ -82,6 +97,7 @@ struct TrainResult {
   std::optional<Timeline> timeline;
   std::vector<double> losses;                      ///< mean over the microbatches, by update
   std::vector<std::vector<VersionRead>> versions;  ///< by device, in order, of the last run of the document
+  std::vector<Evaluation> evaluations;             ///< in order, when asked for
   std::uint64_t weights_hash = 0;                  ///< of the final weights by name: equal for equal bits, however cut
   NamedValues parameters;                          ///< final weights, when asked for
   NamedValues gradients;                           ///< summed gradient of the last update, when asked for

@@ -1,6 +1,9 @@
 #include "trainer/training_data.hpp"
 
+#include <algorithm>
+
 #include "models/error.hpp"
+#include "models/layer_shape.hpp"
 
 namespace plumb {
 namespace {
@@ -41,8 +44,12 @@ void expect_equal(const Network& network, const LayerSpec& layer, std::int64_t w
 void check_layer(const DataFacts& data, const Network& network, const LayerSpec& layer) {
   switch (layer.kind) {
     case LayerKind::kEmbedding:
-      return expect_at_least(network, layer, layer.vocabulary, data.vocabulary, data);
+      return expect_at_least(network, layer, layer.vocabulary,
+                             layer.target ? data.target_vocabulary : data.vocabulary, data);
+    case LayerKind::kPixels:
+      return expect_equal(network, layer, output_width(layer), data.features, data);
     case LayerKind::kHead:
+    case LayerKind::kClassifier:
       return expect_at_least(network, layer, layer.vocabulary, data.classes, data);
     case LayerKind::kValues:
       if (data.vocabulary > 0) refuse(network, "layer '" + layer.name + "' reads numbers; " + data.name + " are ids");
@@ -59,6 +66,12 @@ void check_layer(const DataFacts& data, const Network& network, const LayerSpec&
 MicrobatchIds ids_of(const Microbatch& data, double loss_tokens) {
   return {data.tokens.data(),        data.targets.data(), loss_tokens,
           data.target_tokens.data(), data.values.data(),  data.target_values.data()};
+}
+
+double counted_share(const Microbatch& data) {
+  if (data.targets.empty()) return 1;
+  const auto counted = std::ranges::count_if(data.targets, [](std::int32_t target) { return target >= 0; });
+  return static_cast<double>(std::max<std::ptrdiff_t>(1, counted)) / static_cast<double>(data.targets.size());
 }
 
 Microbatch part_of(const Microbatch& whole, const PartPlace& place) {

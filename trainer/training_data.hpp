@@ -24,6 +24,9 @@ struct Microbatch {
 /// Points into `data`, which must stay. `loss_tokens`: rows that the loss is a mean over.
 MicrobatchIds ids_of(const Microbatch& data, double loss_tokens);
 
+/// Share of the targets that count; 1 where there are none. At least that of one target.
+double counted_share(const Microbatch& data);
+
 /// The rows of `whole` that belong to a part of it.
 Microbatch part_of(const Microbatch& whole, const PartPlace& place);
 

@@ -67,6 +67,7 @@ TrainingRun::TrainingRun(const TrainOptions& options)
       times_(empty_times(plan_.program)),
       losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
               passes_ * plan_.document_updates, options.on_update),
+      data_(*options.data, options.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
       mailbox_(
           plan_.program, clock_,
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {
@@ -79,7 +80,7 @@ TrainingRun::TrainingRun(const TrainOptions& options)
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
     transport = between_processes_.get();
   }
-  const RunOutputs outputs{clock_, *transport, times_, losses_};
+  const RunOutputs outputs{clock_, *transport, times_, losses_, data_};
   for (std::int32_t device = 0; device < plan_.program.num_devices; ++device) {
     workers_.push_back(is_here(device) ? std::make_unique<DeviceWorker>(plan_, DeviceId{device}, outputs) : nullptr);
   }
@@ -133,6 +134,22 @@ void TrainingRun::resume(std::int64_t pass, std::span<const InstrIndex> position
   }
   positions_.assign(positions.begin(), positions.end());
   mailbox_.restore(std::move(contents), positions);
+}
+
+NamedValues TrainingRun::newest_weights() const {
+  std::vector<DeviceReport> reports;
+  for (const auto& worker : workers_) {
+    if (!worker) continue;
+    DeviceReport& report = reports.emplace_back();
+    report.device = worker->device();
+    for (const auto& [number, holder] : worker->holders()) report.holders[number].weights = holder.stored_weights();
+  }
+  GatheredReports gathered;
+  if (processes() != nullptr) {
+    gathered = gather_reports(*processes(), reports.front());
+    reports = std::move(gathered.reports);
+  }
+  return reports.empty() ? NamedValues() : final_parameters(plan_, reports);
 }
 
 TrainResult TrainingRun::result() const {

@@ -48,6 +48,8 @@ class TrainingRun {
   /// The run goes on in the middle of `pass`, as a checkpoint says; the timeline of that pass is lost.
   void resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents);
 
+  /// The newest weights of every stage, by name; in processes other than the first, nothing.
+  NamedValues newest_weights() const;
   /// Everything about the run so far; in processes other than the first, nothing.
   TrainResult result() const;
 
@@ -63,6 +65,7 @@ class TrainingRun {
   RunClock clock_;
   RunTimes times_;
   LossLog losses_;
+  MicrobatchCache data_;
   Mailbox mailbox_;
   std::unique_ptr<ProcessTransport> between_processes_;  ///< null when all devices are here
   std::vector<std::unique_ptr<DeviceWorker>> workers_;

@@ -125,9 +125,9 @@ TEST_CASE("layers that do not fit together are refused by name") {
   CHECK(refusal(R"({"kind": "head", "vocabulary": 9}, {"kind": "rms_norm"})") ==
         "n.json: layer 'head0': a head must be the last layer of the network");
   CHECK(refusal(R"({"kind": "rms_norm"}, {"kind": "embedding", "vocabulary": 9})") ==
-        "n.json: layer 'embedding1': an embedding must be the first layer of the network");
+        "n.json: layer 'rms_norm0': nobody reads its output");
   CHECK(refusal(R"({"kind": "rms_norm"}, {"kind": "head", "vocabulary": 9, "tied": true})") ==
-        "n.json: layer 'head1': is tied, but the network does not begin with an embedding");
+        "n.json: layer 'head1': is tied, but the network has no embedding");
   CHECK(refusal(R"({"kind": "embedding", "vocabulary": 8}, {"kind": "head", "vocabulary": 9, "tied": true})") ==
         "n.json: layer 'head1': is tied, but its vocabulary and width are not those of 'embedding0'");
   CHECK(refusal(R"({"kind": "rms_norm", "name": "x"}, {"kind": "rms_norm", "name": "x"})") ==

@@ -26,5 +26,25 @@ template <class T>
 std::unique_ptr<Layer<T>> make_values(const LayerSpec& spec, const MicrobatchShape& shape);
 template <class T>
 std::unique_ptr<Layer<T>> make_squared_error(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_pixels(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_convolution(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_batch_norm(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_group_norm(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_relu(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_max_pool(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_average_pool(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_classifier(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_cross_projection(const LayerSpec& spec, const MicrobatchShape& shape);
+template <class T>
+std::unique_ptr<Layer<T>> make_attention_core(const LayerSpec& spec, const MicrobatchShape& shape);
 
 }  // namespace plumb

@@ -17,6 +17,7 @@ class Linear final : public Layer<T> {
     projection_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, pass.output);
   }
   void input_grad(const LayerPass<T>& pass) const override {
+    if (pass.input_grad == nullptr) return;
     projection_.input_grad(pass.output_grad, pass.weights[0], pass.input_grad);
   }
   void weight_grad(const LayerPass<T>& pass) const override {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "trainer/training_data.hpp"
+
+namespace plumb {
+
+/// A microbatch as all stages that read data see it.
+struct LoadedMicrobatch {
+  Microbatch data;
+  double counted = 1;  ///< share of its targets that count
+};
+
+/// The microbatches under way, so that many stages that read the same one do not make it as often. Thread-safe.
+class MicrobatchCache {
+ public:
+  /// Remembers the newest `capacity` ones. `data` must outlive this.
+  MicrobatchCache(const TrainingData& data, std::uint64_t seed, std::size_t capacity)
+      : data_(data), seed_(seed), capacity_(capacity) {}
+
+  /// Microbatch `k` of the run.
+  std::shared_ptr<const LoadedMicrobatch> get(std::int64_t k, const MicrobatchShape& shape);
+
+ private:
+  const TrainingData& data_;
+  std::uint64_t seed_;
+  std::size_t capacity_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::shared_ptr<const LoadedMicrobatch>> loaded_;
+};
+
+}  // namespace plumb
