@@ -26,8 +26,8 @@ struct FlowNode {
   bool is_sum() const { return layer->kind == LayerKind::kAdd || layer->kind == LayerKind::kResidual; }
 };
 
-/// How values flow through a chain of layers. Nodes read earlier nodes only; node order is execution order. What `input`
-/// and `from` of a layer name is resolved here, once.
+/// How values flow through a chain of layers. Nodes read earlier nodes only; node order is execution order. What
+/// `input` and `from` of a layer name is resolved here, once.
 struct Flow {
   std::vector<FlowNode> nodes;
   std::vector<std::size_t> begin;  ///< by layer of the chain: its first node; and the number of nodes

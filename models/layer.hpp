@@ -54,9 +54,9 @@ struct LayerFacts {
   std::vector<StashTensor> stash;  ///< kept between passes, without the input, the output and their gradients
   LastUse input_last_use = LastUse::kForward;
   LastUse output_grad_last_use = LastUse::kInputGrad;  ///< kInputGrad or kWeightGrad
-  LastUse from_last_use = LastUse::kForward;  ///< of the second input
-  std::int64_t from_bytes = 0;      ///< of the second input; 0 where there is none
-  bool input_grad_optional = false; ///< I may be told not to make the gradient of the input
+  LastUse from_last_use = LastUse::kForward;           ///< of the second input
+  std::int64_t from_bytes = 0;                         ///< of the second input; 0 where there is none
+  bool input_grad_optional = false;                    ///< I may be told not to make the gradient of the input
   std::int64_t input_bytes = 0;     ///< activations read; 0 where the input is token ids, or not known (profiled)
   std::int64_t output_bytes = 0;    ///< activations handed to the next layer; 0 for a head, which ends in the loss
   std::int64_t key_grad_bytes = 0;  ///< attention on a sequence slice: what later slices add to its keys' and values'

@@ -32,17 +32,16 @@ constexpr std::array kHeadSwitches{LayerSwitch{"tied", &LayerSpec::tied}};
 constexpr std::int64_t kMostSide = 1 << 14;
 constexpr std::int64_t kMostKernel = 15;  // a byte numbers the pixels of a window
 
-constexpr LayerNumber kWidthBefore{"width", &LayerSpec::width, 1, kMostSide * kMostSide * 64, Default::kBefore};
+constexpr LayerNumber kWidthBefore{"width", &LayerSpec::width, 1, kMostSide* kMostSide * 64, Default::kBefore};
 constexpr LayerNumber kHeight{"height", &LayerSpec::height, 1, kMostSide, Default::kBefore};
 constexpr LayerNumber kColumns{"columns", &LayerSpec::columns, 1, kMostSide, Default::kBefore};
 constexpr LayerNumber kChannels{"channels", &LayerSpec::channels, 1, kMostWidth, Default::kBefore};
 constexpr LayerNumber kHeads{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired};
 
 constexpr std::array kAddNumbers{kWidthBefore};
-constexpr std::array kPixelsNumbers{
-    LayerNumber{"height", &LayerSpec::height, 1, kMostSide, Default::kRequired},
-    LayerNumber{"columns", &LayerSpec::columns, 1, kMostSide, Default::kRequired},
-    LayerNumber{"channels", &LayerSpec::channels, 1, 64, Default::kRequired}};
+constexpr std::array kPixelsNumbers{LayerNumber{"height", &LayerSpec::height, 1, kMostSide, Default::kRequired},
+                                    LayerNumber{"columns", &LayerSpec::columns, 1, kMostSide, Default::kRequired},
+                                    LayerNumber{"channels", &LayerSpec::channels, 1, 64, Default::kRequired}};
 constexpr std::array kConvolutionNumbers{
     kHeight,
     kColumns,
@@ -52,15 +51,14 @@ constexpr std::array kConvolutionNumbers{
     LayerNumber{"stride", &LayerSpec::stride, 1, kMostKernel, Default::kOne},
     LayerNumber{"padding", &LayerSpec::padding, 0, kMostKernel, Default::kHalfKernel}};
 constexpr std::array kImageNumbers{kHeight, kColumns, kChannels};
-constexpr std::array kGroupNormNumbers{
-    kHeight, kColumns, kChannels, LayerNumber{"groups", &LayerSpec::groups, 1, kMostWidth, Default::kRequired}};
-constexpr std::array kMaxPoolNumbers{
-    kHeight,
-    kColumns,
-    kChannels,
-    LayerNumber{"kernel", &LayerSpec::kernel, 1, kMostKernel, Default::kRequired},
-    LayerNumber{"stride", &LayerSpec::stride, 1, kMostKernel, Default::kKernel},
-    LayerNumber{"padding", &LayerSpec::padding, 0, kMostKernel, Default::kZero}};
+constexpr std::array kGroupNormNumbers{kHeight, kColumns, kChannels,
+                                       LayerNumber{"groups", &LayerSpec::groups, 1, kMostWidth, Default::kRequired}};
+constexpr std::array kMaxPoolNumbers{kHeight,
+                                     kColumns,
+                                     kChannels,
+                                     LayerNumber{"kernel", &LayerSpec::kernel, 1, kMostKernel, Default::kRequired},
+                                     LayerNumber{"stride", &LayerSpec::stride, 1, kMostKernel, Default::kKernel},
+                                     LayerNumber{"padding", &LayerSpec::padding, 0, kMostKernel, Default::kZero}};
 constexpr std::array kAveragePoolNumbers{kHeight, kColumns, kChannels,
                                          LayerNumber{"kernel", &LayerSpec::kernel, 1, kMostKernel, Default::kZero},
                                          LayerNumber{"stride", &LayerSpec::stride, 1, kMostKernel, Default::kKernel}};
@@ -68,7 +66,8 @@ constexpr std::array kClassifierNumbers{
     kWidthBefore, LayerNumber{"classes", &LayerSpec::vocabulary, 1, kMostRows, Default::kNetwork}};
 constexpr std::array kCoreNumbers{kWidth, kHeads,
                                   LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero}};
-constexpr std::array kCoreSwitches{LayerSwitch{"causal", &LayerSpec::causal}, LayerSwitch{"padded", &LayerSpec::padded}};
+constexpr std::array kCoreSwitches{LayerSwitch{"causal", &LayerSpec::causal},
+                                   LayerSwitch{"padded", &LayerSpec::padded}};
 constexpr std::array kEmbeddingSwitches{LayerSwitch{"target", &LayerSpec::target},
                                         LayerSwitch{"sinusoidal", &LayerSpec::sinusoidal}};
 

@@ -44,7 +44,8 @@ struct ProfiledFigures {
   friend bool operator==(const ProfiledFigures&, const ProfiledFigures&) = default;
 };
 
-/// One layer of a network. A field that a kind does not use keeps its default; `network_from_json` refuses it otherwise.
+/// One layer of a network. A field that a kind does not use keeps its default; `network_from_json` refuses it
+/// otherwise.
 struct LayerSpec {
   LayerKind kind{};
   std::string name;               ///< unique in the network; default: kind and position
@@ -71,9 +72,9 @@ struct LayerSpec {
   bool target = false;            ///< embedding: reads the target tokens
   bool sinusoidal = false;        ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
   bool padded = false;            ///< attention core: does not see the padding behind the last token of a sample
-  std::string input{};                ///< layer whose output is read; empty: the one before
-  std::string from{};                 ///< addition, cross projection: layer whose output is the second input
-  std::vector<LayerSpec> body{};      ///< residual
+  std::string input{};            ///< layer whose output is read; empty: the one before
+  std::string from{};             ///< addition, cross projection: layer whose output is the second input
+  std::vector<LayerSpec> body{};  ///< residual
   std::vector<LayerSpec> shortcut{};  ///< residual: what the input goes through before it is added; empty: nothing
   ProfiledFigures profiled{};
 

@@ -37,8 +37,8 @@ void check_image(const LayerSpec& layer) {
                     std::to_string(layer.columns));
   }
   if (layer.kind == LayerKind::kGroupNorm && layer.channels % layer.groups != 0) {
-    fail(layer, "groups (" + std::to_string(layer.groups) + ") must divide channels (" +
-                    std::to_string(layer.channels) + ")");
+    fail(layer,
+         "groups (" + std::to_string(layer.groups) + ") must divide channels (" + std::to_string(layer.channels) + ")");
   }
 }
 
@@ -133,7 +133,9 @@ void check_tied_head(const Network& network) {
 double largest_size(const LayerSpec& layer, const MicrobatchShape& shape) {
   const double tokens = static_cast<double>(shape.samples) * static_cast<double>(shape.sequence);
   double largest = tokens * static_cast<double>(layer.heads) * static_cast<double>(shape.sequence);
-  const std::int64_t made = layer.kind == LayerKind::kResidual ? 0 : output_width(layer) * std::max<std::int64_t>(1, layer.kernel * layer.kernel);
+  const std::int64_t made = layer.kind == LayerKind::kResidual
+                                ? 0
+                                : output_width(layer) * std::max<std::int64_t>(1, layer.kernel * layer.kernel);
   for (const std::int64_t width : {layer.width, layer.outputs, layer.hidden, layer.vocabulary, made}) {
     largest = std::max(largest, tokens * static_cast<double>(width));
   }

@@ -47,7 +47,6 @@ class LayerReader {
     }
   }
 
-
  private:
   void repeat(const JsonValue& item, const std::string& prefix, const std::string& suffix,
               std::vector<LayerSpec>& out) {

@@ -28,8 +28,8 @@ struct StageSum {
 };
 
 /// Something that a stage computes with: what it receives, what its layers make, sums that no layer's output can take
-/// up, and copies for the next stage. A sum is a value of its own only where it must be: otherwise what is added goes to
-/// the output of the layer before.
+/// up, and copies for the next stage. A sum is a value of its own only where it must be: otherwise what is added goes
+/// to the output of the layer before.
 struct StageValue {
   enum class Origin : std::uint8_t { kInput, kStep, kSum, kCarried };
 

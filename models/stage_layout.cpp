@@ -347,7 +347,7 @@ class LayoutBuilder {
       }
       layout_.memory.key_grads_made_bytes += facts.earlier_key_grad_bytes;
       forward_.add(owner.workspace.f, facts.forward.workspace_bytes, k, k);
-      input_grad_.add(owner.workspace.i, facts.input_grad.workspace_bytes, k, k);
+      input_grad_.add(owner.workspace.i, facts.input_grad.workspace_bytes, backward_step(k), backward_step(k));
       weight_grad_.add(owner.workspace.w, facts.weight_grad.workspace_bytes, k, k);
       backward_.add(owner.workspace.b, std::max(facts.input_grad.workspace_bytes, facts.weight_grad.workspace_bytes),
                     backward_step(k), backward_step(k));

@@ -76,8 +76,7 @@ class MoveBuilder {
     for (const std::size_t sum : sums) {
       const std::size_t to = stage_.sums[sum].to;
       if (!has_gradient(to)) continue;
-      layout_.backward_moves.push_back({stage_.handed_on_at(value, sum),
-                                        backward_places(layout_.gradients[number]),
+      layout_.backward_moves.push_back({stage_.handed_on_at(value, sum), backward_places(layout_.gradients[number]),
                                         backward_places(layout_.gradients[to]), bytes(number), written});
       written = true;
     }

@@ -93,6 +93,17 @@ std::string losses_text(const std::vector<double>& losses) {
   return table.to_string();
 }
 
+/// What held-out data said; nothing when they were not asked.
+std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
+  if (evaluations.empty()) return "";
+  TextTable table({{"updates", '>'}, {"held-out loss", '>'}, {"accuracy", '>'}});
+  for (const Evaluation& evaluation : evaluations) {
+    table.add_row({std::to_string(evaluation.update), fixed_text(evaluation.loss, 4),
+                   fixed_text(100 * evaluation.accuracy, 2) + " %"});
+  }
+  return "\n" + table.to_string();
+}
+
 /// What became of updates that were validated; nothing when all were right.
 std::string validation_text(const TrainResult& result) {
   if (result.updates_skipped == 0 && result.updates_rolled_back == 0) return "";
@@ -127,7 +138,7 @@ TrainResult run(const TrainCommand& command, TrainOptions options) {
 }
 
 void print_result(const TrainResult& result) {
-  std::string text = losses_text(result.losses) + validation_text(result);
+  std::string text = losses_text(result.losses) + evaluations_text(result.evaluations) + validation_text(result);
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
     text += "\n" + figures_text(timeline) + "\n" + devices_text(timeline);

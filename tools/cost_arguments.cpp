@@ -210,7 +210,9 @@ void CostArguments::add_to(ArgumentParser& parser) {
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")
-      .text("partition", partition, "HOW", "equal, balanced, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
+      .text(
+          "partition", partition, "HOW",
+          "equal, balanced, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
       .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
       .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")

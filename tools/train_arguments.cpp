@@ -71,7 +71,8 @@ void ModelArguments::add_to(ArgumentParser& parser) {
             "text: any file (default: the demo's); images: a CIFAR-10 file or directory, or shapes (default); "
             "translation: a file of tab-separated pairs, or numbers (default)")
       .text("backend", backend, "NAME", "see `plumbline version` (default: cpu)")
-      .text("partition", partition, "HOW", "equal, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
+      .text("partition", partition, "HOW",
+            "equal, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
       .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
       .text("numbers", numbers, "TYPE", "float32 or float64 (default: float32)")
@@ -135,9 +136,8 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   if (!clip.empty()) options.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
   if (!clip.empty() && !clip_norm) throw Error("--clip: the largest norm is not known, expected --clip-norm X");
   options.steps = steps;
-  options.evaluation = {.every = model.evaluate_every.value_or(0),
-                        .samples = evaluate_samples.value_or(0),
-                        .on_evaluation = {}};
+  options.evaluation = {
+      .every = model.evaluate_every.value_or(0), .samples = evaluate_samples.value_or(0), .on_evaluation = {}};
   options.numbers = model.number_type();
   options.backend = model.backend;
   options.executor = executor;

@@ -379,16 +379,12 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   const bool again = plan_.row(at).recompute && is_backward(op);
   const bool forward = op == Op::kF || op == Op::kR || again;
   const bool sees_data = forward && holder.layout().reads_data;
-  std::shared_ptr<const LoadedMicrobatch> whole;
-  Microbatch part;
+  PartData data;
   double loss = 0;
   if (sees_data) {
-    const PartPlace& place = plan_.places[running.part];
-    whole = outputs_.data.get(microbatch, place.microbatch);
-    const bool is_whole = place.shape == place.microbatch;
-    if (!is_whole) part = part_of(whole->data, place);
-    const double rows = plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch));
-    pass.ids = ids_of(is_whole ? whole->data : part, rows * whole->counted);
+    data = outputs_.data.part(microbatch, plan_.places[running.part],
+                              plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch)));
+    pass.ids = data.ids;
     pass.loss = &loss;
   }
   StageBackend& backend = holder.backend(running.part);

@@ -140,7 +140,6 @@ class DeviceWorker {
   std::map<std::uint32_t, HolderState> holders_;
   InstrIndex position_;
   std::int64_t first_microbatch_ = 0;
-
   LiveBuffers live_;
   std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
   std::optional<Unsettled> unsettled_;

@@ -20,7 +20,8 @@ class Evaluator {
         module_(layout_, options.shape),
         weights_(static_cast<std::size_t>(layout_.memory.weight_bytes) / sizeof(T)) {
     for (const ParameterFacts& parameter : layout_.parameters) {
-      if (!parameters.contains(parameter.name)) throw Error("evaluation: parameter '" + parameter.name + "' is missing");
+      if (!parameters.contains(parameter.name))
+        throw Error("evaluation: parameter '" + parameter.name + "' is missing");
     }
     set_parameters(std::span<const ParameterFacts>(layout_.parameters), parameters, weights_.data());
   }

@@ -10,7 +10,8 @@
 
 namespace plumb {
 
-/// Labelled images in memory: a row of bytes each, pixel after pixel from the top left, the channels of a pixel together.
+/// Labelled images in memory: a row of bytes each, pixel after pixel from the top left, the channels of a pixel
+/// together.
 struct LabelledImages {
   std::vector<std::uint8_t> bytes;
   std::vector<std::uint8_t> labels;
@@ -24,8 +25,8 @@ class ImageData final : public TrainingData {
   ImageData(std::string name, const ImageShape& image, LabelledImages training, LabelledImages held_out);
 
   /// The binary version of CIFAR-10: records of a label byte, then 1024 bytes each of red, green and blue. A directory
-  /// holds data_batch_1.bin to data_batch_5.bin (as many as there are) and test_batch.bin, which is held out; of a single
-  /// file the last tenth is. Throws Error, naming file and record.
+  /// holds data_batch_1.bin to data_batch_5.bin (as many as there are) and test_batch.bin, which is held out; of a
+  /// single file the last tenth is. Throws Error, naming file and record.
   static ImageData from_cifar10(const std::filesystem::path& path);
 
   DataFacts facts() const override;

@@ -36,16 +36,16 @@ struct LayerPass {
   std::span<T* const> gradients;      ///< I (norms) and W; added to
   std::span<std::byte* const> stash;  ///< by stash tensor of the layer's facts
   const T* input = nullptr;           ///< F; in I and W as the facts say
-  const T* from = nullptr;                  ///< second input, where the kind has one; read as the facts say
+  const T* from = nullptr;            ///< second input, where the kind has one; read as the facts say
   T* output = nullptr;                ///< F; null when only the stash is wanted (recompute)
   const T* output_grad = nullptr;     ///< I; in W as the facts say
   T* input_grad = nullptr;            ///< I; overwritten; null where the facts allow it and nobody wants it
-  T* from_grad = nullptr;                   ///< I; overwritten
+  T* from_grad = nullptr;             ///< I; overwritten
   std::byte* workspace = nullptr;     ///< of the pass
   MicrobatchIds ids;                  ///< F
   double* loss = nullptr;  ///< F of a loss: sum over the rows (of cross-entropies, in nats), over `loss_tokens`
-  std::int64_t* correct = nullptr;          ///< F of a head: grows by the rows whose largest logit is the target; or null
-  double loss_tokens = 0;  ///< F of a loss: rows that it is a mean over
+  std::int64_t* correct = nullptr;  ///< F of a head: grows by the rows whose largest logit is the target; or null
+  double loss_tokens = 0;           ///< F of a loss: rows that it is a mean over
   std::span<const EarlierKeys<T>> earlier;  ///< attention, F and I: all slices before this one, in order
   const T* key_grads = nullptr;             ///< attention, I: what later slices have added up; null: nothing
 

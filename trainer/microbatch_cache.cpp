@@ -17,4 +17,13 @@ std::shared_ptr<const LoadedMicrobatch> MicrobatchCache::get(std::int64_t k, con
   return entry;
 }
 
+PartData MicrobatchCache::part(std::int64_t k, const PartPlace& place, double rows) {
+  PartData result;
+  result.whole = get(k, place.microbatch);
+  const bool is_whole = place.shape == place.microbatch;
+  if (!is_whole) result.part = part_of(result.whole->data, place);
+  result.ids = ids_of(is_whole ? result.whole->data : result.part, rows * result.whole->counted);
+  return result;
+}
+
 }  // namespace plumb

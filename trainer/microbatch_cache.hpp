@@ -16,6 +16,13 @@ struct LoadedMicrobatch {
   double counted = 1;  ///< share of its targets that count
 };
 
+/// What one part of a microbatch brings along.
+struct PartData {
+  std::shared_ptr<const LoadedMicrobatch> whole;
+  Microbatch part;    ///< empty where the part is all of it
+  MicrobatchIds ids;  ///< point into one of the two
+};
+
 /// The microbatches under way, so that many stages that read the same one do not make it as often. Thread-safe.
 class MicrobatchCache {
  public:
@@ -25,6 +32,8 @@ class MicrobatchCache {
 
   /// Microbatch `k` of the run.
   std::shared_ptr<const LoadedMicrobatch> get(std::int64_t k, const MicrobatchShape& shape);
+  /// A part of it. `rows`: those that the loss is a mean over, if all of them count.
+  PartData part(std::int64_t k, const PartPlace& place, double rows);
 
  private:
   const TrainingData& data_;

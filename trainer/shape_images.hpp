@@ -17,8 +17,8 @@ struct ShapeImageOptions {
 };
 
 /// A small learnable task: a disc, square, cross, triangle or ring of some size at some place, in a colour near that of
-/// its class, on a dark background, all under noise. The class is shape and colour. Throws Error for options that cannot
-/// be drawn.
+/// its class, on a dark background, all under noise. The class is shape and colour. Throws Error for options that
+/// cannot be drawn.
 ImageData shape_images(const ShapeImageOptions& options);
 
 }  // namespace plumb

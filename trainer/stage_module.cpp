@@ -110,8 +110,8 @@ std::size_t StageModule<T>::move(const std::vector<ValueMove>& moves, std::size_
 }
 
 template <class T>
-void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids,
-                             double* loss, std::int64_t* correct) const {
+void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss,
+                             std::int64_t* correct) const {
   constexpr PassPlace kPlace = &TensorPlaces::f;
   std::size_t next = 0;
   for (std::size_t k = 0; k < layers_.size(); ++k) {

@@ -44,8 +44,8 @@ void expect_equal(const Network& network, const LayerSpec& layer, std::int64_t w
 void check_layer(const DataFacts& data, const Network& network, const LayerSpec& layer) {
   switch (layer.kind) {
     case LayerKind::kEmbedding:
-      return expect_at_least(network, layer, layer.vocabulary,
-                             layer.target ? data.target_vocabulary : data.vocabulary, data);
+      return expect_at_least(network, layer, layer.vocabulary, layer.target ? data.target_vocabulary : data.vocabulary,
+                             data);
     case LayerKind::kPixels:
       return expect_equal(network, layer, output_width(layer), data.features, data);
     case LayerKind::kHead:

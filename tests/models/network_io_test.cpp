@@ -35,10 +35,11 @@ Network read(const std::string& layers) { return network_from_json(document(laye
 
 TEST_CASE("built-in networks have the published numbers of parameters") {
   const std::map<std::string_view, std::int64_t> exact{
-      {"gpt2-xl", 1'557'611'200},   {"gpt3-175b", 174'604'259'328}, {"megatron-22b", 22'074'273'792},
-      {"llama2-7b", 6'738'415'616}, {"llama2-13b", 13'015'864'320}, {"llama2-70b", 68'976'648'192},
-      {"llama3-8b", 8'030'261'248}, {"llama3-70b", 70'553'706'496}, {"gpt2-small", 124'439'808},
-      {"gpt2-medium", 354'823'168}, {"gpt2-large", 774'030'080},
+      {"gpt2-xl", 1'557'611'200},      {"gpt3-175b", 174'604'259'328}, {"megatron-22b", 22'074'273'792},
+      {"llama2-7b", 6'738'415'616},    {"llama2-13b", 13'015'864'320}, {"llama2-70b", 68'976'648'192},
+      {"llama3-8b", 8'030'261'248},    {"llama3-70b", 70'553'706'496}, {"gpt2-small", 124'439'808},
+      {"gpt2-medium", 354'823'168},    {"gpt2-large", 774'030'080},    {"resnet-50", 25'557'032},
+      {"resnet-50-cifar", 23'520'842},
   };
   for (const auto& [name, count] : exact) {
     CAPTURE(name);

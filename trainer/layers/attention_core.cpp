@@ -13,8 +13,8 @@ namespace plumb {
 namespace {
 
 /// softmax(q k^T / sqrt(d)) v of rows q | k | v, head by head, for whole sequences. No parameters. Stash: log sums, and
-/// with padding the number of tokens of every sample: those before its trailing padding, whose id is 0. The scores exist
-/// for 64 rows at a time; I makes them again.
+/// with padding the number of tokens of every sample: those before its trailing padding, whose id is 0. The scores
+/// exist for 64 rows at a time; I makes them again.
 template <class T>
 class AttentionCore final : public Layer<T> {
  public:

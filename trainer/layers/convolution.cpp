@@ -10,8 +10,9 @@ namespace plumb {
 namespace {
 
 /// A matrix product of patches (Chellapilla et al. 2006): one row per output pixel, columns by line and column of the
-/// window and channel. Parameters: weight [filters, kernel x kernel x channels], bias (optional). Stash: none, but input
-/// and output gradient stay for W. Patches of some images at a time are in the workspace; a 1 x 1 window needs none.
+/// window and channel. Parameters: weight [filters, kernel x kernel x channels], bias (optional). Stash: none, but
+/// input and output gradient stay for W. Patches of some images at a time are in the workspace; a 1 x 1 window needs
+/// none.
 template <class T>
 class Convolution final : public Layer<T> {
  public:

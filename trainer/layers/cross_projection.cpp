@@ -19,7 +19,8 @@ class CrossProjection final : public Layer<T> {
     if (pass.output == nullptr) return;
     multiply_transposed<T>(rows(pass.input), queries(pass.weights[0]), columns(pass.output, 0, width_));
     multiply_transposed<T>(rows(pass.from), keys(pass.weights[0]), columns(pass.output, width_, 2 * width_));
-    for (std::int64_t i = 0; has_bias_ && i < tokens_ * 3 * width_; ++i) pass.output[i] += pass.weights[1][i % (3 * width_)];
+    for (std::int64_t i = 0; has_bias_ && i < tokens_ * 3 * width_; ++i)
+      pass.output[i] += pass.weights[1][i % (3 * width_)];
   }
 
   void input_grad(const LayerPass<T>& pass) const override {

@@ -9,7 +9,8 @@ namespace plumb {
 
 namespace {
 
-/// Parameters: table, positions (optional). Stash: tokens. Sinusoidal positions are added to rows scaled by sqrt(width).
+/// Parameters: table, positions (optional). Stash: tokens. Sinusoidal positions are added to rows scaled by
+/// sqrt(width).
 template <class T>
 class Embedding final : public Layer<T> {
  public:
@@ -66,7 +67,8 @@ class Embedding final : public Layer<T> {
       for (std::int64_t j = 0; j < width_; ++j) {
         const double rate = std::pow(10000.0, -static_cast<double>(j / 2 * 2) / static_cast<double>(width_));
         const double angle = static_cast<double>(before_ + t) * rate;
-        waves_[static_cast<std::size_t>(t * width_ + j)] = static_cast<T>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
+        waves_[static_cast<std::size_t>(t * width_ + j)] =
+            static_cast<T>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }
     }
   }

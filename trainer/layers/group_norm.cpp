@@ -25,8 +25,7 @@ class GroupNorm final : public Layer<T> {
     for_each_group([&](std::int64_t number, std::int64_t at, std::int64_t channel) {
       const T* x = pass.input + at;
       const T mean = sum([&](std::int64_t i, std::int64_t) { return x[i]; }) / size_;
-      const T variance =
-          sum([&](std::int64_t i, std::int64_t) { return (x[i] - mean) * (x[i] - mean); }) / size_;
+      const T variance = sum([&](std::int64_t i, std::int64_t) { return (x[i] - mean) * (x[i] - mean); }) / size_;
       const T inverse = T(1) / std::sqrt(variance + T(kEpsilon));
       pass.stash_values(0)[number] = mean;
       pass.stash_values(1)[number] = inverse;

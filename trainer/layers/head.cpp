@@ -8,9 +8,9 @@ namespace plumb {
 
 namespace {
 
-/// Logits, softmax and mean cross-entropy in one; rows without a target do not count. Parameters: weight, bias (optional,
-/// of a classifier). Stash: gradient of the logits, made by F in place
-/// of the logits: (softmax - one at the target) / loss_tokens.
+/// Logits, softmax and mean cross-entropy in one; rows without a target do not count. Parameters: weight, bias
+/// (optional, of a classifier). Stash: gradient of the logits, made by F in place of the logits: (softmax - one at the
+/// target) / loss_tokens.
 template <class T>
 class Head final : public Layer<T> {
  public:

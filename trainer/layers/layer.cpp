@@ -11,29 +11,28 @@ template <class T>
 std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShape& shape) {
   using Make = std::unique_ptr<Layer<T>> (*)(const LayerSpec&, const MicrobatchShape&);
   // In the order of LayerKind.
-  static constexpr std::array<Make, 22> kMake{
-      make_embedding<T>,
-      make_layer_norm<T>,
-      make_rms_norm<T>,
-      make_attention<T>,
-      make_mlp<T>,
-      make_linear<T>,
-      nullptr,
-      make_head<T>,
-      nullptr,
-      make_values<T>,
-      make_squared_error<T>,
-      nullptr,
-      make_pixels<T>,
-      make_convolution<T>,
-      make_batch_norm<T>,
-      make_group_norm<T>,
-      make_relu<T>,
-      make_max_pool<T>,
-      make_average_pool<T>,
-      make_classifier<T>,
-      make_cross_projection<T>,
-      make_attention_core<T>};
+  static constexpr std::array<Make, 22> kMake{make_embedding<T>,
+                                              make_layer_norm<T>,
+                                              make_rms_norm<T>,
+                                              make_attention<T>,
+                                              make_mlp<T>,
+                                              make_linear<T>,
+                                              nullptr,
+                                              make_head<T>,
+                                              nullptr,
+                                              make_values<T>,
+                                              make_squared_error<T>,
+                                              nullptr,
+                                              make_pixels<T>,
+                                              make_convolution<T>,
+                                              make_batch_norm<T>,
+                                              make_group_norm<T>,
+                                              make_relu<T>,
+                                              make_max_pool<T>,
+                                              make_average_pool<T>,
+                                              make_classifier<T>,
+                                              make_cross_projection<T>,
+                                              make_attention_core<T>};
   if (const Make make = kMake.at(static_cast<std::size_t>(spec.kind)); make != nullptr) return make(spec, shape);
   throw Error("layer '" + spec.name + "': cannot be trained; a profiled layer has times, but no arithmetic");
 }

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/error_message.hpp"
+#include "trainer/image_data.hpp"
+#include "trainer/number_words.hpp"
+#include "trainer/permutation.hpp"
+#include "trainer/shape_images.hpp"
+#include "trainer/text_data.hpp"
+
+TEST_SUITE_BEGIN("trainer");
+
+using namespace plumb;
+using plumb::testing::error_message;
+
+namespace {
+
+/// A file that goes with the test.
+struct ScratchFile {
+  std::filesystem::path path;
+  ScratchFile(const std::string& name, const std::string& bytes)
+      : path(std::filesystem::temp_directory_path() / ("plumbline_" + name)) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  ~ScratchFile() { std::filesystem::remove(path); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+};
+
+/// A CIFAR-10 record: red is the label, green the pixel's column, blue its line.
+std::string cifar_record(unsigned char label) {
+  std::string record(1, static_cast<char>(label));
+  record.append(1024, static_cast<char>(label));
+  for (int pixel = 0; pixel < 1024; ++pixel) record.push_back(static_cast<char>(pixel % 32));
+  for (int pixel = 0; pixel < 1024; ++pixel) record.push_back(static_cast<char>(pixel / 32));
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("an epoch goes through every sample once, and the next one in another order") {
+  for (const std::int64_t count : {1, 2, 5, 64, 100}) {
+    CAPTURE(count);
+    std::vector<std::int64_t> first;
+    std::vector<std::int64_t> second;
+    for (std::int64_t n = 0; n < count; ++n) first.push_back(epoch_sample(n, count, 7));
+    for (std::int64_t n = count; n < 2 * count; ++n) second.push_back(epoch_sample(n, count, 7));
+    CHECK(std::set(first.begin(), first.end()).size() == static_cast<std::size_t>(count));
+    CHECK(*std::ranges::max_element(first) == count - 1);
+    CHECK(std::set(second.begin(), second.end()).size() == static_cast<std::size_t>(count));
+    if (count > 10) CHECK(first != second);
+  }
+}
+
+TEST_CASE("planes of colours of a CIFAR-10 file become pixels, and a tenth is held out") {
+  std::string bytes;
+  for (unsigned char label = 0; label < 10; ++label) bytes += cifar_record(label);
+  const ScratchFile file("cifar.bin", bytes);
+  const ImageData data = ImageData::from_cifar10(file.path);
+  CHECK(data.facts().classes == 10);
+  CHECK(data.facts().features == 3072);
+  CHECK(data.held_out_samples(1) == 1);
+  const Microbatch held_out = data.held_out(0, {1, 1});
+  CHECK(held_out.targets == std::vector<std::int32_t>{9});
+  const std::size_t pixel = 5 * 32 + 17;
+  CHECK(held_out.tokens[3 * pixel] == 9);
+  CHECK(held_out.tokens[3 * pixel + 1] == 17);
+  CHECK(held_out.tokens[3 * pixel + 2] == 5);
+  std::multiset<std::int32_t> labels;
+  for (std::int64_t k = 0; k < 3; ++k) {
+    const Microbatch batch = data.microbatch(k, {3, 1}, 1);
+    labels.insert(batch.targets.begin(), batch.targets.end());
+    CHECK(batch == data.microbatch(k, {3, 1}, 1));
+  }
+  CHECK(labels == std::multiset<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST_CASE("broken image files are refused by size or record") {
+  const ScratchFile cut("cut.bin", cifar_record(1).substr(0, 3000));
+  CHECK(error_message([&] { ImageData::from_cifar10(cut.path); }) ==
+        cut.path.string() + ": 3000 bytes, expected records of 3073 bytes (CIFAR-10, binary version)");
+  const ScratchFile wrong("wrong.bin", cifar_record(3) + cifar_record(17));
+  CHECK(error_message([&] { ImageData::from_cifar10(wrong.path); }) ==
+        wrong.path.string() + ": record 1: label 17, expected 0 to 9");
+}
+
+TEST_CASE("drawn shapes have every class, and follow from their seed alone") {
+  const ShapeImageOptions options{.image = {12, 12, 3}, .classes = 6, .training = 200, .held_out = 50};
+  const ImageData data = shape_images(options);
+  const Microbatch batch = data.microbatch(0, {200, 1}, 3);
+  CHECK(std::set(batch.targets.begin(), batch.targets.end()) == std::set<std::int32_t>{0, 1, 2, 3, 4, 5});
+  CHECK(shape_images(options).microbatch(0, {200, 1}, 3) == batch);
+  CHECK(data.held_out(0, {50, 1}) == shape_images(options).held_out(0, {50, 1}));
+  CHECK(data.microbatch(1, {200, 1}, 3).targets != batch.targets);
+  CHECK(error_message([] {
+          shape_images({.image = {12, 12, 1}, .classes = 6});
+        }) == "images of shapes: 6 classes, expected 2 to 5");
+}
+
+TEST_CASE("numbers are said in words") {
+  const auto said = [](std::int64_t number) {
+    std::string text;
+    for (const std::string& word : number_words(number)) text += (text.empty() ? "" : " ") + word;
+    return text;
+  };
+  CHECK(said(0) == "zero");
+  CHECK(said(13) == "thirteen");
+  CHECK(said(40) == "forty");
+  CHECK(said(327) == "three hundred twenty seven");
+  CHECK(said(100) == "one hundred");
+  CHECK(said(90019) == "ninety thousand nineteen");
+}
+
+TEST_CASE("a pair is padded: source and end, begin and target, target and end, and nothing to predict behind it") {
+  const PairData data("pairs", {{{"b", "a", "a"}, {"y"}}}, {});
+  const Microbatch batch = data.microbatch(0, {1, 5}, 0);
+  CHECK(batch.tokens == std::vector<std::int32_t>{4, 3, 3, 2, 0});  // the more frequent word comes first
+  CHECK(batch.target_tokens == std::vector<std::int32_t>{1, 3, 0, 0, 0});
+  CHECK(batch.targets == std::vector<std::int32_t>{3, 2, -1, -1, -1});
+  CHECK(counted_share(batch) == 0.4);
+  CHECK(data.facts().vocabulary == 5);
+  CHECK(data.facts().classes == 4);
+  CHECK(data.facts().longest == 4);
+}
+
+TEST_CASE("translations come from lines, every tenth is held out, and a bad line is named") {
+  std::string text;
+  for (int line = 1; line <= 20; ++line) text += "ein wort" + std::to_string(line) + "\tone word\n";
+  const ScratchFile file("pairs.tsv", text);
+  const PairData data = PairData::from_file(file.path);
+  CHECK(data.held_out_samples(8) == 2);
+  CHECK(data.facts().vocabulary == 3 + 21);
+  const ScratchFile bad("bad.tsv", "a\tb\nc d\n");
+  CHECK(error_message([&] { PairData::from_file(bad.path); }) ==
+        bad.path.string() + ":2: expected source, one tabulator and target");
+  const ScratchFile two("two.tsv", "a\tb\tc\n");
+  CHECK(error_message([&] { PairData::from_file(two.path); }) ==
+        two.path.string() + ":1: expected source, one tabulator and target");
+}
+
+TEST_CASE("numbers to learn from and numbers to be tried on have nothing in common") {
+  const PairData data = number_pairs(2, 70, 20);
+  std::set<std::vector<std::int32_t>> held_out;
+  for (std::int64_t i = 0; i < 20; ++i) held_out.insert(data.held_out(i, {1, 4}).tokens);
+  CHECK(held_out.size() == 20);
+  for (std::int64_t k = 0; k < 70; ++k) CHECK_FALSE(held_out.contains(data.microbatch(k, {1, 4}, 2).tokens));
+}
+
+TEST_CASE("the held-out end of a text is not trained on") {
+  const TextData data(std::string(100, 'a') + std::string(20, 'b'), 20);
+  for (std::int64_t k = 0; k < 50; ++k) {
+    const Microbatch batch = data.microbatch(k, {1, 8}, 1);
+    CHECK(std::ranges::count(batch.targets, 'b') == 0);
+  }
+  CHECK(data.held_out_samples(8) == 2);
+  CHECK(data.held_out(1, {1, 8}).tokens == std::vector<std::int32_t>(8, 'b'));
+}
+
+TEST_SUITE_END();
