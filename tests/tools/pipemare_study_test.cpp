@@ -1,5 +1,6 @@
 #include "tools/pipemare/study.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include "models/error.hpp"
 #include "tools/pipemare/memory_formulas.hpp"
+#include "tools/pipemare/model_study.hpp"
 #include "tools/pipemare/simulated_models.hpp"
 #include "tools/pipemare/study_figures.hpp"
 #include "tools/pipemare/study_report.hpp"
@@ -23,7 +25,7 @@ namespace {
 constexpr const char* kDocument = R"({
  "format": "plumbline-study", "version": 1, "seeds": 2,
  "tasks": [{"name": "text", "quality": "loss", "target": 5.5, "words": {"TIMING": "slots"},
-            "arguments": "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --learning-rate 0.003 --executor serial"}],
+            "arguments": "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --executor serial --evaluate-every 4"}],
  "methods": [{"name": "synchronous", "arguments": "gpipe"},
              {"name": "naive", "title": "naive asynchronous", "arguments": "pipemare --opt timing={TIMING}"}]
 })";
@@ -80,6 +82,30 @@ TEST_CASE("equal stages make the weighted delay P / N, and the simulated stash k
   CHECK(copies == doctest::Approx(2 + 1 + weighted_versions(equal, 8)));
 }
 
+TEST_CASE("the real layers of ResNet-50 give the published factors of memory, the simulator those of whole versions") {
+  const ModelStudy study = study_models("resnet-50-cifar");
+  const auto figure = [&](const std::string& name) {
+    const auto found = std::ranges::find(study.figures, name, &ModelFigure::name);
+    REQUIRE(found != study.figures.end());
+    return *found;
+  };
+  CHECK(figure("parameters").formula == 23520842);
+  CHECK(figure("memory-base").formula == doctest::Approx(269.2).epsilon(2e-4));
+  CHECK(*figure("memory-base").simulated == doctest::Approx(figure("memory-base").formula));
+  CHECK(figure("weighted-delay").formula == doctest::Approx(6.006).epsilon(1e-4));
+  CHECK(figure("memory-pipedream").formula == doctest::Approx(2.669).epsilon(2e-4));
+  CHECK(figure("memory-pipedream-whole").formula == doctest::Approx((2 + 6.606) / 3).epsilon(1e-4));
+  CHECK(*figure("memory-pipedream-newest").simulated == doctest::Approx(figure("memory-pipedream-newest").formula));
+  CHECK(*figure("memory-t1").simulated == 1);
+  CHECK(*figure("memory-t2").simulated == doctest::Approx(4.0 / 3));
+  CHECK(figure("memory-pipedream-t2").formula == doctest::Approx(2.002).epsilon(4e-4));
+  for (const std::string name : {"utilization-n8", "utilization-n16", "utilization-n32"}) {
+    CHECK(*figure(name).simulated == doctest::Approx(figure(name).formula));
+    CHECK(figure(name).formula == doctest::Approx(*figure(name).published).epsilon(5e-3));
+  }
+  CHECK(study.plots.size() == study.names.size());
+}
+
 TEST_CASE("a study's commands are its words put together; a missing one is named") {
   const Study study = small_study();
   CHECK(study_command(study.tasks[0], study.methods[1]) ==
@@ -125,6 +151,7 @@ TEST_CASE("a study trains what is not there yet, and its curves get the times of
     CAPTURE(run.error);
     CHECK(run.error.empty());
     CHECK(!run.points.empty());
+    if (&run != &runs.back()) CHECK(run.points.back().accuracy.has_value());
   }
   CHECK(runs[0].method == "synchronous");
   CHECK(runs[3].points.size() == 3);  // not repeated

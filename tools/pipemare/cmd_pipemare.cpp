@@ -27,7 +27,7 @@ struct PipemareArguments {
   std::string output;
   std::string json;
   std::string html;
-  std::string network = "resnet50-cifar";
+  std::string network = "resnet-50-cifar";
   std::vector<std::string> tasks;
   std::vector<std::string> methods;
   std::vector<std::string> clusters;
@@ -46,7 +46,7 @@ struct PipemareArguments {
     parser.flag("model-only", model_only, "no training")
         .flag("report-only", report_only, "no training, but reports on the runs that are there")
         .flag("again", again, "repeat the runs that are there")
-        .text("network", network, "NAME|FILE", "whose layers the model part takes (default: resnet50-cifar)")
+        .text("network", network, "NAME|FILE", "whose layers the model part takes (default: resnet-50-cifar)")
         .text("study", study, "FILE", "what is trained (default: study.json of results/pipemare)")
         .texts("task", tasks, "NAME", "only this task")
         .texts("method", methods, "NAME", "only this method")

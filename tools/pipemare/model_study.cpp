@@ -8,6 +8,7 @@
 #include <tbb/parallel_for.h>
 #include <nlohmann/json.hpp>
 
+#include "models/flow.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 #include "tools/pipemare/memory_formulas.hpp"
@@ -65,14 +66,15 @@ PlotSeries dots(PlotSeries series) {
   return series;
 }
 
-/// The parameters of every stage of a network, one weight-carrying layer per stage.
+/// Parameters of every layer of a network that has some, residual blocks opened up: a stage each.
 std::vector<std::int64_t> stage_parameters(const std::string& name) {
-  const Network network = load_network(name);
+  const Network network = opened(load_network(name));
   const Partition partition = equal_partition(network, static_cast<std::int32_t>(network.layers.size()));
   const Precision precision;
+  const MicrobatchShape shape{network.samples, network.sequence};
   std::vector<std::int64_t> parameters;
-  for (const StageMemory& stage : untimed_costs(network, partition, {}, precision).memory) {
-    parameters.push_back(stage.weight_bytes / precision.weight_bytes);
+  for (const StageMemory& layer : untimed_costs(network, partition, shape, precision).memory) {
+    if (layer.weight_bytes > 0) parameters.push_back(layer.weight_bytes / precision.weight_bytes);
   }
   return parameters;
 }

@@ -63,18 +63,25 @@ std::vector<Planned> plan(const Study& study, const StudySelection& selection, c
   return runs;
 }
 
+/// At every evaluation; without any, at equal distances.
 std::vector<StudyPoint> points_of(const TrainResult& result) {
   const auto updates = static_cast<std::int64_t>(result.losses.size());
   std::vector<StudyPoint> points;
   const auto add = [&](std::int64_t update) {
     const std::int64_t begin = points.empty() ? 0 : points.back().update;
-    if (update <= begin) return;
+    if (update <= begin) return false;
     const auto first = result.losses.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto last = result.losses.begin() + static_cast<std::ptrdiff_t>(update);
     const double mean = std::accumulate(first, last, 0.0) / static_cast<double>(update - begin);
     points.push_back({.update = update, .train_loss = mean});
+    return true;
   };
-  for (std::int64_t k = 1; k <= kPoints; ++k) add(updates * k / kPoints);
+  for (const Evaluation& evaluation : result.evaluations) {
+    if (!add(evaluation.update)) continue;
+    points.back().loss = evaluation.loss;
+    points.back().accuracy = evaluation.accuracy;
+  }
+  for (std::int64_t k = 1; result.evaluations.empty() && k <= kPoints; ++k) add(updates * k / kPoints);
   return points;
 }
 
