@@ -19,8 +19,9 @@ class CrossProjection final : public Layer<T> {
     if (pass.output == nullptr) return;
     multiply_transposed<T>(rows(pass.input), queries(pass.weights[0]), columns(pass.output, 0, width_));
     multiply_transposed<T>(rows(pass.from), keys(pass.weights[0]), columns(pass.output, width_, 2 * width_));
-    for (std::int64_t i = 0; has_bias_ && i < tokens_ * 3 * width_; ++i)
-      pass.output[i] += pass.weights[1][i % (3 * width_)];
+    for (std::int64_t t = 0; has_bias_ && t < tokens_; ++t) {
+      for (std::int64_t j = 0; j < 3 * width_; ++j) pass.output[t * 3 * width_ + j] += pass.weights[1][j];
+    }
   }
 
   void input_grad(const LayerPass<T>& pass) const override {

@@ -25,15 +25,24 @@ class Relu final : public Layer<T> {
 
   void input_grad(const LayerPass<T>& pass) const override {
     const auto* bits = reinterpret_cast<const unsigned char*>(pass.stash[0]);
-    for (std::int64_t i = 0; i < count_; ++i) {
-      const bool positive = (bits[i / 8] >> (i % 8) & 1) != 0;
-      pass.input_grad[i] = positive ? pass.output_grad[i] : T(0);
+    const std::int64_t whole = count_ / 8;
+    for (std::int64_t byte = 0; byte < whole; ++byte) select<8>(bits[byte], pass, byte * 8);
+    for (std::int64_t i = whole * 8; i < count_; ++i) {
+      select<1>(static_cast<unsigned int>(bits[whole]) >> (i - whole * 8), pass, i);
     }
   }
 
   void weight_grad(const LayerPass<T>&) const override {}
 
  private:
+  /// The gradients from `first` on whose bit is set; a loop of fixed length without branches.
+  template <unsigned int kCount>
+  static void select(unsigned int bits, const LayerPass<T>& pass, std::int64_t first) {
+    const T* dy = pass.output_grad + first;
+    T* dx = pass.input_grad + first;
+    for (unsigned int i = 0; i < kCount; ++i) dx[i] = (bits & (1U << i)) != 0 ? dy[i] : T(0);
+  }
+
   std::int64_t count_;
 };
 
