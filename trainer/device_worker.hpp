@@ -39,7 +39,6 @@ class DeviceWorker {
   DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutputs& outputs);
 
   InstrIndex position() const { return position_; }
-
   /// Runs the next instr (an overlapped pair is one): frees what was sent, posts receives, waits, computes, sends.
   void step();
 
