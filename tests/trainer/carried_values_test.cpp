@@ -189,7 +189,10 @@ TEST_CASE("pipelines of opened networks train to the bits of one piece, in memor
       const bool both_ways = std::string(name) == "chimera";
       ScheduleParams params{.num_devices = both_ways ? 4 : finest_stages(network), .num_microbatches = 4, .updates = 2};
       Schedule schedule = generate(name, params);
-      if (recompute) schedule.recompute = {{.first_stage = 0, .last_stage = schedule.num_stages - 1}};
+      if (recompute) {
+        schedule.recompute.emplace_back();
+        schedule.recompute.back().last_stage = schedule.num_stages - 1;
+      }
       const TrainOptions options = run_of(network, std::move(schedule));
       const TrainResult result = train(options);
       check_same_memory(*result.timeline, predicted(options));
