@@ -3,6 +3,7 @@
 
 #include "schedules/list_contents.hpp"
 #include "schedules/schedule_io.hpp"
+#include "schedules/segments.hpp"
 
 namespace plumb {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 class CompletenessChecker {
  public:
   CompletenessChecker(const Schedule& schedule, const ListContents& contents, Findings& findings)
-      : schedule_(schedule), contents_(contents), findings_(findings) {
+      : schedule_(schedule), contents_(contents), findings_(findings), segments_(segment_places(schedule)) {
     for (const DeviceList& list : schedule.devices) ends_.push_back(expanded_size(list));
   }
 
@@ -27,6 +28,7 @@ class CompletenessChecker {
       }
     }
     check_exchanges();
+    if (const std::string fault = segment_fault(schedule_); !fault.empty()) findings_.add(0, 0, "", fault);
   }
 
  private:
@@ -56,6 +58,8 @@ class CompletenessChecker {
       const bool weight = (ops & op_bit(Op::kW)) != 0;
       const std::int16_t of = slices == 1 ? Action::kAllSlices : static_cast<std::int16_t>(slice);
       if (!forward) missing(stage, Op::kF, microbatch, of);
+      const bool replayed = !segments_.empty() && segments_[index(stage)].inside();
+      if (replayed && (ops & op_bit(Op::kR)) == 0) missing(stage, Op::kR, microbatch, of);
       if (schedule_.forward_only || whole) continue;
       if (!input && !weight) missing(stage, Op::kB, microbatch, of);
       if (input && !weight) missing(stage, Op::kW, microbatch, of);
@@ -77,6 +81,7 @@ class CompletenessChecker {
   const Schedule& schedule_;
   const ListContents& contents_;
   Findings& findings_;
+  std::vector<SegmentPlace> segments_;
   std::vector<std::int64_t> ends_;  ///< by device: position behind its last action
 };
 

@@ -22,7 +22,7 @@ std::vector<Dependency> dependencies(const Schedule& schedule, const Action& act
   const bool recomputes = is_backward(action.op) && recomputes_explicitly(schedule, action);
   std::vector<Dependency> found;
   DependencyRules(schedule).for_each(action, [&](const Action& needed, DependencyKind kind) {
-    if (needed.op != Op::kR || recomputes) found.push_back({needed, kind});
+    if (needed.op != Op::kR || recomputes || action.op == Op::kR) found.push_back({needed, kind});
   });
   Action bare = action;
   bare.overlaps_next = 0;

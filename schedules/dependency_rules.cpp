@@ -17,7 +17,7 @@ std::vector<std::pair<StageId, StageId>> edges_of(const Schedule& schedule) {
 
 }  // namespace
 
-DependencyRules::DependencyRules(const Schedule& schedule) {
+DependencyRules::DependencyRules(const Schedule& schedule) : segments_(segment_places(schedule)) {
   auto edges = edges_of(schedule);
   const auto rows = [&](Sources& sources) {
     std::sort(edges.begin(), edges.end());

@@ -5,6 +5,7 @@
 
 #include "schedules/dependencies.hpp"
 #include "schedules/schedule.hpp"
+#include "schedules/segments.hpp"
 
 namespace plumb {
 
@@ -21,6 +22,9 @@ class DependencyRules {
     const auto begin = static_cast<std::size_t>(all.begin[index(stage)]);
     return std::span(all.stages).subspan(begin, static_cast<std::size_t>(all.begin[index(stage) + 1]) - begin);
   }
+
+  /// Whether R of `stage` takes its input from R of the stage before (schedules/segments.hpp).
+  bool takes_replay(StageId stage) const { return !segments_.empty() && segments_[index(stage)].takes; }
 
   /// Calls `visit(Action needed, DependencyKind kind)` for everything that `action` needs by rule; `needed` names one
   /// microbatch, a backward is given as kB and means "B or I". Sends, updates and collectives need nothing by rule.
@@ -45,6 +49,9 @@ class DependencyRules {
         visit(with(one, Op::kI), DependencyKind::kInputGrad);
       } else if (one.op == Op::kR) {
         visit(with(one, Op::kF), DependencyKind::kStash);
+        if (!takes_replay(one.stage)) continue;
+        one.stage = StageId{static_cast<std::int32_t>(one.stage) - 1};
+        visit(one, DependencyKind::kActivation);
       }
     }
   }
@@ -78,6 +85,7 @@ class DependencyRules {
 
   Sources previous_;
   Sources next_;
+  std::vector<SegmentPlace> segments_;
   bool causal_slices_ = false;
   std::int16_t num_slices_ = 0;
 };

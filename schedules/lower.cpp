@@ -37,9 +37,7 @@ void check_supported(const Schedule& schedule, const StageCosts& costs, const Cl
     refuse(schedule, "needs " + std::to_string(schedule.num_devices) + " devices; the cluster '" + cluster->name +
                          "' has " + std::to_string(cluster->devices.size()));
   }
-  for (const Recompute& rule : schedule.recompute) {
-    if (rule.segment) refuse(schedule, "recompute of segments cannot be lowered; expected \"segment\": false");
-  }
+  if (const std::string fault = segment_fault(schedule); !fault.empty()) refuse(schedule, fault);
 }
 
 /// The size is checked before anything is expanded, so that an absurd document costs nothing.
@@ -81,6 +79,7 @@ void describe(State& state) {
     if (!schedule.is_synchronous(StageId{stage})) program.asynchronous = true;
   }
   program.parts = state.parts;
+  program.segments = segment_places(schedule);
   program.memory = state.costs.memory;
   if (!program.memory.empty()) program.part_memory = state.part_costs.memory();
   program.memory_units_per_one = state.costs.memory_units_per_one;

@@ -102,7 +102,7 @@ class TransferWriter {
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
-    transfer.op = producer.op == Op::kF ? Op::kSendF : Op::kSendB;
+    transfer.op = producer.op == Op::kF ? Op::kSendF : producer.op == Op::kR ? Op::kSendR : Op::kSendB;
     if (!program_.memory.empty()) transfer.bytes = shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
@@ -113,7 +113,7 @@ class TransferWriter {
     program_.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
       if (!names(consumer, microbatch, slice)) return;
       const StageMemory& memory = program_.memory_of(producer.stage, part);
-      bytes += producer.op == Op::kF ? memory.output_bytes : memory.input_grad_bytes;
+      bytes += is_backward(producer.op) ? memory.input_grad_bytes : memory.output_bytes;
     });
     return bytes;
   }

@@ -47,6 +47,7 @@ class WaitWriter {
       Instr& instr = program_.instrs[at];
       instr.first_wait = static_cast<std::uint32_t>(program_.waits.size());
       if (instr.action.op == Op::kF || is_backward(instr.action.op)) add_values(instr, begin, end);
+      if (instr.action.op == Op::kR) add_replay(instr, begin, end);
       for (; next_collective_ < state_.collective_waits.size() && state_.collective_waits[next_collective_].first == at;
            ++next_collective_) {
         program_.waits.push_back(state_.collective_waits[next_collective_].second);
@@ -74,6 +75,21 @@ class WaitWriter {
         if (source == ProducerTable::kNone) throw_missing(action, stage, i);
         if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
       }
+    }
+  }
+
+  /// In a segment, R takes its input from that of the stage before.
+  void add_replay(const Instr& instr, InstrIndex begin, InstrIndex end) {
+    if (!state_.rules.takes_replay(instr.action.stage)) return;
+    Action needed = instr.action;
+    needed.stage = StageId{static_cast<std::int32_t>(needed.stage) - 1};
+    needed.merged = 0;
+    for (std::size_t i = 0; i <= instr.action.merged; ++i) {
+      needed.microbatch = MicrobatchId{static_cast<std::int32_t>(index(instr.action.microbatch) + i)};
+      const InstrIndex source = state_.producers.find(needed);
+      if (source - begin < end - begin) continue;
+      if (source == ProducerTable::kNone) throw_missing(needed, needed.stage, 0);
+      if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
     }
   }
 

@@ -12,6 +12,7 @@
 #include "schedules/instr.hpp"
 #include "schedules/move.hpp"
 #include "schedules/part_table.hpp"
+#include "schedules/segments.hpp"
 
 namespace plumb {
 
@@ -25,7 +26,8 @@ struct Transfer {
                               ///< `Program::lane_begin[sender + 1]`
   std::uint32_t channel = 0;  ///< into `Program::channels`
   std::int64_t bytes = 0;
-  Op op{};  ///< kSendF (activation), kSendB (gradient); kEvict, kLoad: a move, its `bytes` are the ticks that it takes
+  Op op{};  ///< kSendF (activation), kSendB (gradient), kSendR (activation made again); kEvict, kLoad: a move, its
+            ///< `bytes` are the ticks that it takes
 };
 
 /// A pair of devices in one direction. Messages of a channel are issued and posted in the same order, which is
@@ -79,11 +81,13 @@ struct KeptVersion {
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.
 /// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start, and
-/// the larger of the two workspaces. In forward mode F frees its stash and the input at its end. A value whose consumer
-/// is on the same device has one buffer: allocated by the producer in class transfer, taken over by the consumer as if
-/// received. A value for another device has a send buffer (producer's start until its wait) and a receive slot (its
-/// post until the consumer's end, or until the kept class takes it over). Weights, gradients, optimizer state and
-/// correction buffers live the whole run; moved weights as `Move` says.
+/// the larger of the two workspaces; or an R of its own does, with the workspace of F. In a segment of several stages
+/// (schedules/segments.hpp) only the first stage keeps the input; the R of the others takes it as F does, and R makes
+/// the output as F does. In forward mode F frees its stash and the input at its end. A value whose consumer is on the
+/// same device has one buffer: allocated by the producer in class transfer, taken over by the consumer as if received.
+/// A value for another device has a send buffer (producer's start until its wait) and a receive slot (its post until
+/// the consumer's end, or until the kept class takes it over). Weights, gradients, optimizer state and correction
+/// buffers live the whole run; moved weights as `Move` says.
 struct Program {
   Timebase base;
   std::int32_t num_devices = 0;
@@ -113,6 +117,7 @@ struct Program {
   std::vector<StageMemory> part_memory;   ///< by stage and part; empty when `parts` is plain: `memory` holds then
   std::vector<StageMemory> sums;          ///< of everything that one instr works on (`Row::sum`)
   std::int64_t memory_units_per_one = 0;  ///< see StageCosts
+  std::vector<SegmentPlace> segments;     ///< of recompute, by stage; empty when there are none
   std::optional<Ticks> comm;              ///< see StageCosts
   std::vector<SharedLink> shared_links;
   std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known

@@ -12,6 +12,7 @@
 
 #include "models/units.hpp"
 #include "schedules/action.hpp"
+#include "schedules/run_time_policy.hpp"
 #include "schedules/weights.hpp"
 
 namespace plumb {
@@ -103,6 +104,8 @@ struct Schedule {
   std::vector<ExtraEdge> extra_edges;
   std::map<std::string, double> extras;  ///< name of extra work -> its units
   bool forward_only = false;             ///< `mode: forward`
+  /// Devices decide at run time; `devices` is then the same work in a plain order (`work_of_policy`).
+  std::optional<RunTimePolicy> policy;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 

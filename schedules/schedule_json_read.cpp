@@ -37,6 +37,7 @@ const std::vector<std::string_view> kKeys{"format",
                                           "extra_edges",
                                           "extras",
                                           "slices",
+                                          "policy",
                                           "devices"};
 
 std::int32_t index_of(const JsonValue& json, std::int64_t count) {
@@ -164,6 +165,46 @@ void read_sizes(const JsonValue& json, Schedule& schedule) {
   }
 }
 
+Op op_of(const JsonValue& json) {
+  for (const Op op : {Op::kF, Op::kB, Op::kI, Op::kW, Op::kR}) {
+    if (json.text() == kOpNames[static_cast<std::size_t>(op)]) return op;
+  }
+  json.fail_expected("F, B, I, W or R");
+}
+
+RunTimePolicy policy_of(const JsonValue& json, const Schedule& schedule) {
+  json.allow_only({"choice", "priorities", "limits"});
+  RunTimePolicy policy;
+  if (const auto choice = json.find("choice")) {
+    if (choice->text() != "priority" && choice->text() != "arrival")
+      choice->fail_expected("\"priority\" or \"arrival\"");
+    if (choice->text() == "arrival") policy.choice = RunTimePolicy::Choice::kArrival;
+  }
+  const JsonValue priorities = json.at("priorities");
+  policy.priorities = list_of<Op>(priorities, op_of);
+  for (const Op op : policy.priorities) {
+    if (std::ranges::count(policy.priorities, op) > 1) priorities.fail("names an op twice; expected every op once");
+  }
+  const auto limits = json.find("limits");
+  if (!limits) return policy;
+  if (!limits->is_array()) {
+    policy.limits = {limits->integer(1)};
+    return policy;
+  }
+  policy.limits = list_of<std::int64_t>(*limits, [](const JsonValue& limit) { return limit.integer(1); });
+  if (limits->size() != static_cast<std::size_t>(schedule.num_devices)) {
+    limits->fail("expected a number, or one for each of the " + std::to_string(schedule.num_devices) + " devices");
+  }
+  return policy;
+}
+
+/// The rule of the devices, and the work that they do by it.
+void read_policy(const JsonValue& json, Schedule& schedule) {
+  schedule.policy = policy_of(json, schedule);
+  if (const std::string fault = policy_fault(schedule); !fault.empty()) json.fail(fault);
+  schedule.devices = work_of_policy(schedule);
+}
+
 void read_optional(const JsonValue& json, Schedule& schedule) {
   const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, schedule.num_stages)}; };
   const auto pair_of = [](const JsonValue& pair, std::string_view what, auto read) {
@@ -210,9 +251,6 @@ void read_optional(const JsonValue& json, Schedule& schedule) {
 Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue json = document.root();
-  if (const auto policy = json.find("policy")) {
-    policy->fail("run-time rules are not supported yet; expected the lists of the devices under 'devices'");
-  }
   json.allow_only(kKeys);
   if (json.at("format").text() != "plumbline-schedule") json.at("format").fail_expected("\"plumbline-schedule\"");
   json.at("version").integer(1, 1);
@@ -223,6 +261,11 @@ Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
   read_placement(json.at("placement"), schedule);
   schedule.weights = weights_from_json(json.at("weights"), schedule);
   read_optional(json, schedule);
+  if (const auto policy = json.find("policy")) {
+    read_policy(*policy, schedule);
+    if (const auto lists = json.find("devices")) lists->fail("expected either 'devices' or 'policy'");
+    return schedule;
+  }
   const JsonValue devices = json.at("devices");
   if (devices.size() != static_cast<std::size_t>(schedule.num_devices)) {
     devices.fail("expected a list for each of the " + std::to_string(schedule.num_devices) + " devices, found " +

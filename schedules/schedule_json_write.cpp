@@ -34,8 +34,12 @@ class Writer {
     key("weights");
     weights(schedule.weights);
     optional_fields(schedule);
-    key("devices");
-    devices(schedule);
+    if (schedule.policy) {
+      policy(*schedule.policy);
+    } else {
+      key("devices");
+      devices(schedule);
+    }
     out_ += "\n}\n";
     return std::move(out_);
   }
@@ -182,6 +186,21 @@ class Writer {
     if (!weights.correction_buffers.empty()) {
       out_ += ", \"correction_buffers\": ";
       value(weights.correction_buffers);
+    }
+    out_ += '}';
+  }
+
+  void policy(const RunTimePolicy& policy) {
+    key("policy");
+    out_ += "{\"choice\": ";
+    text(policy.choice == RunTimePolicy::Choice::kArrival ? "arrival" : "priority");
+    out_ += ", \"priorities\": ";
+    std::vector<std::string> names;
+    for (const Op op : policy.priorities) names.emplace_back(kOpNames[static_cast<std::size_t>(op)]);
+    value(names);
+    if (!policy.limits.empty()) {
+      out_ += ", \"limits\": ";
+      one_or_many(policy.limits);
     }
     out_ += '}';
   }

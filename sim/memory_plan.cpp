@@ -20,6 +20,7 @@ class Planner {
                                        : program.sums[row.sum]),
         count_(row.sum == Row::kWhole && row.op != Op::kU ? row.microbatches : 1),
         forward_only_(program.forward_only) {
+    if (!program.segments.empty()) segment_ = program.segments[index(program.holders[row.holder].stage)];
     for (const StashTensor& tensor : memory_.stash) {
       const BufferKind buffer = buffer_of(tensor);
       if (buffer == BufferKind::kStashForInputGrad) for_i_ += tensor.bytes;
@@ -82,15 +83,24 @@ class Planner {
   }
 
   /// Whether F leaves its input to a later action.
-  bool keeps_input() const { return !forward_only_ && (row_.recompute || memory_.input_last_use != LastUse::kForward); }
+  bool keeps_input() const {
+    if (forward_only_ || (row_.recompute && segment_.takes)) return false;
+    return row_.recompute || memory_.input_last_use != LastUse::kForward;
+  }
 
-  void plan_forward() {
+  void keep_input() {
+    at_start(MemoryClass::kTransfer, BufferKind::kInput, -memory_.input_bytes);
+    at_start(class_of(memory_.input_last_use), BufferKind::kInput, memory_.input_bytes);
+  }
+
+  void receive_input() {
     plan_.received = BufferKind::kInput;
     plan_.received_bytes = memory_.input_bytes * count_;
-    if (keeps_input()) {
-      at_start(MemoryClass::kTransfer, BufferKind::kInput, -memory_.input_bytes);
-      at_start(class_of(memory_.input_last_use), BufferKind::kInput, memory_.input_bytes);
-    }
+  }
+
+  void plan_forward() {
+    receive_input();
+    if (keeps_input()) keep_input();
     allocate_stash();
     value(BufferKind::kOutput, BufferKind::kInput, memory_.output_bytes);
     workspace(memory_.workspace_f_bytes);
@@ -103,8 +113,14 @@ class Planner {
   }
 
   void plan_recompute() {
+    if (segment_.takes) {
+      receive_input();
+      keep_input();
+    }
     allocate_stash();
+    if (segment_.passes) value(BufferKind::kOutput, BufferKind::kInput, memory_.output_bytes);
     workspace(memory_.workspace_f_bytes);
+    if (segment_.passes) at_end(MemoryClass::kTransfer, BufferKind::kOutput, memory_.output_bytes, When::kIfLeaves);
   }
 
   void plan_backward() {
@@ -157,6 +173,7 @@ class Planner {
   const StageMemory& memory_;
   std::int64_t count_;
   bool forward_only_;
+  SegmentPlace segment_;
   std::int64_t for_i_ = 0;
   std::int64_t for_w_ = 0;
   std::int64_t from_i_ = 0;

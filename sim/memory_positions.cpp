@@ -18,7 +18,8 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
   const bool same_microbatch = index(producer.microbatch) <= index(taker.microbatch) + taker.merged &&
                                index(taker.microbatch) <= index(producer.microbatch) + producer.merged;
   if (!same_microbatch) return false;  // an extra edge
-  return (from.op == Op::kF && to.op == Op::kF) || (is_backward(from.op) && is_backward(to.op));
+  return (from.op == Op::kF && to.op == Op::kF) || (from.op == Op::kR && to.op == Op::kR) ||
+         (is_backward(from.op) && is_backward(to.op));
 }
 
 /// The transfers of `channels`, by index.

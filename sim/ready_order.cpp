@@ -4,6 +4,7 @@
 #include <cassert>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "models/error.hpp"
@@ -79,6 +80,7 @@ struct ReadyLane {
   InstrIndex unit = 0;  ///< the running one
   std::int64_t stash = 0;
   std::int64_t stash_limit = 0;
+  std::int64_t kept = 0;
   std::vector<InstrIndex> order;
 };
 
@@ -120,7 +122,10 @@ class ReadyRun {
           continue;
         }
       }
-      if (queue_.empty()) return now;
+      if (queue_.empty()) {
+        check_done();
+        return now;
+      }
       const EventQueue::Event event = queue_.take();
       now = event.time;
       if (event.slot >= lanes) {
@@ -135,6 +140,15 @@ class ReadyRun {
   const std::vector<InstrIndex>& order(std::size_t device) const { return lanes_[device].order; }
 
  private:
+  /// Only what a policy holds back can be left.
+  void check_done() const {
+    for (std::size_t d = 0; d < lanes_.size(); ++d) {
+      if (lanes_[d].head == lanes_[d].end) continue;
+      throw Error("policy: device " + std::to_string(d) + " keeps " + std::to_string(lanes_[d].kept) +
+                  " microbatches and can do nothing else; expected a larger limit");
+    }
+  }
+
   void index_waits() {
     made_ = group_by(program_.transfers.size(), program_.size(),
                      [&](std::size_t t) { return program_.transfers[t].producer; });
@@ -187,16 +201,17 @@ class ReadyRun {
       const std::optional<Ticks> inputs = inputs_at(unit);
       if (!inputs) return;
       if (*inputs <= now) {
-        ready.push_back({program_.instrs[unit].action, overtakes});
+        ready.push_back({program_.instrs[unit].action, overtakes, *inputs});
         units.push_back(unit);
       } else if (!next || *inputs < *next) {
         next = *inputs;
       }
     });
-    if (!ready.empty()) {
-      const std::size_t chosen = policy_.choose(ready);
-      assert(chosen < ready.size());
-      start(lane, self, units[chosen], now);
+    std::optional<std::size_t> chosen;
+    if (!ready.empty()) chosen = policy_.choose(ready, {DeviceId{static_cast<std::int32_t>(self)}, lane.kept});
+    if (chosen) {
+      assert(*chosen < ready.size());
+      start(lane, self, units[*chosen], now);
     } else if (next) {
       queue_.schedule(self, *next);
     }
@@ -209,6 +224,9 @@ class ReadyRun {
     for (InstrIndex i = unit; i != behind; ++i) {
       started_[i] = true;
       lane.order.push_back(i);
+      const Op op = program_.instrs[i].action.op;
+      if (op == Op::kF) ++lane.kept;
+      if (op == Op::kB || op == Op::kW) --lane.kept;
     }
     lane.stash += overtaking_.stash_change(unit, behind);
     const DeviceId device{static_cast<std::int32_t>(self)};
@@ -218,7 +236,8 @@ class ReadyRun {
   /// Visits the units of the window that may run now as far as the lane is concerned.
   template <class Visit>
   void scan(const ReadyLane& lane, Visit&& visit) const {
-    std::vector<InstrIndex> before;  // instrs that stand before and have not run
+    std::vector<InstrIndex> before;      // instrs that stand before and have not run
+    std::vector<std::uint32_t> offered;  // rows
     std::int64_t level = lane.stash;
     std::int64_t most = lane.stash;
     std::size_t seen = 0;
@@ -228,7 +247,13 @@ class ReadyRun {
         ++seen;
         const std::int64_t change = overtaking_.stash_change(unit, behind);
         const bool fits = before.empty() || !options_.keep_memory || change <= 0 || most + change <= lane.stash_limit;
-        if (fits && may_overtake_all(unit, behind, before)) visit(unit, before.size());
+        const std::uint32_t row = program_.instrs[unit].row;
+        const bool younger = options_.oldest_only && std::ranges::find(offered, row) != offered.end();
+        const bool waits = options_.oldest_only && !inputs_at(unit);
+        if (fits && !younger && !waits && may_overtake_all(unit, behind, before)) {
+          visit(unit, before.size());
+          offered.push_back(row);
+        }
         for (InstrIndex i = unit; i != behind; ++i) before.push_back(i);
         most = std::max(most, level += change);
       }
@@ -279,7 +304,7 @@ class ReadyRun {
 
 }  // namespace
 
-std::size_t BackwardFirst::choose(std::span<const ReadyAction> ready) const {
+std::optional<std::size_t> BackwardFirst::choose(std::span<const ReadyAction> ready, const ReadyDevice&) const {
   const auto backward = std::ranges::find_if(ready, [](const ReadyAction& one) { return is_backward(one.action.op); });
   return backward == ready.end() ? 0 : static_cast<std::size_t>(backward - ready.begin());
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "schedules/program.hpp"
@@ -13,6 +14,13 @@ namespace plumb {
 struct ReadyAction {
   Action action;
   std::size_t overtakes = 0;  ///< actions of the device's list that stand before it and would run later
+  Ticks since = 0;            ///< when its last input from another device was there
+};
+
+/// The device that decides.
+struct ReadyDevice {
+  DeviceId device{};
+  std::int64_t kept = 0;  ///< microbatches of a stage whose forward has run, and whose backward (B or W) has not
 };
 
 /// Decides at run time what a free device does next.
@@ -20,20 +28,20 @@ class ReadyPolicy {
  public:
   virtual ~ReadyPolicy() = default;
 
-  /// Which of `ready` to start: not empty, in the order of the device's list.
-  virtual std::size_t choose(std::span<const ReadyAction> ready) const = 0;
+  /// Which of `ready` to start: not empty, in the order of the device's list. No value: none of them for now.
+  virtual std::optional<std::size_t> choose(std::span<const ReadyAction> ready, const ReadyDevice& device) const = 0;
 };
 
 /// The device's list is a list of priorities: the first ready action runs (opportunistic order).
 class ListPriority final : public ReadyPolicy {
  public:
-  std::size_t choose(std::span<const ReadyAction>) const override { return 0; }
+  std::optional<std::size_t> choose(std::span<const ReadyAction>, const ReadyDevice&) const override { return 0; }
 };
 
 /// A backward before anything else, as it frees memory and feeds the device before (message driven order).
 class BackwardFirst final : public ReadyPolicy {
  public:
-  std::size_t choose(std::span<const ReadyAction> ready) const override;
+  std::optional<std::size_t> choose(std::span<const ReadyAction> ready, const ReadyDevice& device) const override;
 };
 
 struct ReadyOptions {
@@ -41,6 +49,8 @@ struct ReadyOptions {
   std::size_t window = 32;
   /// Nothing overtakes when that would ever keep more stashes on the device than the list does at its peak.
   bool keep_memory = true;
+  /// Of the actions of one kind and stage only the first one of the list that can run is offered.
+  bool oldest_only = false;
   std::uint64_t seed = 0;  ///< of the jitter
 };
 

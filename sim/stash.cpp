@@ -5,15 +5,20 @@
 namespace plumb {
 namespace {
 
-std::int64_t counted(Op op) {
+/// In a segment the input counts one, and what R makes one.
+std::int64_t counted(Op op, const SegmentPlace& segment) {
+  const std::int64_t input = segment.takes ? 0 : 1;
+  const std::int64_t replay = segment.inside() ? 1 : 0;
   switch (op) {
     case Op::kF:
     case Op::kLoad:
-      return 1;
+      return input;
+    case Op::kR:
+      return replay;
     case Op::kB:
     case Op::kW:
     case Op::kEvict:
-      return -1;
+      return -input - replay;
     default:
       return 0;
   }
@@ -42,6 +47,8 @@ std::int64_t measured_in_units(const Row& row, const StashBytes& bytes) {
     case Op::kF:
     case Op::kLoad:
       return forward - made_again;
+    case Op::kR:
+      return forward;
     case Op::kB:
     case Op::kEvict:
       return made_again - forward;
@@ -70,7 +77,8 @@ std::vector<std::int64_t> counted_work(const Program& program, std::int64_t unit
   }
   for (InstrIndex i = 0; i < program.size(); ++i) {
     std::int64_t& sum = work[program.instrs[i].row];
-    if (sum != 0 || counted(program.instrs[i].action.op) == 0) continue;
+    const Op op = program.instrs[i].action.op;
+    if (sum != 0 || (op != Op::kR && counted(op, {}) == 0)) continue;
     if (program.rows[program.instrs[i].row].microbatches == 0) continue;
     program.parts.for_each(program.instrs[i].action, [&](std::size_t, std::size_t, std::size_t p) {
       const Part& part = program.parts.all()[p];
@@ -100,7 +108,10 @@ StashChanges stash_changes(const Program& program) {
   changes.per_one = unit_of_slices(program.parts);
   const std::vector<std::int64_t> work = counted_work(program, changes.per_one);
   for (std::size_t row = 0; row < work.size(); ++row) {
-    changes.by_row.push_back(program.forward_only ? 0 : counted(program.rows[row].op) * work[row]);
+    const Row& of = program.rows[row];
+    const SegmentPlace segment =
+        program.segments.empty() ? SegmentPlace{} : program.segments[index(program.holders[of.holder].stage)];
+    changes.by_row.push_back(program.forward_only ? 0 : counted(of.op, segment) * work[row]);
   }
   return changes;
 }

@@ -11,7 +11,8 @@ namespace plumb {
 ///
 /// In abstract memory (`Program::memory_units_per_one`) the units are the program's: F adds what it makes, I and W what
 /// they make less what dies with them, B all of both. Otherwise they are stashes of one stage and microbatch: F adds
-/// one, B or (split) W takes it away. Nothing is kept in a forward-only program.
+/// one, B or (split) W takes it away; in a segment of recompute F adds the input (of the first stage) and R what it
+/// makes. Nothing is kept in a forward-only program.
 struct StashChanges {
   std::vector<std::int64_t> by_row;
   std::int64_t per_one = 1;  ///< `by_row` over this is the change in stashes or abstract units

@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "models/error.hpp"
+#include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/transfer_hang.hpp"
+#include "sim/policy_order.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
@@ -64,6 +66,16 @@ struct TrainCommand {
     return parser.parse(arguments);
   }
 };
+
+/// What the devices of a document with a policy decide in a simulated run: by the costs that are named, or without any
+/// with a backward as long as two forwards.
+Schedule decided(const TrainCommand& command, Schedule schedule) {
+  if (!schedule.policy) return schedule;
+  CostArguments costs = command.costs;
+  if (!costs.any()) costs.cost = "F=1,B=2";
+  const CostInput input = cost_input(costs, load_cost_documents(costs), schedule);
+  return policy_order(schedule, lower(schedule, input.costs, input.cluster_pointer()), 0).schedule;
+}
 
 /// An asynchronous pipeline is filled and drained once, so its document covers all steps.
 Schedule load_training_schedule(TrainCommand& command) {
@@ -186,7 +198,7 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   Prepared prepared;
   std::optional<RunOutput> output;
   prepare_in(job, [&] {
-    schedule = load_training_schedule(command);
+    schedule = decided(command, load_training_schedule(command));
     violations = find_violations(schedule, job);
     if (!violations.empty()) return;
     prepare(command, schedule, prepared);

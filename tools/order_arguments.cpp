@@ -5,6 +5,7 @@
 
 #include "models/error.hpp"
 #include "schedules/schedule_io.hpp"
+#include "sim/policy_order.hpp"
 #include "sim/ready_order.hpp"
 #include "tools/choice.hpp"
 
@@ -27,8 +28,12 @@ void OrderArguments::add_to(ArgumentParser& parser) {
 Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
                                  const SimulationArguments& simulation) const {
   const auto rule = choice<Order>(kOrders, "order", order);
-  if (rule == Order::kFixed) {
-    if (!save.empty()) throw Error("--save-order: the order is fixed, expected --order ready or backward-first");
+  if (schedule.policy && rule != Order::kFixed)
+    throw Error("--order: the document has a policy of its own, expected none");
+  if (rule == Order::kFixed && !schedule.policy) {
+    if (!save.empty())
+      throw Error(
+          "--save-order: the order is fixed, expected --order ready or backward-first, or a document with a policy");
     return schedule;
   }
   std::optional<OutputFile> file;
@@ -36,8 +41,9 @@ Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
   ReadyOptions options;
   options.seed = simulation.simulation(schedule).seed;
   const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule));
-  RunTimeOrder decided = rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)
-                                               : run_time_order(schedule, program, BackwardFirst(), options);
+  RunTimeOrder decided = schedule.policy         ? policy_order(schedule, program, options.seed)
+                         : rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)
+                                                 : run_time_order(schedule, program, BackwardFirst(), options);
   if (file) file->finish(schedule_to_json(decided.schedule));
   return std::move(decided.schedule);
 }

@@ -29,6 +29,13 @@ Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
           .microbatches = {}};
 }
 
+std::string method_help() {
+  std::string names;
+  for (const MethodSpec& spec : method_catalogue()) names += (names.empty() ? "" : ", ") + std::string(spec.name);
+  return "corrections of asynchronous training, as t1:K=100,t2:D=0.135,t3:updates=40; known: " + names +
+         " (parameters: schedules/README.md)";
+}
+
 /// The methods that the command line names, the short forms first.
 std::vector<Method> methods_of(const ScheduleArguments& arguments) {
   std::vector<Method> methods;
@@ -70,8 +77,7 @@ void ScheduleArguments::add_to(ArgumentParser& parser) {
       .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
       .text("recompute", recompute, "STAGES",
             "forget what F made and compute it again before the backward: all, or 1-2")
-      .text("method", methods, "LIST",
-            "corrections of asynchronous training: t1:K=100,t2:D=0.135,t3:updates=40 (see schedules/README.md)")
+      .text("method", methods, "LIST", method_help())
       .flag("t1", t1, "short for --method t1: learning rates by delay")
       .flag("t2", t2, "short for --method t2: discrepancy correction")
       .whole("t3-updates", t3_updates, {}, "short for --method t3:updates=N: updates run synchronously first");

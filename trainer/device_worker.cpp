@@ -14,6 +14,9 @@ namespace {
 /// Works on the stashes of microbatches.
 constexpr bool is_pass(Op op) { return op <= Op::kR; }
 
+/// What a value is told by: it is for a forward, a recompute or a backward.
+constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
+
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
 
 std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
@@ -145,57 +148,6 @@ void DeviceWorker::add_guest(std::uint32_t move) {
   live_.guests.emplace(move, arena_.allocate(MemoryClass::kEvicted, plan_.program.moves[move].bytes));
 }
 
-/// Visits the stashes that an EVICT or LOAD names.
-template <class Visit>
-void DeviceWorker::for_each_stash(InstrIndex at, Visit&& visit) {
-  const Action& action = plan_.program.instrs[at].action;
-  plan_.program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
-    const StashKey key{holder_index(at), static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice)};
-    visit(key, live_.stashes.at(key));
-  });
-}
-
-/// EVICT: copies; the owner frees its own at `Transfer::sent`.
-void DeviceWorker::evict(InstrIndex at) {
-  if (plan_.row(at).microbatches == 0) {
-    holders_.at(holder_index(at)).copy_weights_away();
-  } else {
-    for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
-      for (const StageBlock which : kKeptBlocks) {
-        const std::span<std::byte> bytes = stash.storage(which);
-        if (!bytes.empty()) live_.evicted[key][which].assign(bytes.begin(), bytes.end());
-      }
-    });
-  }
-  note_move(at);
-}
-
-void DeviceWorker::free_evicted(std::uint32_t transfer) {
-  const InstrIndex at = plan_.program.transfers[transfer].issue;
-  if (plan_.program.move_of(transfer).weights) return holders_.at(holder_index(at)).free_weights();
-  for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
-    for (const auto& [which, bytes] : live_.evicted.at(key)) stash.release(which);
-  });
-}
-
-void DeviceWorker::load(InstrIndex at) {
-  if (plan_.row(at).microbatches == 0) {
-    holders_.at(holder_index(at)).bring_weights_back();
-  } else {
-    for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
-      for (const auto& [which, bytes] : live_.evicted.at(key)) std::ranges::copy(bytes, stash.revive(which).data());
-      live_.evicted.erase(key);
-    });
-  }
-  note_move(at);
-}
-
-/// The copy is part of the action that makes it.
-void DeviceWorker::note_move(InstrIndex at) {
-  const Ticks now = outputs_.clock.now_ns();
-  for (const std::uint32_t transfer : plan_.issued.of(at)) outputs_.times.transfers[transfer] = {now, now, now, now};
-}
-
 void DeviceWorker::await(InstrIndex at) {
   for (const Wait& wait : plan_.waits(at)) {
     if (is_for_message(wait)) {
@@ -225,8 +177,7 @@ void DeviceWorker::take_messages(InstrIndex at) {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (!direct) std::copy_n(from, parts[i].bytes, blocks[i].data());
       from += direct ? 0 : parts[i].bytes;
-      const ValueKey key{consumer.op == Op::kF ? Op::kF : Op::kB, consumer.stage, MicrobatchId{parts[i].microbatch},
-                         parts[i].slice};
+      const ValueKey key{value_op(consumer.op), consumer.stage, MicrobatchId{parts[i].microbatch}, parts[i].slice};
       live_.values.emplace(key, std::move(blocks[i]));
     }
   }
@@ -234,8 +185,8 @@ void DeviceWorker::take_messages(InstrIndex at) {
 
 Block DeviceWorker::take_value(InstrIndex at, const RunningPart& running) {
   const Action& action = plan_.program.instrs[at].action;
-  return extract(live_.values, {action.op == Op::kF ? Op::kF : Op::kB, action.stage,
-                                MicrobatchId{running.key.microbatch}, running.key.slice});
+  return extract(live_.values,
+                 {value_op(action.op), action.stage, MicrobatchId{running.key.microbatch}, running.key.slice});
 }
 
 void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block value) {
@@ -249,9 +200,8 @@ void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block va
     return;
   }
   const Action& action = plan_.program.instrs[at].action;
-  const bool forward = action.op == Op::kF;
-  const StageId consumer{static_cast<std::int32_t>(action.stage) + (forward ? 1 : -1)};
-  const ValueKey key{forward ? Op::kF : Op::kB, consumer, MicrobatchId{running.key.microbatch}, running.key.slice};
+  const StageId consumer{static_cast<std::int32_t>(action.stage) + (is_backward(action.op) ? -1 : 1)};
+  const ValueKey key{value_op(action.op), consumer, MicrobatchId{running.key.microbatch}, running.key.slice};
   live_.values.emplace(key, std::move(value));
 }
 
@@ -283,7 +233,8 @@ void DeviceWorker::begin_pass(InstrIndex at) {
 
 StashLife DeviceWorker::stash_life(InstrIndex at) const {
   if (plan_.program.forward_only) return StashLife::kForwardOnly;
-  return plan_.row(at).recompute ? StashLife::kUntilEndOfForward : StashLife::kUntilBackward;
+  if (!plan_.row(at).recompute) return StashLife::kUntilBackward;
+  return plan_.segment(at).takes ? StashLife::kInputComesAgain : StashLife::kUntilEndOfForward;
 }
 
 void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
@@ -296,7 +247,7 @@ void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
       running.blocks = stash.begin_forward(take_value(at, running), stash_life(at));
       break;
     case Op::kR:
-      running.blocks = stash.begin_recompute();
+      running.blocks = stash.begin_recompute(take_value(at, running), plan_.segment(at).passes);
       break;
     case Op::kI:
       running.blocks = stash.begin_input_grad(take_value(at, running));
@@ -389,7 +340,8 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   }
   StageBackend& backend = holder.backend(running.part);
   if (again) backend.run(Op::kR, pass);
-  backend.run(op, pass);
+  const bool passes_on = op == Op::kR && plan_.segment(at).passes;
+  backend.run(passes_on ? Op::kF : op, pass);
   if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) {
     const auto bytes = static_cast<std::size_t>(holder.layout().memory.gradient_bytes);
     plan_.options.on_gradients(holder.stage(), microbatch, {holder.gradients(), bytes});
@@ -463,7 +415,7 @@ void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
   if (op == Op::kI) hand_over(at, running, stash->second.end_input_grad());
   if (op == Op::kB) hand_over(at, running, stash->second.end_backward());
   if (op == Op::kW) stash->second.end_weight_grad();
-  if (op == Op::kR) stash->second.end_recompute();
+  if (op == Op::kR) hand_over(at, running, stash->second.end_recompute());
   if (op == Op::kB || op == Op::kW || plan_.program.forward_only) live_.stashes.erase(stash);
 }
 

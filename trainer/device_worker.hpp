@@ -48,8 +48,8 @@ class DeviceWorker {
     settle();
   }
 
-  /// Forwards that have to be run again, because a V has taken back weights that they read, here or in front of the
-  /// pipeline; and the messages that come again for it. Before anything but a V is run. (trainer/device_validation.cpp)
+  /// Forwards to be run again before anything but a V, because a V has taken back weights that they read, here or in
+  /// front; and the messages that come again for it. (trainer/device_validation.cpp)
   struct Unsettled {
     std::int32_t update = 0;
     std::vector<InstrIndex> forwards;
@@ -58,7 +58,6 @@ class DeviceWorker {
   const std::optional<Unsettled>& unsettled() const { return unsettled_; }
   bool must_settle() const;
   void settle();
-
   /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
   void start_document(std::int64_t first_microbatch);
 

@@ -174,7 +174,7 @@ class StageProfiler::Samples {
   /// A hand-over counts when its consumer was waiting for it.
   void add_hand_over(const Span& message,
                      const std::map<std::tuple<bool, StageId, MicrobatchId>, const Span*>& consumers) {
-    const bool forward = message.action.op == Op::kSendF;
+    const bool forward = message.action.op != Op::kSendB;
     const StageId stage{static_cast<std::int32_t>(message.action.stage) + (forward ? 1 : -1)};
     const auto found = consumers.find({forward, stage, message.action.microbatch});
     if (found == consumers.end()) return;

@@ -123,11 +123,13 @@ class Reference {
     std::int64_t number = 0;
     for (ReferenceStage<T>& stage : stages_) {
       const SizedStage<T>& sized = stage.sized.at(shape.sequence);
+      inputs_.push_back(value);
       StageStash& stash = stashes.emplace_back(sized.layout, stage.arena);
       const StageBlocks blocks = stash.begin_forward(received(stage, value));
       sized.module.forward(weights(stage, reads_(k, number++).forward), blocks, ids, &loss);
       value = bytes_of(stash.end_forward());
     }
+    replay(k, shape, ids, stashes);
     value.clear();
     for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage, stashes.pop_back()) {
       StageStash& stash = stashes.back();
@@ -141,6 +143,26 @@ class Reference {
       value = bytes_of(stash.end_backward());
     }
     return loss;
+  }
+
+  /// The forwards that are run again, all stages in order; the backwards then read what these have made.
+  void replay(std::int64_t k, const MicrobatchShape& shape, const MicrobatchIds& ids, std::list<StageStash>& stashes) {
+    std::vector<std::byte> value;
+    std::int64_t number = 0;
+    auto stash = stashes.begin();
+    for (ReferenceStage<T>& stage : stages_) {
+      const ReadVersions read = reads_(k, number);
+      const std::vector<std::byte> input = read.replay_follows ? value : inputs_[static_cast<std::size_t>(number)];
+      ++number;
+      StageStash& old = *stash++;
+      if (read.replay < 0) continue;
+      const SizedStage<T>& sized = stage.sized.at(shape.sequence);
+      old = StageStash(sized.layout, stage.arena);
+      double loss = 0;
+      sized.module.forward(weights(stage, read.replay), old.begin_forward(received(stage, input)), ids, &loss);
+      value = bytes_of(old.end_forward());
+    }
+    inputs_.clear();
   }
 
   static Block received(ReferenceStage<T>& stage, const std::vector<std::byte>& value) {
@@ -199,6 +221,7 @@ class Reference {
   std::span<const std::int64_t> order_;
   std::list<ReferenceStage<T>> stages_;
   std::int64_t updates_done_ = 0;
+  std::vector<std::vector<std::byte>> inputs_;  ///< of the microbatch under way, by stage
 };
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace plumb {
 struct ReadVersions {
   std::int64_t forward = 0;
   std::int64_t backward = 0;
-  bool recompute = false;  ///< the backward makes the activations again first, with its own version
+  bool recompute = false;       ///< the backward makes the activations again first, with its own version
+  std::int64_t replay = -1;     ///< version of an R of its own, which makes the activations again; -1: there is none
+  bool replay_follows = false;  ///< its input is the output of the stage before, as replayed
 };
 
 /// Training as a slow, obvious loop, to hold the executors against: no program, no devices, no messages. Microbatches

@@ -193,7 +193,7 @@ std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
     if (!names(program.instrs[of.consumer].action, microbatch, slice)) return;
     const StageMemory& memory = program.memory_of(producer.stage, part);
     parts.push_back({static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice),
-                     of.op == Op::kSendF ? memory.output_bytes : memory.input_grad_bytes});
+                     of.op == Op::kSendB ? memory.input_grad_bytes : memory.output_bytes});
   });
   return parts;
 }

@@ -64,6 +64,9 @@ struct RunPlan {
 
   const Row& row(InstrIndex at) const { return program.rows[program.instrs[at].row]; }
   const Holder& holder(InstrIndex at) const { return program.holders[row(at).holder]; }
+  SegmentPlace segment(InstrIndex at) const {
+    return program.segments.empty() ? SegmentPlace{} : program.segments[index(holder(at).stage)];
+  }
   std::span<const Wait> waits(InstrIndex at) const {
     const std::uint32_t first = program.instrs[at].first_wait;
     return std::span(program.waits).subspan(first, program.instrs[at + 1].first_wait - first);

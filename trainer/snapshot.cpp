@@ -24,8 +24,17 @@ std::string stash_name(const StashKey& key, StageBlock block) {
 }
 
 std::string value_name(const ValueKey& key) {
-  return "value." + std::string(key.op == Op::kF ? "F" : "B") + ".stage" + std::to_string(index(key.stage)) +
-         ".microbatch" + std::to_string(index(key.microbatch)) + ".slice" + std::to_string(key.slice);
+  return "value." + std::string(kOpNames[static_cast<std::size_t>(key.op)]) + ".stage" +
+         std::to_string(index(key.stage)) + ".microbatch" + std::to_string(index(key.microbatch)) + ".slice" +
+         std::to_string(key.slice);
+}
+
+/// What a value is for: a forward, a recompute or a backward.
+Op value_op(std::string_view text) {
+  for (const Op op : {Op::kF, Op::kR, Op::kB}) {
+    if (text == kOpNames[static_cast<std::size_t>(op)]) return op;
+  }
+  throw Error("checkpoint: a value for '" + std::string(text) + "'; expected F, R or B");
 }
 
 /// Collects a run's state.
@@ -77,7 +86,7 @@ class Taker {
     LiveBuffers& live = worker.live();
     for (auto& [key, stash] : live.stashes) take_stash(key, stash, state["stashes"]);
     for (const auto& [key, block] : live.values) {
-      state["values"].push_back({{"forward", key.op == Op::kF},
+      state["values"].push_back({{"for", kOpNames[static_cast<std::size_t>(key.op)]},
                                  {"stage", index(key.stage)},
                                  {"microbatch", index(key.microbatch)},
                                  {"slice", key.slice},
@@ -377,7 +386,7 @@ class Restorer {
 
   void restore_value(const JsonValue& saved) const {
     const ValueKey key{
-        saved.at("forward").boolean() ? Op::kF : Op::kB,
+        value_op(saved.at("for").text()),
         StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages - 1))},
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
         static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
@@ -390,7 +399,7 @@ class Restorer {
     for (std::size_t device = 0; device < run_.positions().size(); ++device) {
       for (InstrIndex at = run_.positions()[device]; at < program().lane_begin[device + 1]; ++at) {
         const Action& action = program().instrs[at].action;
-        const bool same_op = key.op == Op::kF ? action.op == Op::kF : is_backward(action.op);
+        const bool same_op = key.op == Op::kB ? is_backward(action.op) : action.op == key.op;
         if (same_op && action.stage == key.stage &&
             names(action, index(key.microbatch), static_cast<std::size_t>(key.slice))) {
           return program().rows[program().instrs[at].row].holder;

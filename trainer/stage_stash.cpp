@@ -23,16 +23,15 @@ void StageStash::allocate_stash() {
 StageBlocks StageStash::begin_forward(Block input, StashLife life) {
   const StageMemory& memory = layout_->memory;
   assert(input.bytes() == memory.input_bytes);
-  const bool drops = life == StashLife::kUntilEndOfForward;
-  forward_only_ = life == StashLife::kForwardOnly;
-  if (forward_only_) {
-    // The input stays what it was when it came.
-  } else if (memory.input_last_use == LastUse::kWeightGrad) {
-    input.move_to(MemoryClass::kKeptForWeightGrad);
-  } else if (memory.input_last_use == LastUse::kInputGrad || drops) {
-    input.move_to(MemoryClass::kKeptForInputGrad);
+  const bool drops = life == StashLife::kUntilEndOfForward || life == StashLife::kInputComesAgain;
+  lets_go_of_input_ = life == StashLife::kForwardOnly || life == StashLife::kInputComesAgain ||
+                      (!drops && memory.input_last_use == LastUse::kForward);
+  drops_stash_ = drops || life == StashLife::kForwardOnly;
+  if (lets_go_of_input_) {
+    block(StageBlock::kInput) = std::move(input);  // it stays what it was when it came
+  } else {
+    keep_input(std::move(input));
   }
-  block(StageBlock::kInput) = std::move(input);
   allocate_stash();
   dropped_ = drops;
   block(StageBlock::kOutput) = arena_->allocate(MemoryClass::kTransfer, memory.output_bytes);
@@ -40,23 +39,36 @@ StageBlocks StageStash::begin_forward(Block input, StashLife life) {
   return blocks();
 }
 
+void StageStash::keep_input(Block input) {
+  const bool for_weight_grad = layout_->memory.input_last_use == LastUse::kWeightGrad;
+  input.move_to(for_weight_grad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad);
+  block(StageBlock::kInput) = std::move(input);
+}
+
 Block StageStash::end_forward() {
   free(StageBlock::kWorkspace);
-  if (dropped_ || forward_only_) {
+  if (drops_stash_) {
     free(StageBlock::kKeptForInputGrad);
     free(StageBlock::kKeptForWeightGrad);
   }
-  if (forward_only_ || (!dropped_ && layout_->memory.input_last_use == LastUse::kForward)) free(StageBlock::kInput);
+  if (lets_go_of_input_) free(StageBlock::kInput);
   return take(StageBlock::kOutput);
 }
 
-StageBlocks StageStash::begin_recompute() {
+StageBlocks StageStash::begin_recompute(Block input, bool makes_output) {
+  if (input.bytes() > 0) keep_input(std::move(input));
   allocate_stash();
+  if (makes_output) {
+    block(StageBlock::kOutput) = arena_->allocate(MemoryClass::kTransfer, layout_->memory.output_bytes);
+  }
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_f_bytes);
   return blocks();
 }
 
-void StageStash::end_recompute() { free(StageBlock::kWorkspace); }
+Block StageStash::end_recompute() {
+  free(StageBlock::kWorkspace);
+  return take(StageBlock::kOutput);
+}
 
 void StageStash::start_backward(Block output_grad, std::int64_t workspace_bytes) {
   assert(output_grad.bytes() == layout_->memory.output_grad_bytes);

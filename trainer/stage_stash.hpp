@@ -33,8 +33,9 @@ struct EarlierSlice {
   StageBlocks blocks;
 };
 
-/// What becomes of the stash of F: it lives on, is dropped and made again before the backward, or is not wanted again.
-enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward, kForwardOnly };
+/// What becomes of the stash of F: it lives on, is dropped and made again before the backward (with the input that was
+/// kept, or with one that comes again), or is not wanted again.
+enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward, kInputComesAgain, kForwardOnly };
 
 /// Blocks of a stash that can be alive between two actions.
 inline constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptForInputGrad,
@@ -56,8 +57,9 @@ class StageStash {
   StageBlocks begin_forward(Block input, StashLife life = StashLife::kUntilBackward);
   [[nodiscard]] Block end_forward();  ///< the output
 
-  StageBlocks begin_recompute();
-  void end_recompute();
+  /// R. `input`: where it comes again; with room for the output where that goes on.
+  StageBlocks begin_recompute(Block input = {}, bool makes_output = false);
+  Block end_recompute();  ///< the output, where there is one
 
   StageBlocks begin_input_grad(Block output_grad);
   [[nodiscard]] Block end_input_grad();  ///< the input gradient
@@ -90,6 +92,7 @@ class StageStash {
   Block allocate(MemoryClass cls, BlockSize size) const { return arena_->allocate(cls, size.bytes, size.storage); }
   Block& block(StageBlock which) { return blocks_[static_cast<std::size_t>(which)]; }
   void allocate_stash();
+  void keep_input(Block input);
   Block take(StageBlock which);
   void free(StageBlock which) { take(which); }
   void start_backward(Block output_grad, std::int64_t workspace_bytes);
@@ -97,8 +100,9 @@ class StageStash {
   const StageLayout* layout_;
   Arena* arena_;
   std::array<Block, kStageBlockCount> blocks_;
-  bool dropped_ = false;       ///< the stash of F is to be made again
-  bool forward_only_ = false;  ///< nothing is kept
+  bool dropped_ = false;           ///< the stash of F is to be made again
+  bool drops_stash_ = false;       ///< F under way: its end frees the stash, ...
+  bool lets_go_of_input_ = false;  ///< ... the input
 };
 
 }  // namespace plumb

@@ -69,7 +69,8 @@ constexpr std::array kRows{
                  .weights = "latest",
                  .options = "timing=1f1b|slots: one action at a time, or a forward and a backward at once; "
                             "correction=none|t2: the method t2; synchronous=N: first N updates "
-                            "flushed (default 0)",
+                            "flushed (default 0); segment=S: of S stages only the first keeps its input, slots replay "
+                            "the rest (default: no recompute)",
                  .make = pipemare},
     ScheduleSpec{.name = "spectrain",
                  .summary = "never flushed, predicted weights in forward and backward",

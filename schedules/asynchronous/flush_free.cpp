@@ -13,22 +13,37 @@ constexpr std::array<std::string_view, 3> kTimingNames{"1f1b", "slots", "fused"}
 
 /// Writes `Turns`; forwards and backwards are numbered from 0 in turn, and turns are grouped into updates, updates
 /// into the spans between exchanges.
+///
+/// Turn t has the backward of t, the forward of t + warmup and, with a replay, the recompute of t + replay_ahead; turns
+/// before 0 have no backward.
 class TurnWriter {
  public:
-  TurnWriter(ListBuilder& list, const Turns& of) : list_(list), of_(of), warmup_(std::min(of.warmup, of.microbatches)) {
+  TurnWriter(ListBuilder& list, const Turns& of) : list_(list), of_(of) {
     groups_.push_back(of.per_update);
     if (of.syncs_each > 0) groups_.push_back(of.per_update * of.syncs_each);
   }
 
   void write() {
-    list_.repeat(warmup_, step(1), [&] { add(Op::kF, 0); });
-    with_forward_ = true;
-    turns(groups_.size(), 0, of_.microbatches - warmup_);
-    with_forward_ = false;
-    turns(groups_.size(), of_.microbatches - warmup_, of_.microbatches);
+    std::vector<std::int64_t> cuts{-of_.warmup, of_.microbatches - of_.warmup, 0, of_.microbatches};
+    if (replays()) cuts.insert(cuts.end(), {-of_.replay_ahead, of_.microbatches - of_.replay_ahead});
+    std::ranges::sort(cuts);
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      const std::int64_t begin = cuts[i];
+      if (begin < 0) {
+        list_.repeat(anything(begin) ? cuts[i + 1] - begin : 0, step(1), [&] { turn(begin); });
+      } else {
+        turns(groups_.size(), begin, cuts[i + 1]);
+      }
+    }
   }
 
  private:
+  bool replays() const { return of_.replay_ahead > 0; }
+  bool is_number(std::int64_t number) const { return number >= 0 && number < of_.microbatches; }
+  bool anything(std::int64_t turn) const {
+    return is_number(turn + of_.warmup) || (replays() && is_number(turn + of_.replay_ahead));
+  }
+
   Advance step(std::int64_t turns) const {
     return {.microbatch = static_cast<std::int32_t>(turns * of_.stride),
             .update = static_cast<std::int32_t>(turns / of_.per_update)};
@@ -37,12 +52,14 @@ class TurnWriter {
   void add(Op op, std::int64_t number) const { list_.add(of_.stage, op, of_.first + number * of_.stride, of_.replica); }
 
   void turn(std::int64_t number) const {
-    if (with_forward_ && of_.overlapped) {
-      list_.add_pair(of_.stage, of_.first + (warmup_ + number) * of_.stride, of_.first + number * of_.stride);
-      return;
+    const bool forward = is_number(number + of_.warmup);
+    if (forward && number >= 0 && of_.overlapped) {
+      list_.add_pair(of_.stage, of_.first + (of_.warmup + number) * of_.stride, of_.first + number * of_.stride);
+    } else {
+      if (forward) add(Op::kF, of_.warmup + number);
+      if (number >= 0) add(Op::kB, number);
     }
-    if (with_forward_) add(Op::kF, warmup_ + number);
-    add(Op::kB, number);
+    if (replays() && is_number(number + of_.replay_ahead)) add(Op::kR, number + of_.replay_ahead);
   }
 
   /// What stands behind group `level` that ends with turn `turns` - 1.
@@ -79,18 +96,41 @@ class TurnWriter {
 
   ListBuilder& list_;
   const Turns& of_;
-  std::int64_t warmup_;
   std::vector<std::int64_t> groups_;  ///< turns of an update, and of a span between exchanges
-  bool with_forward_ = true;
 };
 
 /// `updates` updates of one device one after the other: all forwards, then all backwards (GPipe, first in, first out).
-void add_synchronous(ListBuilder& list, StageId stage, std::int64_t m, std::int64_t updates) {
+void add_synchronous(ListBuilder& list, StageId stage, std::int64_t m, std::int64_t updates, bool replays) {
   list.repeat(updates, {.microbatch = static_cast<std::int32_t>(m), .update = 1}, [&] {
     list.each(m, [&] { list.add(stage, Op::kF, 0); });
-    list.each(m, [&] { list.add(stage, Op::kB, 0); });
+    list.each(m, [&] {
+      if (replays) list.add(stage, Op::kR, 0);
+      list.add(stage, Op::kB, 0);
+    });
     list.add(stage, Op::kU, 0);
   });
+}
+
+/// Segments of `size` stages, the last one of what is left.
+std::vector<Recompute> segments_of(std::int32_t stages, std::int64_t size) {
+  std::vector<Recompute> segments;
+  for (std::int64_t first = 0; size > 0 && first < stages; first += size) {
+    Recompute rule;
+    rule.first_stage = static_cast<std::int32_t>(first);
+    rule.last_stage = static_cast<std::int32_t>(std::min<std::int64_t>(first + size, stages)) - 1;
+    rule.segment = true;
+    segments.push_back(rule);
+  }
+  return segments;
+}
+
+/// Turns between the replay of stage `d` and its backward; 0 when it is replayed by the backward, or not at all.
+std::int64_t replay_of(const std::vector<Recompute>& segments, std::int32_t d) {
+  for (const Recompute& rule : segments) {
+    const bool inside = rule.first_stage <= d && d <= rule.last_stage;
+    if (inside && rule.first_stage < rule.last_stage) return 2 * std::int64_t{rule.last_stage - d} + 1;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -117,7 +157,7 @@ std::int64_t steady_updates(const ScheduleParams& params, std::int64_t fill) {
 }
 
 Schedule flush_free_schedule(std::string_view name, const ScheduleParams& params, std::initializer_list<Timing> choices,
-                             std::int64_t synchronous) {
+                             std::int64_t synchronous, std::int64_t segment) {
   require_one_chunk(name, params);
   const Timing timing = timing_of(name, params, choices);
   const std::int64_t p = params.num_devices;
@@ -128,17 +168,21 @@ Schedule flush_free_schedule(std::string_view name, const ScheduleParams& params
   Schedule schedule = looped_schedule(name, params, 1, updates);
   schedule.parameters["timing"] = std::string(name_of(timing));
   schedule.parameters["updates"] = updates;
+  require(segment == 0 || timing == Timing::kSlots, name, "segment: recompute of segments needs timing=slots");
+  schedule.recompute = segments_of(params.num_devices, segment);
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     const std::int64_t delay = delay_of(timing, p, d);
+    const std::int64_t replay = replay_of(schedule.recompute, d);
     ListBuilder list;
-    add_synchronous(list, StageId{d}, m, first);
+    add_synchronous(list, StageId{d}, m, first, replay > 0);
     add_turns(list, {.stage = StageId{d},
                      .microbatches = schedule.num_microbatches - first * m,
                      .per_update = m,
                      .warmup = delay,
                      .overlapped = timing != Timing::k1f1b && delay > 0,
                      .first = first * m,
-                     .update = first});
+                     .update = first,
+                     .replay_ahead = replay});
     schedule.devices.push_back(list.take());
   }
   return schedule;

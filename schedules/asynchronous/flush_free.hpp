@@ -33,12 +33,13 @@ struct Turns {
   std::int64_t microbatches = 0;  ///< that the device runs
   std::int64_t per_update = 1;    ///< of those
   std::int64_t warmup = 0;
-  bool overlapped = false;      ///< a forward and the backward of its turn are a pair
-  std::int64_t first = 0;       ///< number of its first microbatch
-  std::int64_t stride = 1;      ///< from one of its microbatches to the next
-  std::int64_t update = 0;      ///< number of its first update
-  bool reduces = false;         ///< a reduction of the gradients right before each update
-  std::int64_t syncs_each = 0;  ///< weights are exchanged behind every so many updates; 0: never
+  bool overlapped = false;        ///< a forward and the backward of its turn are a pair
+  std::int64_t first = 0;         ///< number of its first microbatch
+  std::int64_t stride = 1;        ///< from one of its microbatches to the next
+  std::int64_t update = 0;        ///< number of its first update
+  bool reduces = false;           ///< a reduction of the gradients right before each update
+  std::int64_t syncs_each = 0;    ///< weights are exchanged behind every so many updates; 0: never
+  std::int64_t replay_ahead = 0;  ///< turns from the recompute of a microbatch to its backward; 0: none of its own
 };
 
 /// Appends the turns to `list`, loops folded.
@@ -51,7 +52,9 @@ std::int64_t steady_updates(const ScheduleParams& params, std::int64_t fill);
 /// The order of schedules that fill a straight pipeline once and drain it once, with the first of `choices` as default
 /// timing (recorded as `timing` in the parameters; `updates` is recorded too). The first `synchronous` updates are
 /// run one after the other before that: all forwards, then all backwards. The weight policy is left to the caller.
+/// `segment`: so many stages in a row keep the input of the first one only, and are replayed (timing slots): the stage
+/// at place r (from 1) of the S of its segment 2(S - r) + 1 turns before the backward; 0: no recompute.
 Schedule flush_free_schedule(std::string_view name, const ScheduleParams& params, std::initializer_list<Timing> choices,
-                             std::int64_t synchronous = 0);
+                             std::int64_t synchronous = 0, std::int64_t segment = 0);
 
 }  // namespace plumb

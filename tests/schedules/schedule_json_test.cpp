@@ -146,8 +146,15 @@ TEST_CASE("wrong documents are refused with the path of the value") {
         "weights.prediction: the policy does not predict; expected 'predicted'");
   CHECK(refusal("weights", "{\"policy\": \"predicted\", \"prediction\": {\"forward\": [1, 0]}}") ==
         "weights.prediction.forward: expected a number of updates for each of the 1 stages, found 2");
-  CHECK(refusal("policy", "{}") ==
-        "policy: run-time rules are not supported yet; expected the lists of the devices under 'devices'");
+  CHECK(refusal("policy", "{\"priorities\": [\"B\", \"F\"]}") == "devices: expected either 'devices' or 'policy'");
+  CHECK(refusal("policy", "{\"priorities\": [\"F\", \"U\"]}") ==
+        "policy.priorities[1]: expected F, B, I, W or R, found \"U\"");
+  CHECK(refusal("policy", "{\"priorities\": [\"F\", \"I\"]}") ==
+        "policy: expected B, or both I and W, among the priorities");
+  CHECK(refusal("policy", "{\"priorities\": [\"F\", \"B\", \"F\"]}") ==
+        "policy.priorities: names an op twice; expected every op once");
+  CHECK(refusal("policy", "{\"priorities\": [\"F\", \"B\"], \"limits\": [1, 2, 3]}") ==
+        "policy.limits: expected a number, or one for each of the 1 devices");
   CHECK(refusal("microbatches_per_update", "3") == "microbatches_per_update: expected an integer from 1 to 2, found 3");
   CHECK(refusal("recompute", "[{\"stages\": [0, 0], \"microbatches\": \"some\"}]") ==
         "recompute[0].microbatches: expected \"all\", \"except_last\" or a list of microbatches, found \"some\"");
