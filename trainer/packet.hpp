@@ -27,7 +27,9 @@ class PacketWriter {
   }
   PacketWriter& put_text(const std::string& text) { return put_all(std::span<const char>(text)); }
   PacketWriter& put_bytes(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    const std::size_t before = bytes_.size();
+    bytes_.resize(before + bytes.size());
+    if (!bytes.empty()) std::memcpy(bytes_.data() + before, bytes.data(), bytes.size());
     return *this;
   }
 
