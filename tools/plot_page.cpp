@@ -25,8 +25,8 @@ Json axis(const PlotAxis& axis) { return {{"title", axis.title}, {"logarithmic",
 Json line(const PlotSeries& series) {
   Json object = {{"name", series.name},     {"colour", kPlotColours[series.colour % kPlotColours.size()]},
                  {"dashed", series.dashed}, {"points", series.points},
-                 {"region", series.region}, {"x", numbers(series.x)},
-                 {"y", numbers(series.y)}};
+                 {"line", series.line},     {"region", series.region},
+                 {"x", numbers(series.x)},  {"y", numbers(series.y)}};
   if (!series.low.empty()) {
     object["low"] = numbers(series.low);
     object["high"] = numbers(series.high);

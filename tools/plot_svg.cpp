@@ -199,27 +199,58 @@ class PlotPicture {
     }
   }
 
-  /// Text beside its point, away from the nearer edge, and below the one before where they would overlap.
+  /// A mark's point and its text.
+  struct PlacedMark {
+    double left = 0;
+    double top = 0;
+    double begin = 0;
+    double width = 0;
+    double height = 0;  ///< of the text's base line
+
+    bool hides(double x, double y) const {
+      return x > begin - 8 && x < begin + width + 8 && y > height - 18 && y < height + 9;
+    }
+  };
+
+  /// Beside its point, away from the nearer edge; lower down while it hides a point or another text.
+  PlacedMark place(const PlotMark& mark, const std::vector<PlacedMark>& taken) const {
+    PlacedMark placed{.left = x_.at(mark.x), .top = y_.at(mark.y)};
+    placed.width = kLetter * static_cast<double>(mark.text.size());
+    const bool to_left = placed.left + 12 + placed.width > kWidth - kRight;
+    placed.begin = to_left ? placed.left - 12 - placed.width : placed.left + 12;
+    placed.height = placed.top - 8;
+    const auto hidden = [&](const PlotMark& other) {
+      return &other != &mark && placed.hides(x_.at(other.x), y_.at(other.y));
+    };
+    const auto overlaps = [&](const PlacedMark& other) {
+      return std::abs(other.height - placed.height) < 15 && placed.begin < other.begin + other.width &&
+             other.begin < placed.begin + placed.width;
+    };
+    while (std::ranges::any_of(plot_.marks, hidden) || std::ranges::any_of(taken, overlaps)) placed.height += 4;
+    return placed;
+  }
+
   void marks() {
-    std::vector<std::pair<double, double>> taken;  // right-hand and left-hand texts share one list of heights
+    std::vector<PlacedMark> taken;
     for (const PlotMark& mark : plot_.marks) {
-      const double left = x_.at(mark.x);
-      const double top = y_.at(mark.y);
-      const double width = kLetter * static_cast<double>(mark.text.size());
-      const bool to_left = left + 12 + width > kWidth - kRight;
-      const double begin = to_left ? left - 12 - width : left + 12;
-      double height = top - 8;
-      const auto overlaps = [&](const std::pair<double, double>& other) {
-        return std::abs(other.second - height) < 15 && std::abs(other.first - begin) < width;
-      };
-      while (std::ranges::any_of(taken, overlaps)) height += 4;
-      taken.emplace_back(begin, height);
-      body_ += "<path class=\"axis\" d=\"M" + px(left) + " " + px(top) + "L" + px(left + (to_left ? -10 : 10)) + " " +
-               px(height - 4) + "\"/>\n";
-      body_ += "<circle class=\"ink\" r=\"4.6\" cx=\"" + px(left) + "\" cy=\"" + px(top) + "\"/>\n";
-      body_ += svg_text(to_left ? left - 12 : left + 12, height, 12.5,
+      const PlacedMark& at = taken.emplace_back(place(mark, taken));
+      const bool to_left = at.begin < at.left;
+      body_ += "<path class=\"axis\" d=\"M" + px(at.left) + " " + px(at.top) + "L" +
+               px(at.left + (to_left ? -10 : 10)) + " " + px(at.height - 4) + "\"/>\n";
+      body_ += "<circle class=\"ink\" r=\"4.6\" cx=\"" + px(at.left) + "\" cy=\"" + px(at.top) + "\"/>\n";
+      body_ += svg_text(to_left ? at.left - 12 : at.left + 12, at.height, 12.5,
                         to_left ? R"(class="ink" text-anchor="end")" : R"(class="ink")", mark.text);
     }
+  }
+
+  /// What a series looks like, for the legend.
+  static std::string sample(const PlotSeries& series, double left, double middle) {
+    if (!series.line) {
+      return "<circle fill=\"" + colour(series) + "\" r=\"3.6\" cx=\"" + px(left + 10) + "\" cy=\"" + px(middle) +
+             "\"/>\n";
+    }
+    return "<path stroke=\"" + colour(series) + "\" stroke-width=\"3\" stroke-linecap=\"round\"" +
+           (series.dashed ? " stroke-dasharray=\"2 6\"" : "") + " d=\"M" + px(left) + " " + px(middle) + "h20\"/>\n";
   }
 
   /// Returns the height that is used up.
@@ -231,9 +262,7 @@ class PlotPicture {
         left = kLeft;
         top += 22;
       }
-      body_ += "<path stroke=\"" + colour(series) + "\" stroke-width=\"3\" stroke-linecap=\"round\"" +
-               (series.dashed ? " stroke-dasharray=\"2 6\"" : "") + " d=\"M" + px(left) + " " + px(top - 4) +
-               "h20\"/>\n";
+      body_ += sample(series, left, top - 4);
       body_ += svg_text(left + 27, top, 12.5, R"(class="dim")", series.name);
       left += width;
     }

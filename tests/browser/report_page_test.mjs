@@ -192,11 +192,13 @@ const tests = {
     const tab = await open("plots.html");
     const drawn = () => tab.evaluate("plumbline.cards[0].view.chart.series.filter((line) => line.named).map((line) => line.label).join()");
     assert.equal(await drawn(), "one,two");
+    assert.equal(await tab.evaluate("plumbline.cards[0].view.line(plumbline.cards[0].view.plot.series[0]).stroke"), "#3f7ddb");
     assert.equal(await tab.evaluate("document.querySelectorAll('.plain-table tbody tr').length"), 1);
     await tab.evaluate("document.querySelector('.series button').click()");
     assert.equal(await drawn(), "two");
     await tab.evaluate("document.querySelectorAll('.card-head .choice button')[1].click()");
     assert.equal(await drawn(), "dots");
+    assert.equal(await tab.evaluate("plumbline.cards[0].view.line(plumbline.cards[0].view.plot.series[0]).stroke"), "transparent");
     assert.equal(await tab.evaluate("document.querySelectorAll('.u-over').length"), 1);
   },
 

@@ -73,7 +73,7 @@ void add_training(PlotPage& page, const PipemareArguments& arguments, const Stud
   for (const StudyTask& task : study.tasks) {
     if (std::ranges::none_of(runs, [&](const StudyRun& run) { return run.task == task.name; })) continue;
     page.cards.push_back({.title = task.title,
-                          .note = task.arguments,
+                          .note = task.note.empty() ? task.arguments : task.note,
                           .choices = {{"quality", study_plot(study, task, runs), study_table(study, task, runs)},
                                       {"training loss", study_loss_plot(study, task, runs), {}}},
                           .choice_label = "what is drawn"});

@@ -30,6 +30,13 @@ ModelCase slots(const std::string& schedule, std::int64_t stages, std::int64_t m
   return {schedule, static_cast<std::int32_t>(stages), microbatches, {{"timing", "slots"}}};
 }
 
+/// With recompute over segments of the best length.
+ModelCase in_segments(std::int64_t stages) {
+  ModelCase of = slots("pipemare", stages, 8);
+  of.options["segment"] = std::to_string(best_segment(stages));
+  return of;
+}
+
 ModelCase flushed(std::int64_t stages, std::int64_t microbatches) {
   return {"gpipe", static_cast<std::int32_t>(stages), microbatches};
 }
@@ -241,6 +248,8 @@ class Models {
                                   [](std::int64_t k) { return simulated_activations(slots("pipemare", k, 8)); })));
     of.series.push_back(line("GPipe, N = 8", 5, p, [](std::int64_t k) { return 8.0 * static_cast<double>(k); }));
     of.series.push_back(line("recompute, counted by slots", 0, p, [&](std::int64_t k) { return real(best(k)); }));
+    of.series.push_back(dots(line("recompute, simulated", 0, {16, 47, 93, 107, 150, 214},
+                                  [](std::int64_t k) { return simulated_activations(in_segments(k)); })));
     of.series.push_back(line("2 P^(3/2)", 4, p, [&](std::int64_t k) { return 2 * std::pow(real(k), 1.5); }));
     of.series.back().dashed = true;
     for (const std::int64_t stages : {93, 107}) {
@@ -249,7 +258,7 @@ class Models {
               "activations with recompute over without, P = " + std::to_string(stages) + ", segments of " +
                   std::to_string(best_segment(stages)),
               ratio,
-              {},
+              simulated_activations(in_segments(stages)) / simulated_activations(slots("pipemare", stages, 8)),
               {},
               ""});
       of.marks.push_back(

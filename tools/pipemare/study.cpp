@@ -21,10 +21,11 @@ std::string text_or(const JsonValue& object, std::string_view key, std::string o
 }
 
 StudyTask read_task(const JsonValue& object) {
-  object.allow_only({"name", "title", "arguments", "words", "quality", "target", "clusters"});
+  object.allow_only({"name", "title", "note", "arguments", "words", "quality", "target", "clusters"});
   StudyTask task;
   task.name = object.at("name").text();
   task.title = text_or(object, "title", task.name);
+  task.note = text_or(object, "note", "");
   task.arguments = object.at("arguments").text();
   if (const auto words = object.find("words")) {
     for (const JsonValue::Member& member : words->members()) task.words[std::string(member.key)] = member.value.text();

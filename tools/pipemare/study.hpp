@@ -12,6 +12,7 @@ namespace plumb {
 struct StudyTask {
   std::string name;
   std::string title;
+  std::string note;                          ///< below the title: network, stages, rate
   std::string arguments;                     ///< "--network gpt-tiny -p 8 -m 4 --steps 300"
   std::map<std::string, std::string> words;  ///< what {WORD} in a method's arguments stands for
   bool by_accuracy = false;                  ///< quality is held-out accuracy; otherwise loss

@@ -77,11 +77,11 @@ Json estimate_json(const std::optional<Estimate>& of) {
   return {{"mean", of->mean}, {"half_width", of->half_width ? Json(*of->half_width) : Json()}, {"count", of->count}};
 }
 
-/// A line per method: mean and band of `value` over the seeds, by updates done.
+/// A line per method: mean and band of `value` over the seeds, by updates done; values lie between 0 and `most`.
 Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs,
-            const std::function<double(const StudyPoint&)>& value) {
+            const std::function<double(const StudyPoint&)>& value, double most) {
   Plot plot{.title = task.title,
-            .note = "mean over seeds with 95 % interval",
+            .note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds with 95 % interval",
             .x = {"updates"},
             .y = {},
             .series = {},
@@ -104,8 +104,8 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
       const double half = of.half_width.value_or(0);
       series.x.push_back(static_cast<double>(update));
       series.y.push_back(of.mean);
-      series.low.push_back(of.mean - half);
-      series.high.push_back(of.mean + half);
+      series.low.push_back(std::max(of.mean - half, 0.0));
+      series.high.push_back(std::min(of.mean + half, most));
     }
   }
   return plot;
@@ -122,7 +122,8 @@ std::string study_text(const Study& study, const std::vector<StudyRun>& runs) {
     for (const std::string& head : heads(study, task)) columns.push_back({head, columns.empty() ? '<' : '>'});
     TextTable table(std::move(columns));
     for (const MethodFigures& of : figures) table.add_row(cells(of));
-    text += (text.empty() ? "" : "\n") + task.title + "\n" + table.to_string();
+    text += (text.empty() ? "" : "\n") + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n" +
+            table.to_string();
   }
   for (const StudyRun& run : runs) {
     if (!run.error.empty()) {
@@ -141,7 +142,7 @@ std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs
   for (const StudyTask& task : study.tasks) {
     const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
     if (figures.empty()) continue;
-    text += "### " + task.title + "\n\n";
+    text += "### " + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n\n";
     row(heads(study, task));
     text += "|---|---:|---:|---:|---:|---:|---:|\n";
     for (const MethodFigures& of : figures) row(cells(of));
@@ -180,19 +181,22 @@ std::string study_json(const Study& study, const std::vector<StudyRun>& runs) {
 }
 
 Plot study_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
-  Plot plot = curves(study, task, runs,
-                     [&](const StudyPoint& point) { return (task.by_accuracy ? 100 : 1) * quality_of(task, point); });
+  Plot plot = curves(
+      study, task, runs,
+      [&](const StudyPoint& point) { return (task.by_accuracy ? 100 : 1) * quality_of(task, point); },
+      task.by_accuracy ? 100 : std::numeric_limits<double>::max());
   plot.y.title = quality_title(task);
   return plot;
 }
 
 Plot study_loss_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
-  Plot plot = curves(study, task, runs, [](const StudyPoint& point) { return point.train_loss; });
+  Plot plot = curves(
+      study, task, runs, [](const StudyPoint& point) { return point.train_loss; }, std::numeric_limits<double>::max());
   for (PlotSeries& series : plot.series) {
     series.low.clear();
     series.high.clear();
   }
-  plot.note = "mean over seeds";
+  plot.note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds";
   plot.y = {"training loss", true};
   return plot;
 }
