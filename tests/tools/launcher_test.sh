@@ -107,6 +107,24 @@ touch "$root/tools/main.cpp"
 AS=1000 MISSING='libtbb-dev' run version
 grep -q '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install' "$CALLS" || fail 'others ask for root'
 
+touch "$root/tools/main.cpp"
+stand_in sudo "$log"'; exit 1'
+AS=1000 MISSING='libtbb-dev doctest-dev' run test
+check 'without root nothing is done' "sudo -v" "$(cat "$CALLS")"
+check 'but said what to do, in one line' "plumbline: error: missing packages need root; install them with: \
+apt-get update && apt-get install --no-install-recommends libtbb-dev doctest-dev" "$(cat "$scratch/err")"
+check 'with its status' 1 "$status"
+
+mkdir "$scratch/tools"
+for tool in awk basename bash cat chmod dirname env find flock grep mkdir mv nproc readlink rm tail tee touch; do
+  ln -s "$(command -v "$tool")" "$scratch/tools/$tool"
+done
+rm "$scratch/bin/node"
+PATH=$scratch/bin:$scratch/tools run test
+grep -q '^apt-get .*install --no-install-recommends nodejs$' "$CALLS" || fail 'the tests install a missing node'
+grep -q '^cmake --preset' "$CALLS" || fail 'and configure again, because cmake looks for it'
+stand_in node "$log"
+
 run test
 check 'tests build everything' "cmake --build $root/build/release --parallel $(nproc)" "$(grep -- --build "$CALLS")"
 check 'a failing test is the status' 8 "$status"
