@@ -87,17 +87,27 @@ Timeline simulated(const std::string& command) {
 
 constexpr std::string_view kSameWeights = "same_weights";
 constexpr std::string_view kFinalLoss = "final_loss";
+constexpr std::string_view kFinalAccuracy = "final_accuracy";
+
+/// The figure `metric` of one run; of the weights there is none.
+double figure_of(const TrainResult& result, const Claim& claim) {
+  if (claim.metric == kFinalLoss) return result.losses.back();
+  if (result.evaluations.empty())
+    throw Error(claim.id + ": final_accuracy: never evaluated, expected --evaluate-every");
+  return result.evaluations.back().accuracy;
+}
 
 /// What the claim's training came to.
 double trained_metric(const Claim& claim) {
-  const TrainResult result = train_as(claim.command);
-  if (claim.baseline.empty()) {
-    if (claim.metric != kFinalLoss) throw Error(claim.id + ": same_weights: the same as what? expected a baseline");
-    return result.losses.back();
+  const bool weights = claim.metric == kSameWeights;
+  if (weights && claim.baseline.empty()) {
+    throw Error(claim.id + ": same_weights: the same as what? expected a baseline");
   }
+  const TrainResult result = train_as(claim.command);
+  if (claim.baseline.empty()) return figure_of(result, claim);
   const TrainResult baseline = train_as(claim.baseline);
-  return claim.metric == kSameWeights ? static_cast<double>(result.weights_hash == baseline.weights_hash)
-                                      : result.losses.back() / baseline.losses.back();
+  return weights ? static_cast<double>(result.weights_hash == baseline.weights_hash)
+                 : figure_of(result, claim) / figure_of(baseline, claim);
 }
 
 double metric_of(const std::string& command, const std::string& name) {
@@ -113,7 +123,7 @@ double metric_of(const std::string& command, const std::string& name) {
 std::vector<std::string_view> claim_metrics() {
   std::vector<std::string_view> names;
   for (const Metric& metric : kMetrics) names.push_back(metric.name);
-  names.insert(names.end(), {kFinalLoss, kSameWeights});
+  names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
   return names;
 }
 
