@@ -79,12 +79,11 @@ class MoveWriter {
     Transfer transfer;
     transfer.producer = transfer.issue = transfer.post = transfer.consumer = at;
     transfer.sent = lane_end;
-    transfer.op = action(at).op;
     if (const auto consumer = consumer_of_.find(at); consumer != consumer_of_.end()) {
       transfer.consumer = consumer->second;
       transfer.sent = pair_begin(program_, consumer->second);
     }
-    transfer.channel = copy_lane(device, transfer.op);
+    transfer.channel = copy_lane(device, action(at).op);
     const auto number = static_cast<std::uint32_t>(program_.transfers.size());
     Move move = describe(at);
     move.transfer = number;
@@ -166,13 +165,13 @@ class MoveWriter {
     for (std::size_t i = 0; i < program_.moves.size(); ++i) {
       Move& move = program_.moves[i];
       const Transfer& evict = program_.transfers[move.transfer];
-      if (move.guest == Move::kHost || evict.op != Op::kEvict) continue;
+      if (move.guest == Move::kHost || action(evict.issue).op != Op::kEvict) continue;
       const InstrIndex end = program_.lane_begin[index(move.guest) + 1];
       move.held_from = first_of_rank(rank, move.guest, rank[evict.issue] + 1);
       move.held_until = end;
       for (std::size_t later = i + 1; later < program_.moves.size(); ++later) {
         const Transfer& load = program_.transfers[program_.moves[later].transfer];
-        if (load.op != Op::kLoad || !same_thing(action(evict.issue), action(load.issue))) continue;
+        if (action(load.issue).op != Op::kLoad || !same_thing(action(evict.issue), action(load.issue))) continue;
         move.held_until = first_of_rank(rank, move.guest, rank[load.issue]);
         break;
       }

@@ -102,7 +102,6 @@ class TransferWriter {
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
-    transfer.op = producer.op == Op::kF ? Op::kSendF : producer.op == Op::kR ? Op::kSendR : Op::kSendB;
     if (!program_.memory.empty()) transfer.bytes = shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }

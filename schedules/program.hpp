@@ -25,10 +25,10 @@ struct Transfer {
   InstrIndex sent = 0;        ///< the sender waits for the send just before this instr; the lane's end when equal to
                               ///< `Program::lane_begin[sender + 1]`
   std::uint32_t channel = 0;  ///< into `Program::channels`
-  std::int64_t bytes = 0;
-  Op op{};  ///< kSendF (activation), kSendB (gradient), kSendR (activation made again); kEvict, kLoad: a move, its
-            ///< `bytes` are the ticks that it takes
+  std::int64_t bytes = 0;     ///< of a move: the ticks that it takes
 };
+
+static_assert(sizeof(Transfer) == 32, "a program holds one for almost every action");
 
 /// A pair of devices in one direction. Messages of a channel are issued and posted in the same order, which is
 /// their order in `Program::transfers`.
@@ -123,6 +123,14 @@ struct Program {
   std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known
   WorkUnits work;
 
+  /// What a transfer carries: SEND_F (an activation), SEND_R (one that is made again) or SEND_B (a gradient); EVICT or
+  /// LOAD of a move.
+  Op op_of(std::uint32_t transfer) const {
+    const Op made_by = rows[instrs[transfers[transfer].producer].row].op;
+    if (plumb::is_move(made_by)) return made_by;
+    return made_by == Op::kF ? Op::kSendF : made_by == Op::kR ? Op::kSendR : Op::kSendB;
+  }
+  bool is_move(std::uint32_t transfer) const { return transfer >= transfers.size() - moves.size(); }
   /// The move of an EVICT's or LOAD's transfer.
   const Move& move_of(std::uint32_t transfer) const { return moves[transfer - (transfers.size() - moves.size())]; }
   std::size_t size() const { return instrs.empty() ? 0 : instrs.size() - 1; }

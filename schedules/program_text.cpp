@@ -49,13 +49,14 @@ std::string lane_text(const Program& program, std::size_t device) {
   return out + "\n";
 }
 
-std::string transfer_text(const Program& program, const Transfer& transfer) {
+std::string transfer_text(const Program& program, std::uint32_t number) {
+  const Transfer& transfer = program.transfers[number];
   const Channel& channel = program.channels[transfer.channel];
   return text(channel.from) + ">" + text(channel.to) + " " +
-         std::string(kOpNames[static_cast<std::size_t>(transfer.op)]) + " " + text(program, transfer.producer) +
-         " -> " + text(program, transfer.consumer) + ", issued " + text(program, transfer.issue) + ", posted " +
-         text(program, transfer.post) + ", sent " + in_lane(program, channel.from, transfer.sent) + ", " +
-         std::to_string(transfer.bytes) + " bytes\n";
+         std::string(kOpNames[static_cast<std::size_t>(program.op_of(number))]) + " " +
+         text(program, transfer.producer) + " -> " + text(program, transfer.consumer) + ", issued " +
+         text(program, transfer.issue) + ", posted " + text(program, transfer.post) + ", sent " +
+         in_lane(program, channel.from, transfer.sent) + ", " + std::to_string(transfer.bytes) + " bytes\n";
 }
 
 std::string collective_text(const Program& program, std::size_t number) {
@@ -81,7 +82,7 @@ std::string version_text(const Program& program, const KeptVersion& kept) {
 std::string program_to_text(const Program& program) {
   std::string out;
   for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) out += lane_text(program, device);
-  for (const Transfer& transfer : program.transfers) out += transfer_text(program, transfer);
+  for (std::uint32_t t = 0; t < program.transfers.size(); ++t) out += transfer_text(program, t);
   for (std::size_t i = 0; i < program.collectives.size(); ++i) out += collective_text(program, i);
   for (const KeptVersion& kept : program.kept_versions) out += version_text(program, kept);
   return out;

@@ -45,20 +45,20 @@ class RendezvousRun {
   }
 
  private:
-  bool waited_for(const Transfer& transfer) const {
-    return transfer.sent != ends_[transfer.channel].sender_end && !is_move(transfer.op);
+  bool waited_for(std::uint32_t t) const {
+    const Transfer& transfer = program_.transfers[t];
+    return transfer.sent != ends_[transfer.channel].sender_end && !program_.is_move(t);
   }
 
   /// Transfers by the instr before which their sender waits.
   void index_sent() {
-    for (const Transfer& transfer : program_.transfers) {
-      if (waited_for(transfer)) ++first_sent_[transfer.sent + 2];
+    for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) {
+      if (waited_for(t)) ++first_sent_[program_.transfers[t].sent + 2];
     }
     for (std::size_t i = 2; i < first_sent_.size(); ++i) first_sent_[i] += first_sent_[i - 1];
     sent_.resize(first_sent_.back());
     for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) {
-      const Transfer& transfer = program_.transfers[t];
-      if (waited_for(transfer)) sent_[first_sent_[transfer.sent + 1]++] = t;
+      if (waited_for(t)) sent_[first_sent_[program_.transfers[t].sent + 1]++] = t;
     }
   }
 
@@ -152,9 +152,8 @@ void post_before_batches(Program& program, const std::vector<std::uint32_t>& ran
     entry->second = std::min(entry->second, rank[transfer.consumer]);
   }
   std::vector<InstrIndex> latest(program.channels.size(), ProducerTable::kNone);
-  for (std::size_t t = program.transfers.size(); t-- > 0;) {
+  for (std::size_t t = program.transfers.size() - program.moves.size(); t-- > 0;) {
     Transfer& transfer = program.transfers[t];
-    if (is_move(transfer.op)) continue;
     const Channel& channel = program.channels[transfer.channel];
     const auto with = needed.find({channel.from, channel.to, unit_behind(program, transfer.issue)});
     transfer.post = std::min(transfer.post, latest[transfer.channel]);
@@ -198,8 +197,8 @@ bool runs_by_rendezvous(const Program& program) { return RendezvousRun(program).
 void put_off_send_waits(Program& program) {
   const std::vector<std::uint32_t> rank = asap_ranks(program);
   post_before_batches(program, rank);
-  for (Transfer& transfer : program.transfers) {
-    if (is_move(transfer.op)) continue;
+  for (std::size_t t = 0; t < program.transfers.size() - program.moves.size(); ++t) {
+    Transfer& transfer = program.transfers[t];
     const InstrIndex end = program.lane_begin[index(program.channels[transfer.channel].from) + 1];
     while (transfer.sent < end && rank[transfer.sent] <= rank[transfer.post]) {
       transfer.sent = unit_behind(program, transfer.sent);

@@ -108,7 +108,7 @@ class BackwardWalk {
     if ((previous ? times_.end[*previous] : 0) == moment) return previous;
     for (InstrIndex i = first; i != unit_end(program_, first); ++i) {
       for (const std::uint32_t t : sent_.of(i)) {
-        if (times_.transfers[t].sent == moment) return before_sent(t);
+        if (times_.sent(t) == moment) return before_sent(t);
       }
     }
     return before_reach(first, moment);
@@ -137,8 +137,8 @@ class BackwardWalk {
   }
 
   std::optional<InstrIndex> before_sent(std::uint32_t t) {
-    const TransferTimes& times = times_.transfers[t];
-    if (times.done != times.sent) return before_batch_end(batches_.of_send[t], times.sent);
+    const Ticks sent = times_.sent(t);
+    if (times_.transfers[t].done != sent) return before_batch_end(batches_.of_send[t], sent);
     return before_done(t);
   }
 

@@ -46,7 +46,7 @@ class EventEngine {
         jitter_(has_jitter(program)),
         queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
         moments_(static_cast<std::size_t>(program.num_devices)),
-        links_(program, options.transfers, queue_, moments_, times_.transfers) {
+        links_(program, options.transfers, queue_, moments_, times_) {
     reserve_huge(times_.start, program.size());
     reserve_huge(times_.end, program.size());
     times_.start.assign(program.size(), Moments::kUnknown);
@@ -195,7 +195,7 @@ class EventEngine {
     }
     if (lane.step == Step::kSends) {
       for (; notes_.sends[lane.send].at < lane.behind; ++lane.send) {
-        if (!wait(lane, self, times_.transfers[notes_.sends[lane.send].transfer].sent)) return false;
+        if (!wait(lane, self, times_.sent(notes_.sends[lane.send].transfer))) return false;
       }
       __builtin_prefetch(notes_.sends.data() + lane.send + kNotesAhead);
       lane.step = Step::kPost;
@@ -209,7 +209,7 @@ class EventEngine {
   /// Blocking mode: everything issued at the unit before has arrived.
   bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
     for (std::uint32_t own = lane.own; own != lane.offer; ++own) {
-      if (is_move(program_.transfers[notes_.offers[own].transfer].op)) continue;
+      if (program_.is_move(notes_.offers[own].transfer)) continue;
       if (!wait(lane, self, times_.transfers[notes_.offers[own].transfer].available)) return false;
     }
     return true;

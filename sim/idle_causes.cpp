@@ -44,8 +44,8 @@ IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex 
 void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
   for (InstrIndex i = first; i != behind; ++i) {
     for (const std::uint32_t t : issued_.of(i)) {
+      if (program_.is_move(t)) continue;
       const Transfer& transfer = program_.transfers[t];
-      if (is_move(transfer.op)) continue;
       const Route& route = program_.channels[transfer.channel].route;
       add_to(gap, split_receive_wait(at, times_.transfers[t], times_.end[transfer.producer],
                                      sending_time(transfer.bytes, route, program_.base),
@@ -60,13 +60,14 @@ void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, 
     for (const std::uint32_t t : sent_.of(i)) {
       const Transfer& transfer = program_.transfers[t];
       const Route& route = program_.channels[transfer.channel].route;
-      if (is_move(transfer.op)) {
-        part(gap, IdleCause::kMemory) += std::max<Ticks>(0, times_.transfers[t].sent - at);
-        at = std::max(at, times_.transfers[t].sent);
-        continue;
+      const Ticks sent = times_.sent(t);
+      if (program_.is_move(t)) {
+        part(gap, IdleCause::kMemory) += std::max<Ticks>(0, sent - at);
+      } else {
+        add_to(gap,
+               split_send_wait(at, sent, times_.transfers[t].done, sending_time(transfer.bytes, route, program_.base)));
       }
-      add_to(gap, split_send_wait(at, times_.transfers[t], sending_time(transfer.bytes, route, program_.base)));
-      at = std::max(at, times_.transfers[t].sent);
+      at = std::max(at, sent);
     }
   }
 }
@@ -87,11 +88,11 @@ void IdleCauses::add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, 
 void IdleCauses::add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const {
   const Ticks waited = over_at(program_, times_, wait) - at;
   if (is_for_transfer(wait)) {
-    const Transfer& transfer = program_.transfers[wait.via];
-    if (is_move(transfer.op)) {
+    if (program_.is_move(wait.via)) {
       part(gap, IdleCause::kMemory) += waited;
       return;
     }
+    const Transfer& transfer = program_.transfers[wait.via];
     const Route& route = program_.channels[transfer.channel].route;
     add_to(gap,
            split_receive_wait(at, times_.transfers[wait.via], times_.end[transfer.producer],

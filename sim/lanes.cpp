@@ -49,7 +49,7 @@ class OtherSpans {
     const Transfer& transfer = program_.transfers[t];
     const Channel& channel = program_.channels[transfer.channel];
     Action action = program_.instrs[transfer.producer].action;
-    action.op = transfer.op;
+    action.op = program_.op_of(t);
     action.overlaps_next = 0;
     action.where = static_cast<std::int16_t>(channel.to);
     return {.action = action,
@@ -118,7 +118,7 @@ void LaneReader::find_guests() {
   guests_.resize(places_.size());
   for (const Move& move : program_.moves) {
     const Transfer& transfer = program_.transfers[move.transfer];
-    if (move.guest == Move::kHost || transfer.op != Op::kEvict) continue;
+    if (move.guest == Move::kHost || program_.op_of(move.transfer) != Op::kEvict) continue;
     const std::int64_t stash = -facts(transfer.issue).stash;
     guests_[index(move.guest)].emplace_back(move.held_from, stash);
     guests_[index(move.guest)].emplace_back(move.held_until, -stash);

@@ -8,7 +8,7 @@
 namespace plumb {
 
 LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments,
-                         std::vector<TransferTimes>& times)
+                         RunTimes& times)
     : program_(program),
       queue_(queue),
       first_slot_(static_cast<std::uint32_t>(program.num_devices)),
@@ -18,8 +18,9 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
       shares_(program),
       batches_(batches_of(program, mode)) {
   constexpr Ticks kUnknown = Moments::kUnknown;
-  reserve_huge(times_, program.transfers.size());
-  times_.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown, kUnknown});
+  reserve_huge(times_.transfers, program.transfers.size());
+  times_.transfers.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown});
+  if (rules_of(mode).batches) times_.batch_sent.assign(program.transfers.size(), kUnknown);
   std::vector<std::uint32_t> counts(program.channels.size(), 0);
   for (const Transfer& transfer : program.transfers) ++counts[transfer.channel];
   std::uint32_t begin = 0;
@@ -73,7 +74,7 @@ void LinkServers::begin(std::uint32_t channel, Ticks now) {
   const std::int64_t bytes = program_.transfers[t].bytes;
   server.sending = t;
   server.may_start = Moments::kUnknown;
-  times_[t].start = now;
+  times_.transfers[t].start = now;
   if (server.shared) {
     shares_.start(channel, bytes, now);
     return;
@@ -88,12 +89,12 @@ void LinkServers::begin(std::uint32_t channel, Ticks now) {
 std::uint32_t LinkServers::finish(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
   const std::uint32_t t = std::exchange(server.sending, kNone);
-  TransferTimes& times = times_[t];
-  times.done = now;
+  TransferTimes& times = times_.transfers[t];
+  if (!times_.batch_sent.empty()) times.done = now;
   const std::uint32_t sends = batches_.of_send.empty() ? Batches::kNone : batches_.of_send[t];
   const std::uint32_t receives = batches_.of_receive.empty() ? Batches::kNone : batches_.of_receive[t];
   if (receives == Batches::kNone) moments_.set(times.available, now + server.latency);
-  if (sends == Batches::kNone) moments_.set(times.sent, now);
+  if (sends == Batches::kNone) moments_.set(times_.sent(t), now);
   if (receives != Batches::kNone) complete_in_batch(receives, now + server.latency);
   if (sends != Batches::kNone) complete_in_batch(sends, now);
   if (server.shared) shares_.finish(channel);
@@ -106,8 +107,8 @@ void LinkServers::complete_in_batch(std::uint32_t batch, Ticks at) {
   BatchState& state = batch_states_[batch];
   state.end = std::max(state.end, at);
   if (--state.missing != 0) return;
-  for (const std::uint32_t t : batch_sends_.of(batch)) moments_.set(times_[t].sent, state.end);
-  for (const std::uint32_t t : batch_receives_.of(batch)) moments_.set(times_[t].available, state.end);
+  for (const std::uint32_t t : batch_sends_.of(batch)) moments_.set(times_.batch_sent[t], state.end);
+  for (const std::uint32_t t : batch_receives_.of(batch)) moments_.set(times_.transfers[t].available, state.end);
 }
 
 void LinkServers::settle(Ticks now) {

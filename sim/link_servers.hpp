@@ -18,8 +18,7 @@ namespace plumb {
 /// The link of channel c is slot num_devices + c of the queue; its event is the end of sending.
 class LinkServers {
  public:
-  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments,
-              std::vector<TransferTimes>& times);
+  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments, RunTimes& times);
 
   /// The message may be sent as far as the sender is concerned. A channel serves its messages in the order of these
   /// calls.
@@ -82,7 +81,7 @@ class LinkServers {
   EventQueue& queue_;
   std::uint32_t first_slot_;
   Moments& moments_;
-  std::vector<TransferTimes>& times_;
+  RunTimes& times_;
   std::vector<std::uint32_t> queued_;  ///< messages by channel, in the order of their offers
   std::vector<Server> servers_;        ///< by channel
   FairShare shares_;

@@ -213,8 +213,7 @@ class PeakSearch {
 /// Bytes by class on their way through time; emits a point when a moment is over.
 class Curve {
  public:
-  Curve(DeviceId device, const MemoryByClass& resident, std::vector<MemoryPoint>& points)
-      : device_(device), bytes_(resident), points_(points) {}
+  Curve(const MemoryByClass& resident, std::vector<MemoryPoint>& points) : bytes_(resident), points_(points) {}
 
   void apply(Ticks time, const MemoryChange& change) {
     if (time > time_) flush();
@@ -228,13 +227,12 @@ class Curve {
     for (; changed_ != 0; changed_ &= changed_ - 1) {
       const auto c = static_cast<std::size_t>(std::countr_zero(changed_));
       if (bytes_[c] == told_[c]) continue;
-      points_.push_back({time_, device_, static_cast<MemoryClass>(c), bytes_[c]});
+      points_.emplace_back(time_, static_cast<MemoryClass>(c), bytes_[c]);
       told_[c] = bytes_[c];
     }
   }
 
  private:
-  DeviceId device_;
   MemoryByClass bytes_;
   MemoryByClass told_{};
   unsigned changed_ = (1U << kMemoryClassCount) - 1;  ///< bit per class that may differ from the last one told
@@ -248,7 +246,7 @@ Ticks before_time(const Program& program, const RunTimes& times, const LanePosit
   const InstrIndex first = second ? i - 1 : i;
   Ticks time = first == lane.begin ? 0 : times.end[first - 1];
   for (InstrIndex j = first; j <= i; ++j) {
-    for (const std::uint32_t t : lane.sent.of(j - lane.begin)) time = std::max(time, times.transfers[t].sent);
+    for (const std::uint32_t t : lane.sent.of(j - lane.begin)) time = std::max(time, times.sent(t));
   }
   return time;
 }
@@ -315,7 +313,7 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPe
 
 MemoryPeak MemoryModel::append_curve(DeviceId device, const RunTimes& times, std::vector<MemoryPoint>& points) const {
   PeakSearch search(resident(device), program().lane_begin[index(device)]);
-  Curve curve(device, resident(device), points);
+  Curve curve(resident(device), points);
   MemoryChanges changes(positions_, device);
   changes.tell([&](const MemoryChange& change) {
     const Ticks time = change.phase == MemoryPhase::kStart ? times.start[change.instr]

@@ -6,7 +6,7 @@ std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
   std::vector<MemoryChange> changes;
   if (program_.moves.empty()) return changes;
   for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
-    if (program_.transfers[t].op != Op::kEvict) continue;
+    if (program_.op_of(t) != Op::kEvict) continue;
     const std::vector<MemoryChange> freed = moved(t, i, MemoryPhase::kBefore);
     changes.insert(changes.end(), freed.begin(), freed.end());
   }
@@ -23,7 +23,7 @@ std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
 std::vector<MemoryChange> MemoryChanges::loads_at(InstrIndex i) const {
   if (program_.instrs[i].action.op != Op::kLoad) return {};
   for (const std::uint32_t t : lane_.made.of(i - lane_.begin)) {
-    if (program_.transfers[t].op == Op::kLoad) return moved(t, i, MemoryPhase::kStart);
+    if (program_.op_of(t) == Op::kLoad) return moved(t, i, MemoryPhase::kStart);
   }
   return {};
 }
@@ -31,7 +31,7 @@ std::vector<MemoryChange> MemoryChanges::loads_at(InstrIndex i) const {
 /// EVICT frees, LOAD allocates.
 std::vector<MemoryChange> MemoryChanges::moved(std::uint32_t transfer, InstrIndex at, MemoryPhase phase) const {
   const Transfer& of = program_.transfers[transfer];
-  const std::int64_t sign = of.op == Op::kEvict ? -1 : 1;
+  const std::int64_t sign = program_.op_of(transfer) == Op::kEvict ? -1 : 1;
   std::vector<MemoryChange> changes;
   for (const MovedBuffer& buffer : moved_buffers(program_, program_.move_of(transfer))) {
     changes.push_back({at, phase, buffer.cls, buffer.buffer, of.issue, sign * buffer.bytes});

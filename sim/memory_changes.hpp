@@ -86,16 +86,16 @@ void MemoryChanges::tell(Sink&& sink) {
 template <class Add>
 void MemoryChanges::before(InstrIndex i, Add&& add) const {
   for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+    if (program_.is_move(t)) continue;
     const Transfer& transfer = program_.transfers[t];
-    if (is_move(transfer.op)) continue;
-    const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
+    const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
          transfer.consumer});
   }
   for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
+    if (program_.is_move(t)) continue;
     const Transfer& transfer = program_.transfers[t];
-    if (is_move(transfer.op)) continue;
-    const BufferKind buffer = transfer.op == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
+    const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes,
          transfer.producer});
   }

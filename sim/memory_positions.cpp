@@ -58,7 +58,7 @@ MemoryPositions::MemoryPositions(const Program& source) : program(&source), plan
       group_by(kept.size(), devices, [&](std::size_t v) { return index(source.holders[kept[v].holder].device); });
   guests = group_by(source.moves.size(), devices + 1, [&](std::size_t m) {
     const Move& move = source.moves[m];
-    const bool held = move.guest != Move::kHost && source.transfers[move.transfer].op == Op::kEvict;
+    const bool held = move.guest != Move::kHost && source.op_of(move.transfer) == Op::kEvict;
     return held ? index(move.guest) : devices;
   });
   if (source.memory.empty() || source.transfers.size() != source.moves.size()) return;

@@ -78,7 +78,7 @@ RunTimes OnePass::take_times() {
 void OnePass::prepare_transfers() {
   const std::size_t count = program_.transfers.size();
   const auto transfer = [this](std::size_t t) -> const Transfer& { return program_.transfers[t]; };
-  times_.transfers.assign(count, {.start = kUnknown, .done = kUnknown, .available = kUnknown, .sent = kUnknown});
+  times_.transfers.assign(count, {.start = kUnknown, .done = kUnknown, .available = kUnknown});
   offered_ =
       group_by(count, program_.size(), [&](std::size_t t) { return offered_by(transfer(t), options_.transfers); });
   sent_ = sends_by_wait(program_);
@@ -97,6 +97,7 @@ void OnePass::prepare_transfers() {
 
 void OnePass::prepare_batches() {
   const std::size_t count = program_.transfers.size();
+  times_.batch_sent.assign(count, kUnknown);
   for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
   const auto members = [&](const std::vector<std::uint32_t>& of) {
     return group_by(count, batches_.size.size() + 1,
@@ -154,7 +155,7 @@ bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) 
   if (lane.phase == Phase::kPost) {
     for (InstrIndex i = lane.next; i != behind; ++i) {
       for (const std::uint32_t t : sent_.of(i)) {
-        if (!wait(lane, self, times_.transfers[t].sent)) return false;
+        if (!wait(lane, self, times_.sent(t))) return false;
       }
     }
     if (rules_.needs_post) post(lane, behind, false);
@@ -169,7 +170,7 @@ bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
   const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
   for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
     for (const std::uint32_t t : offered_.of(i)) {
-      if (is_move(program_.transfers[t].op)) continue;
+      if (program_.is_move(t)) continue;
       if (!wait(lane, self, times_.transfers[t].available)) return false;
     }
   }
@@ -268,11 +269,11 @@ void OnePass::pump(std::uint32_t channel) {
 
 void OnePass::finish(std::uint32_t t, Ticks done, Ticks latency) {
   TransferTimes& times = times_.transfers[t];
-  times.done = done;
+  if (rules_.batches) times.done = done;
   const std::uint32_t sends = rules_.batches ? batches_.of_send[t] : Batches::kNone;
   const std::uint32_t receives = rules_.batches ? batches_.of_receive[t] : Batches::kNone;
   if (receives == Batches::kNone) set(times.available, done + latency);
-  if (sends == Batches::kNone) set(times.sent, done);
+  if (sends == Batches::kNone) set(times_.sent(t), done);
   if (receives != Batches::kNone) complete_in_batch(receives, done + latency);
   if (sends != Batches::kNone) complete_in_batch(sends, done);
 }
@@ -281,7 +282,7 @@ void OnePass::complete_in_batch(std::uint32_t batch, Ticks at) {
   BatchState& state = batch_states_[batch];
   state.end = std::max(state.end, at);
   if (--state.missing != 0) return;
-  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.transfers[t].sent, state.end);
+  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.batch_sent[t], state.end);
   for (const std::uint32_t t : batch_receives_.of(batch)) set(times_.transfers[t].available, state.end);
 }
 

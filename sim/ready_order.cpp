@@ -93,7 +93,7 @@ class ReadyRun {
         overtaking_(schedule, program),
         queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
         moments_(static_cast<std::size_t>(program.num_devices)),
-        links_(program, TransferMode::kBuffered, queue_, moments_, times_.transfers),
+        links_(program, TransferMode::kBuffered, queue_, moments_, times_),
         started_(program.size(), false) {
     times_.end.assign(program.size(), Moments::kUnknown);
     times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);

@@ -70,12 +70,13 @@ constexpr std::size_t kPointsPerInstr = 4;
 
 void fill_memory(const Program& program, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
   const MemoryModel model(program);
-  if (options.memory_curve && times != nullptr) reserve_huge(timeline.memory, kPointsPerInstr * program.size());
+  if (options.memory_curve && times != nullptr) reserve_huge(timeline.memory.points, kPointsPerInstr * program.size());
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const DeviceId device{static_cast<std::int32_t>(d)};
     DeviceSummary& summary = timeline.devices[d];
     const bool curve = options.memory_curve && times != nullptr;
-    const MemoryPeak peak = curve ? model.append_curve(device, *times, timeline.memory) : model.peak(device);
+    const MemoryPeak peak = curve ? model.append_curve(device, *times, timeline.memory.points) : model.peak(device);
+    if (curve) timeline.memory.ends.push_back(timeline.memory.points.size());
     summary.peak_memory_bytes = peak.bytes;
     summary.peak_memory_by_class = peak.by_class;
     if (options.peak_composition) summary.peak_tensors = model.composition(device, peak);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,14 +49,37 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// Bytes of one class alive on a device from `time` on.
-struct MemoryPoint {
-  Ticks time = 0;
-  DeviceId device{};
-  MemoryClass cls{};
-  std::int64_t bytes = 0;
+/// Bytes of one class alive on a device from `time` on. Two words, because a curve has several points per action.
+class MemoryPoint {
+ public:
+  static constexpr std::int64_t kMostBytes = INT64_MAX >> 4U;
+
+  MemoryPoint(Ticks time, MemoryClass cls, std::int64_t bytes)
+      : time_(time), bytes_and_class_(bytes << 4U | static_cast<std::int64_t>(cls)) {}
+
+  Ticks time() const { return time_; }
+  MemoryClass cls() const { return static_cast<MemoryClass>(bytes_and_class_ & 0xF); }
+  std::int64_t bytes() const { return bytes_and_class_ >> 4U; }
 
   friend bool operator==(const MemoryPoint&, const MemoryPoint&) = default;
+
+ private:
+  Ticks time_;
+  std::int64_t bytes_and_class_;
+};
+
+/// Memory over time of all devices.
+struct MemoryCurves {
+  std::vector<MemoryPoint> points;  ///< by device, then time
+  std::vector<std::size_t> ends;    ///< by device: behind its last point
+
+  bool empty() const { return points.empty(); }
+  std::span<const MemoryPoint> of(std::size_t device) const {
+    const std::size_t begin = device == 0 ? 0 : ends[device - 1];
+    return std::span(points).subspan(begin, ends[device] - begin);
+  }
+
+  friend bool operator==(const MemoryCurves&, const MemoryCurves&) = default;
 };
 
 /// What is alive on a device at its peak: one tensor, and for which microbatches.
@@ -120,7 +144,7 @@ struct Timeline {
   std::vector<CriticalShare> critical_path;
   std::vector<StageDelays> delays;  ///< how stale weights are; empty when not asked for (`stage_delays`)
   std::vector<Span> spans;          ///< by device, then start; empty in a summary
-  std::vector<MemoryPoint> memory;  ///< by device, then time; empty in a summary
+  MemoryCurves memory;              ///< empty in a summary
 
   friend bool operator==(const Timeline&, const Timeline&) = default;
 };

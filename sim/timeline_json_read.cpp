@@ -109,14 +109,11 @@ Span read_span(const JsonValue& object, const Timeline& timeline) {
   return span;
 }
 
-MemoryPoint read_point(const JsonValue& object, const Timeline& timeline) {
+MemoryPoint read_point(const JsonValue& object) {
   object.allow_only({"device", "time_ns", "class", "bytes"});
-  MemoryPoint point;
-  point.device = read_device_id(object, timeline);
-  point.time = natural(object, "time_ns");
-  point.cls = static_cast<MemoryClass>(name_index(object.at("class"), kMemoryClassNames, "memory class"));
-  point.bytes = natural(object, "bytes");
-  return point;
+  return {natural(object, "time_ns"),
+          static_cast<MemoryClass>(name_index(object.at("class"), kMemoryClassNames, "memory class")),
+          object.at("bytes").integer(0, MemoryPoint::kMostBytes)};
 }
 
 void read_figures(const JsonValue& root, Timeline& timeline) {
@@ -201,14 +198,20 @@ void read_spans(const JsonValue& list, Timeline& timeline) {
 }
 
 void read_points(const JsonValue& list, Timeline& timeline) {
-  timeline.memory.reserve(list.size());
+  auto& [points, ends] = timeline.memory;
+  points.reserve(list.size());
   for (const JsonValue& object : list.elements()) {
-    timeline.memory.push_back(read_point(object, timeline));
-    const std::size_t count = timeline.memory.size();
-    const auto rank = [&](std::size_t at) { return std::pair(timeline.memory[at].device, timeline.memory[at].time); };
-    if (count > 1 && rank(count - 1) < rank(count - 2))
+    const MemoryPoint point = read_point(object);
+    const std::size_t device = index(read_device_id(object, timeline));
+    const bool first = ends.size() <= device;
+    if (ends.size() > device + 1 || (!first && point.time() < points.back().time())) {
       object.fail("out of order, expected points by device, then time_ns");
+    }
+    ends.resize(device + 1, points.size());
+    points.push_back(point);
+    ends.back() = points.size();
   }
+  if (!points.empty()) ends.resize(timeline.devices.size(), points.size());
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class Writer {
       raw(",\n\"spans\":");
       list(timeline_.spans, [this](const Span& span) { write_span(span); });
       raw(",\n\"memory\":");
-      list(timeline_.memory, [this](const MemoryPoint& point) { write_point(point); });
+      write_memory();
     }
     raw("}\n");
     flush();
@@ -255,14 +255,23 @@ class Writer {
     raw("}");
   }
 
-  void write_point(const MemoryPoint& point) {
+  void write_memory() {
+    const auto& [points, ends] = timeline_.memory;
+    std::size_t device = 0;
+    list(points, [&](const MemoryPoint& point) {
+      while (&point >= points.data() + ends[device]) ++device;
+      write_point(device, point);
+    });
+  }
+
+  void write_point(std::size_t device, const MemoryPoint& point) {
     raw("{\"device\":");
-    number(static_cast<std::int32_t>(point.device));
-    field("time_ns", ns(point.time));
+    number(static_cast<std::int64_t>(device));
+    field("time_ns", ns(point.time()));
     raw(",\"class\":\"");
-    raw(kMemoryClassNames[static_cast<std::size_t>(point.cls)]);
+    raw(kMemoryClassNames[static_cast<std::size_t>(point.cls())]);
     raw("\"");
-    field("bytes", point.bytes);
+    field("bytes", point.bytes());
     raw("}");
   }
 

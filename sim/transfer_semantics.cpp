@@ -46,7 +46,7 @@ std::vector<Half> halves_of(const Program& program) {
   halves.reserve(2 * program.transfers.size());
   for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
     const Transfer& transfer = program.transfers[t];
-    if (is_move(transfer.op)) continue;
+    if (program.is_move(t)) continue;
     const auto& [from, to, route] = program.channels[transfer.channel];
     const bool second = is_second_of_pair(program, transfer.post, program.lane_begin[index(to)]);
     halves.push_back({from, to, place_behind(program, transfer.issue), t, true});
@@ -132,10 +132,10 @@ WaitSplit split_receive_wait(Ticks from, const TransferTimes& times, Ticks produ
   return split;
 }
 
-WaitSplit split_send_wait(Ticks from, const TransferTimes& times, Ticks alone) {
-  Ticks left = std::max<Ticks>(0, times.sent - from);
+WaitSplit split_send_wait(Ticks from, Ticks sent, Ticks done, Ticks alone) {
+  Ticks left = std::max<Ticks>(0, sent - from);
   WaitSplit split;
-  split.queue = take(left, times.sent - times.done);
+  split.queue = take(left, sent - done);
   split.bandwidth = take(left, alone);
   split.queue += left;
   return split;

@@ -59,12 +59,11 @@ constexpr TransferRules rules_of(TransferMode mode) {
           .batches = mode == TransferMode::kBatched};
 }
 
-/// Moments of one message (see above).
+/// Moments of one message (see above); for `sent` see RunTimes.
 struct TransferTimes {
   Ticks start = 0;
   Ticks done = 0;
   Ticks available = 0;
-  Ticks sent = 0;
 
   friend bool operator==(const TransferTimes&, const TransferTimes&) = default;
 };
@@ -114,9 +113,9 @@ struct WaitSplit {
 /// the producer), and compute before it.
 WaitSplit split_receive_wait(Ticks from, const TransferTimes& times, Ticks produced, Ticks alone, Ticks latency);
 
-/// Splits the sender's wait [`from`, `times.sent`) at `Transfer::sent`: as above without the latency, and never
-/// compute.
-WaitSplit split_send_wait(Ticks from, const TransferTimes& times, Ticks alone);
+/// Splits the sender's wait [`from`, `sent`) at `Transfer::sent` for a message that is `done`: as above without the
+/// latency, and never compute.
+WaitSplit split_send_wait(Ticks from, Ticks sent, Ticks done, Ticks alone);
 
 /// Adds a split to the causes of a device (compute, transfer_queue, transfer_bandwidth, transfer_latency).
 void add_to(std::array<Ticks, kIdleCauseCount>& causes, const WaitSplit& split);

@@ -208,13 +208,14 @@ class RunData {
     for (std::size_t d = 0; d < timeline_.devices.size(); ++d) {
       list.push_back({{"time", Json::array()}, {"class", Json::array()}, {"bytes", Json::array()}});
     }
-    std::vector<std::int64_t> last(timeline_.devices.size(), 0);
-    for (const MemoryPoint& point : timeline_.memory) {
-      const std::size_t d = index(point.device);
-      list[d]["time"].push_back(ns(point.time) - last[d]);
-      list[d]["class"].push_back(static_cast<int>(point.cls));
-      list[d]["bytes"].push_back(point.bytes);
-      last[d] = ns(point.time);
+    for (std::size_t d = 0; d < timeline_.devices.size(); ++d) {
+      std::int64_t last = 0;
+      for (const MemoryPoint& point : timeline_.memory.of(d)) {
+        list[d]["time"].push_back(ns(point.time()) - last);
+        list[d]["class"].push_back(static_cast<int>(point.cls()));
+        list[d]["bytes"].push_back(point.bytes());
+        last = ns(point.time());
+      }
     }
     return list;
   }

@@ -17,7 +17,7 @@ std::size_t entries(const HtmlReport& report) {
   for (const HtmlSection& section : report.sections) {
     assert(section.first != nullptr);
     for (const Timeline* run : {section.first, section.second}) {
-      if (run != nullptr) count += run->spans.size() + run->memory.size();
+      if (run != nullptr) count += run->spans.size() + run->memory.points.size();
     }
   }
   return count;

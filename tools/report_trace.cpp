@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -211,25 +212,24 @@ class TraceWriter {
   }
 
   void counters() {
-    std::size_t i = 0;
-    while (i < timeline_.memory.size()) {
-      const DeviceId device = timeline_.memory[i].device;
-      std::size_t end = i;
+    if (timeline_.memory.empty()) return;
+    for (std::size_t d = 0; d < timeline_.devices.size(); ++d) {
+      const DeviceId device{static_cast<std::int32_t>(d)};
+      const std::span<const MemoryPoint> points = timeline_.memory.of(d);
       MemoryByClass seen{};
-      for (; end < timeline_.memory.size() && timeline_.memory[end].device == device; ++end) {
-        const MemoryPoint& point = timeline_.memory[end];
-        auto& most = seen[static_cast<std::size_t>(point.cls)];
-        most = std::max(most, point.bytes);
+      for (const MemoryPoint& point : points) {
+        auto& most = seen[static_cast<std::size_t>(point.cls())];
+        most = std::max(most, point.bytes());
       }
       MemoryByClass now{};
-      while (i < end) {
-        const Ticks time = timeline_.memory[i].time;
-        for (; i < end && timeline_.memory[i].time == time; ++i) {
-          now[static_cast<std::size_t>(timeline_.memory[i].cls)] = timeline_.memory[i].bytes;
+      for (std::size_t i = 0; i < points.size();) {
+        const Ticks time = points[i].time();
+        for (; i < points.size() && points[i].time() == time; ++i) {
+          now[static_cast<std::size_t>(points[i].cls())] = points[i].bytes();
         }
         counter(device, ns(time), now, seen);
       }
-      counter(device, ns(timeline_.makespan), now, seen);
+      if (!points.empty()) counter(device, ns(timeline_.makespan), now, seen);
     }
   }
 
@@ -255,7 +255,7 @@ class TraceWriter {
 }  // namespace
 
 std::string trace_report(const Timeline& timeline) {
-  if (const std::size_t count = timeline.spans.size() + timeline.memory.size(); count > kMostEntries) {
+  if (const std::size_t count = timeline.spans.size() + timeline.memory.points.size(); count > kMostEntries) {
     throw Error("trace: " + std::to_string(count) + " spans and memory changes, expected at most " +
                 std::to_string(kMostEntries) + " (fewer microbatches or devices, or --csv)");
   }

@@ -58,7 +58,7 @@ void DeviceWorker::start_document(std::int64_t first_microbatch) {
   versions_read_.clear();
   memory_.clear();
   for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
-    memory_.push_back({0, device_, static_cast<MemoryClass>(cls), arena_.live()[cls]});
+    memory_.emplace_back(0, static_cast<MemoryClass>(cls), arena_.live()[cls]);
   }
   for (auto& [number, holder] : holders_) holder.restart_document();
 }
@@ -128,11 +128,11 @@ void DeviceWorker::step() {
 /// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
 void DeviceWorker::before(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.sent.of(at)) {
-    if (plan_.program.transfers[transfer].op == Op::kEvict) free_evicted(transfer);
+    if (plan_.program.op_of(transfer) == Op::kEvict) free_evicted(transfer);
     live_.send_buffers.erase(transfer);
   }
   for (const std::uint32_t transfer : plan_.posted.of(at)) {
-    if (is_move(plan_.program.transfers[transfer].op)) continue;
+    if (plan_.program.is_move(transfer)) continue;
     live_.slots.emplace(transfer, allocate_message(transfer));
   }
   change_guests(at);
@@ -421,7 +421,7 @@ void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
 
 void DeviceWorker::send(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.issued.of(at)) {
-    if (is_move(plan_.program.transfers[transfer].op)) continue;
+    if (plan_.program.is_move(transfer)) continue;
     const std::vector<Block>& blocks = live_.send_buffers.at(transfer);
     if (blocks.size() == 1) {
       outputs_.transport.send(transfer, bytes_of(blocks.front()));
@@ -440,7 +440,7 @@ void DeviceWorker::note_memory(std::int64_t time) {
     changed[static_cast<std::size_t>(event.cls)] = true;
   }
   for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
-    if (changed[cls]) memory_.push_back({time, device_, static_cast<MemoryClass>(cls), bytes[cls]});
+    if (changed[cls]) memory_.emplace_back(time, static_cast<MemoryClass>(cls), bytes[cls]);
   }
 }
 

@@ -86,9 +86,7 @@ class DeviceWorker {
     StageBlocks blocks;
     std::vector<EarlierSlice> earlier;
   };
-  bool is_for_message(const Wait& wait) const {
-    return is_for_transfer(wait) && !is_move(plan_.program.transfers[wait.via].op);
-  }
+  bool is_for_message(const Wait& wait) const { return is_for_transfer(wait) && !plan_.program.is_move(wait.via); }
   std::uint32_t holder_index(InstrIndex at) const { return plan_.row(at).holder; }
   void before(InstrIndex at);
   void change_guests(std::size_t place);

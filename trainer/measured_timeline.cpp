@@ -93,7 +93,8 @@ Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> re
     DeviceSummary& summary = timeline.devices[index(report.device)];
     summary.peak_memory_bytes = report.peak_memory_bytes;
     summary.peak_memory_by_class = report.peak_memory_by_class;
-    timeline.memory.insert(timeline.memory.end(), report.memory.begin(), report.memory.end());
+    timeline.memory.points.insert(timeline.memory.points.end(), report.memory.begin(), report.memory.end());
+    timeline.memory.ends.push_back(timeline.memory.points.size());
   }
   fill_metrics(timeline, program.work, program.asynchronous, marks);
   return timeline;

@@ -143,7 +143,7 @@ void RunPlan::index_guests() {
   const std::size_t size = program.size();
   const auto devices = static_cast<std::size_t>(program.num_devices);
   const auto place = [&](const Move& move, InstrIndex at) -> std::size_t {
-    const bool by_guest = move.guest != Move::kHost && program.transfers[move.transfer].op == Op::kEvict;
+    const bool by_guest = move.guest != Move::kHost && program.op_of(move.transfer) == Op::kEvict;
     if (!by_guest) return size + devices;
     return at == program.lane_begin[index(move.guest) + 1] ? size + index(move.guest) : at;
   };
@@ -193,7 +193,7 @@ std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
     if (!names(program.instrs[of.consumer].action, microbatch, slice)) return;
     const StageMemory& memory = program.memory_of(producer.stage, part);
     parts.push_back({static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice),
-                     of.op == Op::kSendB ? memory.input_grad_bytes : memory.output_bytes});
+                     program.op_of(transfer) == Op::kSendB ? memory.input_grad_bytes : memory.output_bytes});
   });
   return parts;
 }

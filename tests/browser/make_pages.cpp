@@ -45,7 +45,7 @@ std::string hostile() {
   run.machine = name;
   Timeline summary = synthetic_timeline({});
   summary.spans.clear();
-  summary.memory.clear();
+  summary.memory = {};
   return html_report({.title = name + "\xff",
                       .note = name,
                       .sections = {{.title = name, .note = name, .first = &run},

@@ -166,7 +166,7 @@ TEST_CASE("the memory curve starts with what is resident and has a point per cha
   const auto bytes_at = [&](MemoryClass cls, Ticks time) {
     std::int64_t bytes = 0;
     for (const MemoryPoint& point : points) {
-      if (point.cls == cls && point.time <= time) bytes = point.bytes;
+      if (point.cls() == cls && point.time() <= time) bytes = point.bytes();
     }
     return bytes;
   };
@@ -177,7 +177,7 @@ TEST_CASE("the memory curve starts with what is resident and has a point per cha
   CHECK(bytes_at(MemoryClass::kWorkspace, 10) == 0);
   CHECK(bytes_at(MemoryClass::kWorkspace, 50) == 2);
   CHECK(bytes_at(MemoryClass::kKeptForWeightGrad, 70) == 0);
-  for (std::size_t i = 1; i < points.size(); ++i) CHECK(points[i - 1].time <= points[i].time);
+  for (std::size_t i = 1; i < points.size(); ++i) CHECK(points[i - 1].time() <= points[i].time());
 }
 
 TEST_SUITE_END();

@@ -59,7 +59,6 @@ class ProgramBuilder {
     transfer.consumer = transfer.post = at(to);
     transfer.sent = program_.lane_begin[from.device + 1];
     transfer.bytes = bytes;
-    transfer.op = Op::kSendF;
     transfer.channel =
         channel(DeviceId{static_cast<std::int32_t>(from.device)}, DeviceId{static_cast<std::int32_t>(to.device)});
     waits_[at(to)].push_back({at(from), static_cast<std::uint32_t>(program_.transfers.size())});

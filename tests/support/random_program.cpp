@@ -109,7 +109,6 @@ class RandomProgramMaker {
     transfer.sent = static_cast<InstrIndex>(pick(transfer.issue + 1, lane_end));
     if (is_second(transfer.sent, lane_end)) ++transfer.sent;
     transfer.bytes = pick(0, shape_.most_bytes);
-    transfer.op = Op::kSendF;
     transfer.channel = channel(DeviceId{static_cast<std::int32_t>(device_of(from))},
                                DeviceId{static_cast<std::int32_t>(device_of(to))});
     program_.transfers.push_back(transfer);

@@ -99,7 +99,7 @@ class LongestPath {
     after(m.available, m.done, latency_time(channel.route, program_.base));
     after(m.sent, m.done);
     if (transfer.sent < lane_end) after(units_[transfer.sent].post, m.sent);
-    if (rules_.blocks_lane && !is_move(transfer.op)) {
+    if (rules_.blocks_lane && !program_.is_move(t)) {
       InstrIndex next = transfer.issue;
       while (next < lane_end && units_[next].start == units_[transfer.issue].start) ++next;
       if (next < lane_end) after(units_[next].reach, m.available);
@@ -157,8 +157,10 @@ class LongestPath {
       times.start.push_back(at[unit.start]);
       times.end.push_back(at[unit.end]);
     }
-    for (const MessageMoments& m : messages_)
-      times.transfers.push_back({at[m.start], at[m.done], at[m.available], at[m.sent]});
+    for (const MessageMoments& m : messages_) {
+      times.transfers.push_back({at[m.start], at[m.done], at[m.available]});
+      if (rules_.batches) times.batch_sent.push_back(at[m.sent]);
+    }
     for (const Moment collective : collectives_) times.collective_end.push_back(at[collective]);
     for (const Ticks end : times.end) times.makespan = std::max(times.makespan, end);
     for (const Ticks end : times.collective_end) times.makespan = std::max(times.makespan, end);

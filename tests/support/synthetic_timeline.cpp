@@ -156,7 +156,7 @@ class Synthesis {
     const auto change = [&](Ticks time, MemoryClass cls, std::int64_t bytes) {
       const auto c = static_cast<std::size_t>(cls);
       now[c] += bytes;
-      timeline_.memory.push_back({time, id, cls, now[c]});
+      timeline_.memory.points.emplace_back(time, cls, now[c]);
       std::int64_t total = 0;
       for (const std::int64_t part : now) total += part;
       if (total <= device.peak_memory_bytes) return;
@@ -179,6 +179,7 @@ class Synthesis {
       alive += forward ? 1 : -1;
       device.peak_activations = std::max(device.peak_activations, static_cast<double>(alive));
     }
+    timeline_.memory.ends.push_back(timeline_.memory.points.size());
     device.peak_tensors = {
         {MemoryClass::kWeights, StageId(static_cast<std::int32_t>(d)), "all weights", 256 * kMiB, {}},
         {MemoryClass::kKeptForInputGrad,

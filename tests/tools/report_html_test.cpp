@@ -82,7 +82,7 @@ TEST_CASE("a page of two runs holds both, and the same input gives the same byte
 
 TEST_CASE("more than a browser or a viewer holds is refused in one line") {
   Timeline run = synthetic_timeline({});
-  run.memory.resize(4'000'001 - run.spans.size());
+  run.memory.points.assign(4'000'001 - run.spans.size(), {0, MemoryClass::kWeights, 0});
   CHECK_THROWS_WITH_AS(html_report({.title = "", .sections = {{.title = "", .first = &run}}}),
                        "HTML report: 4000001 spans and memory changes, expected at most 4000000 (fewer microbatches or "
                        "devices, or --summary)",

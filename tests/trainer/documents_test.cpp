@@ -111,9 +111,9 @@ TEST_CASE("stashes that are evicted to a partner or the host come back as they w
   const TrainOptions options = run_of(written_schedule(devices, 3));
   check_trains(options, kRounding);
   const Timeline timeline = predicted(options);
-  const auto held = [&](std::int32_t device) {
-    return std::ranges::any_of(timeline.memory, [&](const MemoryPoint& point) {
-      return point.device == DeviceId{device} && point.cls == MemoryClass::kEvicted && point.bytes > 0;
+  const auto held = [&](std::size_t device) {
+    return std::ranges::any_of(timeline.memory.of(device), [](const MemoryPoint& point) {
+      return point.cls() == MemoryClass::kEvicted && point.bytes() > 0;
     });
   };
   CHECK(held(1));

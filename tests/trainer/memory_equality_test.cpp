@@ -92,9 +92,9 @@ TEST_CASE("the measured memory curve of every class reaches as high, and ends as
     const Timeline measured = train(options).timeline.value();
     const auto extremes = [](const Timeline& timeline, std::int32_t device, MemoryClass cls) {
       std::pair<std::int64_t, std::int64_t> highest_and_last;
-      for (const MemoryPoint& point : timeline.memory) {
-        if (point.device != DeviceId{device} || point.cls != cls) continue;
-        highest_and_last = {std::max(highest_and_last.first, point.bytes), point.bytes};
+      for (const MemoryPoint& point : timeline.memory.of(static_cast<std::size_t>(device))) {
+        if (point.cls() != cls) continue;
+        highest_and_last = {std::max(highest_and_last.first, point.bytes()), point.bytes()};
       }
       return highest_and_last;
     };

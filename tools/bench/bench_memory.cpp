@@ -7,8 +7,8 @@ namespace {
 
 /// Most bytes per action that lowering and simulating need together, Program and result included.
 void bytes_per_action(benchmark::State& state, bool with_transfers) {
-  const Schedule schedule = schedule_of("1f1b", 64, 16384);
-  const Cluster cluster = cluster_of(64);
+  const Schedule schedule = schedule_of("1f1b", 256, 16384);
+  const Cluster cluster = cluster_of(256);
   const StageCosts costs = with_transfers ? with_messages_and_memory(schedule) : compute_only(schedule);
   std::size_t actions = 1;
   reset_peak_bytes();
