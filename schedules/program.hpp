@@ -106,7 +106,8 @@ struct Program {
   std::vector<Holder> holders;
   std::vector<Transfer> transfers;  ///< only those of `moves` when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;
-  std::vector<Move> moves;  ///< in order of their transfers, which are the last ones
+  bool waits_by_rank = false;  ///< sends are waited for later than buffers ask for, so that the lanes do not deadlock
+  std::vector<Move> moves;     ///< in order of their transfers, which are the last ones
   std::vector<Collective> collectives;
 
   std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush

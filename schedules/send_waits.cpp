@@ -195,6 +195,7 @@ std::vector<std::uint32_t> asap_ranks(const Program& program) {
 bool runs_by_rendezvous(const Program& program) { return RendezvousRun(program).finishes(); }
 
 void put_off_send_waits(Program& program) {
+  program.waits_by_rank = true;
   const std::vector<std::uint32_t> rank = asap_ranks(program);
   post_before_batches(program, rank);
   for (std::size_t t = 0; t < program.transfers.size() - program.moves.size(); ++t) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace plumb {
 namespace {
@@ -203,11 +204,63 @@ class PeakSearch {
   }
 
   const MemoryPeak& peak() const { return peak_; }
+  const MemoryByClass& now() const { return now_; }
+
+  /// Goes on as if what came before had changed the bytes by so much more.
+  void lift(const MemoryByClass& by) {
+    for (std::size_t c = 0; c < kMemoryClassCount; ++c) now_[c] += by[c];
+    bytes_ += total(by);
+  }
 
  private:
   MemoryByClass now_;
   std::int64_t bytes_;
   MemoryPeak peak_;
+};
+
+/// Notes the bytes at the ends of stretches that a lane leaves out, and adds what is left out behind them.
+class LeftOutBytes {
+ public:
+  LeftOutBytes(std::span<const LeftOut> left_out, PeakSearch& search) : left_out_(left_out), search_(search) {
+    for (std::size_t k = 0; k < left_out.size(); ++k) {
+      marks_.push_back({left_out[k].before, 2, k});
+      marks_.push_back({left_out[k].begin, 1, k});
+      marks_.push_back({left_out[k].end, 0, k});
+    }
+    std::ranges::sort(marks_);
+    bytes_.resize(left_out.size());
+  }
+
+  /// The search is about to apply a change at `at`.
+  void come_to(InstrIndex at) {
+    for (; next_ < marks_.size() && std::get<0>(marks_[next_]) <= at; ++next_) {
+      const auto& [place, left, k] = marks_[next_];
+      bytes_[k][left] = search_.now();
+      if (left == 0) add(bytes_[k], left_out_[k].times);
+    }
+  }
+
+  bool repeats() const { return repeats_; }
+
+ private:
+  using Bytes = std::array<MemoryByClass, 3>;  ///< at the end, the begin, and before
+
+  void add(const Bytes& bytes, std::int64_t times) {
+    MemoryByClass change{};
+    for (std::size_t c = 0; c < kMemoryClassCount; ++c) {
+      change[c] = bytes[0][c] - bytes[1][c];
+      repeats_ = repeats_ && change[c] == bytes[1][c] - bytes[2][c];
+      change[c] *= times;
+    }
+    search_.lift(change);
+  }
+
+  std::span<const LeftOut> left_out_;
+  PeakSearch& search_;
+  std::vector<std::tuple<InstrIndex, std::size_t, std::size_t>> marks_;  ///< place, into `Bytes`, into `left_out_`
+  std::vector<Bytes> bytes_;
+  std::size_t next_ = 0;
+  bool repeats_ = true;
 };
 
 /// Bytes by class on their way through time; emits a point when a moment is over.
@@ -253,6 +306,8 @@ Ticks before_time(const Program& program, const RunTimes& times, const LanePosit
 
 }  // namespace
 
+bool knows_bytes(const Program& program) { return !program.memory.empty() && program.memory_units_per_one == 0; }
+
 MemoryModel::MemoryModel(const Program& program) : positions_(program) {}
 
 MemoryByClass MemoryModel::resident(DeviceId device) const {
@@ -285,6 +340,18 @@ MemoryPeak MemoryModel::peak(DeviceId device) const {
     search.apply(change);
     return true;
   });
+  return search.peak();
+}
+
+std::optional<MemoryPeak> MemoryModel::peak(DeviceId device, std::span<const LeftOut> left_out) const {
+  PeakSearch search(resident(device), program().lane_begin[index(device)]);
+  LeftOutBytes lifts(left_out, search);
+  MemoryChanges(positions_, device).tell([&](const MemoryChange& change) {
+    lifts.come_to(change.instr);
+    search.apply(change);
+    return true;
+  });
+  if (!lifts.repeats()) return std::nullopt;
   return search.peak();
 }
 

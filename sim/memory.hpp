@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "models/memory_class.hpp"
@@ -22,6 +24,18 @@ struct MemoryPeak {
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
+/// Iterations that a Program stands for but leaves out: [begin, end) of a lane goes on `times` more behind `end`. It
+/// does what [before, begin) did.
+struct LeftOut {
+  InstrIndex before = 0;
+  InstrIndex begin = 0;
+  InstrIndex end = 0;
+  std::int64_t times = 0;
+};
+
+/// Whether memory is known in bytes, not in abstract units.
+bool knows_bytes(const Program& program);
+
 /// Memory of every device as it follows from a Program alone: no times needed, because buffers come and go at fixed
 /// positions of their device's lane (sim/memory_changes.hpp).
 class MemoryModel {
@@ -36,6 +50,10 @@ class MemoryModel {
   std::vector<MemoryChange> changes(DeviceId device) const;
 
   MemoryPeak peak(DeviceId device) const;
+
+  /// The peak of the whole lane, of which parts are left out: what they allocate and do not free is added behind them.
+  /// A whole repetition must stand behind each. Nothing when a stretch does not do what the one before it did.
+  std::optional<MemoryPeak> peak(DeviceId device, std::span<const LeftOut> left_out) const;
 
   /// What is alive at `peak(device)`, by class, stage and name: stash tensors by their own names, else "input",
   /// "output", ... Resident bytes name no microbatch; weight versions and the workspace of an update name the update

@@ -34,6 +34,16 @@ class OnePass {
   /// Moves the lane's clock and the times of [`from`, position) by `by`, as if what came before had taken longer.
   void shift(std::size_t lane, InstrIndex from, Ticks by);
 
+  /// Messages stand in the order of service, channel by channel: where those of a channel begin, and behind the last
+  /// one that is sent; when that one was done.
+  std::uint32_t first(std::size_t channel) const { return order_.begin[channel]; }
+  std::uint32_t served(std::size_t channel) const { return channels_[channel].next; }
+  Ticks free(std::size_t channel) const { return channels_[channel].free; }
+  std::uint32_t message(std::uint32_t place) const { return order_.items[place]; }
+
+  /// Moves the times of the channel's messages from place `from` on by `by`.
+  void shift_messages(std::size_t channel, std::uint32_t from, Ticks by);
+
   /// Times so far; below 0 where not known.
   const RunTimes& times() const { return times_; }
 

@@ -68,6 +68,18 @@ void OnePass::shift(std::size_t lane, InstrIndex from, Ticks by) {
   lanes_[lane].clock += by;
 }
 
+void OnePass::shift_messages(std::size_t channel, std::uint32_t from, Ticks by) {
+  ChannelState& state = channels_[channel];
+  if (from == state.next) return;
+  for (std::uint32_t place = from; place != state.next; ++place) {
+    TransferTimes& times = times_.transfers[order_.items[place]];
+    times.start += by;
+    times.done += by;
+    times.available += by;
+  }
+  state.free += by;
+}
+
 RunTimes OnePass::take_times() {
   assert(finished());
   for (const Lane& lane : lanes_) times_.makespan = std::max(times_.makespan, lane.clock);

@@ -27,12 +27,9 @@ Timeline empty_timeline(const Program& program) {
   return timeline;
 }
 
-/// Bytes are modelled, not abstract units.
-bool has_memory(const Program& program) { return !program.memory.empty() && program.memory_units_per_one == 0; }
-
 /// Whether totals per lane are all that is asked for. Steady utilization needs every update.
 bool totals_suffice(const Program& program, const SimOptions& options) {
-  const bool curve = options.memory_curve && has_memory(program);
+  const bool curve = options.memory_curve && knows_bytes(program);
   return !options.spans && !curve && !program.asynchronous && program.moves.empty() && has_plain_waits_only(program);
 }
 
@@ -104,11 +101,11 @@ Timeline simulate(const Program& program, const SimOptions& options) {
   if (timeline.devices.empty()) {
     const RunTimes times = run_program(program, options);
     marks = fill_lanes(program, times, options, timeline);
-    if (has_memory(program)) fill_memory(program, &times, options, timeline);
+    if (knows_bytes(program)) fill_memory(program, &times, options, timeline);
     if (options.spans && options.critical_path) {
       timeline.critical_path = critical_shares(program, critical_path(program, times, options));
     }
-  } else if (has_memory(program)) {
+  } else if (knows_bytes(program)) {
     fill_memory(program, nullptr, options, timeline);
   }
   fill_metrics(timeline, program.work, program.asynchronous, marks);

@@ -7,16 +7,19 @@
 #include "schedules/walk.hpp"
 #include "sim/fold.hpp"
 #include "sim/jitter.hpp"
+#include "sim/memory.hpp"
 #include "sim/metrics.hpp"
+#include "sim/pass_engine.hpp"
 #include "sim/simulate.hpp"
 #include "sim/steady_state.hpp"
+#include "sim/transfer_semantics.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::int64_t kMostActions = std::int64_t{1} << 31U;
 /// Folded schedules longer than this are not tried: their iterations would cost more than they save.
-constexpr std::int64_t kMostFolded = std::int64_t{1} << 24U;
+constexpr std::int64_t kMostFolded = std::int64_t{1} << 22U;
 
 /// Microbatches of a repeat that the tries keep. Most steady states begin at once and repeat every iteration; with
 /// latencies between p devices 1F1B repeats every p microbatches, after about as many.
@@ -49,12 +52,6 @@ bool stands_as_written(const Program& program, const Schedule& schedule) {
   return true;
 }
 
-bool can_jump(const Program& program, const Schedule& schedule, const SimOptions& options) {
-  const bool bytes = !program.memory.empty() && program.memory_units_per_one == 0;
-  return program.transfers.empty() && !has_jitter(program) && !bytes && options.engine != EngineChoice::kEvent &&
-         stands_as_written(program, schedule);
-}
-
 struct SummaryJob {
   const Schedule& schedule;
   const StageCosts& costs;
@@ -62,6 +59,21 @@ struct SummaryJob {
   const LowerOptions& lowering;
   SimOptions options;
 };
+
+/// Whether messages, where there are any, are of a kind whose steady state is known by what has been sent: on links of
+/// their own, whether or not their receives are posted; and touch the lanes at places that come again.
+bool has_simple_messages(const Program& program, const SummaryJob& job) {
+  const bool posts_matter = rules_of(job.options.transfers).needs_post;
+  return program.transfers.empty() ||
+         (!posts_matter && program.moves.empty() && !program.waits_by_rank &&
+          job.lowering.receives != ReceivePlacement::kOnSend && !why_not_one_pass(program, job.options));
+}
+
+bool can_jump(const Program& program, const Schedule& schedule, const SummaryJob& job) {
+  const bool tensors = job.options.peak_composition && knows_bytes(program);
+  return has_simple_messages(program, job) && !has_jitter(program) && !tensors &&
+         job.options.engine != EngineChoice::kEvent && stands_as_written(program, schedule);
+}
 
 /// The answer by way of a folded schedule; nothing when it does not repeat or the long way is as short.
 std::optional<Timeline> jumped(const SummaryJob& job) {
@@ -74,7 +86,7 @@ std::optional<Timeline> jumped(const SummaryJob& job) {
     const std::int64_t folded_size = size_of(folded->schedule);
     if (folded_size > kMostFolded || folded_size > size / 2) return std::nullopt;
     const Program program = lower(folded->schedule, job.costs, job.cluster, job.lowering);
-    if (!can_jump(program, folded->schedule, job.options)) return std::nullopt;
+    if (!can_jump(program, folded->schedule, job)) return std::nullopt;
     FoldedResult result = run_folded(program, *folded, job.options);
     if (result.timeline) {
       Timeline& timeline = *result.timeline;

@@ -16,8 +16,9 @@ namespace {
 using testing::Case;
 
 /// The summary by unfolding everything.
-Timeline the_long_way(const Schedule& schedule, const StageCosts& costs) {
-  return simulate(lower(schedule, costs), {.spans = false, .memory_curve = false});
+Timeline the_long_way(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster = nullptr,
+                      TransferMode mode = TransferMode::kBuffered) {
+  return simulate(lower(schedule, costs, cluster), {.transfers = mode, .spans = false, .memory_curve = false});
 }
 
 /// It says something about single microbatches, which do not come again, or its stages update at different paces.
@@ -48,6 +49,37 @@ StageCosts unequal(std::int32_t num_stages, Ticks comm) {
     costs.times[s].u = 5;
   }
   costs.comm = comm;
+  return costs;
+}
+
+/// Links of their own between all devices: 40 bytes take 40 ticks, and 7 more until they arrive.
+Cluster links(std::int32_t num_devices, double bytes_per_s = 1e9) {
+  Cluster cluster;
+  cluster.devices.resize(static_cast<std::size_t>(num_devices));
+  cluster.devices_per_node = num_devices;
+  cluster.intra_node = {.latency_ns = 7, .bytes_per_s = bytes_per_s};
+  cluster.finish();
+  return cluster;
+}
+
+/// With bytes of everything that memory is made of.
+StageCosts with_bytes(StageCosts costs) {
+  costs.comm.reset();
+  StageMemory memory;
+  memory.weight_bytes = 1000;
+  memory.gradient_bytes = 1001;
+  memory.optimizer_bytes = 2003;
+  memory.stash = {{"kept for I", 30, StashTensor::MadeBy::kForward, LastUse::kInputGrad},
+                  {"kept for W", 50, StashTensor::MadeBy::kForward, LastUse::kWeightGrad}};
+  memory.input_bytes = memory.output_bytes = 40;
+  memory.output_grad_bytes = memory.input_grad_bytes = 36;
+  memory.input_last_use = LastUse::kWeightGrad;
+  memory.workspace_f_bytes = 5;
+  memory.workspace_b_bytes = memory.workspace_i_bytes = 9;
+  memory.workspace_w_bytes = 7;
+  costs.memory.assign(costs.times.size(), memory);
+  costs.memory.front().input_bytes = costs.memory.front().input_grad_bytes = 0;
+  costs.memory.back().output_bytes = costs.memory.back().output_grad_bytes = 0;
   return costs;
 }
 
@@ -102,6 +134,63 @@ TEST_CASE("overlapped pairs and options of the generators are jumped over") {
     const Schedule schedule = testing::schedule_of(c);
     check_jump(schedule, unequal(schedule.num_stages, 30));
     check_jump(schedule, unequal(schedule.num_stages, 0));
+  }
+}
+
+TEST_CASE("with messages on links and memory in bytes the jump gives the answer of the long way") {
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (!spec.folds) continue;
+    for (const std::int32_t p : {2, 4}) {
+      for (const TransferMode mode : {TransferMode::kBuffered, TransferMode::kFifo, TransferMode::kRendezvous}) {
+        CAPTURE(spec.name);
+        CAPTURE(p);
+        CAPTURE(static_cast<int>(mode));
+        const Schedule schedule = testing::schedule_of({.name = spec.name, .p = p, .m = 240, .updates = 1});
+        for (const double bytes_per_s : {1e9, 1e8}) {
+          const Cluster cluster = links(schedule.num_devices, bytes_per_s);
+          for (const StageCosts& plain :
+               {unequal(schedule.num_stages, 0), abstract_costs("F=1,B=2", "", {.num_stages = schedule.num_stages})}) {
+            const StageCosts costs = with_bytes(plain);
+            CHECK(simulate_summary(schedule, costs, &cluster, {}, {.transfers = mode}) ==
+                  the_long_way(schedule, costs, &cluster, mode));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("memory in bytes is jumped over between devices that exchange nothing but latencies") {
+  for (const std::string_view name : {"gpipe", "1f1b", "zb-h1", "pipedream", "interleaved"}) {
+    CAPTURE(name);
+    const Schedule schedule = testing::schedule_of({.name = name, .p = 4, .m = 400, .updates = 1});
+    StageCosts costs = with_bytes(unequal(schedule.num_stages, 30));
+    costs.comm = 30;
+    check_jump(schedule, costs);
+  }
+}
+
+TEST_CASE("a billion microbatches over links take a thousand times as long as a million, with the same peaks") {
+  for (const std::string_view name : {"1f1b", "zb-h1", "interleaved", "gpipe"}) {
+    CAPTURE(name);
+    const auto run = [&](std::int64_t m) {
+      const Schedule schedule = testing::schedule_of({.name = name, .p = 4, .m = m, .updates = 1});
+      const Cluster cluster = links(4);
+      return simulate_summary(schedule, with_bytes(abstract_costs("F=1,B=2", "", {.num_stages = schedule.num_stages})),
+                              &cluster);
+    };
+    const Timeline thousand = run(4'000);
+    const Timeline million = run(4'000'000);
+    const Timeline billion = run(1'000'000'000);
+    CHECK((billion.makespan - million.makespan) / 996'000 == (million.makespan - thousand.makespan) / 3'996);
+    const bool keeps_all = name == "gpipe";
+    const auto growth = [](std::size_t d) { return std::int64_t{d == 0 ? 80 : 120}; };  // the first input has no bytes
+    for (std::size_t d = 0; d < 4; ++d) {
+      const std::int64_t grows = million.devices[d].peak_memory_bytes - thousand.devices[d].peak_memory_bytes;
+      CHECK(grows == (keeps_all ? 3'996'000 * growth(d) : 0));
+      CHECK(billion.devices[d].peak_memory_bytes ==
+            million.devices[d].peak_memory_bytes + (keeps_all ? 996'000'000 * growth(d) : 0));
+    }
   }
 }
 
