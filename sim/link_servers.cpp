@@ -20,7 +20,7 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
   constexpr Ticks kUnknown = Moments::kUnknown;
   reserve_huge(times_.transfers, program.transfers.size());
   times_.transfers.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown});
-  if (rules_of(mode).batches) times_.batch_sent.assign(program.transfers.size(), kUnknown);
+  if (rules_of(mode).batches) times_.sent_at.assign(program.transfers.size(), kUnknown);
   std::vector<std::uint32_t> counts(program.channels.size(), 0);
   for (const Transfer& transfer : program.transfers) ++counts[transfer.channel];
   std::uint32_t begin = 0;
@@ -90,7 +90,7 @@ std::uint32_t LinkServers::finish(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
   const std::uint32_t t = std::exchange(server.sending, kNone);
   TransferTimes& times = times_.transfers[t];
-  if (!times_.batch_sent.empty()) times.done = now;
+  if (!times_.sent_at.empty()) times.done = now;
   const std::uint32_t sends = batches_.of_send.empty() ? Batches::kNone : batches_.of_send[t];
   const std::uint32_t receives = batches_.of_receive.empty() ? Batches::kNone : batches_.of_receive[t];
   if (receives == Batches::kNone) moments_.set(times.available, now + server.latency);
@@ -107,7 +107,7 @@ void LinkServers::complete_in_batch(std::uint32_t batch, Ticks at) {
   BatchState& state = batch_states_[batch];
   state.end = std::max(state.end, at);
   if (--state.missing != 0) return;
-  for (const std::uint32_t t : batch_sends_.of(batch)) moments_.set(times_.batch_sent[t], state.end);
+  for (const std::uint32_t t : batch_sends_.of(batch)) moments_.set(times_.sent_at[t], state.end);
   for (const std::uint32_t t : batch_receives_.of(batch)) moments_.set(times_.transfers[t].available, state.end);
 }
 

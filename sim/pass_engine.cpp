@@ -109,7 +109,7 @@ void OnePass::prepare_transfers() {
 
 void OnePass::prepare_batches() {
   const std::size_t count = program_.transfers.size();
-  times_.batch_sent.assign(count, kUnknown);
+  times_.sent_at.assign(count, kUnknown);
   for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
   const auto members = [&](const std::vector<std::uint32_t>& of) {
     return group_by(count, batches_.size.size() + 1,
@@ -294,7 +294,7 @@ void OnePass::complete_in_batch(std::uint32_t batch, Ticks at) {
   BatchState& state = batch_states_[batch];
   state.end = std::max(state.end, at);
   if (--state.missing != 0) return;
-  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.batch_sent[t], state.end);
+  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.sent_at[t], state.end);
   for (const std::uint32_t t : batch_receives_.of(batch)) set(times_.transfers[t].available, state.end);
 }
 

@@ -70,6 +70,8 @@ class FoldedRun {
   bool run_phase(const FoldedPhase& phase) {
     std::vector<Checkpoint> checkpoints;
     bool jumped = false;
+    // Buffers may still be filling up when the times repeat already.
+    const std::int64_t earliest = knows_bytes(program_) ? phase.kept / 4 : 0;
     for (std::int64_t k = 0; k < phase.kept; ++k) {
       if (!phase.inside.empty() && !run_phases(phase.inside[static_cast<std::size_t>(k)])) return false;
       if (jumped) continue;
@@ -79,7 +81,7 @@ class FoldedRun {
       }
       pass_.run(limits);
       checkpoints.push_back(checkpoint());
-      if (is_worth_looking(k + 1)) jumped = look_for_period(phase, checkpoints, phase.kept - k - 1);
+      if (k >= earliest && is_worth_looking(k + 1)) jumped = look_for_period(phase, checkpoints, phase.kept - k - 1);
       if (jumped && phase.inside.empty()) return true;
     }
     return jumped;

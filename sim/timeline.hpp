@@ -54,6 +54,7 @@ class MemoryPoint {
  public:
   static constexpr std::int64_t kMostBytes = INT64_MAX >> 4U;
 
+  MemoryPoint() = default;
   MemoryPoint(Ticks time, MemoryClass cls, std::int64_t bytes)
       : time_(time), bytes_and_class_(bytes << 4U | static_cast<std::int64_t>(cls)) {}
 
@@ -64,8 +65,8 @@ class MemoryPoint {
   friend bool operator==(const MemoryPoint&, const MemoryPoint&) = default;
 
  private:
-  Ticks time_;
-  std::int64_t bytes_and_class_;
+  Ticks time_ = 0;
+  std::int64_t bytes_and_class_ = 0;
 };
 
 /// Memory over time of all devices.

@@ -100,6 +100,7 @@ RunTimes run_times(const Program& program, std::span<const DeviceReport> reports
       if (here >= 0 && (first < 0 || here < first)) first = here;
     }
   }
+  for (const TransferTimes& message : times.transfers) times.sent_at.push_back(message.start);
   times.makespan = times.end.empty() ? 0 : *std::ranges::max_element(times.end);
   return times;
 }

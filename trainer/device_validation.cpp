@@ -108,7 +108,7 @@ void DeviceWorker::run_again(InstrIndex forward) {
     outputs.insert(outputs.end(), output.data(), output.data() + output.bytes());
   });
   for (const std::uint32_t transfer : plan_.made.of(forward)) {
-    if (!is_move(plan_.program.transfers[transfer].op)) outputs_.transport.send_again(transfer, outputs);
+    if (!plan_.program.is_move(transfer)) outputs_.transport.send_again(transfer, outputs);
   }
 }
 

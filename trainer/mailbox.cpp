@@ -31,7 +31,7 @@ void Mailbox::send(std::uint32_t transfer, std::span<const std::byte> message) {
 
 void Mailbox::put(std::uint32_t transfer, std::span<const std::byte> message, Ticks start) {
   Letter letter;
-  letter.times.start = letter.times.sent = start;
+  letter.times.start = start;
   letter.bytes.assign(message.begin(), message.end());
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
@@ -65,7 +65,7 @@ void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> mess
   const std::scoped_lock lock(box.mutex);
   Letter& letter = box.letters[transfer];
   letter.bytes.assign(message.begin(), message.end());
-  letter.times.done = letter.times.sent = letter.times.available = clock_.now_ns();
+  letter.times.done = letter.times.available = clock_.now_ns();
   box.again.insert(transfer);
   box.arrived.notify_one();
 }

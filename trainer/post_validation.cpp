@@ -116,7 +116,7 @@ void ValidationPlan::find_messages(const Program& program) {
   }
   for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
     const auto found = made_in.find(program.transfers[t].producer);
-    if (found == made_in.end() || is_move(program.transfers[t].op)) continue;
+    if (found == made_in.end() || program.is_move(t)) continue;
     messages_[{program.channels[program.transfers[t].channel].to, found->second}].push_back(t);
   }
 }

@@ -159,7 +159,7 @@ class LongestPath {
     }
     for (const MessageMoments& m : messages_) {
       times.transfers.push_back({at[m.start], at[m.done], at[m.available]});
-      if (rules_.batches) times.batch_sent.push_back(at[m.sent]);
+      if (rules_.batches) times.sent_at.push_back(at[m.sent]);
     }
     for (const Moment collective : collectives_) times.collective_end.push_back(at[collective]);
     for (const Ticks end : times.end) times.makespan = std::max(times.makespan, end);
