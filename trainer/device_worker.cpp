@@ -170,8 +170,8 @@ void DeviceWorker::take_messages(InstrIndex at) {
     auto slots = live_.slots.extract(wait.via);
     std::vector<Block>& blocks = slots.mapped();
     const std::vector<MessagePart> parts = plan_.message(wait.via);
-    std::vector<std::byte> message(static_cast<std::size_t>(plan_.program.transfers[wait.via].bytes));
     const bool direct = blocks.size() == 1;
+    std::vector<std::byte> message(direct ? 0 : static_cast<std::size_t>(plan_.program.transfers[wait.via].bytes));
     outputs_.transport.take(wait.via, direct ? bytes_of(blocks.front()) : std::span(message));
     auto from = message.begin();
     for (std::size_t i = 0; i < blocks.size(); ++i) {
