@@ -154,7 +154,7 @@ BENCHMARK(serial_executor)
     ->ArgNames({"width", "stages"})
     ->ArgsProduct({{256, 512}, {1, 4, 8}})
     ->Unit(benchmark::kMillisecond)
-    ->Iterations(10);
+    ->Iterations(3);
 
 }  // namespace
 }  // namespace plumb::bench
