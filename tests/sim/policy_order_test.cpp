@@ -75,7 +75,9 @@ TEST_CASE("other costs decide otherwise, and so does jitter") {
   CHECK(decided(schedule, "F=1,B=2").schedule == even);
   CHECK(decided(schedule, "F=3,B=2,comm=1").schedule.devices != even.devices);
   Cluster cluster;
-  cluster.devices.assign(4, {.jitter = 0.5});
+  DeviceSpec shaky;
+  shaky.jitter = 0.5;
+  cluster.devices.assign(4, shaky);
   cluster.devices_per_node = 4;
   cluster.finish();
   const StageCosts costs = abstract_costs("F=1,B=2", "", {.num_stages = 4});

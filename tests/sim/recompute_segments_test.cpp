@@ -50,15 +50,15 @@ TEST_CASE("PipeMare keeps P^2 activations, and with recompute over segments as m
 }
 
 TEST_CASE("the best segments of PipeMare-Recompute for 47 to 214 stages keep the published activations") {
-  struct Row {
+  struct Cell {
     std::int32_t stages;
     std::int64_t segment;
     std::int64_t activations;
   };
-  for (const Row& row : {Row{47, 7, 676}, Row{93, 10, 1859}, Row{107, 10, 2292}, Row{150, 12, 3779}, Row{186, 14, 5210},
-                         Row{214, 15, 6421}}) {
-    CAPTURE(row.stages);
-    CHECK(counted(row.stages, row.segment) == row.activations);
+  for (const Cell& cell : {Cell{47, 7, 676}, Cell{93, 10, 1859}, Cell{107, 10, 2292}, Cell{150, 12, 3779},
+                           Cell{186, 14, 5210}, Cell{214, 15, 6421}}) {
+    CAPTURE(cell.stages);
+    CHECK(counted(cell.stages, cell.segment) == cell.activations);
   }
   CHECK(activations(47, 7) == 676);
   CHECK(activations(107, 10) == 2292);

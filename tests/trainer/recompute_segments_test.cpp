@@ -27,6 +27,14 @@ TrainOptions segmented(std::int32_t p, std::int64_t m, std::int64_t segment, con
   return options;
 }
 
+Recompute segment_of(std::int32_t first_stage, std::int32_t last_stage) {
+  Recompute rule;
+  rule.first_stage = first_stage;
+  rule.last_stage = last_stage;
+  rule.segment = true;
+  return rule;
+}
+
 /// What the run says that it has read, for the reference.
 std::function<ReadVersions(std::int64_t, std::int64_t)> reads_of(const TrainOptions& options,
                                                                  const TrainResult& result) {
@@ -100,7 +108,7 @@ TEST_CASE("a synchronous segment changes no bit, and costs less activation memor
   const Schedule plain = testing::written_schedule({lists.begin(), lists.end()}, 8);
   TrainOptions options = tiny_run(plain, 7, false);
   const TrainResult kept = train(options);
-  options.schedule.recompute = {{.first_stage = 0, .last_stage = 2, .segment = true}};
+  options.schedule.recompute = {segment_of(0, 2)};
   CHECK(validate(options.schedule).empty());
   const TrainResult result = train(options);
   CHECK(result.weights_hash == kept.weights_hash);
@@ -116,12 +124,13 @@ TEST_CASE("what segments cannot be is said in one line") {
         "schedule 'pipemare': recompute of stages 0 to 2: a segment replays all microbatches; expected "
         "\"microbatches\": \"all\"");
   options = segmented(3, 1, 3);
-  options.schedule.recompute.push_back({.first_stage = 1, .last_stage = 1});
+  options.schedule.recompute.push_back(segment_of(1, 1));
+  options.schedule.recompute.back().segment = false;
   CHECK(
       testing::error_message([&] { train(options); }) ==
       "schedule 'pipemare': recompute of stages 0 to 2: a segment stands alone; expected no other rule for its stages");
   Schedule missing = testing::written_schedule({"0F0 0R0 0B0 0U0", "1F0 1B0 1U0"}, 1);
-  missing.recompute = {{.first_stage = 0, .last_stage = 1, .segment = true}};
+  missing.recompute = {segment_of(0, 1)};
   const auto findings = validate(missing);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].action == "1R0");
