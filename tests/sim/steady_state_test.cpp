@@ -216,6 +216,17 @@ TEST_CASE("a billion microbatches take as long as their closed forms say, though
   CHECK(makespan("chimera") == 3.0 * m + (m / 4 + 1) * 2.0);
 }
 
+TEST_CASE("chunks that read what other devices made a billion microbatches ago are jumped over: it was over long ago") {
+  const std::int64_t m = 1'000'000'000;
+  for (const std::string_view name : {"breadth-first", "fold3d"}) {
+    CAPTURE(name);
+    const Schedule schedule = testing::schedule_of({.name = name, .p = 4, .m = m, .chunks = 2, .updates = 1});
+    const Timeline timeline =
+        simulate_summary(schedule, abstract_costs("F=1,B=2", "", {.num_stages = schedule.num_stages}));
+    CHECK(testing::in_units(timeline.makespan, timeline.base) == 6.0 * m + 9);
+  }
+}
+
 TEST_CASE("a schedule that says something about single microbatches is not folded") {
   Schedule schedule = testing::schedule_of({.name = "1f1b", .p = 2, .m = 300});
   REQUIRE(fold(schedule, 4, 1).has_value());
