@@ -67,6 +67,11 @@ check() { # what, expected, actual
   [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"
 }
 
+MISSING='libtbb-dev' run test
+grep -q '^apt-get .*install --no-install-recommends libtbb-dev$' "$CALLS" || fail 'tests of a fresh clone install what is missing'
+grep -q '^cmake --build' "$CALLS" || fail 'and are built'
+rm -r "$root/build"
+
 run simulate 'a b' -p 4
 check 'a fresh clone configures and builds only the program' \
   "cmake --preset release
