@@ -131,6 +131,10 @@ grep -q '^apt-get .*install --no-install-recommends python3 universal-ctags$' "$
 grep -q '^cmake --preset' "$CALLS" || fail 'and configure again, because cmake looks for it'
 stand_in node "$log"
 
+MISSING='libopenmpi-dev openmpi-bin' run test
+grep -q '^apt-get .*install --no-install-recommends libopenmpi-dev openmpi-bin$' "$CALLS" || fail 'and Open MPI'
+grep -q '^cmake --preset' "$CALLS" || fail 'which cmake finds only when it configures'
+
 run test
 check 'tests build everything' "cmake --build $root/build/release --parallel $(nproc)" "$(grep -- --build "$CALLS")"
 check 'a failing test is the status' 8 "$status"
