@@ -70,12 +70,15 @@ StashTensor LayerSizes::made_by_input_grad(const std::string& part, std::int64_t
 LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const Precision& precision) {
   using Describe = LayerFacts (*)(const LayerSizes& sizes);
   // In the order of LayerKind.
-  static constexpr std::array<Describe, 22> kDescribe{
-      describe_embedding,        describe_norm,          describe_norm,     describe_attention,    describe_mlp,
-      describe_linear,           describe_residual,      describe_head,     describe_profiled,     describe_values,
-      describe_squared_error,    describe_add,           describe_pixels,   describe_convolution,  describe_batch_norm,
-      describe_group_norm,       describe_relu,          describe_max_pool, describe_average_pool, describe_classifier,
-      describe_cross_projection, describe_attention_core};
+  static constexpr std::array<Describe, 24> kDescribe{
+      describe_embedding,      describe_norm,          describe_norm,
+      describe_attention,      describe_mlp,           describe_linear,
+      describe_residual,       describe_head,          describe_profiled,
+      describe_values,         describe_squared_error, describe_add,
+      describe_pixels,         describe_convolution,   describe_batch_norm,
+      describe_group_norm,     describe_relu,          describe_max_pool,
+      describe_average_pool,   describe_classifier,    describe_cross_projection,
+      describe_attention_core, describe_moe,           describe_latent_attention};
   return kDescribe.at(static_cast<std::size_t>(spec.kind))({spec, shape, precision});
 }
 

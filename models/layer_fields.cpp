@@ -26,7 +26,9 @@ constexpr std::array kMlpNumbers{kWidth,
 constexpr std::array kMlpSwitches{LayerSwitch{"gated", &LayerSpec::gated}, kBias};
 constexpr std::array kLinearNumbers{kWidth,
                                     LayerNumber{"outputs", &LayerSpec::outputs, 1, kMostWidth, Default::kRequired}};
-constexpr std::array kHeadNumbers{kWidth, kVocabulary};
+constexpr std::array kHeadNumbers{
+    kWidth, kVocabulary,
+    LayerNumber{"side_parameters", &LayerSpec::side_parameters, 0, std::int64_t{1} << 40, Default::kZero}};
 constexpr std::array kHeadSwitches{LayerSwitch{"tied", &LayerSpec::tied}};
 
 constexpr std::int64_t kMostSide = 1 << 14;
@@ -71,6 +73,23 @@ constexpr std::array kCoreSwitches{LayerSwitch{"causal", &LayerSpec::causal},
 constexpr std::array kEmbeddingSwitches{LayerSwitch{"target", &LayerSpec::target},
                                         LayerSwitch{"sinusoidal", &LayerSpec::sinusoidal}};
 
+constexpr std::int64_t kMostExperts = 1 << 16;
+
+constexpr std::array kMoeNumbers{
+    kWidth, LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kRequired},
+    LayerNumber{"experts", &LayerSpec::experts, 1, kMostExperts, Default::kRequired},
+    LayerNumber{"experts_per_token", &LayerSpec::experts_per_token, 1, kMostExperts, Default::kRequired},
+    LayerNumber{"shared_experts", &LayerSpec::shared_experts, 0, kMostExperts, Default::kZero}};
+constexpr std::array kLatentNumbers{
+    kWidth,
+    kHeads,
+    LayerNumber{"query_rank", &LayerSpec::query_rank, 0, kMostWidth, Default::kZero},
+    LayerNumber{"key_rank", &LayerSpec::key_rank, 1, kMostWidth, Default::kRequired},
+    LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kRequired},
+    LayerNumber{"rotary_width", &LayerSpec::rotary_width, 0, kMostWidth, Default::kZero},
+    LayerNumber{"value_width", &LayerSpec::value_width, 1, kMostWidth, Default::kRequired}};
+constexpr std::array kLatentSwitches{LayerSwitch{"causal", &LayerSpec::causal}};
+
 constexpr std::array kFields{
     LayerFields{LayerKind::kEmbedding, "embedding", kEmbeddingNumbers, kEmbeddingSwitches},
     LayerFields{LayerKind::kLayerNorm, "layer_norm", kNormNumbers, kNormSwitches},
@@ -94,6 +113,8 @@ constexpr std::array kFields{
     LayerFields{LayerKind::kClassifier, "classifier", kClassifierNumbers, kNormSwitches},
     LayerFields{LayerKind::kCrossProjection, "cross_projection", kNormNumbers, kNormSwitches},
     LayerFields{LayerKind::kAttentionCore, "attention_core", kCoreNumbers, kCoreSwitches},
+    LayerFields{LayerKind::kMoe, "moe", kMoeNumbers, kMlpSwitches},
+    LayerFields{LayerKind::kLatentAttention, "latent_attention", kLatentNumbers, kLatentSwitches},
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ LayerFacts describe_head(const LayerSizes& sizes) {
   facts.parameters.push_back(sizes.matrix("weight", spec.vocabulary, spec.width));
   facts.parameters.front().initial_deviation = kTableDeviation;
   facts.parameters.front().tied = spec.tied;
+  if (spec.side_parameters > 0) facts.parameters.push_back(sizes.vector("side", spec.side_parameters));
   facts.stash = {sizes.kept("logits_grad", sizes.activations(spec.vocabulary), LastUse::kWeightGrad)};
   facts.input_last_use = LastUse::kWeightGrad;
   facts.input_bytes = sizes.activations(spec.width);

@@ -29,6 +29,8 @@ enum class LayerKind : std::uint8_t {
   kClassifier,       ///< classes with softmax cross-entropy, one per row; the last layer of a network
   kCrossProjection,  ///< queries of one value, keys and values of another
   kAttentionCore,    ///< attention of given queries, keys and values: no weights
+  kMoe,              ///< a router and experts, of which each token goes through a few (costs only)
+  kLatentAttention,  ///< queries, keys and values through narrow latent vectors (MLA, DeepSeek-V2; costs only)
 };
 
 /// Times and sizes of a layer that somebody measured.
@@ -48,34 +50,43 @@ struct ProfiledFigures {
 /// otherwise.
 struct LayerSpec {
   LayerKind kind{};
-  std::string name;               ///< unique in the network; default: kind and position
-  std::int64_t width = 0;         ///< features per token at the input and, unless the kind says otherwise, the output
-  std::int64_t outputs = 0;       ///< linear: features per token at the output
-  std::int64_t heads = 0;         ///< attention
-  std::int64_t kv_heads = 0;      ///< attention; 0: as many as heads
-  std::int64_t hidden = 0;        ///< MLP: inner width
-  std::int64_t vocabulary = 0;    ///< embedding, head; classes of a classifier
-  std::int64_t positions = 0;     ///< embedding: rows of the learned position table, 0: none
-  std::int64_t height = 0;        ///< images: of the input, ...
-  std::int64_t columns = 0;       ///< ... pixels in a line of it
-  std::int64_t channels = 0;      ///< ... and numbers per pixel
-  std::int64_t filters = 0;       ///< convolution: channels of the output
-  std::int64_t kernel = 0;        ///< convolution, pools: side of the window; 0: the whole image (average pool)
-  std::int64_t stride = 0;        ///< convolution, pools
-  std::int64_t padding = 0;       ///< convolution, max pool: pixels added on every side, which count as 0 (or nothing)
-  std::int64_t groups = 0;        ///< group norm
-  bool causal = true;             ///< attention
-  bool rotary = false;            ///< attention: rotary position embedding
-  bool gated = false;             ///< MLP: SwiGLU instead of GELU
-  bool bias = true;               ///< attention, MLP, linear, layer norm, convolution, classifier
-  bool tied = false;              ///< head: uses the last embedding's weight (without bias)
-  bool target = false;            ///< embedding: reads the target tokens
-  bool sinusoidal = false;        ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
-  bool padded = false;            ///< attention core: does not see the padding behind the last token of a sample
-  std::string input{};            ///< layer whose output is read; empty: the one before
-  std::string from{};             ///< addition, cross projection: layer whose output is the second input
-  std::vector<LayerSpec> body{};  ///< residual
-  std::vector<LayerSpec> shortcut{};  ///< residual: what the input goes through before it is added; empty: nothing
+  std::string name;             ///< unique in the network; default: kind and position
+  std::int64_t width = 0;       ///< features per token at the input and, unless the kind says otherwise, the output
+  std::int64_t outputs = 0;     ///< linear: features per token at the output
+  std::int64_t heads = 0;       ///< attention
+  std::int64_t kv_heads = 0;    ///< attention; 0: as many as heads
+  std::int64_t hidden = 0;      ///< MLP: inner width; MoE: of one expert
+  std::int64_t vocabulary = 0;  ///< embedding, head; classes of a classifier
+  std::int64_t positions = 0;   ///< embedding: rows of the learned position table, 0: none
+  std::int64_t height = 0;      ///< images: of the input, ...
+  std::int64_t columns = 0;     ///< ... pixels in a line of it
+  std::int64_t channels = 0;    ///< ... and numbers per pixel
+  std::int64_t filters = 0;     ///< convolution: channels of the output
+  std::int64_t kernel = 0;      ///< convolution, pools: side of the window; 0: the whole image (average pool)
+  std::int64_t stride = 0;      ///< convolution, pools
+  std::int64_t padding = 0;     ///< convolution, max pool: pixels added on every side, which count as 0 (or nothing)
+  std::int64_t groups = 0;      ///< group norm
+  std::int64_t experts = 0;     ///< MoE: routed experts, each an MLP of inner width `hidden`
+  std::int64_t experts_per_token = 0;  ///< MoE: experts that a token goes through (top-k)
+  std::int64_t shared_experts = 0;     ///< MoE: further experts that every token goes through
+  std::int64_t query_rank = 0;         ///< latent attention: width of the latent queries; 0: no latent
+  std::int64_t key_rank = 0;           ///< latent attention: width of the latent keys and values
+  std::int64_t head_width = 0;         ///< latent attention: of a query and key without its rotary part
+  std::int64_t rotary_width = 0;       ///< latent attention: rotary part of a query and key; keys share one
+  std::int64_t value_width = 0;        ///< latent attention: of a head's value
+  std::int64_t side_parameters = 0;    ///< head: of small branches beside it (pooler, second classifier), no work
+  bool causal = true;                  ///< attention
+  bool rotary = false;                 ///< attention: rotary position embedding
+  bool gated = false;                  ///< MLP, MoE: SwiGLU instead of GELU
+  bool bias = true;                    ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
+  bool tied = false;                   ///< head: uses the last embedding's weight (without bias)
+  bool target = false;                 ///< embedding: reads the target tokens
+  bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
+  bool padded = false;                 ///< attention core: does not see the padding behind the last token of a sample
+  std::string input{};                 ///< layer whose output is read; empty: the one before
+  std::string from{};                  ///< addition, cross projection: layer whose output is the second input
+  std::vector<LayerSpec> body{};       ///< residual
+  std::vector<LayerSpec> shortcut{};   ///< residual: what the input goes through before it is added; empty: nothing
   ProfiledFigures profiled{};
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;

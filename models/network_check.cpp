@@ -69,6 +69,10 @@ class LayerCheck {
 
   void one(const LayerSpec& layer) {
     if (layer.kind == LayerKind::kAttention || layer.kind == LayerKind::kAttentionCore) check_heads(layer);
+    if (layer.kind == LayerKind::kMoe && layer.experts_per_token > layer.experts) {
+      fail(layer, "experts_per_token (" + std::to_string(layer.experts_per_token) + ") must be at most experts (" +
+                      std::to_string(layer.experts) + ")");
+    }
     if (reads_image(layer.kind)) check_image(layer);
     if (layer.kind != LayerKind::kResidual) return;
     if (layer.body.empty()) fail(layer, "a residual needs at least one layer in its body");

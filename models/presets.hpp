@@ -17,4 +17,7 @@ std::span<const Preset> network_presets();
 /// models/presets/clusters, sorted by name.
 std::span<const Preset> cluster_presets();
 
+/// models/presets/devices, sorted by name.
+std::span<const Preset> device_presets();
+
 }  // namespace plumb

@@ -12,6 +12,7 @@
 #include "tools/cost_arguments.hpp"
 #include "tools/delays_text.hpp"
 #include "tools/findings.hpp"
+#include "tools/job_fit.hpp"
 #include "tools/memory_limit.hpp"
 #include "tools/order_arguments.hpp"
 #include "tools/output_file.hpp"
@@ -61,7 +62,9 @@ struct SimulateArguments {
         .flag("critical-path", critical_path, "list what the critical path is spent on")
         .flag("delays", delays, "how often weights of each age are read, by stage")
         .texts("what-if", what_if, "KIND=X", "the makespan if all actions of a kind took X of their time, as W=0.9");
-    return parser.parse(arguments);
+    const bool run = parser.parse(arguments);
+    costs.job.take_recompute(size.recompute);
+    return run;
   }
 };
 
@@ -167,7 +170,13 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     write_chakra_traces(lower(schedule, input.costs, input.cluster_pointer(), lowering), arguments.chakra);
   }
   if (!quiet) print_prediction(prediction, arguments, draw);
-  const auto findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
+  std::vector<std::string> findings;
+  if (input.job_rates) {
+    if (!quiet) print("\n" + fit_text(prediction.timeline, *input.job_rates, *input.cluster, limit));
+    findings = fit_findings(prediction.timeline, *input.job_rates, *input.cluster, limit);
+  } else {
+    findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
+  }
   for (const std::string& finding : findings) std::cerr << arguments.schedule << ": " << finding << '\n';
   return findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
 }

@@ -9,6 +9,7 @@
 #include "models/abstract_costs.hpp"
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
+#include "models/job_costs.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 #include "models/profile.hpp"
@@ -120,6 +121,45 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   return input;
 }
 
+/// "tp 8, dp 16".
+std::string job_text(const Parallelism& job) {
+  std::string text;
+  const auto add = [&](const char* name, std::int64_t degree) {
+    if (degree > 1) text += std::string(", ") + name + " " + std::to_string(degree);
+  };
+  add("tp", job.tensor);
+  add("cp", job.context);
+  add("ep", job.expert);
+  add("dp", job.data);
+  if (job.zero != ZeroStage::kNone) text += ", zero " + std::to_string(static_cast<int>(job.zero));
+  return text;
+}
+
+/// Stages spread over the devices of a job.
+CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  const Network& network = *documents.network;
+  const Cluster& cluster = *documents.cluster;
+  Parallelism parallelism = arguments.job.parallelism(load_precision(arguments));
+  if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
+  parallelism.sequence = arguments.sequence.value_or(0);
+  if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
+    throw Error("--recompute: the schedule recomputes whole stages, expected it without full beside that");
+  }
+  CostInput input;
+  input.job_rates = arguments.job.rates_of(cluster.devices.front());
+  const JobMachine machine{cluster, shape.num_devices, input.job_rates};
+  const bool balanced = arguments.partition == "balanced";
+  const auto layer_times = balanced ? job_layer_times(network, machine, parallelism) : std::vector<std::int64_t>{};
+  input.network = network;
+  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
+  JobCosts job = job_costs(network, *input.partition, machine, parallelism);
+  input.costs = std::move(job.costs);
+  input.cluster = std::move(job.pipeline);
+  input.description =
+      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition);
+  return input;
+}
+
 /// Bytes of the largest message between stages.
 std::int64_t largest_message(const StageCosts& costs) {
   std::int64_t bytes = 0;
@@ -165,14 +205,17 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
-  if (documents.cluster) check_devices(*documents.cluster, shape, arguments.cluster);
+  const bool job = arguments.job.any();
+  if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
   CostInput input;
-  if (documents.profile) {
+  if (job) {
+    input = job_input(arguments, documents, shape);
+  } else if (documents.profile) {
     input = profile_input(arguments, documents, shape);
   } else {
     input = documents.network ? roofline_input(arguments, documents, shape) : abstract_input(arguments, shape);
   }
-  if (documents.cluster) input.cluster = documents.cluster;
+  if (documents.cluster && !job) input.cluster = documents.cluster;
   if (arguments.jitter) apply_jitter(input, *arguments.jitter, shape.num_devices);
   return input;
 }
@@ -219,6 +262,7 @@ void CostArguments::add_to(ArgumentParser& parser) {
       .real("jitter", jitter, "standard deviation of every action's time, relative to it")
       .text("memory-limit", memory_limit, "X",
             "of every device, in units of --memory or bytes (80GiB); exit status 3 when it does not fit");
+  job.add_to(parser);
 }
 
 CostDocuments load_cost_documents(const CostArguments& arguments) {
@@ -239,6 +283,9 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
     } else {
       documents.network = load_network(arguments.network);
     }
+  }
+  if (arguments.job.any() && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
+    throw Error("--tp, --dp and the other options of jobs: expected --network NAME --cluster NAME beside them");
   }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;

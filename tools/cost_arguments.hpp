@@ -5,12 +5,14 @@
 #include <string>
 
 #include "models/cluster.hpp"
+#include "models/kernel_rates.hpp"
 #include "models/network.hpp"
 #include "models/partition.hpp"
 #include "models/profile.hpp"
 #include "models/stage_costs.hpp"
 #include "schedules/schedule.hpp"
 #include "tools/arguments.hpp"
+#include "tools/job_arguments.hpp"
 #include "tools/schedule_arguments.hpp"
 
 namespace plumb {
@@ -29,6 +31,7 @@ struct CostArguments {
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> sequence;
   std::optional<double> jitter;
+  JobArguments job;
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
@@ -54,7 +57,8 @@ struct CostInput {
   std::optional<Cluster> cluster;  ///< none: edges between devices are latencies
   std::optional<Network> network;  ///< known unless costs are abstract
   std::optional<Partition> partition;
-  std::string description;  ///< "F=1,B=2" or "gpt-1.5b on a100, equal partition"
+  std::optional<KernelRates> job_rates;  ///< of a job: `cluster` is then its pipeline, a device per place
+  std::string description;               ///< "F=1,B=2" or "gpt-1.5b on a100, equal partition"
 
   const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }
 };

@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=presets.cpp -DNETWORKS=a.json;b.json -DCLUSTERS=... -P embed.cmake
+# cmake -DOUTPUT=presets.cpp -DNETWORKS=a.json;b.json -DCLUSTERS=... -DDEVICES=... -P embed.cmake
 # Writes the JSON files as string literals, so that the program does not depend on the source tree.
 function(embed function_name files)
   set(rows "")
@@ -15,5 +15,6 @@ endfunction()
 set(text "#include <array>\n\n#include \"models/presets.hpp\"\n\nnamespace plumb {\n\n")
 embed(network_presets "${NETWORKS}")
 embed(cluster_presets "${CLUSTERS}")
+embed(device_presets "${DEVICES}")
 string(APPEND text "}  // namespace plumb\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -11,7 +11,7 @@ template <class T>
 std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShape& shape) {
   using Make = std::unique_ptr<Layer<T>> (*)(const LayerSpec&, const MicrobatchShape&);
   // In the order of LayerKind.
-  static constexpr std::array<Make, 22> kMake{make_embedding<T>,
+  static constexpr std::array<Make, 24> kMake{make_embedding<T>,
                                               make_layer_norm<T>,
                                               make_rms_norm<T>,
                                               make_attention<T>,
@@ -32,7 +32,13 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
                                               make_average_pool<T>,
                                               make_classifier<T>,
                                               make_cross_projection<T>,
-                                              make_attention_core<T>};
+                                              make_attention_core<T>,
+                                              nullptr,
+                                              nullptr};
+  if (spec.kind == LayerKind::kMoe || spec.kind == LayerKind::kLatentAttention || spec.side_parameters > 0) {
+    throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention and side parameters have " +
+                "costs, but no arithmetic");
+  }
   if (const Make make = kMake.at(static_cast<std::size_t>(spec.kind)); make != nullptr) return make(spec, shape);
   throw Error("layer '" + spec.name + "': cannot be trained; a profiled layer has times, but no arithmetic");
 }

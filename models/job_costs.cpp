@@ -1,0 +1,275 @@
+#include "models/job_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "models/error.hpp"
+#include "models/job_kernels.hpp"
+#include "models/job_memory.hpp"
+#include "models/network_costs.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSecond); }
+
+/// Seconds of the kernels of a pass.
+struct PassSeconds {
+  KernelTime kernels;   ///< collectives on the critical path included
+  double hidden_s = 0;  ///< collectives beside the kernels
+
+  PassSeconds& operator+=(const PassSeconds& other) {
+    kernels += other.kernels;
+    hidden_s += other.hidden_s;
+    return *this;
+  }
+  /// Hidden collectives show where they outlast the kernels.
+  double seconds() const { return std::max({kernels.device_s, kernels.host_s, hidden_s}); }
+};
+
+struct StageSeconds {
+  PassSeconds f;
+  PassSeconds i;  ///< with what runs again
+  PassSeconds w;
+  PassSeconds again;  ///< of i
+};
+
+/// Rates of one device and the groups it takes part in.
+class Clock {
+ public:
+  Clock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
+      : device_(cluster.devices.front()),
+        rates_(rates),
+        tensor_(device_group(cluster, job.tensor, 1)),
+        context_(device_group(cluster, job.context, job.tensor)),
+        expert_(device_group(cluster, job.expert, job.tensor)),
+        data_(device_group(cluster, job.replicas(), job.tensor)),
+        expert_copies_(device_group(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
+
+  PassSeconds of(const PassKernels& pass) const {
+    PassSeconds sum;
+    for (const Kernel& kernel : pass.list) {
+      KernelTime time = kernel_time(kernel, device_, rates_);
+      if (kernel.kind == Kernel::Kind::kCollective) {
+        const double seconds = collective_seconds(kernel.op, group(kernel.axis), kernel.bytes);
+        if (kernel.hidden) {
+          sum.hidden_s += seconds + time.device_s;
+          time.device_s = 0;
+        } else {
+          time.device_s += seconds;
+        }
+      }
+      sum.kernels += time;
+    }
+    return sum;
+  }
+
+  const DeviceGroup& group(GroupAxis axis) const {
+    switch (axis) {
+      case GroupAxis::kTensor:
+        return tensor_;
+      case GroupAxis::kContext:
+        return context_;
+      case GroupAxis::kExpert:
+        return expert_;
+      default:
+        return data_;
+    }
+  }
+
+  /// Devices that hold the same experts.
+  const DeviceGroup& expert_copies() const { return expert_copies_; }
+
+  double moving_s(double bytes) const { return bytes / (device_.memory_bytes_per_s * rates_.memory_efficiency); }
+
+ private:
+  const DeviceSpec& device_;
+  const KernelRates& rates_;
+  DeviceGroup tensor_;
+  DeviceGroup context_;
+  DeviceGroup expert_;
+  DeviceGroup data_;
+  DeviceGroup expert_copies_;
+};
+
+/// ZeRO's traffic of every microbatch: gathered weights (3), scattered gradients (2 and 3).
+void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernels& kernels) {
+  const Parallelism& job = shape.parallelism;
+  if (job.zero < ZeroStage::kGradients || job.replicas() < 2) return;
+  const DeviceParameters parameters = device_parameters(layer, shape);
+  if (parameters.all() == 0) return;
+  const auto dense = static_cast<double>(parameters.dense);
+  if (job.zero == ZeroStage::kWeights) {
+    const double weights = dense * static_cast<double>(job.precision.weight_bytes);
+    for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
+      pass->collective(CollectiveOp::kAllGather, GroupAxis::kData, weights, job.overlap_weights);
+    }
+  }
+  const double gradients = dense * static_cast<double>(job.precision.gradient_bytes);
+  kernels.input_grad.collective(CollectiveOp::kReduceScatter, GroupAxis::kData, gradients, true);
+}
+
+StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const Clock& clock) {
+  StageSeconds sum;
+  for (const LayerSpec& layer : layers) {
+    LayerKernels kernels = layer_kernels(layer, shape);
+    PassKernels again = std::move(kernels.again);
+    if (shape.parallelism.recompute == ActivationRecompute::kNone || shape.parallelism.flash_attention)
+      again.list.clear();
+    if (shape.parallelism.recompute == ActivationRecompute::kFull) {
+      again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
+    }
+    add_zero_traffic(layer, shape, kernels);
+    const PassSeconds repeated = clock.of(again);
+    sum.f += clock.of(kernels.forward);
+    sum.i += clock.of(kernels.input_grad);
+    sum.i += repeated;
+    sum.again += repeated;
+    sum.w += clock.of(kernels.weight_grad);
+  }
+  return sum;
+}
+
+StageTimes stage_times(const StageSeconds& seconds, const KernelRates& rates) {
+  PassSeconds backward = seconds.i;
+  backward += seconds.w;
+  StageTimes times;
+  times.f = to_nanoseconds(seconds.f.seconds()) + rates.pass_ns;
+  times.i = to_nanoseconds(seconds.i.seconds()) + rates.pass_ns;
+  times.w = to_nanoseconds(seconds.w.seconds());
+  times.b = to_nanoseconds(backward.seconds()) + rates.pass_ns;
+  times.r = times.f;
+  return times;
+}
+
+UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const Clock& clock,
+                             const StageMemory& memory, double hides_s) {
+  const Parallelism& job = shape.parallelism;
+  const DeviceParameters parameters = stage_parameters(layers, shape);
+  const DeviceGroup& data = clock.group(GroupAxis::kData);
+  const DeviceGroup& experts = clock.expert_copies();
+  const auto over_ranks = [&](CollectiveOp op, std::int64_t each) {
+    return collective_seconds(op, data, static_cast<double>(parameters.dense * each)) +
+           collective_seconds(op, experts, static_cast<double>(parameters.expert * each));
+  };
+  UpdateSeconds update;
+  if (job.zero == ZeroStage::kNone)
+    update.reduce_s = over_ranks(CollectiveOp::kAllReduce, job.precision.gradient_bytes);
+  if (job.zero == ZeroStage::kOptimizer) {
+    update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, job.precision.gradient_bytes);
+  }
+  if (job.overlap_gradients) update.reduce_s = std::max(0.0, update.reduce_s - hides_s);
+  if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
+    update.gather_s = over_ranks(CollectiveOp::kAllGather, job.precision.weight_bytes);
+  }
+  // Gradient read, weight and state read and written, by whoever holds the state.
+  const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
+  const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
+                                        2 * job.precision.optimizer_bytes);
+  update.optimizer_s = clock.moving_s(held * each);
+  return update;
+}
+
+/// The devices of the places, each as slow as the slowest of its ranks, with the links between neighbours.
+Cluster pipeline_of(const Cluster& cluster, const Parallelism& job, std::int32_t places) {
+  const std::int64_t ranks = job.devices_per_stage();
+  const std::int64_t per_node = cluster.devices_per_node;
+  Cluster pipeline = cluster;
+  pipeline.name = cluster.name;
+  pipeline.devices_per_node = static_cast<std::int32_t>(std::max<std::int64_t>(1, per_node / ranks));
+  const auto together = static_cast<std::size_t>(pipeline.devices_per_node);
+  pipeline.devices.clear();
+  const auto rate = [](const DeviceSpec& device) { return device.flops_per_s * device.compute_efficiency; };
+  const DeviceSpec& first = cluster.devices.front();
+  for (std::int32_t place = 0; place < places; ++place) {
+    DeviceSpec slowest = cluster.devices[static_cast<std::size_t>(place * ranks)];
+    double speed = slowest.speed;
+    for (std::int64_t rank = place * ranks; rank < (place + 1) * ranks; ++rank) {
+      const DeviceSpec& device = cluster.devices[static_cast<std::size_t>(rank)];
+      speed = std::min(speed, device.speed * (rate(device) / rate(first)));
+      slowest.memory_bytes = std::min(slowest.memory_bytes, device.memory_bytes);
+    }
+    slowest.speed = speed;
+    pipeline.devices.push_back(std::move(slowest));
+  }
+  while (pipeline.devices.size() % together != 0) pipeline.devices.push_back(first);
+  // Ranks of a node that share its card or bus send at the same time.
+  const auto users = static_cast<double>(std::min(ranks, per_node));
+  if (pipeline.inter_node.shared) pipeline.inter_node.bytes_per_s /= users;
+  if (pipeline.intra_node.shared) pipeline.intra_node.bytes_per_s /= users;
+  pipeline.finish();
+  return pipeline;
+}
+
+void check_devices(const Cluster& cluster, const Parallelism& job, std::int32_t places) {
+  const std::int64_t needed = places * job.devices_per_stage();
+  if (cluster.devices.size() >= static_cast<std::size_t>(needed)) return;
+  throw Error("cluster '" + cluster.name + "': has " + std::to_string(cluster.devices.size()) +
+              " devices, expected at least " + std::to_string(needed) + ": " + std::to_string(places) +
+              " places of tensor x context x data = " + std::to_string(job.devices_per_stage()));
+}
+
+void set_work(const Network& network, const JobShape& shape, const DeviceSpec& device, StageCosts& costs) {
+  const Parallelism& job = shape.parallelism;
+  const auto copies = static_cast<double>(job.data);
+  costs.work.samples_per_microbatch = shape.samples * job.data;
+  costs.work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
+  costs.work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence});
+  costs.work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
+}
+
+KernelRates rates_of(const JobMachine& machine) {
+  return machine.rates ? *machine.rates : kernel_rates_of(machine.cluster.devices.front());
+}
+
+}  // namespace
+
+JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
+                   const Parallelism& parallelism) {
+  const Cluster& cluster = machine.cluster;
+  check_parallelism(network, parallelism);
+  check_devices(cluster, parallelism, machine.places);
+  JobCosts job;
+  job.rates = rates_of(machine);
+  const JobShape shape(network, parallelism);
+  const Clock clock(cluster, parallelism, job.rates);
+  job.pipeline = pipeline_of(cluster, parallelism, machine.places);
+  set_work(network, shape, cluster.devices.front(), job.costs);
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    const LayerRange range = partition.range(s);
+    const auto layers = std::span(network.layers).subspan(range.begin, range.end - range.begin);
+    StageTimes times = stage_times(stage_seconds(layers, shape, clock), job.rates);
+    job.costs.memory.push_back(job_stage_memory(layers, shape, s == 0, s + 1 == partition.num_stages()));
+    const double hides_s = static_cast<double>(times.b) / kNsPerSecond;
+    job.updates.push_back(update_seconds(layers, shape, clock, job.costs.memory.back(), hides_s));
+    times.u = to_nanoseconds(job.updates.back().all()) + job.rates.update_ns;
+    job.costs.times.push_back(times);
+  }
+  job.costs.tied = tied_weights(network, partition, parallelism.precision);
+  for (TiedWeight& tied : job.costs.tied) {
+    tied.bytes =
+        tied.bytes / parallelism.precision.weight_bytes * parallelism.precision.gradient_bytes / parallelism.tensor;
+  }
+  return job;
+}
+
+std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
+                                          const Parallelism& parallelism) {
+  check_parallelism(network, parallelism);
+  const KernelRates rates = rates_of(machine);
+  const JobShape shape(network, parallelism);
+  const Clock clock(machine.cluster, parallelism, rates);
+  std::vector<std::int64_t> times;
+  for (const LayerSpec& layer : network.layers) {
+    const StageTimes one = stage_times(stage_seconds(std::span(&layer, 1), shape, clock), rates);
+    times.push_back(one.f + one.b);
+  }
+  return times;
+}
+
+}  // namespace plumb
