@@ -5,7 +5,8 @@
 
 // The vector operations of corrections: what a back end applies to every number of blocks that are as large as a
 // stage's weights. Each says how many blocks it works on and which of them it writes. The coefficients of an operation
-// are the same for the whole block, but for the weight decay, which some parameters do not have.
+// are the same for the whole block, but for the weight decay, which some parameters do not have. `constexpr` lets
+// CUDA's compiler take them for the device, too.
 
 namespace plumb {
 
@@ -15,7 +16,7 @@ struct Combine {
   double x = 1;
   double y = 0;
   template <class T>
-  void operator()(bool, T& a, const T& b, const T& c) const {
+  constexpr void operator()(bool, T& a, const T& b, const T& c) const {
     a = static_cast<T>(x) * b + static_cast<T>(y) * c;
   }
 };
@@ -28,7 +29,7 @@ struct AdamStep {
   double epsilon = 0;
   double shrink = 1;  ///< of numbers that decay
   template <class T>
-  void operator()(bool decayed, T& a, const T& b, const T& m, const T& s) const {
+  constexpr void operator()(bool decayed, T& a, const T& b, const T& m, const T& s) const {
     const T kept = decayed ? static_cast<T>(shrink) * b : b;
     a = kept - static_cast<T>(rate) * m / (std::sqrt(static_cast<T>(scale) * s) + static_cast<T>(epsilon));
   }
@@ -40,7 +41,7 @@ struct CompensateDelay {
   static constexpr int kBlocks = 3;
   double strength = 0;
   template <class T>
-  void operator()(bool, T& g, const T& w, const T& f) const {
+  constexpr void operator()(bool, T& g, const T& w, const T& f) const {
     g += static_cast<T>(strength) * g * g * (w - f);
   }
 };
@@ -51,7 +52,7 @@ struct CompensateDelayAdaptively {
   double keep = 0;
   double epsilon = 0;
   template <class T>
-  void operator()(bool, T& g, const T& w, const T& f, T& e) const {
+  constexpr void operator()(bool, T& g, const T& w, const T& f, T& e) const {
     const T mean = static_cast<T>(scale) * g;
     e = static_cast<T>(keep) * e + static_cast<T>(1 - keep) * mean * mean;
     g += static_cast<T>(strength) / std::sqrt(e + static_cast<T>(epsilon)) * g * g * (w - f);
@@ -66,7 +67,7 @@ struct PunishGap {
   double epsilon = 0;
   double decay = 0;  ///< of numbers that decay
   template <class T>
-  void operator()(bool decayed, T& g, const T& w, const T& f, const T& r) const {
+  constexpr void operator()(bool decayed, T& g, const T& w, const T& f, const T& r) const {
     const T step = static_cast<T>(rate) * (std::sqrt(static_cast<T>(r_scale) * r) + static_cast<T>(epsilon));
     const T p = T(1) + std::abs(w - f) / step;
     g = g / p;
@@ -79,7 +80,7 @@ struct MeanSquare {
   static constexpr int kBlocks = 2;
   double keep = 0;
   template <class T>
-  void operator()(bool, T& r, const T& v) const {
+  constexpr void operator()(bool, T& r, const T& v) const {
     r = static_cast<T>(keep) * r + static_cast<T>(1 - keep) * v * v;
   }
 };
@@ -89,7 +90,7 @@ struct PullTogether {
   static constexpr int kBlocks = 2;
   double a = 0;
   template <class T>
-  void operator()(bool, T& w, T& c) const {
+  constexpr void operator()(bool, T& w, T& c) const {
     const T d = static_cast<T>(a) * (w - c);
     w -= d;
     c += d;

@@ -1,0 +1,166 @@
+#include <algorithm>
+
+#include "trainer/cuda/kernels/key_slices.hpp"
+#include "trainer/cuda/kernels/rotary.hpp"
+#include "trainer/cuda/layers/attention_sizes.hpp"
+#include "trainer/cuda/layers/dense.hpp"
+#include "trainer/cuda/layers/kinds.hpp"
+
+namespace plumb::kernels {
+
+namespace {
+
+/// trainer/layers/attention.cpp. Keys and values of a sequence slice are gathered with those of the slices before it;
+/// their gradients are made there and spread again.
+template <class T>
+class Attention final : public CudaLayer<T> {
+ public:
+  Attention(const LayerSpec& spec, const MicrobatchShape& shape)
+      : sizes_(spec),
+        shape_(shape),
+        causal_(spec.causal),
+        rotary_(spec.rotary),
+        has_bias_(spec.bias),
+        qkv_{shape.tokens(), spec.width, sizes_.row},
+        out_{shape.tokens(), spec.width, spec.width} {}
+
+  void forward(const CudaPass<T>& pass) const override {
+    T* qkv = pass.stash_values(0);
+    T* attended = pass.stash_values(2);
+    qkv_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
+    ScratchPieces scratch(pass.device.scratch);
+    if (rotary_) turn_rows(pass, qkv, scratch.take<float>(angles()), false);
+    const HeadRows<const T> keys = keys_of(pass, qkv, scratch);
+    attention_forward<T>({.shape = sizes_.shape(shape_, causal_),
+                          .queries = {qkv, sizes_.row},
+                          .keys = keys,
+                          .values = values_behind(keys),
+                          .attended = {attended, sizes_.width},
+                          .log_sums = pass.statistics(1)},
+                         pass.device.stream);
+    if (pass.output == nullptr) return;
+    out_.forward(pass.device, attended, pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr, pass.output);
+  }
+
+  void input_grad(const CudaPass<T>& pass) const override {
+    const T* qkv = pass.stash_values(0);
+    T* qkv_grad = pass.stash_values(3);
+    T* attended_grad = reinterpret_cast<T*>(pass.workspace);
+    out_.input_grad(pass.device, pass.output_grad, pass.weights[out_weight()], attended_grad);
+    ScratchPieces scratch(pass.device.scratch);
+    float* angles_of_turn = scratch.take<float>(rotary_ ? angles() : 0);
+    float* deltas = scratch.take<float>(shape_.tokens() * sizes_.heads);
+    const HeadRows<const T> keys = keys_of(pass, qkv, scratch);
+    const bool sliced = shape_.before > 0;
+    const HeadRows<T> key_grads = sliced ? HeadRows<T>{scratch.take<T>(gathered()), sizes_.keys_width}
+                                         : HeadRows<T>{qkv_grad + sizes_.width, sizes_.row};
+    attention_backward<T>({.shape = sizes_.shape(shape_, causal_),
+                           .queries = {qkv, sizes_.row},
+                           .keys = keys,
+                           .values = values_behind(keys),
+                           .attended = {pass.stash_values(2), sizes_.width},
+                           .attended_grad = {attended_grad, sizes_.width},
+                           .log_sums = pass.statistics(1),
+                           .query_grad = {qkv_grad, sizes_.row},
+                           .key_grad = key_grads,
+                           .value_grad = {key_grads.rows + sizes_.keys_width / 2, key_grads.stride},
+                           .deltas = deltas},
+                          pass.device.stream);
+    if (sliced) spread(pass, key_grads.rows, qkv_grad);
+    if (pass.key_grads != nullptr) {
+      add_rows<T>(own_keys(), in_rows(qkv_grad), {pass.key_grads, sizes_.keys_width, shape_.sequence, 0},
+                  pass.device.stream);
+    }
+    if (rotary_) turn_rows(pass, qkv_grad, angles_of_turn, true);
+    qkv_.input_grad(pass.device, qkv_grad, pass.weights[0], pass.input_grad);
+  }
+
+  void weight_grad(const CudaPass<T>& pass) const override {
+    out_.weight_grad(pass.device, pass.output_grad, pass.stash_values(2), pass.gradients[out_weight()],
+                     has_bias_ ? pass.gradients[3] : nullptr);
+    qkv_.weight_grad(pass.device, pass.stash_values(3), pass.input, pass.gradients[0],
+                     has_bias_ ? pass.gradients[1] : nullptr);
+  }
+
+  std::int64_t scratch_bytes() const override {
+    const std::int64_t keys = shape_.before > 0 ? 2 * ScratchPieces::bytes<T>(gathered()) : 0;
+    const std::int64_t statistics = ScratchPieces::bytes<float>(shape_.tokens() * sizes_.heads);
+    return std::max({ScratchPieces::bytes<float>(rotary_ ? angles() : 0) + statistics + keys, qkv_.scratch_bytes(),
+                     out_.scratch_bytes()});
+  }
+
+ private:
+  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
+  std::int64_t angles() const { return shape_.sequence * sizes_.head_width; }
+  std::int64_t all_keys() const { return shape_.before + shape_.sequence; }
+  std::int64_t gathered() const { return shape_.samples * all_keys() * sizes_.keys_width; }
+  SampleShape own_keys() const { return {shape_.samples, shape_.sequence, sizes_.keys_width}; }
+
+  HeadRows<const T> values_behind(const HeadRows<const T>& keys) const {
+    return {keys.rows + sizes_.keys_width / 2, keys.stride};
+  }
+  /// Keys and values of this slice, in rows q | k | v.
+  template <class U>
+  SampleRows<U> in_rows(U* qkv) const {
+    return {qkv + sizes_.width, sizes_.row, shape_.sequence, 0};
+  }
+
+  void turn_rows(const CudaPass<T>& pass, T* rows, float* table, bool back) const {
+    turn<T>({.rows = rows,
+             .stride = sizes_.row,
+             .tokens = shape_.tokens(),
+             .sequence = shape_.sequence,
+             .before = shape_.before,
+             .heads = sizes_.heads + sizes_.kv_heads,
+             .head_width = sizes_.head_width,
+             .back = back,
+             .angles = table},
+            pass.device.stream);
+  }
+
+  /// The keys (and behind them the values) of all slices up to this one.
+  HeadRows<const T> keys_of(const CudaPass<T>& pass, const T* qkv, ScratchPieces& scratch) const {
+    if (shape_.before == 0) return {qkv + sizes_.width, sizes_.row};
+    T* all = scratch.take<T>(gathered());
+    std::int64_t first = 0;
+    const auto gather = [&](const T* from, std::int64_t sequence) {
+      copy_rows<T>({shape_.samples, sequence, sizes_.keys_width}, {all, sizes_.keys_width, all_keys(), first},
+                   {from + sizes_.width, sizes_.row, sequence, 0}, pass.device.stream);
+      first += sequence;
+    };
+    for (const EarlierSlice<T>& slice : pass.earlier) gather(slice.qkv, slice.sequence);
+    gather(qkv, shape_.sequence);
+    return {all, sizes_.keys_width};
+  }
+
+  /// Gradients of all keys to the slices that they belong to: added for earlier ones, written for this one.
+  void spread(const CudaPass<T>& pass, const T* all, T* qkv_grad) const {
+    std::int64_t first = 0;
+    for (const EarlierSlice<T>& slice : pass.earlier) {
+      add_rows<T>({shape_.samples, slice.sequence, sizes_.keys_width},
+                  {slice.key_grads, sizes_.keys_width, slice.sequence, 0}, {all, sizes_.keys_width, all_keys(), first},
+                  pass.device.stream);
+      first += slice.sequence;
+    }
+    copy_rows<T>(own_keys(), in_rows(qkv_grad), {all, sizes_.keys_width, all_keys(), first}, pass.device.stream);
+  }
+
+  AttentionSizes sizes_;
+  MicrobatchShape shape_;
+  bool causal_;
+  bool rotary_;
+  bool has_bias_;
+  Dense<T> qkv_;
+  Dense<T> out_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<CudaLayer<T>> make_attention(const LayerSpec& spec, const MicrobatchShape& shape) {
+  return std::make_unique<Attention<T>>(spec, shape);
+}
+template std::unique_ptr<CudaLayer<float>> make_attention(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<CudaLayer<BFloat16>> make_attention(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb::kernels

@@ -1,0 +1,45 @@
+#include "trainer/cuda/layers/cuda_layer.hpp"
+
+#include "models/error.hpp"
+#include "trainer/cuda/layers/kinds.hpp"
+
+namespace plumb::kernels {
+
+template <class T>
+std::unique_ptr<CudaLayer<T>> make_cuda_layer(const LayerSpec& spec, const MicrobatchShape& shape) {
+  using Make = std::unique_ptr<CudaLayer<T>> (*)(const LayerSpec&, const MicrobatchShape&);
+  struct Row {
+    LayerKind kind;
+    Make make;
+  };
+  static constexpr Row kRows[]{
+      {LayerKind::kEmbedding, make_embedding<T>},
+      {LayerKind::kLayerNorm, make_norm<T>},
+      {LayerKind::kRmsNorm, make_norm<T>},
+      {LayerKind::kAttention, make_attention<T>},
+      {LayerKind::kMlp, make_mlp<T>},
+      {LayerKind::kLinear, make_linear<T>},
+      {LayerKind::kHead, make_head<T>},
+      {LayerKind::kValues, make_values<T>},
+      {LayerKind::kSquaredError, make_squared_error<T>},
+      {LayerKind::kPixels, make_pixels<T>},
+      {LayerKind::kConvolution, make_convolution<T>},
+      {LayerKind::kBatchNorm, make_channel_norm<T>},
+      {LayerKind::kGroupNorm, make_channel_norm<T>},
+      {LayerKind::kRelu, make_relu<T>},
+      {LayerKind::kMaxPool, make_pool<T>},
+      {LayerKind::kAveragePool, make_pool<T>},
+      {LayerKind::kClassifier, make_head<T>},
+      {LayerKind::kCrossProjection, make_cross_projection<T>},
+      {LayerKind::kAttentionCore, make_attention_core<T>},
+  };
+  for (const Row& row : kRows) {
+    if (row.kind == spec.kind) return row.make(spec, shape);
+  }
+  throw Error("layer '" + spec.name + "': has no arithmetic on CUDA");
+}
+
+template std::unique_ptr<CudaLayer<float>> make_cuda_layer(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<CudaLayer<BFloat16>> make_cuda_layer(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb::kernels

@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "trainer/cuda/kernels/cross_entropy.hpp"
+#include "trainer/cuda/layers/dense.hpp"
+#include "trainer/cuda/layers/kinds.hpp"
+
+namespace plumb::kernels {
+
+namespace {
+
+/// Logits and cross-entropy of a language-model head or a classifier (trainer/layers/head.cpp).
+template <class T>
+class Head final : public CudaLayer<T> {
+ public:
+  Head(const LayerSpec& spec, const MicrobatchShape& shape)
+      : dense_{shape.tokens(), spec.width, spec.vocabulary},
+        has_bias_(spec.kind == LayerKind::kClassifier && spec.bias) {}
+
+  void forward(const CudaPass<T>& pass) const override {
+    T* logits = pass.stash_values(0);
+    dense_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, logits);
+    cross_entropy<T>({.logits = logits,
+                      .targets = pass.ids.targets,
+                      .rows = dense_.tokens,
+                      .vocabulary = dense_.outputs,
+                      .loss_tokens = pass.loss_tokens,
+                      .loss = pass.loss,
+                      .correct = pass.correct,
+                      .scratch = pass.device.scratch},
+                     pass.device.stream);
+  }
+  void input_grad(const CudaPass<T>& pass) const override {
+    dense_.input_grad(pass.device, pass.stash_values(0), pass.weights[0], pass.input_grad);
+  }
+  void weight_grad(const CudaPass<T>& pass) const override {
+    dense_.weight_grad(pass.device, pass.stash_values(0), pass.input, pass.gradients[0],
+                       has_bias_ ? pass.gradients[1] : nullptr);
+  }
+  std::int64_t scratch_bytes() const override {
+    return std::max(dense_.scratch_bytes(), cross_entropy_scratch_bytes(dense_.tokens));
+  }
+
+ private:
+  Dense<T> dense_;
+  bool has_bias_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<CudaLayer<T>> make_head(const LayerSpec& spec, const MicrobatchShape& shape) {
+  return std::make_unique<Head<T>>(spec, shape);
+}
+template std::unique_ptr<CudaLayer<float>> make_head(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<CudaLayer<BFloat16>> make_head(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb::kernels

@@ -1,0 +1,42 @@
+#include "trainer/cuda/layers/dense.hpp"
+#include "trainer/cuda/layers/kinds.hpp"
+
+namespace plumb::kernels {
+
+namespace {
+
+template <class T>
+class Linear final : public CudaLayer<T> {
+ public:
+  Linear(const LayerSpec& spec, const MicrobatchShape& shape)
+      : dense_{shape.tokens(), spec.width, spec.outputs}, has_bias_(spec.bias) {}
+
+  void forward(const CudaPass<T>& pass) const override {
+    if (pass.output == nullptr) return;
+    dense_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, pass.output);
+  }
+  void input_grad(const CudaPass<T>& pass) const override {
+    if (pass.input_grad == nullptr) return;
+    dense_.input_grad(pass.device, pass.output_grad, pass.weights[0], pass.input_grad);
+  }
+  void weight_grad(const CudaPass<T>& pass) const override {
+    dense_.weight_grad(pass.device, pass.output_grad, pass.input, pass.gradients[0],
+                       has_bias_ ? pass.gradients[1] : nullptr);
+  }
+  std::int64_t scratch_bytes() const override { return dense_.scratch_bytes(); }
+
+ private:
+  Dense<T> dense_;
+  bool has_bias_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<CudaLayer<T>> make_linear(const LayerSpec& spec, const MicrobatchShape& shape) {
+  return std::make_unique<Linear<T>>(spec, shape);
+}
+template std::unique_ptr<CudaLayer<float>> make_linear(const LayerSpec&, const MicrobatchShape&);
+template std::unique_ptr<CudaLayer<BFloat16>> make_linear(const LayerSpec&, const MicrobatchShape&);
+
+}  // namespace plumb::kernels
