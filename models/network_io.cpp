@@ -11,7 +11,9 @@
 
 #include "models/error.hpp"
 #include "models/flow.hpp"
+#include "models/import/published_network.hpp"
 #include "models/json_reader.hpp"
+#include "models/layer_chain.hpp"
 #include "models/layer_fields.hpp"
 #include "models/layer_shape.hpp"
 #include "models/network_check.hpp"
@@ -264,7 +266,11 @@ std::vector<std::string_view> builtin_networks() {
 }
 
 Network load_network(std::string_view name_or_path) {
-  if (is_document_path(name_or_path)) return network_from_json(read_text_file(name_or_path), name_or_path);
+  if (is_document_path(name_or_path)) {
+    const std::string text = read_text_file(name_or_path);
+    if (published_format(text)) return network_of(published_network(text, name_or_path).layers);
+    return network_from_json(text, name_or_path);
+  }
   for (const Preset& preset : network_presets()) {
     if (preset.name == name_or_path) return network_from_json(preset.json, std::string(preset.name) + ".json");
   }

@@ -32,7 +32,7 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t most_b
 }
 
 bool is_document_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".json");
+  return name.find('/') != std::string_view::npos || name.ends_with(".json") || name.ends_with(".txt");
 }
 
 }  // namespace plumb

@@ -11,7 +11,7 @@ namespace plumb {
 /// than `most_bytes` (devices never end).
 std::string read_text_file(const std::filesystem::path& path, std::size_t most_bytes = std::size_t{1} << 32U);
 
-/// Whether a name on the command line means a document on disk: it has a '/' or ends in ".json".
+/// Whether a name on the command line means a document on disk: it has a '/' or ends in ".json" or ".txt".
 bool is_document_path(std::string_view name);
 
 }  // namespace plumb

@@ -20,6 +20,7 @@ constexpr std::array kCommands{
     Command{"train", "really train a model with a schedule", run_train},
     Command{"compare", "lay one timeline over another", run_compare},
     Command{"sweep", "simulate schedules over ranges of sizes", run_sweep},
+    Command{"plan", "decide where to cut a network, as published planners do", run_plan},
     Command{"stability", "learning rates for which delayed descent is stable", run_stability},
     Command{"reproduce", "run published claims again", run_reproduce},
     Command{"networks", "list the built-in networks, or print one", run_networks},

@@ -45,6 +45,7 @@ ExitStatus run_stability(const CommandLine& arguments);
 ExitStatus run_reproduce(const CommandLine& arguments);
 /// `reproduce pipemare`.
 ExitStatus run_reproduce_pipemare(const CommandLine& arguments);
+ExitStatus run_plan(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);
 ExitStatus run_demo(const CommandLine& arguments);

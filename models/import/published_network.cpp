@@ -1,0 +1,70 @@
+#include "models/import/published_network.hpp"
+
+#include <filesystem>
+#include <string>
+
+#include "models/error.hpp"
+#include "models/import/graph_text.hpp"
+
+namespace plumb {
+namespace {
+
+/// "vgg16" of "profiles/vgg16/graph.txt" (every file is called so there), "bert-24" of "bert-24.txt".
+std::string network_name(std::string_view file_name) {
+  const std::filesystem::path path{file_name};
+  std::string name = path.stem().string();
+  if (name == "graph" && path.has_parent_path()) name = path.parent_path().filename().string();
+  return name.empty() ? "network" : name;
+}
+
+}  // namespace
+
+std::string_view format_name(PublishedFormat format) {
+  switch (format) {
+    case PublishedFormat::kGraphText:
+      return "graph text (PipeDream, DAPPLE)";
+    case PublishedFormat::kPlacement:
+      return "dnn-partitioning";
+    case PublishedFormat::kTensorVariants:
+      return "Piper";
+  }
+  return "";
+}
+
+std::optional<PublishedFormat> published_format(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  if (text[begin] != '{' && text[begin] != '[') {
+    if (text.find(" -- ") == std::string_view::npos) return {};
+    return PublishedFormat::kGraphText;
+  }
+  if (text.find("\"maxSizePerFPGA\"") != std::string_view::npos) return PublishedFormat::kPlacement;
+  if (text.find("\"TMPCs\"") != std::string_view::npos) return PublishedFormat::kTensorVariants;
+  return {};
+}
+
+PublishedNetwork published_network(std::string_view text, std::string_view file_name) {
+  const std::optional<PublishedFormat> format = published_format(text);
+  if (!format) {
+    throw Error(std::string(file_name) +
+                ": expected a network as PipeDream, DAPPLE, dnn-partitioning or Piper publish them");
+  }
+  PublishedNetwork network;
+  network.format = *format;
+  if (*format == PublishedFormat::kPlacement) {
+    network.placement = placement_graph_from_json(text, file_name);
+    network.placement->name = network_name(file_name);
+    network.layers = layers_of(*network.placement);
+  } else if (*format == PublishedFormat::kTensorVariants) {
+    network.variants = variant_graph_from_json(text, file_name);
+    network.variants->name = network_name(file_name);
+    network.layers = layers_of(*network.variants);
+  } else {
+    network.layers = layer_graph_from_text(text, file_name);
+  }
+  network.layers.name = network_name(file_name);
+  network.layers.source = file_name;
+  return network;
+}
+
+}  // namespace plumb

@@ -1,0 +1,73 @@
+#include "sim/planners/problem.hpp"
+
+#include <charconv>
+
+#include "models/error.hpp"
+
+namespace plumb {
+
+std::int32_t PlanProblem::num_devices() const {
+  std::int32_t product = 1;
+  for (const MachineLevel& level : levels) product *= level.count;
+  return product;
+}
+
+double PlanProblem::speed_of(std::int32_t device) const {
+  return speed.empty() ? 1.0 : speed[static_cast<std::size_t>(device)];
+}
+
+double PlanProblem::bytes_per_s_between(std::int32_t devices) const {
+  std::int32_t inside = 1;
+  for (const MachineLevel& level : levels) {
+    inside *= level.count;
+    if (devices <= inside) return level.bytes_per_s;
+  }
+  return levels.back().bytes_per_s;
+}
+
+bool PlanProblem::flag(std::string_view option) const {
+  const auto found = options.find(std::string(option));
+  return found != options.end() && found->second != "0" && found->second != "false";
+}
+
+double PlanProblem::number(std::string_view option, double otherwise) const {
+  const auto found = options.find(std::string(option));
+  if (found == options.end()) return otherwise;
+  double value = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value < 1e18)) {
+    throw Error("--opt " + std::string(option) + ": expected a number of at least 0, found '" + text + "'");
+  }
+  return value;
+}
+
+std::vector<MachineLevel> levels_of(const Cluster& cluster) {
+  const auto devices = static_cast<std::int32_t>(cluster.devices.size());
+  const std::int32_t nodes = devices / cluster.devices_per_node;
+  std::vector<MachineLevel> levels;
+  if (cluster.devices_per_node > 1 || nodes == 1) {
+    levels.push_back({cluster.devices_per_node, cluster.intra_node.bytes_per_s});
+  }
+  if (nodes > 1) levels.push_back({nodes, cluster.inter_node.bytes_per_s});
+  return levels;
+}
+
+void check_problem(const PlanProblem& problem) {
+  const std::string where = "network '" + problem.network.layers.name + "'";
+  if (problem.network.layers.nodes.empty()) throw Error(where + ": has no layers, expected at least one");
+  if (problem.levels.empty()) throw Error("plan: expected devices");
+  for (const MachineLevel& level : problem.levels) {
+    if (level.count < 1) throw Error("plan: expected at least one device on every level");
+    if (level.count > 1 && !(level.bytes_per_s > 0)) {
+      throw Error("plan: expected a bandwidth above 0 between " + std::to_string(level.count) + " devices");
+    }
+  }
+  if (!problem.speed.empty() && problem.speed.size() != static_cast<std::size_t>(problem.num_devices())) {
+    throw Error("plan: expected a speed for each of " + std::to_string(problem.num_devices()) + " devices, found " +
+                std::to_string(problem.speed.size()));
+  }
+  if (problem.microbatches < 1) throw Error("plan: expected at least one microbatch");
+}
+
+}  // namespace plumb

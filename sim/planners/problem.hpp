@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/cluster.hpp"
+#include "models/import/published_network.hpp"
+
+namespace plumb {
+
+/// Parts of one kind that are joined by one kind of link: devices in a node, nodes in a cluster.
+struct MachineLevel {
+  std::int32_t count = 1;
+  double bytes_per_s = 0;
+};
+
+/// What a planner is asked.
+struct PlanProblem {
+  PublishedNetwork network;
+  std::vector<MachineLevel> levels;                 ///< innermost first, at least one; devices are their product
+  std::vector<double> speed = {};                   ///< by device, 1 is that of the profile; empty: all 1
+  std::int64_t memory_bytes = 0;                    ///< of a device; 0: no limit
+  std::int64_t microbatches = 8;                    ///< per update of the whole job
+  std::map<std::string, std::string> options = {};  ///< of the method
+
+  std::int32_t num_devices() const;
+  double speed_of(std::int32_t device) const;
+  /// Of the narrowest link that `devices` neighbouring devices need between them.
+  double bytes_per_s_between(std::int32_t devices) const;
+  bool flag(std::string_view option) const;
+  double number(std::string_view option, double otherwise) const;
+};
+
+/// The levels of `cluster`: devices of a node and, with several, nodes.
+std::vector<MachineLevel> levels_of(const Cluster& cluster);
+
+/// Throws `Error` when the problem has no layers, no devices, or no bandwidth where several devices must talk.
+void check_problem(const PlanProblem& problem);
+
+}  // namespace plumb
