@@ -4,8 +4,10 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <unordered_map>
 
 #include "models/error.hpp"
+#include "models/ideals.hpp"
 
 namespace plumb {
 namespace {
@@ -176,13 +178,63 @@ AntichainStates antichain_states(const LayerGraph& graph, std::size_t most) {
     states.parameter_bytes.push_back(parameters);
     states.output_bytes.push_back(output);
   }
-  states.before.assign(n, NodeSet(n));
+  states.steps.resize(n);
   for (std::size_t k = 0; k < n; ++k) {
     for (const std::int32_t next : reached.next[at(order[k])]) {
-      NodeSet& later = states.before[at(place[at(next)])];
-      later |= states.before[k];
-      later.add(k);
+      states.steps[at(place[at(next)])].push_back(static_cast<std::int32_t>(k));
     }
+  }
+  return states;
+}
+
+std::vector<NodeSet> states_before(const AntichainStates& states) {
+  std::vector<NodeSet> before(states.size(), NodeSet(states.size()));
+  for (std::size_t k = 0; k < states.size(); ++k) {
+    for (const std::int32_t step : states.steps[k]) {
+      before[k] |= before[at(step)];
+      before[k].add(at(step));
+    }
+  }
+  return before;
+}
+
+AntichainStates ideal_states(const LayerGraph& graph, std::size_t most) {
+  std::vector<bool> loads(graph.size());
+  std::vector<std::int32_t> node;
+  for (std::size_t k = 0; k < graph.size(); ++k) {
+    loads[k] = graph.nodes[k].loads_data;
+    if (!loads[k]) node.push_back(static_cast<std::int32_t>(k));
+  }
+  const LayerGraph rest = without(graph, loads);
+  const Neighbours around = neighbours(rest);
+  std::vector<NodeSet> sets = ideals(around.before, most);
+  std::unordered_map<NodeSet, std::int32_t, NodeSetHash> place;
+  for (std::size_t k = 1; k < sets.size(); ++k) place.emplace(sets[k], static_cast<std::int32_t>(k) - 1);
+  AntichainStates states;
+  for (std::size_t k = 1; k < sets.size(); ++k) {
+    NodeSet layers(graph.size());
+    double compute = 0, activations = 0, parameters = 0, output = 0;
+    states.steps.emplace_back();
+    NodeSet smaller = sets[k];
+    sets[k].for_each([&](std::size_t own) {
+      const LayerNode& layer = rest.nodes[own];
+      layers.add(at(node[own]));
+      compute += static_cast<double>(layer.total_ns());
+      activations += static_cast<double>(layer.output_bytes);
+      parameters += static_cast<double>(layer.parameter_bytes);
+      const auto inside = [&](std::int32_t reader) { return sets[k].has(at(reader)); };
+      const auto& readers = around.behind[own];
+      if (!std::all_of(readers.begin(), readers.end(), inside)) output += static_cast<double>(layer.output_bytes);
+      if (k == 1 || std::any_of(readers.begin(), readers.end(), inside)) return;
+      smaller.remove(own);
+      if (const auto found = place.find(smaller); found != place.end()) states.steps.back().push_back(found->second);
+      smaller.add(own);
+    });
+    states.layers.push_back(std::move(layers));
+    states.compute_ns.push_back(compute);
+    states.activation_bytes.push_back(activations);
+    states.parameter_bytes.push_back(parameters);
+    states.output_bytes.push_back(output);
   }
   return states;
 }

@@ -19,14 +19,21 @@ struct AntichainStates {
   std::vector<double> compute_ns;
   std::vector<double> activation_bytes;
   std::vector<double> parameter_bytes;
-  std::vector<double> output_bytes;  ///< of the augmented antichain
-  std::vector<NodeSet> before;       ///< by state: the states that it can be reached from, without itself
+  std::vector<double> output_bytes;              ///< of the augmented antichain
+  std::vector<std::vector<std::int32_t>> steps;  ///< by state: those one step in front of it
 
   std::size_t size() const { return layers.size(); }
 };
 
+/// By state: all states that it can be reached from, without itself.
+std::vector<NodeSet> states_before(const AntichainStates& states);
+
 /// States of `graph` without sources named `Input...` and sinks named `__getitem__...`, as in the program. Throws
 /// `Error` when there are more than `most`.
 AntichainStates antichain_states(const LayerGraph& graph, std::size_t most);
+
+/// The same for every set of layers that is closed under predecessors: all cuts that there are, of the whole graph
+/// without what loads data. The output of a state is what is read behind it.
+AntichainStates ideal_states(const LayerGraph& graph, std::size_t most);
 
 }  // namespace plumb

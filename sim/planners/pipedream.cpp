@@ -52,7 +52,7 @@ class PipedreamLevel {
     PlanStage made;
     made.replicas = replicas;
     for (std::size_t k = begin; k <= j; ++k) made.layers.push_back(chain_.node[k]);
-    made.load_ns = stage(begin, j, last_parts);
+    made.load_ns = stage(begin, j, last_parts) / copies;
     plan.stages.push_back(std::move(made));
   }
 

@@ -6,20 +6,22 @@
 #include "models/error.hpp"
 #include "sim/planners/antichain_states.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/pipedream_flat.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostStates = 60'000;
+constexpr std::size_t kMostCuts = 500'000;
 /// Bytes of a level's tables: more is refused.
 constexpr double kMostTableBytes = 3.5e9;
 
-struct ProgramOptions {
-  double memory_bytes = 0;  ///< 0: no limit
-  double compression = 0;   ///< of transfers; 0: they are free
-  bool straight = false;    ///< no replication
-  bool fewer = false;       ///< may leave machines unused
+/// What all levels work on.
+struct ProgramInput {
+  const AntichainStates& states;
+  const std::vector<NodeSet>& before;
+  const ProgramOptions& options;
 };
 
 /// A value of the states between two of them; `from` -1 is the beginning.
@@ -36,14 +38,20 @@ class ProgramLevel {
     bool one_less = false;      ///< as with one machine less
   };
 
-  ProgramLevel(const AntichainStates& states, MachineLevel machine, const ProgramLevel* inner,
-               const ProgramOptions& options, bool all_starts)
-      : states_(states), machine_(machine), inner_(inner), options_(options), n_(states.size()) {
+  ProgramLevel(const ProgramInput& input, MachineLevel machine, const ProgramLevel* inner, bool all_starts)
+      : states_(input.states),
+        before_(input.before),
+        machine_(machine),
+        inner_(inner),
+        options_(input.options),
+        n_(input.states.size()) {
     const std::size_t starts = all_starts ? n_ + 1 : 1;
     const double bytes =
         static_cast<double>(starts) * static_cast<double>(n_ * machines()) * (sizeof(double) + sizeof(Cut));
-    if (bytes > kMostTableBytes) {
-      throw Error("the graph has " + std::to_string(n_) + " states, too many for several levels; expected fewer");
+    const double tables = bytes + static_cast<double>(n_ * n_ * machines()) * sizeof(double);
+    if (tables > kMostTableBytes) {
+      throw Error("the graph has " + std::to_string(n_) + " states, too many for several levels or a memory limit; " +
+                  "expected fewer");
     }
     best_.assign(starts * n_ * machines(), kNever);
     from_.assign(best_.size(), {});
@@ -70,7 +78,7 @@ class ProgramLevel {
     NodeSet own = states_.layers[end];
     if (start >= 0) own -= states_.layers[static_cast<std::size_t>(start)];
     own.for_each([&](std::size_t k) { stage.layers.push_back(static_cast<std::int32_t>(k)); });
-    stage.load_ns = last(start, end, last_machines);
+    stage.load_ns = last(start, end, last_machines) / copies;
     plan.stages.push_back(std::move(stage));
   }
 
@@ -113,7 +121,7 @@ class ProgramLevel {
     if (last_.empty()) return;
     const std::size_t most = options_.straight ? 1 : machines() - 1;
     for (std::size_t end = 0; end < n_; ++end) {
-      states_.before[end].for_each([&](std::size_t cut) {
+      before_[end].for_each([&](std::size_t cut) {
         const auto start = static_cast<std::int32_t>(cut);
         for (std::size_t own = 1; own <= most; ++own) {
           double value = last(start, end, own);
@@ -131,12 +139,12 @@ class ProgramLevel {
   void fill(std::int32_t start) {
     for (std::size_t end = start < 0 ? 0 : static_cast<std::size_t>(start) + 1; end < n_; ++end) {
       const auto behind_start = [&](std::size_t k) {
-        return start < 0 || states_.before[k].has(static_cast<std::size_t>(start));
+        return start < 0 || before_[k].has(static_cast<std::size_t>(start));
       };
       if (!behind_start(end)) continue;
       for (std::size_t q = 1; q <= machines(); ++q) best_[place(start, end, q)] = single(start, end, q);
       if (machines() > 1) {
-        states_.before[end].for_each([&](std::size_t cut) {
+        before_[end].for_each([&](std::size_t cut) {
           if (behind_start(cut)) improve(start, cut, end);
         });
       }
@@ -168,6 +176,7 @@ class ProgramLevel {
   }
 
   const AntichainStates& states_;
+  const std::vector<NodeSet>& before_;
   MachineLevel machine_;
   const ProgramLevel* inner_;
   ProgramOptions options_;
@@ -197,6 +206,23 @@ void place_the_rest(const LayerGraph& graph, Plan& plan) {
   }
 }
 
+Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, const ProgramOptions& options) {
+  const std::vector<NodeSet> before = states_before(states);
+  std::vector<ProgramLevel> levels;
+  levels.reserve(problem.levels.size());
+  for (std::size_t k = 0; k < problem.levels.size(); ++k) {
+    const bool all_starts = k + 1 < problem.levels.size();
+    levels.emplace_back(ProgramInput{states, before, options}, problem.levels[k], k == 0 ? nullptr : &levels[k - 1],
+                        all_starts);
+  }
+  const ProgramLevel& top = levels.back();
+  Plan plan;
+  plan.claimed_ns = top.best(-1, states.size() - 1, top.machines());
+  if (plan.claimed_ns == kNever) throw Error("pipedream-program: no plan keeps to the options (memory, straight)");
+  top.append(-1, states.size() - 1, top.machines(), 1, plan);
+  return plan;
+}
+
 }  // namespace
 
 /// What PipeDream's released program computes, on the antichains of the graph (`antichain_states.hpp`). Of q machines
@@ -206,24 +232,22 @@ void place_the_rest(const LayerGraph& graph, Plan& plan) {
 ///     cut at k         max( best(i..k, q - q'), ( C' + 4 (q' - 1) P' / (B q') ) / q' )
 ///
 /// where the best of the level below is the compute time C. Transfers count only with `compression` (1: as they are).
+/// `cuts=all` looks at all cuts instead of those that the program reaches.
 Plan plan_pipedream_program(const PlanProblem& problem) {
-  const AntichainStates states = antichain_states(problem.network.layers, kMostStates);
+  const auto cuts = problem.options.find("cuts");
+  if (cuts != problem.options.end() && cuts->second != "all") throw Error("--opt cuts: expected all");
+  const LayerGraph& layers = problem.network.layers;
+  const AntichainStates states =
+      cuts == problem.options.end() ? antichain_states(layers, kMostStates) : ideal_states(layers, kMostCuts);
   const ProgramOptions options{.memory_bytes = problem.number("memory", 0),
                                .compression = problem.number("compression", 0),
                                .straight = problem.flag("straight"),
                                .fewer = problem.flag("fewer")};
-  std::vector<ProgramLevel> levels;
-  levels.reserve(problem.levels.size());
-  for (std::size_t k = 0; k < problem.levels.size(); ++k) {
-    levels.emplace_back(states, problem.levels[k], k == 0 ? nullptr : &levels[k - 1], options,
-                        k + 1 < problem.levels.size());
-  }
-  const ProgramLevel& top = levels.back();
-  Plan plan;
-  plan.claimed_ns = plan.lower_bound_ns = top.best(-1, states.size() - 1, top.machines());
-  if (plan.claimed_ns == kNever) throw Error("pipedream-program: no plan keeps to the options (memory, straight)");
+  const bool flat = problem.levels.size() == 1 && problem.num_devices() <= kMostFlatMachines;
+  Plan plan = flat && options.memory_bytes == 0 ? plan_flat_program(problem, states, options)
+                                                : plan_levels(problem, states, options);
+  plan.lower_bound_ns = plan.claimed_ns;
   plan.states = static_cast<std::int64_t>(states.size());
-  top.append(-1, states.size() - 1, top.machines(), 1, plan);
   place_the_rest(problem.network.layers, plan);
   return plan;
 }

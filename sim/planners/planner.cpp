@@ -23,7 +23,7 @@ constexpr std::array kPlanners{
             .paper = "its released program",
             .year = 2019,
             .minimises = "time of the slowest stage, synchronisation added",
-            .options = "straight memory compression fewer",
+            .options = "straight memory compression fewer cuts",
             .uncertain = "",
             .plan = plan_pipedream_program},
     Planner{.name = "dnn-partitioning",
