@@ -42,7 +42,19 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-/// Devices in nodes: a link inside a node, one (or several) network cards between nodes.
+/// How bytes get from a device to the memory of its node's host and back: what EVICT and LOAD `@host` take.
+struct HostLink {
+  std::int64_t latency_ns = 0;
+  double bytes_per_s = 0;    ///< of one device, each way; 0: not modelled, copies take no time
+  bool half_duplex = false;  ///< both ways share the link
+  /// So many neighbours of a node are behind one switch, whose link to the host is no faster than that of one of them.
+  std::int32_t devices_per_link = 1;
+  double host_bytes_per_s = 0;  ///< of the host's memory, for all copies of a node together; 0: no bottleneck
+
+  friend bool operator==(const HostLink&, const HostLink&) = default;
+};
+
+/// Devices in nodes: a link inside a node, one (or several) network cards between nodes, a link to each node's host.
 /// JSON form and presets: models/README.md.
 struct Cluster {
   struct Network {
@@ -61,6 +73,7 @@ struct Cluster {
   std::int32_t devices_per_node = 1;
   Network intra_node;
   Network inter_node;
+  HostLink host_link;
   std::vector<SharedLink> shared_links;  ///< filled by `finish()`
 
   /// Derives `shared_links` from the networks. Call once after the fields are set.
@@ -68,6 +81,9 @@ struct Cluster {
 
   /// The way from `src` to `dst` (different devices).
   Route route(DeviceId src, DeviceId dst) const;
+
+  /// The way from `device` to its host, or back. Requires a modelled host link.
+  Route host_route(DeviceId device, bool to_host) const;
 };
 
 }  // namespace plumb

@@ -75,6 +75,19 @@ Cluster::Network read_network(const JsonValue& json) {
   return network;
 }
 
+HostLink read_host_link(const JsonValue& json) {
+  json.allow_only({"latency_ns", "bytes_per_s", "half_duplex", "devices_per_link", "host_bytes_per_s"});
+  HostLink link;
+  link.latency_ns = json.at("latency_ns").integer(0, 1'000'000'000'000);
+  link.bytes_per_s = json.at("bytes_per_s").number(1, kMostRate);
+  if (const auto half = json.find("half_duplex")) link.half_duplex = half->boolean();
+  if (const auto devices = json.find("devices_per_link")) {
+    link.devices_per_link = static_cast<std::int32_t>(devices->integer(1, kMostDevices));
+  }
+  if (const auto host = json.find("host_bytes_per_s")) link.host_bytes_per_s = host->number(1, kMostRate);
+  return link;
+}
+
 /// A whole rate is written without fraction.
 Json number_to_json(double value) {
   if (std::abs(value) < 1e15 && value == std::floor(value)) return static_cast<std::int64_t>(value);
@@ -99,6 +112,15 @@ Json network_to_json(const Cluster::Network& network) {
           {"bytes_per_s", number_to_json(network.bytes_per_s)},
           {"shared", network.shared},
           {"half_duplex", network.half_duplex}};
+}
+
+Json host_link_to_json(const HostLink& link) {
+  Json json{{"latency_ns", link.latency_ns},
+            {"bytes_per_s", number_to_json(link.bytes_per_s)},
+            {"half_duplex", link.half_duplex},
+            {"devices_per_link", link.devices_per_link}};
+  if (link.host_bytes_per_s > 0) json["host_bytes_per_s"] = number_to_json(link.host_bytes_per_s);
+  return json;
 }
 
 struct Shape {
@@ -155,7 +177,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
   root.allow_only({"format", "version", "name", "source", "nodes", "devices_per_node", "device", "overrides",
-                   "intra_node", "inter_node"});
+                   "intra_node", "inter_node", "host_link"});
   check_format(root, "plumbline-cluster", 1);
   Cluster cluster;
   cluster.name = root.at("name").text();
@@ -180,6 +202,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   if (shape.devices_per_node > 1) root.at("intra_node");
   if (const auto inter = root.find("inter_node")) cluster.inter_node = read_network(*inter);
   if (shape.nodes > 1) root.at("inter_node");
+  if (const auto host = root.find("host_link")) cluster.host_link = read_host_link(*host);
   cluster.finish();
   return cluster;
 }
@@ -201,6 +224,7 @@ std::string cluster_to_json(const Cluster& cluster) {
   }
   if (cluster.intra_node.bytes_per_s > 0) json["intra_node"] = network_to_json(cluster.intra_node);
   if (cluster.inter_node.bytes_per_s > 0) json["inter_node"] = network_to_json(cluster.inter_node);
+  if (cluster.host_link.bytes_per_s > 0) json["host_link"] = host_link_to_json(cluster.host_link);
   return json.dump(2) + "\n";
 }
 

@@ -126,6 +126,7 @@ Cluster measure_host() {
   cluster.devices.assign(static_cast<std::size_t>(threads), device);
   cluster.devices_per_node = threads;
   cluster.intra_node = {measure_handover_ns(), copy_bytes_per_s, false, false};
+  cluster.host_link.bytes_per_s = copy_bytes_per_s;
   cluster.finish();
   return cluster;
 }

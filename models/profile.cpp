@@ -80,6 +80,8 @@ StageCosts profile_costs(const Profile& profile, const Network& network, const P
                 std::to_string(num_layers));
   }
   StageCosts costs = untimed_costs(network, partition, profile.shape, profile.precision);
+  costs.from_network = true;
+  for (const ProfiledTimes& layer : profile.layers) costs.layer_forward.push_back(layer.f.expected_ns());
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
     costs.times[s] = times_of(profile, partition.range(s), s < in_flight.size() ? in_flight[s] : 0);
   }

@@ -98,6 +98,7 @@ StageCosts roofline_costs(const Network& network, const Partition& partition, co
                           const RooflineOptions& options) {
   const ReachedRates rates = reached_rates(cluster, options.launch_ns);
   StageCosts costs = untimed_costs(network, partition, options.shape, options.precision);
+  costs.from_network = true;
   costs.work.peak_flops_per_s = cluster.devices.front().flops_per_s;
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
     StageTimes& stage = costs.times[s];
@@ -106,11 +107,13 @@ StageCosts roofline_costs(const Network& network, const Partition& partition, co
       stage.f += layer.f_ns;
       stage.i += layer.i_ns;
       stage.w += layer.w_ns;
+      costs.layer_forward.push_back(layer.f_ns);
     }
     stage.b = stage.i + stage.w;
     stage.r = stage.f;
     stage.u = rates.pass_ns(0, static_cast<double>(update_bytes(costs.memory[s])));
   }
+  estimate_host_copies(costs, cluster);
   return costs;
 }
 

@@ -11,6 +11,8 @@
 
 namespace plumb {
 
+struct Cluster;
+
 /// Last pass that reads a tensor made by the forward: the forward itself, I or W.
 enum class LastUse : std::uint8_t { kForward, kInputGrad, kWeightGrad };
 
@@ -58,17 +60,21 @@ struct StageMemory {
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 
+/// Bytes that are kept of a microbatch between the forward and the backward: the input where it is kept, and, unless
+/// recompute drops it (`input_only`), what the forward makes.
+std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
+
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
 struct StageTimes {
   Ticks f = 0;
   Ticks b = 0;  ///< fused backward, I + W unless measured apart
   Ticks i = 0;
   Ticks w = 0;
-  Ticks r = 0;   ///< recompute
-  Ticks fb = 0;  ///< overlapped forward and backward of this stage; 0 means f + b of the pair's members
-  Ticks u = 0;   ///< optimizer update, per update
-  Ticks x = 0;   ///< extra work, per unit
-  Ticks evict = 0;
+  Ticks r = 0;      ///< recompute
+  Ticks fb = 0;     ///< overlapped forward and backward of this stage; 0 means f + b of the pair's members
+  Ticks u = 0;      ///< optimizer update, per update
+  Ticks x = 0;      ///< extra work, per unit
+  Ticks evict = 0;  ///< a stash (or the stage's weights) on its way to another memory; `load`: and back
   Ticks load = 0;
   Ticks all_reduce = 0;  ///< reduction of the stage's gradients between its holders (0: take the link model)
 
@@ -115,8 +121,18 @@ struct StageCosts {
   std::vector<TiedWeight> tied;
   WorkUnits work;
 
+  /// Times come from a network (roofline or profile): moves take what their bytes take on the cluster's links, extra
+  /// work what the document says it is. `evict` and `load` are then what a stash takes alone on its way to the host,
+  /// for generators that plan moves, and `x` means nothing.
+  bool from_network = false;
+  std::vector<Ticks> layer_forward;  ///< of every layer of the network; empty: not known
+
   /// Costs of a stage for `part`, whose times for a whole microbatch are `times`. None: in proportion to the length.
   std::function<PartCosts(StageId stage, const Part& part, const StageTimes& times)> part;
 };
+
+/// Fills in `evict` and `load` of costs that come from a network: what a stash takes alone over the cluster's link to
+/// the host. Nothing where that link is not modelled.
+void estimate_host_copies(StageCosts& costs, const Cluster& cluster);
 
 }  // namespace plumb

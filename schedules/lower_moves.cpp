@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "models/error.hpp"
+#include "schedules/lower_copy_lanes.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/send_waits.hpp"
@@ -35,7 +35,7 @@ bool reads(const Action& action, const Action& load) {
 
 class MoveWriter {
  public:
-  explicit MoveWriter(State& state) : state_(state), program_(state.program) {}
+  explicit MoveWriter(State& state) : state_(state), program_(state.program), lanes_(state) {}
 
   void write() {
     for (const auto& [consumer, load] : state_.load_waits) consumer_of_[load] = consumer;
@@ -45,6 +45,7 @@ class MoveWriter {
     for (std::uint32_t w = 0; w < program_.waits.size(); ++w) {
       if (program_.waits[w].via == kPendingMove) program_.waits[w].via = transfer_of_.at(program_.waits[w].source);
     }
+    lanes_.share_links();
     place_guests();
   }
 
@@ -83,26 +84,14 @@ class MoveWriter {
       transfer.consumer = consumer->second;
       transfer.sent = pair_begin(program_, consumer->second);
     }
-    transfer.channel = copy_lane(device, action(at).op);
     const auto number = static_cast<std::uint32_t>(program_.transfers.size());
     Move move = describe(at);
     move.transfer = number;
-    transfer.bytes = duration(at, move, device);
+    lanes_.send(transfer, device, action(at), move.guest, move.bytes);
     transfer_of_[at] = number;
     program_.transfers.push_back(transfer);
     program_.moves.push_back(move);
     return number;
-  }
-
-  /// One byte per tick.
-  std::uint32_t copy_lane(DeviceId device, Op op) {
-    const auto [entry, is_new] = lanes_.try_emplace({device, op}, static_cast<std::uint32_t>(program_.channels.size()));
-    if (is_new) {
-      Channel channel{device, device, {}};
-      channel.route.bytes_per_s = 1e9 * static_cast<double>(program_.base.ticks_per_ns);
-      program_.channels.push_back(std::move(channel));
-    }
-    return entry->second;
   }
 
   Move describe(InstrIndex at) const {
@@ -122,7 +111,7 @@ class MoveWriter {
     }
     move.input_only = dropped(at);
     program_.parts.for_each(what, [&](std::size_t, std::size_t, std::size_t part) {
-      if (!program_.memory.empty()) move.bytes += stash_bytes(program_.memory_of(what.stage, part), move.input_only);
+      if (!program_.memory.empty()) move.bytes += kept_bytes(program_.memory_of(what.stage, part), move.input_only);
     });
     return move;
   }
@@ -133,26 +122,6 @@ class MoveWriter {
     forward.op = Op::kF;
     const InstrIndex made_by = state_.producers.find(forward);
     return made_by != ProducerTable::kNone && program_.rows[program_.instrs[made_by].row].recompute;
-  }
-
-  static std::int64_t stash_bytes(const StageMemory& memory, bool input_only) {
-    const bool kept = input_only || memory.input_last_use != LastUse::kForward;
-    std::int64_t bytes = kept ? memory.input_bytes : 0;
-    for (const StashTensor& tensor : memory.stash) {
-      if (!input_only && tensor.made_by == StashTensor::MadeBy::kForward) bytes += tensor.bytes;
-    }
-    return bytes;
-  }
-
-  /// The cost that is given; otherwise what the link to the other device takes; nothing to a host that is not modelled.
-  Ticks duration(InstrIndex at, const Move& move, DeviceId device) const {
-    const StageTimes& times = state_.costs.times[index(action(at).stage)];
-    const Ticks given = action(at).op == Op::kEvict ? times.evict : times.load;
-    if (given != 0 || state_.cluster == nullptr || move.guest == Move::kHost) return given;
-    const Route route = state_.cluster->route(device, move.guest);
-    const double sending_ns = route.bytes_per_s > 0 ? static_cast<double>(move.bytes) / route.bytes_per_s * 1e9 : 0;
-    return std::llround((static_cast<double>(route.latency_ns) + sending_ns) *
-                        static_cast<double>(program_.base.ticks_per_ns));
   }
 
   /// A guest holds what came from an EVICT from its first instr of a later rank on, until its first one of the rank of
@@ -188,7 +157,7 @@ class MoveWriter {
 
   State& state_;
   Program& program_;
-  std::map<std::pair<DeviceId, Op>, std::uint32_t> lanes_;
+  CopyLanes lanes_;
   std::map<InstrIndex, InstrIndex> consumer_of_;     ///< by LOAD: the first action that reads what it brings
   std::map<InstrIndex, std::uint32_t> transfer_of_;  ///< by the instr of the move
 };

@@ -11,6 +11,10 @@ namespace plumb {
 /// lane of its device: a channel from the device to itself, one for each direction, in order of issue. The transfer is
 /// issued by the instr of the action, which takes no time.
 ///
+/// Where costs come from a network and the link is modelled (`Cluster::host_link`, or the route to the guest), the
+/// bytes take that link, beside everything else that is on it: messages between the same two devices, copies of devices
+/// behind the same switch. Otherwise a copy takes the time that costs give.
+///
 /// EVICT: the owner waits for the copy (`Transfer::sent`), and frees what was copied, just before the next EVICT of the
 /// device, or the LOAD of the same thing, whichever is first. LOAD: memory is allocated at the start of its instr, and
 /// the first action that reads it (`Transfer::consumer`) waits for the copy.

@@ -25,7 +25,7 @@ struct Transfer {
   InstrIndex sent = 0;        ///< the sender waits for the send just before this instr; the lane's end when equal to
                               ///< `Program::lane_begin[sender + 1]`
   std::uint32_t channel = 0;  ///< into `Program::channels`
-  std::int64_t bytes = 0;     ///< of a move: the ticks that it takes
+  std::int64_t bytes = 0;     ///< of a move whose time is given: its ticks
 };
 
 static_assert(sizeof(Transfer) == 32, "a program holds one for almost every action");

@@ -41,10 +41,10 @@ bool works_on_parts(const Action& action) {
   return action.op <= Op::kR || (is_move(action.op) && !moves_weights(action));
 }
 
-/// Units of work of X<n>: declared under `extras` as "X<n>", one unit otherwise.
-double extra_units(const Schedule& schedule, MicrobatchId number) {
+/// What X<n> does: declared under `extras` as "X<n>", one unit otherwise.
+ExtraWork work_of(const Schedule& schedule, MicrobatchId number) {
   const auto found = schedule.extras.find("X" + std::to_string(static_cast<std::int32_t>(number)));
-  return found == schedule.extras.end() ? 1.0 : found->second;
+  return found == schedule.extras.end() ? ExtraWork{} : found->second;
 }
 
 }  // namespace
@@ -78,9 +78,9 @@ Ticks RowTable::on_device(Ticks at_speed_one) const {
 std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   const bool on_parts = works_on_parts(action);
   const StageTimes times = on_parts ? times_of_all(action) : state_.costs.times[index(action.stage)];
-  Ticks time = time_of(times, action.op, recompute);
-  if (action.op == Op::kX)
-    time = std::llround(static_cast<double>(time) * extra_units(state_.schedule, action.microbatch));
+  const Ticks time = action.op == Op::kX
+                         ? extra_time(work_of(state_.schedule, action.microbatch), state_.costs, action.stage)
+                         : time_of(times, action.op, recompute);
   Row row;
   row.holder = holder_of(action);
   row.op = action.op;

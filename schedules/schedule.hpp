@@ -12,6 +12,7 @@
 
 #include "models/units.hpp"
 #include "schedules/action.hpp"
+#include "schedules/extra_work.hpp"
 #include "schedules/run_time_policy.hpp"
 #include "schedules/weights.hpp"
 
@@ -102,8 +103,8 @@ struct Schedule {
   std::vector<Recompute> recompute;
   std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
   std::vector<ExtraEdge> extra_edges;
-  std::map<std::string, double> extras;  ///< name of extra work -> its units
-  bool forward_only = false;             ///< `mode: forward`
+  std::map<std::string, ExtraWork> extras;  ///< by the name of the action, "X<n>"
+  bool forward_only = false;                ///< `mode: forward`
   /// Devices decide at run time; `devices` is then the same work in a plain order (`work_of_policy`).
   std::optional<RunTimePolicy> policy;
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/error.hpp"
@@ -49,6 +50,13 @@ std::vector<Element> list_of(const JsonValue& json, Read read) {
   std::vector<Element> list;
   for (const JsonValue& element : json.elements()) list.push_back(read(element));
   return list;
+}
+
+template <class Read>
+auto pair_of(const JsonValue& pair, std::string_view what, Read read) {
+  if (pair.size() != 2) pair.fail_expected(what);
+  const auto ends = list_of<decltype(read(pair))>(pair, read);
+  return std::pair{ends[0], ends[1]};
 }
 
 Action action_of(const JsonValue& json) {
@@ -205,13 +213,46 @@ void read_policy(const JsonValue& json, Schedule& schedule) {
   schedule.devices = work_of_policy(schedule);
 }
 
+constexpr double kMostUnits = 1e12;
+constexpr std::int64_t kMostTime = std::int64_t{1} << 53;
+
+/// `work` is a number of units, or says what is done.
+ExtraWork extra_of(const JsonValue& json) {
+  ExtraWork work;
+  if (!json.is_object()) {
+    work.units = json.number(0, kMostUnits);
+    return work;
+  }
+  json.allow_only({"units", "pass", "stages_ahead", "layers", "time_ns"});
+  if (const auto units = json.find("units")) work.units = units->number(0, kMostUnits);
+  const auto pass = json.find("pass");
+  const auto layers = json.find("layers");
+  const auto time = json.find("time_ns");
+  if (pass.has_value() + layers.has_value() + time.has_value() != 1) {
+    json.fail("expected one of pass, layers and time_ns");
+  }
+  if (const auto ahead = json.find("stages_ahead")) {
+    if (!pass) ahead->fail("goes with pass");
+    work.stages_ahead = static_cast<std::int32_t>(ahead->integer(-kMostStages, kMostStages));
+  }
+  if (pass) {
+    work.kind = ExtraWork::Kind::kPass;
+    work.pass = op_of(*pass);
+  } else if (layers) {
+    work.kind = ExtraWork::Kind::kLayers;
+    const auto whole = [](const JsonValue& number) { return number.integer(0, kMostStages); };
+    std::tie(work.first_layer, work.end_layer) = pair_of(*layers, "[first, end]", whole);
+    if (work.first_layer >= work.end_layer) layers->fail("expected the first layer and the one behind the last");
+  } else {
+    work.kind = ExtraWork::Kind::kTime;
+    work.time_ns = time->integer(0, kMostTime);
+    if (json.find("units")) json.fail("expected no units beside time_ns");
+  }
+  return work;
+}
+
 void read_optional(const JsonValue& json, Schedule& schedule) {
   const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, schedule.num_stages)}; };
-  const auto pair_of = [](const JsonValue& pair, std::string_view what, auto read) {
-    if (pair.size() != 2) pair.fail_expected(what);
-    const auto ends = list_of<decltype(read(pair))>(pair, read);
-    return std::pair{ends[0], ends[1]};
-  };
   if (const auto mode = json.find("mode")) {
     if (mode->text() != "training" && mode->text() != "forward") mode->fail_expected("\"training\" or \"forward\"");
     schedule.forward_only = mode->text() == "forward";
@@ -242,7 +283,7 @@ void read_optional(const JsonValue& json, Schedule& schedule) {
     }
   }
   if (const auto extras = json.find("extras")) {
-    for (const auto& [name, units] : extras->members()) schedule.extras[std::string(name)] = units.number(0);
+    for (const auto& [name, work] : extras->members()) schedule.extras[std::string(name)] = extra_of(work);
   }
 }
 

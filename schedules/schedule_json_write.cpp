@@ -149,6 +149,28 @@ class Writer {
     out_ += '}';
   }
 
+  void value(const ExtraWork& work) {
+    if (work.kind == ExtraWork::Kind::kUnits) return value(work.units);
+    if (work.kind == ExtraWork::Kind::kTime) {
+      out_ += "{\"time_ns\": ";
+      value(work.time_ns);
+      out_ += '}';
+      return;
+    }
+    out_ += "{\"units\": ";
+    value(work.units);
+    if (work.kind == ExtraWork::Kind::kLayers) {
+      out_ += ", \"layers\": ";
+      value(std::vector<std::int64_t>{work.first_layer, work.end_layer});
+    } else {
+      out_ += ", \"pass\": ";
+      text(kOpNames[static_cast<std::size_t>(work.pass)]);
+      if (work.stages_ahead != 0) out_ += ", \"stages_ahead\": ";
+      if (work.stages_ahead != 0) value(work.stages_ahead);
+    }
+    out_ += '}';
+  }
+
   void prediction(const Prediction& prediction) {
     out_ += ", \"prediction\": {\"forward\": ";
     value(prediction.forward);

@@ -75,6 +75,70 @@ class BoundedSlicing {
   std::vector<std::size_t> last_;  ///< length of the slice that ends there
 };
 
+/// By length - 1 and context, in steps.
+using SliceTimes = std::vector<std::vector<double>>;
+
+/// The times of all slices, which are also added to `bounds`.
+SliceTimes slice_times(const SliceTime& time, const SliceSearch& search, std::vector<double>& bounds) {
+  const std::int64_t steps = search.tokens / search.step;
+  SliceTimes times(static_cast<std::size_t>(steps));
+  for (std::int64_t length = 1; length <= steps; ++length) {
+    auto& row = times[static_cast<std::size_t>(length - 1)];
+    for (std::int64_t context = 0; context + length <= steps; ++context) {
+      row.push_back(time(length * search.step, context * search.step));
+    }
+    bounds.insert(bounds.end(), row.begin(), row.end());
+  }
+  return times;
+}
+
+void sort_bounds(std::vector<double>& bounds) {
+  std::sort(bounds.begin(), bounds.end());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+}
+
+/// The search over batches for one bound of the longest slice.
+class BoundedBatches {
+ public:
+  /// `times[samples - 1]`
+  explicit BoundedBatches(const std::vector<SliceTimes>& times)
+      : sums_(times.size()), least_(times.size() + 1), last_(times.size() + 1) {
+    for (const SliceTimes& one : times) slicing_.emplace_back(one);
+  }
+
+  /// Least sum over all batches of slices none of which takes longer than `bound`; infinite when there is no way.
+  double least_sum(double bound) {
+    for (std::size_t k = 0; k < slicing_.size(); ++k) sums_[k] = slicing_[k].least_sum(bound);
+    least_[0] = 0;
+    for (std::size_t end = 1; end < least_.size(); ++end) {
+      least_[end] = std::numeric_limits<double>::infinity();
+      for (std::size_t samples = end; samples >= 1; --samples) {
+        const double sum = least_[end - samples] + sums_[samples - 1];
+        if (sum >= least_[end]) continue;
+        least_[end] = sum;
+        last_[end] = samples;
+      }
+    }
+    return least_.back();
+  }
+
+  /// The batches that `least_sum` found, lengths in steps.
+  std::vector<BatchSlice> slices() const {
+    std::vector<BatchSlice> found;
+    for (std::size_t end = least_.size() - 1; end > 0; end -= last_[end]) {
+      found.push_back({static_cast<std::int64_t>(last_[end]), slicing_[last_[end] - 1].lengths()});
+    }
+    std::reverse(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::vector<BoundedSlicing> slicing_;  ///< by samples together - 1
+  std::vector<double> sums_;
+  std::vector<double> least_;
+  std::vector<std::size_t> last_;  ///< samples of the batch that ends there
+};
+
 TransformerShape shape_option(std::string_view name, const ScheduleParams& params) {
   const auto option = params.options.find("model");
   const std::vector<std::int64_t> given =
@@ -85,21 +149,34 @@ TransformerShape shape_option(std::string_view name, const ScheduleParams& param
   return {given[0], given[1], given[2], given[3], given[1] / given[3], given[4]};
 }
 
-std::vector<std::int64_t> searched(std::string_view name, const ScheduleParams& params, std::int64_t tokens) {
-  constexpr std::int64_t kMostSteps = 256;
+/// What the options ask the search for.
+struct OptionSearch {
+  SliceSearch search;
+  BatchSliceTime time;
+};
+
+/// Lengths are by default multiples of tokens / `usual_steps`.
+OptionSearch option_search(std::string_view name, const ScheduleParams& params, std::int64_t tokens,
+                           std::int64_t usual_steps, std::int64_t most_steps) {
   const TransformerShape shape = shape_option(name, params);
-  const std::int64_t step = whole_number(name, params, "multiple", std::max<std::int64_t>(1, tokens / 64));
-  require(tokens % step == 0 && tokens / step <= kMostSteps, name,
+  const std::int64_t step = whole_number(name, params, "multiple", std::max<std::int64_t>(1, tokens / usual_steps));
+  require(tokens % step == 0 && tokens / step <= most_steps, name,
           "option multiple (" + std::to_string(step) + ") must divide tokens (" + std::to_string(tokens) +
-              ") into at most " + std::to_string(kMostSteps));
+              ") into at most " + std::to_string(most_steps));
   const double overhead = params.options.contains("overhead")
                               ? static_cast<double>(whole_number(name, params, "overhead", 1)) * per_token(shape)
                               : 0;
-  const auto time = [&](std::int64_t length, std::int64_t context) {
-    return overhead + slice_flops(shape, length, context + length);
+  const auto time = [=](std::int64_t samples, std::int64_t length, std::int64_t context) {
+    return overhead + static_cast<double>(samples) * slice_flops(shape, length, context + length);
   };
-  return fastest_slice_lengths(
-      time, {.tokens = tokens, .step = step, .devices = params.num_devices, .microbatches = params.num_microbatches});
+  return {{.tokens = tokens, .step = step, .devices = params.num_devices, .microbatches = params.num_microbatches},
+          time};
+}
+
+std::vector<std::int64_t> searched(std::string_view name, const ScheduleParams& params, std::int64_t tokens) {
+  const OptionSearch asked = option_search(name, params, tokens, 64, 256);
+  const auto one = [&](std::int64_t length, std::int64_t context) { return asked.time(1, length, context); };
+  return fastest_slice_lengths(one, asked.search);
 }
 
 std::vector<std::int64_t> equal_lengths(std::int64_t tokens, std::int64_t slices) {
@@ -137,18 +214,9 @@ std::vector<std::int64_t> equal_work_lengths(const TransformerShape& shape, std:
 }
 
 std::vector<std::int64_t> fastest_slice_lengths(const SliceTime& time, const SliceSearch& search) {
-  const std::int64_t steps = search.tokens / search.step;
-  std::vector<std::vector<double>> times(static_cast<std::size_t>(steps));
   std::vector<double> bounds;
-  for (std::int64_t length = 1; length <= steps; ++length) {
-    auto& row = times[static_cast<std::size_t>(length - 1)];
-    for (std::int64_t context = 0; context + length <= steps; ++context) {
-      row.push_back(time(length * search.step, context * search.step));
-    }
-    bounds.insert(bounds.end(), row.begin(), row.end());
-  }
-  std::sort(bounds.begin(), bounds.end());
-  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  const SliceTimes times = slice_times(time, search, bounds);
+  sort_bounds(bounds);
   BoundedSlicing slicing(times);
   double best = std::numeric_limits<double>::infinity();
   std::vector<std::int64_t> lengths;
@@ -162,6 +230,45 @@ std::vector<std::int64_t> fastest_slice_lengths(const SliceTime& time, const Sli
   }
   for (std::int64_t& length : lengths) length *= search.step;
   return lengths;
+}
+
+std::vector<BatchSlice> fastest_batch_slices(const BatchSliceTime& time, const SliceSearch& search) {
+  std::vector<double> bounds;
+  std::vector<SliceTimes> times;
+  for (std::int64_t samples = 1; samples <= search.microbatches; ++samples) {
+    const auto together = [&](std::int64_t length, std::int64_t context) { return time(samples, length, context); };
+    times.push_back(slice_times(together, search, bounds));
+  }
+  sort_bounds(bounds);
+  BoundedBatches batches(times);
+  double best = std::numeric_limits<double>::infinity();
+  std::vector<BatchSlice> found;
+  for (const double bound : bounds) {
+    const double fill = static_cast<double>(search.devices - 1) * bound;
+    if (fill >= best) break;
+    const double total = batches.least_sum(bound) + fill;
+    if (total >= best) continue;
+    best = total;
+    found = batches.slices();
+  }
+  for (BatchSlice& batch : found) {
+    for (std::int64_t& length : batch.lengths) length *= search.step;
+  }
+  return found;
+}
+
+std::vector<BatchSlice> joint_slices(std::string_view name, const ScheduleParams& params) {
+  constexpr std::int64_t kMostWork = 1024;  // takes about a second
+  constexpr std::int64_t kMostTogether = 128;
+  const std::int64_t samples = params.num_microbatches;
+  require(samples <= kMostTogether, name,
+          "option lengths=joint: num_microbatches (" + std::to_string(samples) + ") must be at most " +
+              std::to_string(kMostTogether));
+  const std::int64_t tokens = whole_number(name, params, "tokens", 0);
+  require(tokens > 0, name, "option lengths=joint needs tokens=N, the length of a sequence");
+  const std::int64_t steps = kMostWork / samples;
+  const OptionSearch asked = option_search(name, params, tokens, std::min<std::int64_t>(32, steps), steps);
+  return fastest_batch_slices(asked.time, asked.search);
 }
 
 std::vector<std::int64_t> slice_lengths(std::string_view name, const ScheduleParams& params, std::int64_t otherwise) {

@@ -46,6 +46,21 @@ struct SliceSearch {
 /// worst. (TeraPipe, Li et al., arXiv 2102.07988, section 3.3, over tokens)
 std::vector<std::int64_t> fastest_slice_lengths(const SliceTime& time, const SliceSearch& search);
 
+/// Time of a slice of `length` tokens of `samples` samples together behind `context` tokens; as `SliceTime`.
+using BatchSliceTime = std::function<double(std::int64_t samples, std::int64_t length, std::int64_t context)>;
+
+/// Samples that go through together, and the lengths of their slices.
+struct BatchSlice {
+  std::int64_t samples = 0;
+  std::vector<std::int64_t> lengths;
+
+  friend bool operator==(const BatchSlice&, const BatchSlice&) = default;
+};
+
+/// As `fastest_slice_lengths`, with samples cut into batches, too: `search.microbatches` is the number of samples, and
+/// sum(t) is over the slices of all batches. (TeraPipe's joint programme over batch and tokens)
+std::vector<BatchSlice> fastest_batch_slices(const BatchSliceTime& time, const SliceSearch& search);
+
 /// The options of `slice_lengths`, for catalogue rows.
 inline constexpr std::string_view kSliceLengthOptions =
     "slices=k: slices of a sequence; lengths=equal|work|search|L,L,..: of equal length, of equal work, for the "
@@ -57,5 +72,8 @@ inline constexpr std::string_view kSliceLengthOptions =
 /// One row of lengths as the options ask for: by default `otherwise` slices of length 1 (lengths are relative).
 /// Throws `Error` for what the options do not allow.
 std::vector<std::int64_t> slice_lengths(std::string_view name, const ScheduleParams& params, std::int64_t otherwise);
+
+/// The batches of `params.num_microbatches` samples for `lengths=joint`, with the other options of `slice_lengths`.
+std::vector<BatchSlice> joint_slices(std::string_view name, const ScheduleParams& params);
 
 }  // namespace plumb

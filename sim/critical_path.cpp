@@ -181,6 +181,12 @@ class BackwardWalk {
         std::ranges::lower_bound(queue, start, {}, [&](std::uint32_t m) { return times_.transfers[m].start; });
     const auto self = std::find(place, queue.end(), t);
     if (self != queue.begin() && times_.transfers[*std::prev(self)].done == start) return *std::prev(self);
+    if (rules_.pair_queues && !program_.is_move(t)) {
+      if (queues_.before_send.empty()) queues_ = pair_queues_of(program_, mode_);
+      for (const std::uint32_t other : {queues_.before_send[t], queues_.before_receive[t]}) {
+        if (other != PairQueues::kNone && times_.transfers[other].done == start) return other;
+      }
+    }
     const Channel& channel = program_.channels[c];
     if (!channel.route.half_duplex) return std::nullopt;
     for (std::uint32_t other = 0; other < program_.transfers.size(); ++other) {
@@ -198,7 +204,8 @@ class BackwardWalk {
   TransferRules rules_;
   IndexLists sent_;
   IndexLists issued_;
-  IndexLists order_;  ///< transfers by channel, as served; made when first needed
+  IndexLists order_;   ///< transfers by channel, as served; made when first needed
+  PairQueues queues_;  ///< likewise
   Batches batches_;
   std::optional<InstrIndex> next_;
   std::vector<CriticalPiece> pieces_;

@@ -1,8 +1,6 @@
 #include "sim/deadlock.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <vector>
 
 #include "schedules/schedule_io.hpp"
@@ -27,6 +25,7 @@ class Standstill {
         rules_(rules_of(mode)),
         order_(service_order(program, mode)),
         batches_(batches_of(program, mode)),
+        queues_(pair_queues_of(program, mode)),
         next_(program.lane_begin.begin(), program.lane_begin.end() - 1),
         reached_(next_.size(), false),
         posted_(next_.size(), false),
@@ -126,13 +125,34 @@ class Standstill {
   void send(std::uint32_t channel) {
     const auto served = order_.of(channel);
     std::uint32_t& head = head_[channel];
-    for (; head < served.size() && offered_[served[head]] && receive_posted_[served[head]]; ++head) {
+    const auto can = [&](std::uint32_t t) { return offered_[t] && receive_posted_[t] && in_front_of(t) == kNone; };
+    const std::uint32_t before = head;
+    for (; head < served.size() && can(served[head]); ++head) {
       const std::uint32_t t = served[head];
       done_[t] = true;
       if (!rules_.batches) continue;
       if (batches_.of_send[t] != Batches::kNone) --batch_missing_[batches_.of_send[t]];
       if (batches_.of_receive[t] != Batches::kNone) --batch_missing_[batches_.of_receive[t]];
     }
+    if (head != before && rules_.pair_queues) send_back(channel);
+  }
+
+  /// Sends what the other direction of the pair can send now.
+  void send_back(std::uint32_t channel) {
+    const Channel& way = program_.channels[channel];
+    for (std::uint32_t other = 0; other < program_.channels.size(); ++other) {
+      const bool opposite = way.from == program_.channels[other].to && way.to == program_.channels[other].from;
+      if (opposite && other != channel) send(other);
+    }
+  }
+
+  /// Pair-fifo mode: a message in front of `t` at one of its ends that is not done.
+  std::uint32_t in_front_of(std::uint32_t t) const {
+    if (!rules_.pair_queues || program_.is_move(t)) return kNone;
+    for (const std::uint32_t other : {queues_.before_send[t], queues_.before_receive[t]}) {
+      if (other != kNone && !done_[other]) return other;
+    }
+    return kNone;
   }
 
   bool is_over(std::uint32_t t, const std::vector<std::uint32_t>& batch_of) const {
@@ -199,14 +219,35 @@ class Standstill {
     }
     const auto served = order_.of(program_.transfers[t].channel);
     const std::uint32_t head = served[head_[program_.transfers[t].channel]];
-    const Transfer& transfer = program_.transfers[head];
     std::string text = where + name_of_message(t);
     if (head != t) text += ", behind " + name_of_message(head);
-    if (!offered_[head]) {
+    if (const std::uint32_t front = in_front_of(head); front != kNone && offered_[head] && receive_posted_[head]) {
+      return queue_hop(text + ", behind ", front);
+    }
+    return unready_hop(text, head);
+  }
+
+  /// A message that is not issued or whose receive is not posted.
+  Hop unready_hop(const std::string& text, std::uint32_t t) const {
+    const Transfer& transfer = program_.transfers[t];
+    if (!offered_[t]) {
       const InstrIndex by = offered_by(transfer, mode_);
       return {text + ", not issued before the end of " + name(by), device_of(by)};
     }
     return {text + ", whose receive is not posted before " + name(transfer.post), device_of(transfer.post)};
+  }
+
+  /// Why the first of the messages in front of another one in the queues of its ends is not done.
+  Hop queue_hop(const std::string& where, std::uint32_t front) const {
+    std::vector<std::uint32_t> seen;
+    while (std::ranges::find(seen, front) == seen.end()) {
+      if (!offered_[front] || !receive_posted_[front]) return unready_hop(where + name_of_message(front), front);
+      seen.push_back(front);
+      front = in_front_of(front);
+    }
+    const DeviceId stuck = program_.channels[program_.transfers[front].channel].from;
+    return {where + name_of_message(front) + ", which is behind itself: its ends send and receive in other orders",
+            index(stuck)};
   }
 
   std::string name(InstrIndex i) const { return to_string(program_.instrs[i].action); }
@@ -228,6 +269,7 @@ class Standstill {
   TransferRules rules_;
   IndexLists order_;
   Batches batches_;
+  PairQueues queues_;
   std::vector<InstrIndex> next_;  ///< by device: the unit that its lane stands before
   std::vector<bool> reached_;     ///< by device: own messages of blocking mode are over
   std::vector<bool> posted_;      ///< by device: waits of sends are over, receives posted
@@ -243,8 +285,6 @@ class Standstill {
   IndexLists sends_;
 };
 
-constexpr std::array<std::string_view, 5> kModeNames{"buffered", "fifo", "rendezvous", "blocking", "batched"};
-
 }  // namespace
 
 std::string describe_deadlock(const Program& program, TransferMode mode) {
@@ -252,7 +292,7 @@ std::string describe_deadlock(const Program& program, TransferMode mode) {
   lanes.run();
   const std::string cycle = lanes.cycle();
   if (cycle.empty()) return {};
-  return "transfers " + std::string(kModeNames[static_cast<std::size_t>(mode)]) + ": deadlock: " + cycle;
+  return "transfers " + std::string(kTransferModeNames[static_cast<std::size_t>(mode)]) + ": deadlock: " + cycle;
 }
 
 }  // namespace plumb

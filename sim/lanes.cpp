@@ -163,6 +163,7 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
     place.stash += std::max<std::int64_t>(0, facts(member).stash);
   }
   place.peak_stash = std::max(place.peak_stash, place.stash);
+  if (stash_.dropped) place.stash = 0;
   for (InstrIndex member = i; member != behind; ++member) {
     place.stash += std::min<std::int64_t>(0, facts(member).stash);
     if (facts(member).forward || facts(member).update) mark(device, place, member);

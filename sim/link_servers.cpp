@@ -16,6 +16,8 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
       times_(times),
       queued_(program.transfers.size()),
       shares_(program),
+      queues_(pair_queues_of(program, mode)),
+      done_(queues_.before_send.size(), false),
       batches_(batches_of(program, mode)) {
   constexpr Ticks kUnknown = Moments::kUnknown;
   reserve_huge(times_.transfers, program.transfers.size());
@@ -33,17 +35,18 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
     server.shared = shares_.serves(c);
     server.half_duplex = program.channels[c].route.half_duplex;
   }
-  find_mates();
+  find_opposites();
   if (rules_of(mode).batches) group_batches();
 }
 
-void LinkServers::find_mates() {
+void LinkServers::find_opposites() {
   for (std::uint32_t a = 0; a < servers_.size(); ++a) {
-    if (!servers_[a].half_duplex) continue;
+    const Channel& way = program_.channels[a];
+    if ((!servers_[a].half_duplex && done_.empty()) || way.from == way.to) continue;
     for (std::uint32_t b = 0; b < servers_.size(); ++b) {
-      const bool opposite =
-          program_.channels[a].from == program_.channels[b].to && program_.channels[a].to == program_.channels[b].from;
-      if (opposite && servers_[b].half_duplex) servers_[a].mate = b;
+      if (way.from != program_.channels[b].to || way.to != program_.channels[b].from) continue;
+      if (servers_[a].half_duplex && servers_[b].half_duplex) servers_[a].mate = b;
+      if (!done_.empty()) servers_[a].opposite = b;
     }
   }
 }
@@ -98,7 +101,9 @@ std::uint32_t LinkServers::finish(std::uint32_t channel, Ticks now) {
   if (receives != Batches::kNone) complete_in_batch(receives, now + server.latency);
   if (sends != Batches::kNone) complete_in_batch(sends, now);
   if (server.shared) shares_.finish(channel);
+  if (!done_.empty()) done_[t] = true;
   try_start(channel, now);
+  if (server.opposite != kNone) try_start(server.opposite, now);
   if (server.mate != kNone) open_pairs_.push_back(server.mate);
   return t;
 }

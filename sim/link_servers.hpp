@@ -15,6 +15,7 @@ namespace plumb {
 /// The links of a run of the event engine: every channel serves its messages one at a time in their order; both
 /// directions of a half-duplex pair take turns; shared links are divided among those that send over them.
 ///
+/// In pair-fifo mode both directions of a pair are one queue.
 /// The link of channel c is slot num_devices + c of the queue; its event is the end of sending.
 class LinkServers {
  public:
@@ -47,11 +48,12 @@ class LinkServers {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
   struct Server {
-    std::uint32_t next = 0;         ///< into the service order, as are `offered`, `posted` and `end`
-    std::uint32_t offered = 0;      ///< behind the last message that is offered
-    std::uint32_t posted = 0;       ///< behind the last one whose receive is posted
-    std::uint32_t sending = kNone;  ///< the message under way
-    std::uint32_t mate = kNone;     ///< half duplex: the channel of the other direction
+    std::uint32_t next = 0;          ///< into the service order, as are `offered`, `posted` and `end`
+    std::uint32_t offered = 0;       ///< behind the last message that is offered
+    std::uint32_t posted = 0;        ///< behind the last one whose receive is posted
+    std::uint32_t sending = kNone;   ///< the message under way
+    std::uint32_t mate = kNone;      ///< half duplex: the channel of the other direction
+    std::uint32_t opposite = kNone;  ///< pair-fifo mode: the channel of the other direction
     bool shared = false;
     bool half_duplex = false;
     Ticks may_start = Moments::kUnknown;  ///< half duplex: since when the head could start
@@ -65,12 +67,20 @@ class LinkServers {
     Ticks end = 0;
   };
 
-  void find_mates();
+  void find_opposites();
   void group_batches();
   /// Starts the channel's next message when nothing stands in its way.
   void try_start(std::uint32_t channel, Ticks now) {
     const Server& server = servers_[channel];
-    if (server.sending == kNone && server.next < server.offered && server.next < server.posted) start(channel, now);
+    if (server.sending != kNone || server.next >= server.offered || server.next >= server.posted) return;
+    if (!done_.empty() && !is_first(queued_[server.next])) return;
+    start(channel, now);
+  }
+  /// Pair-fifo mode: everything in front of the message at both its ends is done.
+  bool is_first(std::uint32_t transfer) const {
+    const std::uint32_t send = queues_.before_send[transfer];
+    const std::uint32_t receive = queues_.before_receive[transfer];
+    return (send == PairQueues::kNone || done_[send]) && (receive == PairQueues::kNone || done_[receive]);
   }
   void start(std::uint32_t channel, Ticks now);
   void choose(std::uint32_t channel, Ticks now);
@@ -86,6 +96,8 @@ class LinkServers {
   std::vector<Server> servers_;        ///< by channel
   FairShare shares_;
   std::vector<std::uint32_t> open_pairs_;  ///< half-duplex channels that may have something to choose
+  PairQueues queues_;
+  std::vector<bool> done_;  ///< by message; empty where there are no queues of pairs
   Batches batches_;
   IndexLists batch_sends_;
   IndexLists batch_receives_;

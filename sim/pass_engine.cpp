@@ -315,7 +315,9 @@ inline void OnePass::prefetch(InstrIndex at) const {
   __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
 }
 
-std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions&) {
+std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options) {
+  const bool messages = program.transfers.size() > program.moves.size();
+  if (messages && rules_of(options.transfers).pair_queues) return "both directions of a pair are one queue";
   for (const Channel& channel : program.channels) {
     if (!channel.route.shared.empty()) return "links are shared by several pairs of devices";
     if (channel.route.half_duplex) return "links are half duplex";

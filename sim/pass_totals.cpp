@@ -49,6 +49,7 @@ class TotalsPass {
         totals_(lanes_.size()),
         first_update_(lanes_.size()) {
     const StashChanges changes = stash_changes(program);
+    kept_ = changes.dropped ? 0 : -1;
     for (std::size_t row = 0; row < program.rows.size(); ++row) {
       const Ticks duration = program.durations[row];
       facts_.push_back({.duration = duration,
@@ -125,6 +126,7 @@ class TotalsPass {
     lane.not_useful += facts.not_useful;
     lane.stash += facts.stash;
     lane.peak_stash = std::max(lane.peak_stash, lane.stash);
+    lane.stash &= kept_;
     if (facts.is_update) [[unlikely]] {
       LaneTotals& totals = totals_[self];
       totals.last_update = lane.clock;
@@ -158,6 +160,7 @@ class TotalsPass {
   std::vector<LaneTotals> totals_;
   std::vector<MicrobatchId> first_update_;  ///< by lane: number of its first U; several stages share it
   std::vector<RowFacts> facts_;
+  std::int64_t kept_ = -1;            ///< of the stash behind an instr: all of it, or nothing (0)
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
 };
 

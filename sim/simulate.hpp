@@ -18,6 +18,8 @@ enum class TransferMode : std::uint8_t {
   kBlocking,    ///< "blocking": rendezvous, and the sender's compute lane waits until the message has arrived
   kBatched,     ///< "batched": rendezvous, and a send and a receive between the same two devices that stand at the same
                 ///< place of the lane are issued and completed together
+  kPairFifo,  ///< "pair-fifo": rendezvous, and two devices have one queue for both directions: one transfer at a time,
+              ///< in the order in which each of them sends and receives
 };
 
 enum class EngineChoice : std::uint8_t {

@@ -91,6 +91,7 @@ std::vector<std::int64_t> counted_work(const Program& program, std::int64_t unit
 StashChanges in_units(const Program& program) {
   StashChanges changes;
   changes.per_one = program.memory_units_per_one;
+  changes.dropped = program.forward_only;
   for (const Row& row : program.rows) {
     const bool whole = row.sum == Row::kWhole;
     const StageMemory& memory =
@@ -105,13 +106,14 @@ StashChanges in_units(const Program& program) {
 StashChanges stash_changes(const Program& program) {
   if (program.memory_units_per_one > 0 && !program.memory.empty()) return in_units(program);
   StashChanges changes;
+  changes.dropped = program.forward_only;
   changes.per_one = unit_of_slices(program.parts);
   const std::vector<std::int64_t> work = counted_work(program, changes.per_one);
   for (std::size_t row = 0; row < work.size(); ++row) {
     const Row& of = program.rows[row];
     const SegmentPlace segment =
         program.segments.empty() ? SegmentPlace{} : program.segments[index(program.holders[of.holder].stage)];
-    changes.by_row.push_back(program.forward_only ? 0 : counted(of.op, segment) * work[row]);
+    changes.by_row.push_back(counted(of.op, segment) * work[row]);
   }
   return changes;
 }

@@ -12,10 +12,14 @@ namespace plumb {
 /// In abstract memory (`Program::memory_units_per_one`) the units are the program's: F adds what it makes, I and W what
 /// they make less what dies with them, B all of both. Otherwise they are stashes of one stage and microbatch: F adds
 /// one, B or (split) W takes it away; in a segment of recompute F adds the input (of the first stage) and R what it
-/// makes. Nothing is kept in a forward-only program.
+/// makes. In a forward-only program F drops at its end what it adds.
 struct StashChanges {
   std::vector<std::int64_t> by_row;
   std::int64_t per_one = 1;  ///< `by_row` over this is the change in stashes or abstract units
+  bool dropped = false;      ///< what a row adds is there only while it runs
+
+  /// What is left of a row's change behind it.
+  std::int64_t left(std::uint32_t row) const { return dropped ? 0 : by_row[row]; }
 
   /// A peak as a report says it.
   double in_units(std::int64_t peak) const { return static_cast<double>(peak) / static_cast<double>(per_one); }

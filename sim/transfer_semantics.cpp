@@ -121,6 +121,23 @@ Batches batches_of(const Program& program, TransferMode mode) {
   return batches;
 }
 
+PairQueues pair_queues_of(const Program& program, TransferMode mode) {
+  PairQueues queues;
+  if (!rules_of(mode).pair_queues) return queues;
+  queues.before_send.assign(program.transfers.size(), PairQueues::kNone);
+  queues.before_receive.assign(program.transfers.size(), PairQueues::kNone);
+  std::vector<Half> halves = halves_of(program);
+  std::ranges::sort(halves, {}, [](const Half& half) {
+    return std::tuple(half.device, half.peer, half.place, !half.is_send, half.transfer);
+  });
+  for (std::size_t k = 1; k < halves.size(); ++k) {
+    const Half& half = halves[k];
+    if (halves[k - 1].device != half.device || halves[k - 1].peer != half.peer) continue;
+    (half.is_send ? queues.before_send : queues.before_receive)[half.transfer] = halves[k - 1].transfer;
+  }
+  return queues;
+}
+
 WaitSplit split_receive_wait(Ticks from, const TransferTimes& times, Ticks produced, Ticks alone, Ticks latency) {
   Ticks left = std::max<Ticks>(0, times.available - from);
   WaitSplit split;

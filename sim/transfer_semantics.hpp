@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/cluster.hpp"
@@ -45,19 +46,30 @@ namespace plumb {
 /// its sends are done and all its receives have arrived (done + latency); only then are its sends *sent* and its
 /// receives *available*. Channels are free at *done*, as ever. The other device's view of the same messages has batches
 /// of its own.
+///
+/// ### What pair-fifo adds
+/// Each device has one queue for each other device, of what it sends to it and receives from it: in order of the places
+/// of its lane, at one place sends before receives, then by index. A message starts only when those in front of it in
+/// the queues of both its ends are done. (One communicator for both directions, as NCCL's.)
 struct TransferRules {
   bool in_issue_order = false;  ///< offered and served as issued; otherwise as produced
   bool needs_post = false;      ///< starts only when the receive is posted
   bool blocks_lane = false;     ///< the sender's lane waits for the arrival
   bool batches = false;         ///< sends and receives of one place end together
+  bool pair_queues = false;     ///< both directions of a pair are one queue
 };
 
 constexpr TransferRules rules_of(TransferMode mode) {
   return {.in_issue_order = mode != TransferMode::kBuffered,
           .needs_post = mode >= TransferMode::kRendezvous,
           .blocks_lane = mode == TransferMode::kBlocking,
-          .batches = mode == TransferMode::kBatched};
+          .batches = mode == TransferMode::kBatched,
+          .pair_queues = mode == TransferMode::kPairFifo};
 }
+
+/// Names of the modes, by their numbers.
+inline constexpr std::array<std::string_view, 6> kTransferModeNames{"buffered", "fifo",    "rendezvous",
+                                                                    "blocking", "batched", "pair-fifo"};
 
 /// Moments of one message (see above); for `sent` see RunTimes.
 struct TransferTimes {
@@ -97,6 +109,16 @@ struct Batches {
 };
 
 Batches batches_of(const Program& program, TransferMode mode);
+
+/// What must be done before a message starts in pair-fifo mode. Empty in all other modes.
+struct PairQueues {
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+
+  std::vector<std::uint32_t> before_send;     ///< by transfer: the one in front of it at its sender, or kNone
+  std::vector<std::uint32_t> before_receive;  ///< by transfer: the one in front of it at its receiver, or kNone
+};
+
+PairQueues pair_queues_of(const Program& program, TransferMode mode);
 
 /// How a device's wait for a message splits by cause. The parts add up to the wait.
 struct WaitSplit {

@@ -37,20 +37,22 @@ std::string clusters_table() {
                    {"memory each", '>'},
                    {"inside a node", '>'},
                    {"between nodes", '>'},
+                   {"to the host", '>'},
                    {"source"}});
   for (const std::string_view name : builtin_clusters()) {
     if (name == kHost) {
-      table.add_row({std::string(name), "", "", "", "", "", "", "this machine, measured when asked for"});
+      table.add_row({std::string(name), "", "", "", "", "", "", "", "this machine, measured when asked for"});
       continue;
     }
     const Cluster cluster = load_cluster(name);
     const DeviceSpec& device = cluster.devices.front();
-    const auto link = [](const Cluster::Network& network) {
-      return network.bytes_per_s > 0 ? number_text(network.bytes_per_s / 1e9) + " GB/s" : std::string("-");
+    const auto link = [](const auto& way) {
+      return way.bytes_per_s > 0 ? number_text(way.bytes_per_s / 1e9) + " GB/s" : std::string("-");
     };
     table.add_row({std::string(name), std::to_string(cluster.devices.size()), std::to_string(cluster.devices_per_node),
                    number_text(device.flops_per_s / 1e12) + " TFLOP/s", bytes_text(device.memory_bytes),
-                   link(cluster.intra_node), link(cluster.inter_node), first_clause(cluster.source)});
+                   link(cluster.intra_node), link(cluster.inter_node), link(cluster.host_link),
+                   first_clause(cluster.source)});
   }
   return table.to_string();
 }

@@ -186,6 +186,7 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
   input.network = documents.network;
   input.partition = partition_of(profile, arguments, *input.network, shape.num_stages);
   input.costs = profile_costs(profile, *input.network, *input.partition, shape.in_flight);
+  if (documents.cluster) estimate_host_copies(input.costs, *documents.cluster);
   if (!documents.cluster) input.cluster = profile_cluster(profile, shape.num_devices, largest_message(input.costs));
   input.description = profile.network + " as measured on " + profile.machine;
   return input;

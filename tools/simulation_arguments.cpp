@@ -3,14 +3,14 @@
 #include <array>
 #include <limits>
 
+#include "sim/transfer_semantics.hpp"
 #include "tools/choice.hpp"
 #include "tools/runtime_presets.hpp"
 
 namespace plumb {
 namespace {
 
-/// Names on the command line, in the order of the enumerators.
-constexpr std::array<std::string_view, 5> kTransferModes{"buffered", "fifo", "rendezvous", "blocking", "batched"};
+// Names on the command line, in the order of the enumerators.
 constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
 constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
 
@@ -21,7 +21,7 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
       .text("runtime", runtime, "SYSTEM",
             "how messages travel there: plumbline, pytorch or megatron (default: plumbline)")
       .text("transfers", transfers, "MODE",
-            "buffered, fifo, rendezvous, blocking or batched (default: the runtime's; buffered)")
+            "buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: the runtime's; buffered)")
       .text("receives", receives, "WHERE",
             "when receives are posted: ahead, late or on-send (default: the runtime's; ahead)")
       .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
@@ -33,7 +33,7 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
 SimOptions SimulationArguments::simulation(const Schedule& schedule) const {
   SimOptions options;
   options.transfers = runtime_preset(runtime, schedule).transfers;
-  if (!transfers.empty()) options.transfers = choice<TransferMode>(kTransferModes, "transfer mode", transfers);
+  if (!transfers.empty()) options.transfers = choice<TransferMode>(kTransferModeNames, "transfer mode", transfers);
   options.engine = choice<EngineChoice>(kEngines, "engine", engine);
   options.seed = static_cast<std::uint64_t>(seed.value_or(0));
   return options;

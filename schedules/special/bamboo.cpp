@@ -10,6 +10,9 @@
 namespace plumb {
 namespace {
 
+/// The forward of the stage behind the one that repeats it.
+const ExtraWork kNextForward{.kind = ExtraWork::Kind::kPass, .pass = Op::kF, .stages_ahead = 1};
+
 /// What a stage does in one step while nothing is lost.
 struct RedundantStage {
   StageId stage{};
@@ -178,7 +181,8 @@ Schedule bamboo(const ScheduleParams& params) {
   }
   const std::optional<std::int32_t> lost = lost_stage(params, wrap);
   const bool any = wrap || params.num_devices > 1;
-  for (std::int64_t k = 0; any && k < schedule.num_microbatches; ++k) schedule.extras["X" + std::to_string(k)] = 1;
+  for (std::int64_t k = 0; any && k < schedule.num_microbatches; ++k)
+    schedule.extras["X" + std::to_string(k)] = kNextForward;
   if (lost) {
     require_playable("bamboo", m * params.num_devices);
     schedule.parameters["lost"] = std::int64_t{*lost};

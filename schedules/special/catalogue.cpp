@@ -33,8 +33,10 @@ std::span<const ScheduleSpec> special_schedules() {
                    .year = 2024,
                    .source = "Tian et al., DiffusionPipe, arXiv 2405.01248",
                    .needs = "m p at most 2^24; layers x parts at most 4096, with updates 2^20",
-                   .options = "layers=N: frozen layers (default 4); parts=N: parts of the batch that they may be cut "
-                              "into (default 4); work=N: units of X of a layer for a whole batch (default m)",
+                   .options =
+                       "layers=N: frozen layers (default 4); parts=N: parts of the batch that they may be cut "
+                       "into (default 4); work=N: units of X of a layer for a whole batch (default m); like=A-B: "
+                       "one frozen layer for each of the layers A to B - 1 of the network",
                    .folds = false,
                    .make = diffusionpipe},
       ScheduleSpec{.name = "pipeedge",

@@ -39,6 +39,10 @@ constexpr std::string_view kAlternatingOptions =
 const std::string kSeq1f1bOptions =
     std::string(kSliceLengthOptions) + "; backward=whole|split: or with the weight halves put off";
 
+const std::string kTerapipeOptions =
+    std::string(kSliceLengthOptions) +
+    "; lengths=joint: as search, with microbatches taken together where that is faster";
+
 const std::array kRows{
     ScheduleSpec{.name = "gpipe",
                  .summary = "all forwards, then all backwards",
@@ -154,7 +158,7 @@ const std::array kRows{
                  .summary = "slices of a sequence go through one after another, back in reverse",
                  .year = 2021,
                  .source = "Li et al., TeraPipe, arXiv 2102.07988",
-                 .options = kSliceLengthOptions,
+                 .options = kTerapipeOptions,
                  .make = terapipe},
     ScheduleSpec{.name = "varuna",
                  .summary = "a free device takes a backward, else a recompute, else a forward",

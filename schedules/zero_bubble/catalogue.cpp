@@ -139,7 +139,8 @@ constexpr std::array kRows{
                  .year = 2025,
                  .source = "Wan et al., PipeOffload, arXiv 2503.01328",
                  .placement = "looped",
-                 .options = "group=N: microbatches that pass a chunk together, from p / 2 to p (default p)",
+                 .options = "group=N: microbatches that pass a chunk together, from p / 2 to p (default p); "
+                            "recompute=R: the first R chunks of every device run again before I",
                  .make = gis},
     ScheduleSpec{.name = "pipeoffload",
                  .summary = "gis with stashes in host memory between forward and backward",

@@ -30,7 +30,10 @@ void GisOrder::write(std::int32_t device, std::int64_t m, ListBuilder& list) con
     for (const Pass& pass : passes) {
       const std::int64_t turn = number - pass.slot / period();
       const std::int64_t microbatch = pass.microbatch + turn * group;
-      if (turn >= 0 && microbatch < m) list.add(StageId{pass.chunk * p + device}, pass.op, microbatch);
+      if (turn < 0 || microbatch >= m) continue;
+      const StageId stage{pass.chunk * p + device};
+      if (pass.op == Op::kI && pass.chunk < recompute) list.add(stage, Op::kR, microbatch);
+      list.add(stage, pass.op, microbatch);
     }
   };
   const std::int64_t full = m / group;
@@ -59,7 +62,12 @@ GisOrder gis_order(std::string_view name, const ScheduleParams& params, const Pa
   require(least <= group && group <= p, name,
           "group (" + std::to_string(group) + ") must be from " + std::to_string(least) + " to num_devices (" +
               std::to_string(p) + ")");
-  return {.p = params.num_devices, .chunks = chunks, .group = group};
+  const bool recomputes = params.options.contains("recompute");
+  const std::int64_t recompute = recomputes ? whole_number(name, params, "recompute", 1) : 0;
+  require(recompute <= chunks, name,
+          "recompute (" + std::to_string(recompute) + ") must be at most the chunks per device (" +
+              std::to_string(chunks) + ")");
+  return {.p = params.num_devices, .chunks = chunks, .group = group, .recompute = recompute};
 }
 
 }  // namespace plumb

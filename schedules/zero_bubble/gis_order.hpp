@@ -15,6 +15,7 @@ struct GisOrder {
   std::int32_t p = 0;
   std::int32_t chunks = 0;
   std::int64_t group = 0;
+  std::int64_t recompute = 0;  ///< so many chunks of a device run their forward again, right before their I
 
   /// A pass of the first group on a device.
   struct Pass {
@@ -34,7 +35,7 @@ struct GisOrder {
 };
 
 /// The order that `params` asks for: `group=N` from the smallest one that keeps devices busy (ceil(p / 2), more where
-/// stages differ) to p, the default. Throws `Error("<name>: <rule>")`.
+/// stages differ) to p, the default; `recompute=R`. Throws `Error("<name>: <rule>")`.
 GisOrder gis_order(std::string_view name, const ScheduleParams& params, const PassCosts& costs);
 
 /// Chunks per device that `params` asks for, by default 2.

@@ -72,6 +72,36 @@ TEST_CASE("a half-duplex card is one link for both directions") {
   CHECK_FALSE(cluster.route(DeviceId{2}, DeviceId{0}).half_duplex);
 }
 
+TEST_CASE("neighbours behind one switch share its way to the host, and all copies of a node the host's memory") {
+  Cluster cluster = small(true, true, false);
+  cluster.host_link = {.latency_ns = 7, .bytes_per_s = 2e9, .devices_per_link = 2, .host_bytes_per_s = 3e9};
+  cluster.devices.resize(8);
+  cluster.devices_per_node = 4;
+  cluster.finish();
+  const auto names_on = [&](int device, bool to_host) {
+    const Route route = cluster.host_route(DeviceId{device}, to_host);
+    CHECK(route.latency_ns == 7);
+    CHECK(route.bytes_per_s == 2e9);
+    std::string names;
+    for (const std::int32_t link : route.shared) {
+      names += cluster.shared_links[static_cast<std::size_t>(link)].name + " ";
+    }
+    return names;
+  };
+  CHECK(names_on(0, true) == "node0.host0.out node0.host.memory ");
+  CHECK(names_on(1, false) == "node0.host0.in node0.host.memory ");
+  CHECK(names_on(7, true) == "node1.host1.out node1.host.memory ");
+  CHECK(cluster.route(DeviceId{0}, DeviceId{7}).shared ==
+        small(true, true, false).route(DeviceId{0}, DeviceId{3}).shared);
+  cluster.host_link = {.bytes_per_s = 2e9};
+  cluster.finish();
+  CHECK(cluster.host_route(DeviceId{0}, true).shared.empty());
+  cluster.host_link.half_duplex = true;
+  cluster.finish();
+  CHECK(cluster.host_route(DeviceId{5}, true) == cluster.host_route(DeviceId{5}, false));
+  CHECK(cluster.host_route(DeviceId{5}, true).shared.size() == 1);
+}
+
 TEST_CASE("a built-in cluster has the name of its file, its source, and survives writing and reading") {
   REQUIRE(cluster_presets().size() >= 10);
   for (const Preset& preset : cluster_presets()) {
@@ -84,6 +114,8 @@ TEST_CASE("a built-in cluster has the name of its file, its source, and survives
     CHECK(again.devices_per_node == cluster.devices_per_node);
     CHECK(again.intra_node == cluster.intra_node);
     CHECK(again.inter_node == cluster.inter_node);
+    CHECK(again.host_link == cluster.host_link);
+    CHECK(cluster.host_link.bytes_per_s > 0);
     CHECK(again.shared_links == cluster.shared_links);
   }
 }

@@ -43,7 +43,10 @@ Schedule everything() {
   schedule.recompute = {{0, 1, false, {}, true}, {1, 1, true, {}, false}, {0, 0, false, {2, 3}, false}};
   schedule.stage_edges = {{StageId{0}, StageId{1}}};
   schedule.extra_edges = {{parse_action("0F0", ""), parse_action("1B0", "")}};
-  schedule.extras = {{"X3", 0.25}};
+  schedule.extras = {{"X3", {.units = 0.25}},
+                     {"X4", {.kind = ExtraWork::Kind::kPass, .units = 0.5, .pass = Op::kI, .stages_ahead = -1}},
+                     {"X5", {.kind = ExtraWork::Kind::kLayers, .units = 2, .first_layer = 1, .end_layer = 3}},
+                     {"X6", {.kind = ExtraWork::Kind::kTime, .time_ns = 1500}}};
   schedule.forward_only = true;
   schedule.devices[0].repeats = {{0, 3, 4, {1, 2, 3}}, {1, 2, 5, {-1, 0, 0}}};
   schedule.devices[0].actions[1].microbatch = MicrobatchId{7};

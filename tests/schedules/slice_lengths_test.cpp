@@ -6,7 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <vector>
 
+#include "schedules/registry.hpp"
+#include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("schedules");
@@ -87,6 +90,83 @@ TEST_CASE("the searched lengths are as good as the best of all ways to cut") {
       }
     }
   }
+}
+
+TEST_CASE("batches and slices together are as good as the best of all ways to cut both") {
+  constexpr std::int64_t kTokens = 6;
+  constexpr std::int64_t kSamples = 4;
+  const BatchSliceTime time = [](std::int64_t samples, std::int64_t n, std::int64_t context) {
+    return 5.0 + static_cast<double>(samples * n) + 0.25 * static_cast<double>(samples * n * context);
+  };
+  const auto total = [&](const std::vector<BatchSlice>& batches, std::int64_t devices) {
+    double sum = 0;
+    double longest = 0;
+    for (const BatchSlice& batch : batches) {
+      std::int64_t context = 0;
+      for (const std::int64_t length : batch.lengths) {
+        const double one = time(batch.samples, length, context);
+        sum += one;
+        longest = std::max(longest, one);
+        context += length;
+      }
+    }
+    return sum + static_cast<double>(devices - 1) * longest;
+  };
+  // All ways to cut n into lengths, as bits between its units.
+  const auto cuts = [](std::int64_t n, std::uint32_t bits) {
+    Lengths lengths{1};
+    for (std::int64_t k = 1; k < n; ++k) {
+      if ((bits >> static_cast<std::uint32_t>(k - 1) & 1U) != 0) {
+        lengths.push_back(1);
+      } else {
+        ++lengths.back();
+      }
+    }
+    return lengths;
+  };
+  for (const std::int64_t devices : {1, 2, 6, 40}) {
+    CAPTURE(devices);
+    const std::vector<BatchSlice> found =
+        fastest_batch_slices(time, {.tokens = kTokens, .step = 1, .devices = devices, .microbatches = kSamples});
+    double best = 1e9;
+    for (std::uint32_t batch_bits = 0; batch_bits < 8; ++batch_bits) {
+      const Lengths batches = cuts(kSamples, batch_bits);
+      const bool alike = batches.size() == kSamples;  // all cut the same way is among the best
+      std::uint64_t ways = 32;
+      for (std::size_t k = 1; k < batches.size() && !alike; ++k) ways *= 32;
+      for (std::uint64_t way = 0; way < ways; ++way) {
+        std::vector<BatchSlice> all;
+        std::uint64_t rest = way;
+        for (const std::int64_t samples : batches) {
+          all.push_back({samples, cuts(kTokens, static_cast<std::uint32_t>(rest % 32))});
+          if (!alike) rest /= 32;
+        }
+        best = std::min(best, total(all, devices));
+      }
+    }
+    CHECK(total(found, devices) == doctest::Approx(best));
+    std::int64_t samples = 0;
+    for (const BatchSlice& batch : found) samples += batch.samples;
+    CHECK(samples == kSamples);
+  }
+}
+
+TEST_CASE("terapipe takes samples together where slices cost something of their own") {
+  const auto schedule_with = [](const char* overhead) {
+    return generate("terapipe", {.num_devices = 4,
+                                 .num_microbatches = 6,
+                                 .options = {{"lengths", "joint"},
+                                             {"tokens", "64"},
+                                             {"multiple", "8"},
+                                             {"model", "2x64x256x4x1000"},
+                                             {"overhead", overhead}}});
+  };
+  const Schedule dear = schedule_with("100");
+  CHECK(validate(dear).empty());
+  CHECK(expand(dear.devices[0]).front().merged == 5);
+  const Schedule cheap = schedule_with("1");
+  CHECK(validate(cheap).empty());
+  CHECK(expand(cheap.devices[0]).size() > expand(dear.devices[0]).size());
 }
 
 TEST_CASE("one device wants one slice, many devices want many") {

@@ -195,7 +195,7 @@ TEST_CASE("extra work is declared and done once") {
   Schedule schedule = written_schedule({"0F0 0B0 0X1 0X1"}, 1);
   CHECK(first_violation(schedule) ==
         "device 0, position 2: 0X1: extra work is not declared; expected 'X1' under extras");
-  schedule.extras["X1"] = 0.5;
+  schedule.extras["X1"].units = 0.5;
   CHECK(violations(schedule) == lines({"device 0, position 3: 0X1: runs a second time; expected once"}));
 }
 

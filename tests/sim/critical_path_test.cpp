@@ -20,8 +20,8 @@ using testing::in_units;
 using testing::random_program;
 using testing::simulated;
 
-constexpr std::array kAllModes{TransferMode::kBuffered, TransferMode::kFifo, TransferMode::kRendezvous,
-                               TransferMode::kBlocking, TransferMode::kBatched};
+constexpr std::array kAllModes{TransferMode::kBuffered, TransferMode::kFifo,    TransferMode::kRendezvous,
+                               TransferMode::kBlocking, TransferMode::kBatched, TransferMode::kPairFifo};
 
 Ticks ticks_of(const Timeline& timeline, std::string_view kind) {
   Ticks ticks = 0;

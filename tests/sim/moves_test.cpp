@@ -42,7 +42,7 @@ TEST_CASE("an EVICT overlaps what follows it, the next one waits for it, and a b
       written_schedule({"0F0 0EVICT0@host 0F1 0EVICT1@host 0F2 0B2 0LOAD1@host 0LOAD0@host 0B1 0B0"}, 3);
   for (const EngineChoice engine : {EngineChoice::kPass, EngineChoice::kEvent}) {
     for (const TransferMode mode : {TransferMode::kBuffered, TransferMode::kFifo, TransferMode::kRendezvous,
-                                    TransferMode::kBlocking, TransferMode::kBatched}) {
+                                    TransferMode::kBlocking, TransferMode::kBatched, TransferMode::kPairFifo}) {
       CAPTURE(static_cast<int>(engine));
       CAPTURE(static_cast<int>(mode));
       const Timeline timeline =

@@ -44,6 +44,7 @@ class LongestPath {
     for (InstrIndex i = 0; i < program_.size(); ++i) add_waits(i);
     for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) add_message(t);
     add_service_order();
+    add_pair_queues();
     add_batches();
     return solve();
   }
@@ -111,6 +112,15 @@ class LongestPath {
     for (std::size_t c = 0; c < program_.channels.size(); ++c) {
       const auto served = order.of(c);
       for (std::size_t k = 1; k < served.size(); ++k) after(messages_[served[k]].start, messages_[served[k - 1]].done);
+    }
+  }
+
+  void add_pair_queues() {
+    const PairQueues queues = pair_queues_of(program_, options_.transfers);
+    for (std::uint32_t t = 0; t < queues.before_send.size(); ++t) {
+      for (const std::uint32_t front : {queues.before_send[t], queues.before_receive[t]}) {
+        if (front != PairQueues::kNone) after(messages_[t].start, messages_[front].done);
+      }
     }
   }
 

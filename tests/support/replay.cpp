@@ -73,7 +73,8 @@ std::int64_t unit_length(const Schedule& schedule, const Action& action, const U
 
 std::int64_t length(const Schedule& schedule, const Action& action, const UnitTimes& times) {
   if (action.op == Op::kX) {
-    const auto units = schedule.extras.find("X" + std::to_string(static_cast<std::int32_t>(action.microbatch)))->second;
+    const double units =
+        schedule.extras.find("X" + std::to_string(static_cast<std::int32_t>(action.microbatch)))->second.units;
     return static_cast<std::int64_t>(static_cast<double>(times.x) * units + 0.5);
   }
   std::int64_t sum = 0;

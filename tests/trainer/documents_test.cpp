@@ -193,7 +193,7 @@ TEST_CASE("an asynchronous stage on two devices reads what its policy says, keep
 
 TEST_CASE("extra work takes its turn and changes nothing") {
   Schedule schedule = written_schedule({"0F0 0X0 0F1 0B0 0B1 0U0", "1F0 1B0 1F1 1B1 1X1 1U0"}, 2);
-  schedule.extras = {{"X0", 1.0}, {"X1", 2.0}};
+  schedule.extras = {{"X0", {}}, {"X1", {.units = 2}}};
   check_trains(run_of(schedule), 0.0);
 }
 

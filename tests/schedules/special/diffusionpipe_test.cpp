@@ -76,7 +76,7 @@ TEST_CASE("pieces are sized and placed by the costs that were asked for") {
                                                        .options = {{"layers", "6"}, {"parts", "1"}, {"work", "4"}},
                                                        .costs = costs});
   CHECK(replay(schedule, {.f = 1, .b = 4, .x = 2}).makespan == 5 * 11);
-  CHECK(schedule.extras.at("X0") == 1.0);
+  CHECK(schedule.extras.at("X0").units == 1.0);
 }
 
 TEST_CASE("frozen work of several updates has numbers of its own") {

@@ -90,6 +90,29 @@ TEST_CASE("pipeoffload without its moves is gis") {
   }
 }
 
+TEST_CASE("gis runs the forward of its first chunks again right before their backward, and is itself without that") {
+  const ScheduleParams plain{.num_devices = 4, .num_microbatches = 10, .chunks = 3};
+  ScheduleParams params = plain;
+  params.options["recompute"] = "2";
+  const Schedule schedule = generate("gis", params);
+  CHECK(validate(schedule).empty());
+  for (std::size_t d = 0; d < 4; ++d) {
+    std::vector<Action> actions = expand(schedule.devices[d]);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const bool first_chunks = static_cast<std::int32_t>(actions[i].stage) < 2 * 4;
+      if (actions[i].op == Op::kI) CHECK((actions[i - 1].op == Op::kR) == first_chunks);
+      if (actions[i].op != Op::kR) continue;
+      CHECK(actions[i + 1].stage == actions[i].stage);
+      CHECK(actions[i + 1].microbatch == actions[i].microbatch);
+    }
+    std::erase_if(actions, [](const Action& action) { return action.op == Op::kR; });
+    CHECK(actions == expand(generate("gis", plain).devices[d]));
+  }
+  params.options["recompute"] = "4";
+  CHECK(error_message([&] { generate("gis", params); }) ==
+        "gis: recompute (4) must be at most the chunks per device (3)");
+}
+
 TEST_CASE("the pictures of gis and pipeoffload are those in tests/golden") {
   const std::string plain = picture(generate("gis", {.num_devices = 2, .num_microbatches = 4}), {});
   CHECK(plain == golden("schedules/gis.txt", plain));

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Runs the zero-bubble authors' schedulers over a grid of cases and prints their results as CSV.
+
+usage: authors.py CHECKOUT > authors.csv
+
+CHECKOUT is a copy of github.com/sail-sg/zero-bubble-pipeline-parallelism; only the files under
+megatron/core/pipeline_parallel/zerobubble/scheduler are used. Columns: what ran (zb: the straight pipeline's automatic
+scheduler; zb-v: the V's; v-min, v-half: the greedy ones), devices, microbatches, times of F, I and W of a stage (with
+one for each stage: separated by slashes), time between devices, limit of the stashes of a device (F keeps 2, I and W
+free 1 each), their longest time from a device's first to its last action, and the most that a device keeps (in the same
+units). Cases that their code refuses are left out.
+"""
+import importlib
+import random
+import sys
+import types
+
+# What is imported there and not needed here.
+for name in ("torch", "pulp"):
+    sys.modules.setdefault(name, types.SimpleNamespace(Tensor=object))
+
+PAPER = {"1.5B": (18522, 18086, 9337, 601), "6.2B": (29718, 29444, 19927, 527),
+         "14.6B": (11347, 11248, 8132, 377), "28.3B": (10419, 10207, 7715, 408)}
+VECTORS = [(1, 1, 1, 0), (5, 6, 4, 0), (5, 6, 4, 1), (3, 2, 4, 1), (10, 4, 12, 0), (2, 5, 1, 0), (7, 9, 7, 3),
+           *PAPER.values()]
+
+
+def load(part):
+    return importlib.import_module("megatron.core.pipeline_parallel.zerobubble.scheduler." + part)
+
+
+def peak(letters, keep):
+    now = most = 0
+    for letter in letters:
+        now += keep[letter]
+        most = max(most, now)
+    return most
+
+
+def straight(zb, p, m, f, i, w, comm, limit):
+    def spread(value):
+        return [float(v) for v in value] if isinstance(value, list) else [float(value)] * p
+
+    config = load("graph").GraphConfig(
+        mem_f=[2.0] * p, mem_b=[-1.0] * p, mem_w=[-1.0] * p, max_mem=[float(limit)] * p,
+        cost_f=spread(f), cost_b=spread(i), cost_w=spread(w), cost_comm=float(comm), n_stages=p, n_micro=m)
+    graph = zb.Graph.build_graph(p, m, config)
+    best, order, _ = zb.initial_solution(graph, print_result=False)
+    most = 0
+    for stage in range(p):
+        row = sorted((order[graph.get_id(kind, stage, k)], kind) for kind in range(3) for k in range(m))
+        most = max(most, peak([kind for _, kind in row], (2, -1, -1)))
+    return best, most
+
+
+def v_search(zbv, p, m, f, i, w, comm, limit):
+    graph = zbv.PipelineGraph(p, m, f, i, w, comm, f_mem=2, b_mem=-1, w_mem=-1, max_mem=limit)
+    best = None
+    for fill_b in (True, False):
+        for fill_f in (True, False):
+            schedule, ends, bubble = graph.try_v_schedule(fill_b=fill_b, fill_f=fill_f)
+            if best is None or bubble < best[2]:
+                best = schedule, ends, bubble
+    schedule, ends, _ = best
+    span = 0
+    for stage, row in enumerate(schedule):
+        end = max(ends[graph.get_id(cat, chunk, stage, k)] for cat, chunk, k in row)
+        cat, chunk, k = row[0]
+        span = max(span, end - ends[graph.get_id(cat, chunk, stage, k)] + f)
+    return span, max(peak([cat for cat, _, _ in row], (2, -1, -1)) for row in schedule)
+
+
+def v_greedy(greedy, kind, p, m, f, i, w, comm):
+    graph = greedy.PipelineGraph(p, m, kind, f, i, w, comm)
+    blocks = {"min": graph.stable_pattern_v_min, "half": graph.stable_pattern_v_half}
+    span, _, order = graph.schedule_from_pattern(blocks[kind](p), m, [f, f, i, i, w, w])
+    return span, max(peak([letter // 2 for letter, _ in row], (2, -1, -1)) for row in order)
+
+
+def text(value):
+    return "/".join(str(v) for v in value) if isinstance(value, list) else str(value)
+
+
+def emit(what, p, m, costs, limit, run):
+    f, i, w, comm = costs
+    try:
+        span, most = run()
+    except (AssertionError, ValueError, IndexError):
+        return
+    print(what, p, m, text(f), text(i), text(w), comm, limit, round(span), round(most), sep=",", flush=True)
+
+
+def uneven(p, chance):
+    return tuple([chance.randint(3, 12) for _ in range(p)] for _ in range(3)) + (chance.randint(0, 2),)
+
+
+def main():
+    sys.path.insert(0, sys.argv[1])
+    zb, zbv, greedy = load("zb"), load("zbv"), load("zbv_greedy")
+    chance = random.Random(2401)
+    print("what,p,m,f,i,w,comm,limit,span,peak")
+    for p in (2, 3, 4, 6, 8, 12, 16):
+        for m in sorted({p, 2 * p + 1, 3 * p, 4 * p}):
+            cases = VECTORS + [uneven(p, chance) for _ in range(4)]
+            for costs in cases:
+                for limit in sorted({p + 1, 3 * p // 2, 2 * p, 3 * p, 4 * p}):
+                    emit("zb", p, m, costs, limit, lambda: straight(zb, p, m, *costs, limit))
+            for costs in VECTORS:
+                for limit in sorted({2 * p + 2, 3 * p, 4 * p, 6 * p}):
+                    emit("zb-v", p, m, costs, limit, lambda: v_search(zbv, p, m, *costs, limit))
+                if p <= 8:
+                    for kind in ("min", "half"):
+                        emit("v-" + kind, p, m, costs, 0, lambda: v_greedy(greedy, kind, p, m, *costs))
+
+
+if __name__ == "__main__":
+    main()
