@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "models/error.hpp"
-#include "sim/pass_engine.hpp"
+#include "sim/event_engine.hpp"
 #include "sim/run_program.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/simulated.hpp"
@@ -58,7 +58,7 @@ TEST_CASE("pieces of the critical path follow each other from 0 to the makespan,
       CAPTURE(seed);
       const Program program = random_program({}, seed);
       const SimOptions options{.transfers = mode};
-      const auto times = run_one_pass(program, options);
+      const auto times = run_events(program, options);
       if (!times) continue;
       const std::vector<CriticalPiece> path = critical_path(program, *times, options);
       Ticks at = 0;
@@ -78,7 +78,7 @@ TEST_CASE("when an action of the critical path takes longer, so does everything"
       CAPTURE(seed);
       const Program program = random_program({}, seed);
       const SimOptions options{.transfers = mode};
-      const auto times = run_one_pass(program, options);
+      const auto times = run_events(program, options);
       if (!times) continue;
       for (const CriticalPiece& piece : critical_path(program, *times, options)) {
         if (piece.kind != CriticalKind::kCompute) continue;

@@ -6,6 +6,7 @@
 
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
+#include "schedules/schedule_io.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/written_schedule.hpp"
 
@@ -158,7 +159,7 @@ TEST_CASE("schedules that move stashes and weights add up on shared links, and t
     const Cluster shared = cluster_of(
         4, {.latency_ns = 3, .bytes_per_s = 2e9, .half_duplex = true, .devices_per_link = 2, .host_bytes_per_s = 3e9});
     const Timeline fast = timeline_of(schedule, own);
-    for (const TransferMode mode : {TransferMode::kBuffered, TransferMode::kRendezvous, TransferMode::kBlocking}) {
+    for (const TransferMode mode : {TransferMode::kBuffered, TransferMode::kRendezvous, TransferMode::kBatched}) {
       const Timeline slow = timeline_of(schedule, shared, {.transfers = mode});
       check_adds_up(slow);
       CHECK(slow.makespan >= fast.makespan);
