@@ -66,7 +66,7 @@ TEST_CASE("the README's documents are valid and say what the text says") {
   const Cluster cluster = cluster_from_json(blocks[1], "README.md");
   CHECK(cluster.devices.size() == 4);
   CHECK(cluster.devices[3].speed == 0.8);
-  CHECK(cluster.shared_links.size() == 4);
+  CHECK(cluster.shared_links.size() == 8);
   const Profile profile = profile_from_json(blocks[2], "README.md");
   CHECK(to_string(profiled_partition(profile)) == "1,1");
 }
