@@ -198,10 +198,15 @@ Cluster pipeline_of(const Cluster& cluster, const Parallelism& job, std::int32_t
     pipeline.devices.push_back(std::move(slowest));
   }
   while (pipeline.devices.size() % together != 0) pipeline.devices.push_back(first);
-  // Ranks of a node that share its card or bus send at the same time.
+  // Ranks of a node that share its card, bus or way to the host send at the same time.
   const auto users = static_cast<double>(std::min(ranks, per_node));
   if (pipeline.inter_node.shared) pipeline.inter_node.bytes_per_s /= users;
   if (pipeline.intra_node.shared) pipeline.intra_node.bytes_per_s /= users;
+  HostLink& host = pipeline.host_link;
+  const std::int64_t behind = std::min<std::int64_t>(ranks, host.devices_per_link);
+  host.bytes_per_s /= static_cast<double>(behind);
+  host.host_bytes_per_s /= users;
+  host.devices_per_link = static_cast<std::int32_t>(host.devices_per_link / behind);
   pipeline.finish();
   return pipeline;
 }
@@ -249,7 +254,12 @@ JobCosts job_costs(const Network& network, const Partition& partition, const Job
     job.updates.push_back(update_seconds(layers, shape, clock, job.costs.memory.back(), hides_s));
     times.u = to_nanoseconds(job.updates.back().all()) + job.rates.update_ns;
     job.costs.times.push_back(times);
+    for (const LayerSpec& layer : layers) {
+      job.costs.layer_forward.push_back(stage_times(stage_seconds(std::span(&layer, 1), shape, clock), job.rates).f);
+    }
   }
+  job.costs.from_network = true;
+  estimate_host_copies(job.costs, job.pipeline);
   job.costs.tied = tied_weights(network, partition, parallelism.precision);
   for (TiedWeight& tied : job.costs.tied) {
     tied.bytes =

@@ -104,6 +104,23 @@ TEST_CASE("places of a pipeline stand as far apart as their ranks") {
                        Error);
 }
 
+TEST_CASE("a stash takes its rank's share of the way to the host, and layers' forwards add up to the stage's") {
+  const Network network = load_network("megatron-22b");
+  const Partition partition = equal_partition(network, 8);
+  const Cluster cluster = load_cluster("a100-8x8");  // two neighbours share 22 GB/s
+  const JobCosts job = job_costs(network, partition, {cluster, 8, plain_rates()}, {.tensor = 8});
+  CHECK(job.costs.from_network);
+  CHECK(job.pipeline.host_link.bytes_per_s == 11e9);
+  CHECK(job.pipeline.host_link.devices_per_link == 1);
+  const double bytes = static_cast<double>(kept_bytes(job.costs.memory[3], false));
+  CHECK(static_cast<double>(job.costs.times[3].evict) == doctest::Approx(10'000 + bytes / 11));
+  REQUIRE(job.costs.layer_forward.size() == network.layers.size());
+  const LayerRange range = partition.range(3);
+  Ticks sum = 0;
+  for (std::size_t k = range.begin; k < range.end; ++k) sum += job.costs.layer_forward[k];
+  CHECK(static_cast<double>(sum) == doctest::Approx(static_cast<double>(job.costs.times[3].f)).epsilon(1e-4));
+}
+
 TEST_CASE("gradients are reduced over data ranks, whole or by halves with ZeRO") {
   const Network network = load_network("gpt2-xl");
   const Cluster cluster = load_cluster("a100-8x8");
