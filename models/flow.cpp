@@ -43,7 +43,7 @@ class FlowBuilder {
     if (layer.body.empty()) throw Error("layer '" + layer.name + "': a residual needs at least one layer in its body");
     std::int32_t body = input;
     for (const LayerSpec& inner : layer.body) body = add(inner, body);
-    std::int32_t shortcut = input;
+    std::int32_t shortcut = layer.from.empty() ? input : named(layer, layer.from);
     for (const LayerSpec& inner : layer.shortcut) shortcut = add(inner, shortcut);
     return push({.layer = &layer, .input = body, .from = shortcut});
   }

@@ -76,6 +76,8 @@ class LayerCheck {
     if (reads_image(layer.kind)) check_image(layer);
     if (layer.kind != LayerKind::kResidual) return;
     if (layer.body.empty()) fail(layer, "a residual needs at least one layer in its body");
+    if (!layer.from.empty() && !layer.shortcut.empty())
+      fail(layer, "has 'from' and 'shortcut', expected one of the two");
     list(layer.body, false);
     list(layer.shortcut, false);
   }

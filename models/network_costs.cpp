@@ -79,7 +79,7 @@ class NetworkParts {
     const auto layers = std::span(layers_).subspan(range.begin, range.end - range.begin);
     const StageWork work(layers, shape);
     const StageWork whole(layers, usual_);
-    PartCosts costs{times, stage_memory(layers_, range, shape, precision_)};
+    PartCosts costs{times, stage_memory(layers_, range, shape, precision_, partition_.before(index(stage)))};
     costs.times.f = in_proportion(times.f, work.f, whole.f);
     costs.times.i = in_proportion(times.i, work.i, whole.i);
     costs.times.w = in_proportion(times.w, work.w, whole.w);
@@ -105,7 +105,7 @@ StageCosts untimed_costs(const Network& network, const Partition& partition, con
   StageCosts costs;
   costs.times.resize(partition.num_stages());
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    costs.memory.push_back(stage_memory(network.layers, partition.range(s), shape, precision));
+    costs.memory.push_back(stage_memory(network.layers, partition.range(s), shape, precision, partition.before(s)));
   }
   costs.tied = tied_weights(network, partition, precision);
   costs.work.samples_per_microbatch = shape.samples;

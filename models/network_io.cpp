@@ -103,6 +103,8 @@ class LayerReader {
       before_ = made_.at(spec.input);
     }
     if (reads_two(spec.kind)) spec.from = known_name(item.at("from"), suffix);
+    if (spec.kind != LayerKind::kResidual) return;
+    if (const auto from = item.find("from")) spec.from = known_name(*from, suffix);
   }
 
   std::string known_name(const JsonValue& value, std::string suffix) const {
@@ -152,7 +154,7 @@ class LayerReader {
     if (reads_two(fields.kind)) keys.emplace_back("from");
     for (const LayerNumber& number : fields.numbers) keys.push_back(number.key);
     for (const LayerSwitch& flag : fields.switches) keys.push_back(flag.key);
-    if (fields.kind == LayerKind::kResidual) keys.insert(keys.end(), {"body", "shortcut"});
+    if (fields.kind == LayerKind::kResidual) keys.insert(keys.end(), {"body", "shortcut", "from"});
     if (fields.kind == LayerKind::kProfiled) {
       for (const ProfiledField& figure : kProfiledFields) keys.push_back(figure.key);
     }

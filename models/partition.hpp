@@ -20,6 +20,8 @@ struct Partition {
   std::size_t num_stages() const { return bounds.empty() ? 0 : bounds.size() - 1; }
   std::size_t num_layers() const { return bounds.empty() ? 0 : bounds.back(); }
   LayerRange range(std::size_t stage) const { return {bounds[stage], bounds[stage + 1]}; }
+  /// Of the stage before; no layers in front of the first one.
+  LayerRange before(std::size_t stage) const { return stage == 0 ? LayerRange{} : range(stage - 1); }
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };

@@ -7,6 +7,7 @@
 #include "models/error.hpp"
 #include "models/layer.hpp"
 #include "models/network_costs.hpp"
+#include "models/reverses.hpp"
 
 namespace plumb {
 namespace {
@@ -109,6 +110,7 @@ StageCosts roofline_costs(const Network& network, const Partition& partition, co
       stage.w += layer.w_ns;
       costs.layer_forward.push_back(layer.f_ns);
     }
+    if (reverses(costs.memory[s])) stage.i += stage.f;
     stage.b = stage.i + stage.w;
     stage.r = stage.f;
     stage.u = rates.pass_ns(0, static_cast<double>(update_bytes(costs.memory[s])));

@@ -10,6 +10,8 @@
 #include "models/flow.hpp"
 #include "models/layer_kinds.hpp"
 #include "models/stage_moves.hpp"
+#include "models/stage_reversal.hpp"
+#include "models/stage_tensors.hpp"
 #include "models/workspace_plan.hpp"
 
 namespace plumb {
@@ -22,6 +24,8 @@ struct StageSetting {
   const LayerSpec* embedding = nullptr;  ///< whose weight a tied head shares
   const MicrobatchShape& shape;
   const Precision& precision;
+  bool reverses = false;
+  bool returns = false;  ///< the stage before reverses: the inputs go back
 };
 
 /// Fills a layout in passes over layers and values: open, sizes, values, gradients, what layers own, moves.
@@ -43,7 +47,10 @@ class LayoutBuilder {
     place_gradients();
     place_scratch();
     place_layer_tensors();
+    if (setting_.reverses) place_reversal(stage_, layout_, input_grad_, backward_);
     finish_memory();
+    if (setting_.reverses) take_outputs(stage_, layout_, taken_);
+    if (setting_.returns) return_inputs(stage_, layout_, returned_);
     add_moves(stage_, layout_);
     return std::move(layout_);
   }
@@ -140,26 +147,11 @@ class LayoutBuilder {
     }
   }
 
-  /// Appends a tensor that is kept between passes to the block of its life.
-  TensorPlace keep(StashTensor tensor) {
-    const bool by_forward = tensor.made_by == StashTensor::MadeBy::kForward;
-    const bool for_input_grad = tensor.last_use == LastUse::kInputGrad;
-    BlockSize& size = !by_forward      ? layout_.made_by_input_grad
-                      : for_input_grad ? layout_.kept_for_input_grad
-                                       : layout_.kept_for_weight_grad;
-    const StageBlock block = !by_forward      ? StageBlock::kMadeByInputGrad
-                             : for_input_grad ? StageBlock::kKeptForInputGrad
-                                              : StageBlock::kKeptForWeightGrad;
-    const TensorPlace place{block, size.storage};
-    size.bytes += tensor.bytes;
-    size.storage += aligned_bytes(tensor.bytes);
-    layout_.memory.stash.push_back(std::move(tensor));
-    return place;
-  }
+  TensorPlace keep(StashTensor tensor) { return keep_tensor(layout_, std::move(tensor)); }
 
-  /// Values of a message one behind the other; returns its size.
-  std::int64_t pack(StageBlock block, std::span<const std::size_t> values, std::vector<TensorPlace>& places) const {
-    std::int64_t size = 0;
+  /// Values of a message one behind the other, behind what has that size; returns its size.
+  std::int64_t pack(StageBlock block, std::span<const std::size_t> values, std::vector<TensorPlace>& places,
+                    std::int64_t size = 0) const {
     for (const std::size_t value : values) {
       const std::int64_t bytes = layout_.value_bytes[value];
       const std::int64_t offset = aligned_bytes(size);
@@ -176,6 +168,12 @@ class LayoutBuilder {
       if (step(k).from == value) last = std::max(last, step(k).facts.from_last_use);
     }
     return last;
+  }
+
+  LastUse kept_until(std::size_t value) {
+    if (setting_.reverses) return LastUse::kForward;
+    const bool returned = setting_.returns && value < stage_.inputs;
+    return returned ? std::max(LastUse::kInputGrad, last_use(value)) : last_use(value);
   }
 
   std::string maker(const StageValue& value) const {
@@ -198,7 +196,7 @@ class LayoutBuilder {
     for (std::size_t value = stage_.inputs; value < stage_.values.size(); ++value) {
       const std::int64_t bytes = layout_.value_bytes[value];
       if (bytes == 0 || stage_.values[value].is_output) continue;
-      const LastUse last = last_use(value);
+      const LastUse last = kept_until(value);
       if (last == LastUse::kForward) {
         const auto [begin, end] = forward_life(stage_.values[value]);
         forward_.add(layout_.values[value].f, bytes, begin, end);
@@ -216,14 +214,14 @@ class LayoutBuilder {
     memory.input_bytes = pack(StageBlock::kInput, inputs, places);
     LastUse least = LastUse::kWeightGrad;
     for (const std::size_t value : inputs) {
-      memory.input_last_use = std::max(memory.input_last_use, last_use(value));
-      least = std::min(least, last_use(value));
+      memory.input_last_use = std::max(memory.input_last_use, kept_until(value));
+      least = std::min(least, kept_until(value));
     }
     if (layout_.first) memory.input_last_use = LastUse::kForward;
     const bool copies = least != memory.input_last_use && memory.input_bytes > 0;
     if (copies) memory.input_last_use = LastUse::kForward;
     for (const std::size_t value : inputs) {
-      const LastUse last = last_use(value);
+      const LastUse last = kept_until(value);
       layout_.values[value] = placed_until(places[value], last);
       if (!copies || last == LastUse::kForward) continue;
       layout_.values[value] = placed_until(keep_value(value, last), last);
@@ -263,6 +261,7 @@ class LayoutBuilder {
     std::vector<TensorPlace> places(stage_.values.size());
     layout_.memory.input_grad_bytes = pack(StageBlock::kInputGrad, sent, places);
     layout_.memory.output_grad_bytes = pack(StageBlock::kOutputGrad, received, places);
+    place_values_sent_back();
     for (const std::size_t value : sent) gradients[value].i = gradients[value].b = places[value];
     for (std::size_t value = stage_.inputs; value < stage_.values.size(); ++value) {
       if (!has_gradient(value)) continue;
@@ -271,6 +270,20 @@ class LayoutBuilder {
       } else {
         place_inner_gradient(value);
       }
+    }
+  }
+
+  void place_values_sent_back() {
+    StageMemory& memory = layout_.memory;
+    returned_.resize(stage_.values.size());
+    taken_.resize(stage_.values.size());
+    std::vector<std::size_t> inputs(stage_.inputs);
+    std::iota(inputs.begin(), inputs.end(), std::size_t{0});
+    if (setting_.returns) {
+      memory.input_grad_bytes = pack(StageBlock::kInputGrad, inputs, returned_, memory.input_grad_bytes);
+    }
+    if (setting_.reverses) {
+      memory.output_grad_bytes = pack(StageBlock::kOutputGrad, stage_.outputs, taken_, memory.output_grad_bytes);
     }
   }
 
@@ -338,7 +351,7 @@ class LayoutBuilder {
   void place_layer_tensors() {
     for (std::size_t k = 0; k < depth(); ++k) {
       LayoutStep& owner = step(k);
-      for (std::size_t t = 0; t < owner.stash.size(); ++t) place_stash(owner, t, backward_step(k));
+      for (std::size_t t = 0; t < owner.stash.size(); ++t) place_stash(owner, t, k);
       const LayerFacts& facts = owner.facts;
       if (facts.key_grad_bytes > 0) {
         owner.key_grads = {StageBlock::kKeyGrads, layout_.key_grads.storage};
@@ -354,14 +367,16 @@ class LayoutBuilder {
     }
   }
 
-  void place_stash(LayoutStep& owner, std::size_t t, std::size_t backward) {
+  void place_stash(LayoutStep& owner, std::size_t t, std::size_t k) {
     const StashTensor& tensor = owner.facts.stash[t];
+    const bool by_forward = tensor.made_by == StashTensor::MadeBy::kForward;
+    if (by_forward && setting_.reverses) return forward_.add(owner.stash[t].f, tensor.bytes, k, k);
     const TensorPlace place = keep(tensor);
-    if (tensor.made_by == StashTensor::MadeBy::kForward) {
+    if (by_forward) {
       owner.stash[t] = placed_until(place, tensor.last_use);
     } else {
       owner.stash[t].i = owner.stash[t].w = place;
-      backward_.add(owner.stash[t].b, tensor.bytes, backward, backward);
+      backward_.add(owner.stash[t].b, tensor.bytes, backward_step(k), backward_step(k));
     }
   }
 
@@ -384,6 +399,8 @@ class LayoutBuilder {
   const StageSetting& setting_;
   StageFlow stage_;
   StageLayout layout_;
+  std::vector<TensorPlace> returned_;  ///< by value: where it lies in the message to the stage before
+  std::vector<TensorPlace> taken_;     ///< ... in the message from the stage behind
   WorkspacePlan forward_;
   WorkspacePlan input_grad_;
   WorkspacePlan weight_grad_;
@@ -392,27 +409,45 @@ class LayoutBuilder {
 
 }  // namespace
 
-StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision) {
+namespace {
+
+StageLayout lay_out(std::span<const LayerSpec> chain, LayerRange range, StageSetting setting) {
   assert(range.begin < range.end && range.end <= chain.size() && "a stage has at least one layer of the chain");
   const Flow flow = open_chain(chain);
-  const StageSetting setting{.first = range.begin == 0,
-                             .last = range.end == chain.size(),
-                             .embedding = last_embedding(chain),
-                             .shape = shape,
-                             .precision = precision};
+  setting.first = range.begin == 0;
+  setting.last = range.end == chain.size();
+  setting.embedding = last_embedding(chain);
   return LayoutBuilder(flow, setting).build(flow.begin[range.begin], flow.begin[range.end]);
 }
 
+}  // namespace
+
+StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                         const Precision& precision, LayerRange before) {
+  return lay_out(chain, range,
+                 {.shape = shape,
+                  .precision = precision,
+                  .reverses = can_reverse(chain, range, shape),
+                  .returns = can_reverse(chain, before, shape)});
+}
+
+StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                               const Precision& precision) {
+  return lay_out(chain, range, {.shape = shape, .precision = precision});
+}
+
 StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision) {
-  return stage_layout(chain, range, shape, precision).memory;
+                         const Precision& precision, LayerRange before) {
+  return stage_layout(chain, range, shape, precision, before).memory;
 }
 
 /// A residual block is laid out as a stage of its own in the middle of a network; what is kept follows.
 LayerFacts describe_residual(const LayerSizes& sizes) {
   const StageSetting setting{.shape = sizes.shape, .precision = sizes.precision};
-  const Flow flow = open_chain(std::span(&sizes.spec, 1));
+  LayerSpec alone = sizes.spec;
+  alone.input.clear();
+  alone.from.clear();
+  const Flow flow = open_chain(std::span(&alone, 1));
   StageLayout layout = LayoutBuilder(flow, setting).build(0, flow.nodes.size());
   LayerFacts facts;
   for (const LayoutStep& step : layout.steps) {

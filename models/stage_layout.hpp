@@ -90,6 +90,17 @@ struct ValueMove {
   bool adds = true;
 };
 
+/// Of a stage that reverses: layers whose sum with `other` is `made`. The backward runs them again, the last block
+/// first, and what they make is what lies between the two.
+struct ReversedBlock {
+  std::size_t begin = 0;  ///< steps
+  std::size_t end = 0;
+  std::size_t made = kNoValue;  ///< values
+  std::size_t other = kNoValue;
+  TensorPlaces again{};                       ///< what the last step makes again
+  std::vector<TensorPlaces> workspaces = {};  ///< by step: of its forward
+};
+
 /// Everything that a stage computes with and where it lies. `StageMemory` follows from it, and the trainer allocates by
 /// it, so both know the same bytes.
 struct StageLayout {
@@ -101,6 +112,9 @@ struct StageLayout {
   std::vector<TensorPlaces> gradients;     ///< of the values
   std::vector<ValueMove> forward_moves;    ///< in order
   std::vector<ValueMove> backward_moves;   ///< in order
+  std::vector<ReversedBlock> reversed;     ///< before everything else in the backward (models/stage_reversal.hpp) ...
+  std::vector<ValueMove> taken;            ///< ... behind these copies of values that come back with the gradient
+  std::vector<ValueMove> returned;         ///< copies that go back to the stage before, which reverses
   std::vector<std::size_t> copied_grads;   ///< values whose received gradient I copies for W: the block dies with I
   bool reads_data = false;                 ///< some layer reads the microbatch's data
   bool first = false;                      ///< begins the network
@@ -113,12 +127,17 @@ struct StageLayout {
   BlockSize key_grads;
 };
 
-/// Lays out the layers `range` of `chain` (the layers of a whole network, in order).
+/// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A stage that can be reversed
+/// keeps nothing for its backward, but gets its output back beside the gradient; `before`: the layers of the stage in
+/// front, which may want the same.
 StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision);
+                         const Precision& precision, LayerRange before = {});
+/// The same, but it is not reversed, and neither is the stage before.
+StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                               const Precision& precision);
 
 /// The memory of that stage.
 StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision);
+                         const Precision& precision, LayerRange before = {});
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 
 #include "models/error.hpp"
 #include "models/huge_pages.hpp"
+#include "models/reverses.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/row_table.hpp"
 #include "schedules/schedule_io.hpp"
@@ -130,9 +131,19 @@ class LaneWriter {
     // UNSHARD and RESHARD do nothing here: every holder has its stage's weights whole.
   }
 
+  /// A stage that reverses has nothing to make again: its backward does so by itself.
+  bool recomputes(const Action& action) const {
+    const auto& memory = state_.costs.memory;
+    if (memory.empty() || !reverses(memory[index(action.stage)])) return recompute_.applies(action);
+    if (action.op == Op::kR) {
+      throw Error(to_string(action) + ": the backward of its stage makes its input again; expected no R of it");
+    }
+    return false;
+  }
+
   void add_compute(const Action& action) {
     check_microbatch(action);
-    const bool again = (recompute_.any() && recompute_.applies(action)) || (state_.validates && may_run_again(action));
+    const bool again = (recompute_.any() && recomputes(action)) || (state_.validates && may_run_again(action));
     Instr instr{action, rows_.row(action, again), 0};
     if (in_pair_) {
       Instr& first = program_.instrs.back();

@@ -3,38 +3,38 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <ranges>
+#include <set>
 #include <string_view>
 #include <tuple>
 
 #include "schedules/delays.hpp"
 #include "schedules/methods.hpp"
+#include "schedules/predicted_reads.hpp"
 
 namespace plumb {
 namespace {
 
-std::int64_t span_of(const std::map<std::int64_t, std::int32_t>& versions) {
-  const auto [least, most] = std::ranges::minmax(versions | std::views::values);
-  return most - least + 1;
-}
-
-/// By holder: the most versions, in a row, that were read by forwards whose backwards were still to come.
-std::vector<std::int64_t> most_read_ahead(const Program& program) {
-  std::vector<std::map<std::int64_t, std::int32_t>> open(program.holders.size());  // versions by microbatch
-  std::vector<std::int64_t> most(program.holders.size(), 0);
-  if (program.version_read.empty()) return most;
-  for (InstrIndex at = 0; at < program.size(); ++at) {
+/// By holder: the most predictions, in a row, that were read by forwards whose backwards were still to come; and how
+/// far they look ahead.
+void count_predictions(const Schedule& schedule, const Program& program, std::vector<MethodPlace>& places) {
+  const std::vector<PredictedRead> reads = predicted_reads(schedule, program);
+  std::vector<std::multiset<std::int32_t>> open(places.size());
+  for (InstrIndex at = 0; at < reads.size(); ++at) {
     const Action& action = program.instrs[at].action;
     const std::uint32_t holder = program.rows[program.instrs[at].row].holder;
-    auto& versions = open[holder];
-    const auto first = static_cast<std::int64_t>(action.microbatch);
-    for (std::int64_t k = first; k <= first + action.merged; ++k) {
-      if (action.op == Op::kF) versions.emplace(k, program.version_read[at]);
-      if (action.op == Op::kF) most[holder] = std::max<std::int64_t>(most[holder], span_of(versions));
-      if (is_backward(action.op)) versions.erase(k);
+    MethodPlace& place = places[holder];
+    std::multiset<std::int32_t>& numbers = open[holder];
+    for (std::int32_t i = 0; i <= action.merged; ++i) {
+      if (action.op == Op::kF) {
+        numbers.insert(reads[at].number);
+        place.forward_ahead = std::max<std::int64_t>(place.forward_ahead, reads[at].steps);
+        place.predictions = std::max<std::int64_t>(place.predictions, *numbers.rbegin() - *numbers.begin() + 1);
+      } else if (is_backward(action.op)) {
+        place.backward_ahead = std::max<std::int64_t>(place.backward_ahead, reads[at].steps);
+        numbers.erase(numbers.find(reads[at].number));
+      }
     }
   }
-  return most;
 }
 
 /// Extrapolates where the backward is behind its forward: once for backwards, and for R where its delay differs.
@@ -45,10 +45,8 @@ std::int32_t of_t2(const Schedule&, const Method&, const MethodPlace& place) {
 }
 
 std::int32_t of_spectrain(const Schedule& schedule, const Method&, const MethodPlace& place) {
-  const Prediction& ahead = schedule.weights.prediction;
-  const std::size_t stage = index(place.stage);
-  if (ahead.backward.empty()) return ahead.forward[stage] == 0 ? 0 : static_cast<std::int32_t>(place.predictions);
-  return ahead.forward[stage] > 0 || ahead.backward[stage] > 0 ? 1 : 0;
+  if (place.forward_ahead == 0 && place.backward_ahead == 0) return 0;
+  return schedule.weights.prediction.backward.empty() ? static_cast<std::int32_t>(place.predictions) : 1;
 }
 
 std::int32_t of_xpipe(const Schedule& schedule, const Method&, const MethodPlace& place) {
@@ -57,8 +55,8 @@ std::int32_t of_xpipe(const Schedule& schedule, const Method&, const MethodPlace
   return (ahead.forward[stage] > 0 ? 1 : 0) + (ahead.backward[stage] > 0 ? 1 : 0);
 }
 
-std::int32_t of_pipeoptim(const Schedule& schedule, const Method&, const MethodPlace& place) {
-  return schedule.weights.prediction.forward[index(place.stage)] > 0 ? 1 : 0;
+std::int32_t of_pipeoptim(const Schedule&, const Method&, const MethodPlace& place) {
+  return place.forward_ahead > 0 ? 1 : 0;
 }
 
 std::int32_t of_late_forwards(const Schedule&, const Method&, const MethodPlace& place) {
@@ -111,7 +109,6 @@ std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& 
   std::map<std::tuple<ReplicaId, StageId, DeviceId>, StageDelays> delays;
   for (StageDelays& of : stage_delays(schedule, program))
     delays.emplace(std::tuple(of.replica, of.stage, of.device), of);
-  const std::vector<std::int64_t> predictions = most_read_ahead(program);
   std::vector<MethodPlace> places;
   for (std::size_t i = 0; i < program.holders.size(); ++i) {
     const Holder& holder = program.holders[i];
@@ -122,9 +119,9 @@ std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& 
                       .forward = mean_delay(of.forward),
                       .backward = backward,
                       .recompute = of.recompute.empty() ? backward : mean_delay(of.recompute),
-                      .distance = mean_delay(of.distance),
-                      .predictions = predictions[i]});
+                      .distance = mean_delay(of.distance)});
   }
+  count_predictions(schedule, program, places);
   return places;
 }
 

@@ -15,9 +15,11 @@ struct MethodPlace {
   ReplicaId replica{};
   double forward = 0;
   double backward = 0;
-  double recompute = 0;          ///< that of the backward where nothing is recomputed
-  double distance = 0;           ///< backwards between a microbatch's forward and its own: D
-  std::int64_t predictions = 0;  ///< most versions that are read by forwards whose backwards are still to come
+  double recompute = 0;             ///< that of the backward where nothing is recomputed
+  double distance = 0;              ///< backwards between a microbatch's forward and its own: D
+  std::int64_t predictions = 0;     ///< most predictions that are read by forwards whose backwards are still to come
+  std::int64_t forward_ahead = 0;   ///< most updates that a forward predicts, ...
+  std::int64_t backward_ahead = 0;  ///< ... a backward (schedules/predicted_reads.hpp)
 };
 
 /// Buffers as large as the weights that `method` keeps for a holder, for the whole run.

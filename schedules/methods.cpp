@@ -17,10 +17,14 @@ constexpr std::array kT2{
     MethodParameter{"D", {}, 0, 1, "gamma = D^(1/n) for a delay of n updates (default: 1 - 2/(n+1))"}};
 constexpr std::array kT3{MethodParameter{"updates", 1, 1, kMostUpdates, "updates run synchronously first"}};
 
-constexpr std::array kSpecTrain{MethodParameter{
-    "released", 0, 0, 1, "1: as the released code, p - 1 - r ahead, and a backward reads what its forward read"}};
+constexpr MethodParameter kPublished{
+    "published", 0, 0, 1, "1: the published distances, which are for one microbatch per update, as they are"};
+constexpr std::array kSpecTrain{
+    MethodParameter{"released", 0, 0, 1,
+                    "1: as the released code, for the own backward, which reads what its forward read"},
+    kPublished};
 constexpr std::array kPipeOptim{
-    MethodParameter{"released", 0, 0, 1, "1: as the released code, one update further ahead"}};
+    MethodParameter{"released", 0, 0, 1, "1: as the released code, for one backward further on"}, kPublished};
 constexpr std::array kLwp{
     MethodParameter{"scale", 1, 0, 1000, "times the stage's mean delay"},
     MethodParameter{"difference", 0, 0, 1, "1: along the last change of the weights instead of the velocity"}};
@@ -53,7 +57,7 @@ constexpr std::array kMethods{
     MethodSpec{.name = "spectrain",
                .summary = "forward and backward read predicted weights, for the end of the microbatch's round trip",
                .source = "Chen et al., SpecTrain, arXiv 1809.02839",
-               .buffers = "1 (released: one for each version predicted from at once); none where nothing is predicted",
+               .buffers = "1 (released: one for each prediction read at once); none where nothing is predicted",
                .parameters = kSpecTrain,
                .scope = {.forward = true, .backward = true, .newest_backward = true, .predicts = true}},
     MethodSpec{.name = "xpipe",

@@ -18,15 +18,15 @@ namespace plumb {
 using TextSink = std::function<void(std::string_view)>;
 
 /// Writes the document piece by piece, so that millions of spans need no memory of their own. A summary has no spans
-/// and no memory curve.
-void write_timeline_json(const Timeline& timeline, bool summary, const TextSink& sink);
+/// and no memory curve. `training`: an object of what a run says besides its times (losses), as text; empty: none.
+void write_timeline_json(const Timeline& timeline, bool summary, const TextSink& sink, std::string_view training = {});
 
 /// The whole document as one text.
 std::string timeline_to_json(const Timeline& timeline, bool summary = false);
 
 /// Reads a document. Throws `Error` with line and column for broken JSON, with the path of the value for wrong types,
-/// unknown keys and values out of range, and when busy + idle is not the makespan, causes do not add up to idle, or
-/// spans or memory points are not in order. The timebase is nanoseconds.
+/// unknown keys (what `training` holds is not looked at) and values out of range, and when busy + idle is not the
+/// makespan, causes do not add up to idle, or spans or memory points are not in order. The timebase is nanoseconds.
 Timeline timeline_from_json(std::string text, const std::string& file_name);
 
 }  // namespace plumb

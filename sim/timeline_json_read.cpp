@@ -239,6 +239,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "devices",
                    "critical_path",
                    "delays",
+                   "training",
                    "spans",
                    "memory"});
   Timeline timeline;

@@ -20,7 +20,7 @@ class Writer {
     buffer_.reserve(kPiece + kPiece / 4);
   }
 
-  void write(bool summary) {
+  void write(bool summary, std::string_view training) {
     raw("{\"format\":\"plumbline-timeline\",\"version\":1,\"kind\":");
     text(timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured");
     write_figures();
@@ -30,6 +30,10 @@ class Writer {
     if (!timeline_.delays.empty()) {
       raw(",\n\"delays\":");
       list(timeline_.delays, [this](const StageDelays& delays) { write_delays(delays); });
+    }
+    if (!training.empty()) {
+      raw(",\n\"training\":");
+      raw(training);
     }
     if (!summary) {
       raw(",\n\"spans\":");
@@ -283,8 +287,8 @@ class Writer {
 
 }  // namespace
 
-void write_timeline_json(const Timeline& timeline, bool summary, const TextSink& sink) {
-  Writer(timeline, sink).write(summary);
+void write_timeline_json(const Timeline& timeline, bool summary, const TextSink& sink, std::string_view training) {
+  Writer(timeline, sink).write(summary, training);
 }
 
 std::string timeline_to_json(const Timeline& timeline, bool summary) {

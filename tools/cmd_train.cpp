@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
@@ -116,6 +118,18 @@ std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
   return "\n" + table.to_string();
 }
 
+/// Losses and evaluations, for the timeline document; a loss that is no number is null.
+std::string training_json(const TrainResult& result) {
+  nlohmann::ordered_json json = {{"losses", result.losses}, {"evaluations", nlohmann::ordered_json::array()}};
+  for (const Evaluation& evaluation : result.evaluations) {
+    json["evaluations"].push_back({{"updates", evaluation.update},
+                                   {"loss", evaluation.loss},
+                                   {"accuracy", evaluation.accuracy},
+                                   {"targets", evaluation.targets}});
+  }
+  return json.dump();
+}
+
 /// What became of updates that were validated; nothing when all were right.
 std::string validation_text(const TrainResult& result) {
   if (result.updates_skipped == 0 && result.updates_rolled_back == 0) return "";
@@ -181,7 +195,7 @@ struct RunOutput {
   void write(const TrainCommand& command, const TrainResult& result) {
     if (losses) losses->finish(losses_csv(result.losses));
     if (result.timeline) {
-      files.write(*result.timeline);
+      files.write(*result.timeline, training_json(result));
     } else if (command.reports.any()) {
       std::cerr
           << "plumbline: note: the run went on in the middle of its document, so there is no timeline to report\n";

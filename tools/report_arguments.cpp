@@ -45,9 +45,10 @@ ReportFiles::ReportFiles(const ReportArguments& arguments) : summary_(arguments.
   }
 }
 
-void ReportFiles::write(const Timeline& timeline) {
+void ReportFiles::write(const Timeline& timeline, std::string_view training) {
   for (OutputFile& file : json_) {
-    write_timeline_json(timeline, summary_, [&file](std::string_view piece) { file.write(piece); });
+    write_timeline_json(
+        timeline, summary_, [&file](std::string_view piece) { file.write(piece); }, training);
     file.commit();
   }
   const auto formats = report_formats();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/timeline.hpp"
@@ -34,8 +35,8 @@ class ReportFiles {
   /// Throws `Error` when a file cannot be written, or two reports want standard output.
   explicit ReportFiles(const ReportArguments& arguments);
 
-  /// Writes all reports of `timeline`.
-  void write(const Timeline& timeline);
+  /// Writes all reports of `timeline`. `training`: sim/timeline_io.hpp.
+  void write(const Timeline& timeline, std::string_view training = {});
 
  private:
   bool summary_;

@@ -11,6 +11,7 @@
 #include "tools/choice.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/demo_text.hpp"
+#include "trainer/augmented_images.hpp"
 #include "trainer/image_data.hpp"
 #include "trainer/number_words.hpp"
 #include "trainer/pair_data.hpp"
@@ -70,6 +71,9 @@ void ModelArguments::add_to(ArgumentParser& parser) {
       .text("data", data, "WHAT",
             "text: any file (default: the demo's); images: a CIFAR-10 file or directory, or shapes (default); "
             "translation: a file of tab-separated pairs, or numbers (default)")
+      .whole("augment", augment, {0},
+             "images: cut them out anew each time, moved by at most so many pixels, and mirror them at random "
+             "(default: as they are)")
       .text("backend", backend, "NAME", "see `plumbline version` (default: cpu)")
       .text("partition", partition, "HOW",
             "equal, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
@@ -101,7 +105,12 @@ OptimizerOptions ModelArguments::optimizer_options() const {
 NumberType ModelArguments::number_type() const { return choice<NumberType>(kNumbers, "type of numbers", numbers); }
 
 std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const {
-  if (const LayerSpec* pixels = find_kind(of, LayerKind::kPixels)) return load_images(data, *pixels, of.layers.back());
+  if (const LayerSpec* pixels = find_kind(of, LayerKind::kPixels)) {
+    std::unique_ptr<TrainingData> images = load_images(data, *pixels, of.layers.back());
+    if (!augment) return images;
+    return std::make_unique<AugmentedImages>(std::move(images), input_image(*pixels), *augment);
+  }
+  if (augment) throw Error("--augment: network '" + of.name + "' reads no images, expected one that does");
   const bool translates = std::ranges::any_of(of.layers, &LayerSpec::target);
   if (translates) return load_pairs(data, of.sequence);
   std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data);

@@ -19,6 +19,7 @@ struct ModelArguments {
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> evaluate_every;  ///< a tenth of a text is then held out
   std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> augment;  ///< pixels
   std::string optimizer = "adamw";
   std::string numbers = "float32";
   std::optional<double> momentum;

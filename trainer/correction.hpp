@@ -10,6 +10,7 @@
 #include "schedules/action.hpp"
 #include "schedules/method_buffers.hpp"
 #include "schedules/methods.hpp"
+#include "schedules/predicted_reads.hpp"
 #include "schedules/schedule.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/learning_rate.hpp"
@@ -22,6 +23,7 @@ struct WeightRead {
   std::int32_t version = 0;          ///< by the weight policy
   std::int32_t forward_version = 0;  ///< that the forward of the microbatch read (by the policy)
   std::int64_t update = 0;           ///< of the document, that the gradient of the microbatch goes to
+  PredictedRead predicted = {};      ///< of methods that look ahead
 };
 
 /// By stage: a buffer of one copy of it that its other copies on the device use, too.

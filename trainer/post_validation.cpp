@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/error.hpp"
+#include "models/reverses.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/waits.hpp"
@@ -129,6 +130,8 @@ void ValidationPlan::check_window(const Program& program, InstrIndex validation,
         text(program, at) + " stands between " + text(program, window.update) + " and " + text(program, validation);
     if (row_of(program, at).op != Op::kF) refuse(where + "; expected only forwards there");
     if (row_of(program, at).recompute) refuse(where + " and drops its stash; expected no recompute of it");
+    const StageId stage = program.instrs[at].action.stage;
+    if (reverses(program.memory[index(stage)])) refuse(where + " and keeps no input; expected a stage that does");
     if (program.holders.size() != static_cast<std::size_t>(program.num_stages)) {
       refuse(where + "; expected one holder of every stage");
     }

@@ -22,8 +22,8 @@ using Reads = std::function<ReadVersions(std::int64_t, std::int64_t)>;
 template <class T>
 struct SizedStage {
   SizedStage(const TrainOptions& options, std::size_t stage, const MicrobatchShape& shape)
-      : layout(stage_layout(options.network.layers, options.partition.range(stage), shape,
-                            precision_of<T>(options.optimizer))),
+      : layout(plain_stage_layout(options.network.layers, options.partition.range(stage), shape,
+                                  precision_of<T>(options.optimizer))),
         module(layout, shape) {}
   SizedStage(const SizedStage&) = delete;
   SizedStage& operator=(const SizedStage&) = delete;
@@ -43,8 +43,8 @@ MicrobatchShape shape_of(const TrainOptions& options, std::int64_t k) {
 template <class T>
 struct ReferenceStage {
   ReferenceStage(const TrainOptions& options, std::size_t stage)
-      : layout(stage_layout(options.network.layers, options.partition.range(stage), options.shape,
-                            precision_of<T>(options.optimizer))) {
+      : layout(plain_stage_layout(options.network.layers, options.partition.range(stage), options.shape,
+                                  precision_of<T>(options.optimizer))) {
     for (std::size_t k = 0; k < std::max<std::size_t>(1, options.schedule.microbatch_sizes.size()); ++k) {
       const MicrobatchShape shape = shape_of(options, static_cast<std::int64_t>(k));
       sized.try_emplace(shape.sequence, options, stage, shape);

@@ -10,6 +10,7 @@
 #include "models/flow.hpp"
 #include "models/layer_shape.hpp"
 #include "models/network_costs.hpp"
+#include "models/reverses.hpp"
 #include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"
 
@@ -102,9 +103,13 @@ RunPlan::RunPlan(const TrainOptions& given)
   for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.shape));
   for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
     for (const PartPlace& place : places) {
-      layouts.push_back(
-          stage_layout(options.network.layers, options.partition.range(stage), place.shape, precision(options)));
+      layouts.push_back(stage_layout(options.network.layers, options.partition.range(stage), place.shape,
+                                     precision(options), options.partition.before(stage)));
     }
+  }
+  const auto goes_back = [](const StageLayout& of) { return reverses(of.memory) || !of.returned.empty(); };
+  if (given.own_backend == nullptr && options.backend != "cpu" && std::ranges::any_of(layouts, goes_back)) {
+    refuse(options, "the back end '" + options.backend + "' cannot reverse stages; expected cpu");
   }
   document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
   count_summed();
@@ -112,6 +117,7 @@ RunPlan::RunPlan(const TrainOptions& given)
     if (validation.any()) refuse(options, "methods of asynchronous training cannot be taken back; expected no V");
     method_places = plumb::method_places(options.schedule, program);
     forward_versions = plumb::forward_versions(program);
+    predicted_reads = plumb::predicted_reads(options.schedule, program);
   }
   const std::size_t size = program.size();
   const auto& transfers = program.transfers;
@@ -204,7 +210,8 @@ WeightRead RunPlan::weight_read(InstrIndex at, std::int32_t version) const {
   return {.op = action.op,
           .version = version,
           .forward_version = forward_versions.empty() ? version : forward_versions[at],
-          .update = static_cast<std::int64_t>(action.microbatch) / per_update};
+          .update = static_cast<std::int64_t>(action.microbatch) / per_update,
+          .predicted = predicted_reads.empty() ? PredictedRead{} : predicted_reads[at]};
 }
 
 double RunPlan::loss_tokens(std::size_t microbatch) const {

@@ -47,6 +47,7 @@ struct RunPlan {
   std::int64_t document_updates = 0;              ///< in forward mode: groups of microbatches that losses are means of
   std::vector<MethodPlace> method_places;         ///< by holder; empty when the schedule has no methods
   std::vector<std::int32_t> forward_versions;     ///< by instr (schedules/weight_versions.hpp); empty without methods
+  std::vector<PredictedRead> predicted_reads;     ///< by instr (schedules/predicted_reads.hpp); empty without
   std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
 
   IndexLists made;       ///< transfers by producer

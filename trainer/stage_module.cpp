@@ -128,6 +128,27 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
 }
 
 template <class T>
+void StageModule<T>::reverse(const T* weights, const StageBlocks& blocks, PassPlace place) const {
+  const auto values = [&](const TensorPlaces& places) { return reinterpret_cast<T*>(blocks.at(places.*place)); };
+  move(layout_->taken, 0, 0, place, blocks);
+  for (const ReversedBlock& block : layout_->reversed) {
+    const T* again = values(block.again);
+    for (std::size_t k = block.begin; k < block.end; ++k) {
+      const StepPass step = step_pass(k, place, {weights, nullptr}, blocks);
+      LayerPass<T> pass = step.bound();
+      pass.workspace = blocks.at(block.workspaces[k - block.begin].*place);
+      if (k + 1 == block.end) pass.output = values(block.again);
+      layers_[k]->forward(pass);
+    }
+    const T* made = values(layout_->values[block.made]);
+    T* other = values(layout_->values[block.other]);
+    const auto count = static_cast<std::size_t>(layout_->value_bytes[block.made]) / sizeof(T);
+    for (std::size_t i = 0; i < count; ++i) other[i] = made[i] - again[i];
+  }
+  move(layout_->returned, 0, 0, place, blocks);
+}
+
+template <class T>
 void StageModule<T>::recompute(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids) const {
   double known_loss = 0;
   forward(weights, blocks, ids, &known_loss);
@@ -136,6 +157,7 @@ void StageModule<T>::recompute(const T* weights, const StageBlocks& blocks, cons
 template <class T>
 void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const {
   constexpr PassPlace kPlace = &TensorPlaces::i;
+  reverse(weights, blocks, kPlace);
   std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
   for (std::size_t k = layers_.size(); k-- > 0;) {
     const StepPass step = step_pass(k, kPlace, {weights, gradients}, blocks);
@@ -155,6 +177,7 @@ void StageModule<T>::weight_grad(T* gradients, const StageBlocks& blocks) const 
 template <class T>
 void StageModule<T>::backward(const T* weights, T* gradients, const StageBlocks& blocks) const {
   constexpr PassPlace kPlace = &TensorPlaces::b;
+  reverse(weights, blocks, kPlace);
   std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
   for (std::size_t k = layers_.size(); k-- > 0;) {
     const StepPass step = step_pass(k, kPlace, {weights, gradients}, blocks);

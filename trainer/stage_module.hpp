@@ -68,6 +68,8 @@ class StageModule {
   struct StepPass;
 
   StepPass step_pass(std::size_t k, PassPlace place, const Parameters& parameters, const StageBlocks& blocks) const;
+  /// Of a stage that reverses, and for one that does.
+  void reverse(const T* weights, const StageBlocks& blocks, PassPlace place) const;
   static void add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier);
   /// Does the moves at `at`, from `next` on; returns the first one behind them.
   static std::size_t move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,

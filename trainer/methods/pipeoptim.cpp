@@ -8,25 +8,25 @@ namespace {
 /// (Guan et al., arXiv 2312.00839)
 class PipeOptim : public Correction {
  public:
-  explicit PipeOptim(const CorrectionFacts& facts)
-      : optimizer_(facts.setting.optimizer),
-        steps_(facts.setting.schedule.weights.prediction.forward[index(facts.place.stage)]) {}
+  explicit PipeOptim(const CorrectionFacts& facts) : optimizer_(facts.setting.optimizer) {}
 
   const std::byte* weights(const WeightRead& read, const CorrectedHolder& holder) override {
-    if (read.op != Op::kF || steps_ == 0) return nullptr;
-    if (made_of_ != read.version + 1) {
-      predict(holder.buffers.front(), static_cast<double>(steps_), holder, optimizer_);
+    const std::int64_t steps = read.predicted.steps;
+    if (read.op != Op::kF || steps == 0) return nullptr;
+    if (made_of_ != read.version + 1 || steps_ != steps) {
+      predict(holder.buffers.front(), static_cast<double>(steps), holder, optimizer_);
       made_of_ = read.version + 1;
+      steps_ = steps;
     }
     return holder.buffers.front();
   }
 
-  std::vector<std::int64_t*> notes() override { return {&made_of_}; }
+  std::vector<std::int64_t*> notes() override { return {&made_of_, &steps_}; }
 
  private:
   OptimizerOptions optimizer_;
-  std::int64_t steps_;
   std::int64_t made_of_ = 0;  ///< version + 1 that the buffer is a prediction from; 0: of none
+  std::int64_t steps_ = 0;    ///< ahead of it
 };
 
 }  // namespace

@@ -9,14 +9,10 @@ namespace {
 /// (Chen et al., arXiv 1809.02839)
 class SpecTrain : public Correction {
  public:
-  explicit SpecTrain(const CorrectionFacts& facts) : optimizer_(facts.setting.optimizer) {
-    const Prediction& ahead = facts.setting.schedule.weights.prediction;
-    forward_ = ahead.forward[index(facts.place.stage)];
-    backward_ = ahead.backward[index(facts.place.stage)];
-  }
+  explicit SpecTrain(const CorrectionFacts& facts) : optimizer_(facts.setting.optimizer) {}
 
   const std::byte* weights(const WeightRead& read, const CorrectedHolder& holder) override {
-    const std::int64_t steps = read.op == Op::kF ? forward_ : backward_;
+    const std::int64_t steps = read.predicted.steps;
     if (steps == 0) return nullptr;
     std::byte* buffer = holder.buffers.front();
     if (made_of_ != read.version + 1 || steps_ != steps) {
@@ -31,41 +27,37 @@ class SpecTrain : public Correction {
 
  private:
   OptimizerOptions optimizer_;
-  std::int64_t forward_ = 0;
-  std::int64_t backward_ = 0;
   std::int64_t made_of_ = 0;  ///< version + 1 of the weights that the buffer is a prediction from; 0: of none
   std::int64_t steps_ = 0;    ///< ahead of them
 };
 
-/// SpecTrain as released: a backward reads the prediction that its forward read. As many buffers as versions that are
-/// predicted from at once; that of version v is number v modulo their number.
+/// SpecTrain as released: a backward reads the prediction that its forward read. As many buffers as predictions that
+/// are read at once; prediction n has number n modulo theirs.
 class ReleasedSpecTrain : public Correction {
  public:
   explicit ReleasedSpecTrain(const CorrectionFacts& facts)
-      : optimizer_(facts.setting.optimizer),
-        steps_(facts.setting.schedule.weights.prediction.forward[index(facts.place.stage)]),
-        made_of_(static_cast<std::size_t>(facts.place.predictions), 0) {}
+      : optimizer_(facts.setting.optimizer), made_(static_cast<std::size_t>(facts.place.predictions), 0) {}
 
   const std::byte* weights(const WeightRead& read, const CorrectedHolder& holder) override {
-    if (steps_ == 0) return nullptr;
-    const auto slot = static_cast<std::size_t>(read.forward_version) % holder.buffers.size();
-    if (read.op == Op::kF && made_of_[slot] != read.version + 1) {
-      predict(holder.buffers[slot], static_cast<double>(steps_), holder, optimizer_);
-      made_of_[slot] = read.version + 1;
+    const std::int64_t steps = read.predicted.steps;
+    if (steps == 0) return nullptr;
+    const auto slot = static_cast<std::size_t>(read.predicted.number) % holder.buffers.size();
+    if (read.op == Op::kF && made_[slot] != read.predicted.number + 1) {
+      predict(holder.buffers[slot], static_cast<double>(steps), holder, optimizer_);
+      made_[slot] = read.predicted.number + 1;
     }
     return holder.buffers[slot];
   }
 
   std::vector<std::int64_t*> notes() override {
     std::vector<std::int64_t*> notes;
-    for (std::int64_t& version : made_of_) notes.push_back(&version);
+    for (std::int64_t& number : made_) notes.push_back(&number);
     return notes;
   }
 
  private:
   OptimizerOptions optimizer_;
-  std::int64_t steps_;
-  std::vector<std::int64_t> made_of_;  ///< by buffer: as in `SpecTrain`
+  std::vector<std::int64_t> made_;  ///< by buffer: number of the prediction + 1; 0: none
 };
 
 }  // namespace
