@@ -229,6 +229,25 @@ TEST_CASE("training writes a measured timeline that compare lays over the predic
   CHECK(compared.status == 0);
 }
 
+TEST_CASE("the JSON of a training run has its losses and evaluations, and augmented images change what is learnt") {
+  const std::string run_of_images =
+      "plumbline train pipemare -p 2 -m 2 --network revnet-tiny --partition 5,14 --samples 1 --steps 4 "
+      "--executor serial --evaluate-every 2 --evaluate-samples 8 --summary --json -";
+  const json plain = json::parse(run(run_of_images).out);
+  const json& training = plain.at("training");
+  CHECK(training.at("losses").size() == 4);
+  REQUIRE(training.at("evaluations").size() == 2);
+  CHECK(training.at("evaluations").at(1).at("updates") == 4);
+  CHECK(training.at("evaluations").at(1).at("targets") == 8);
+  CHECK(training.at("evaluations").at(1).at("loss").get<double>() > 0);
+  const json augmented = json::parse(run(run_of_images + " --augment 2").out).at("training");
+  CHECK(augmented.at("losses") != training.at("losses"));
+  CHECK(augmented == json::parse(run(run_of_images + " --augment 2").out).at("training"));
+  const CommandResult text = run("plumbline train gpipe -p 2 -m 2 --network gpt-tiny --augment 2");
+  CHECK(text.status == 2);
+  CHECK(has(text.err, "--augment: network 'gpt-tiny' reads no images, expected one that does"));
+}
+
 TEST_CASE("training stops before it starts when the model cannot be trained") {
   const ScratchDirectory scratch;
   const std::string train = "plumbline train 1f1b -p 2 -m 2 ";

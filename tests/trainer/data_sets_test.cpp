@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
+#include "trainer/augmented_images.hpp"
 #include "trainer/image_data.hpp"
 #include "trainer/number_words.hpp"
 #include "trainer/permutation.hpp"
@@ -99,6 +102,43 @@ TEST_CASE("drawn shapes have every class, and follow from their seed alone") {
   CHECK(error_message([] {
           shape_images({.image = {12, 12, 1}, .classes = 6});
         }) == "images of shapes: 6 classes, expected 2 to 5");
+}
+
+TEST_CASE("augmented images are pieces of their images, mirrored or not, by seed and position alone") {
+  const ImageShape image{3, 4, 1};
+  LabelledImages rows;
+  for (std::uint8_t byte = 1; byte <= 12; ++byte) rows.bytes.push_back(byte);
+  rows.labels = {0};
+  const AugmentedImages data(std::make_unique<ImageData>("rows", image, rows, rows), image, 1);
+  std::set<std::vector<std::int32_t>> seen;
+  for (std::int64_t k = 0; k < 200; ++k) {
+    const std::vector<std::int32_t> cut = data.microbatch(k, {1, 1}, 7).tokens;
+    REQUIRE(cut.size() == 12);
+    CHECK(cut == data.microbatch(k, {1, 1}, 7).tokens);
+    seen.insert(cut);
+  }
+  CHECK(seen.size() == 18);  // 3 places in every direction, both ways round
+  CHECK(seen.contains({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  CHECK(seen.contains({4, 3, 2, 1, 8, 7, 6, 5, 12, 11, 10, 9}));
+  CHECK(seen.contains({0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 6, 7}));  // up and left: what is outside is black
+  CHECK(data.held_out(0, {1, 1}).tokens.front() == 1);
+  CHECK(data.facts().identity != ImageData("rows", image, rows, rows).facts().identity);
+  CHECK(error_message([&] { AugmentedImages(std::make_unique<ImageData>("rows", image, rows, rows), image, 4); }) ==
+        "augmentation by 4 pixels, expected 0 to 3");
+}
+
+TEST_CASE("two images of a microbatch are cut as they are one by one") {
+  const ImageShape image{8, 8, 3};
+  const auto made = [&] {
+    return std::make_unique<ImageData>(shape_images({.image = image, .classes = 4, .training = 20, .held_out = 5}));
+  };
+  const AugmentedImages data(made(), image, 2);
+  const Microbatch both = data.microbatch(3, {2, 1}, 1);
+  std::vector<std::int32_t> one_by_one = data.microbatch(6, {1, 1}, 1).tokens;
+  const std::vector<std::int32_t> second = data.microbatch(7, {1, 1}, 1).tokens;
+  one_by_one.insert(one_by_one.end(), second.begin(), second.end());
+  CHECK(both.tokens == one_by_one);
+  CHECK(both.tokens != data.microbatch(3, {2, 1}, 2).tokens);
 }
 
 TEST_CASE("numbers are said in words") {

@@ -49,6 +49,19 @@ cmp "$scratch/serial.csv" "$scratch/mpi.csv" || fail "the losses differ"
 "$plumbline" compare "$scratch/serial.json" "$scratch/mpi.json" --memory-exact > /dev/null || fail "the peaks differ"
 [[ $(grep -c '^makespan' "$scratch/printed") == 1 ]] || fail "the result is not printed once"
 
+echo "-- evaluation, methods and updates that are validated late, in processes as on one thread"
+compare_runs() {  # ARGUMENTS: both ways, the same losses and evaluations
+  "$plumbline" train "$@" --executor serial --summary --json "$scratch/serial.json" > /dev/null
+  "${launch[@]}" -np 4 "$plumbline" train "$@" --transport mpi --summary --json "$scratch/mpi.json" > /dev/null
+  for file in serial mpi; do grep '^"training":' "$scratch/$file.json" > "$scratch/$file.training"; done
+  grep -q '"evaluations":\[{"updates"' "$scratch/mpi.training" || fail "no evaluations: $*"
+  cmp "$scratch/serial.training" "$scratch/mpi.training" || fail "losses or evaluations differ: $*"
+}
+evaluating=(--network gpt-tiny --samples 1 --sequence 16 --evaluate-every 2 --evaluate-samples 8)
+compare_runs 1f1b -p 4 -m 4 --steps 4 "${evaluating[@]}"
+compare_runs pipemare -p 4 -m 2 --steps 6 --t1 --t2 "${evaluating[@]}"
+compare_runs zb-h2 -p 4 -m 8 --opt validation=post --steps 4 --clip global --clip-norm 0.5 "${evaluating[@]}"
+
 echo "-- what is wrong is told once, with status 2"
 expect_error 2 "3 processes and 4 devices; expected one process per device" \
   "${launch[@]}" -np 3 "$plumbline" "${run[@]}" --transport mpi

@@ -149,6 +149,32 @@ TEST_CASE("spectrain predicts towards the end of the round trip, as released for
   check_equal({"pipemare", "spectrain:released=1"}, trainer);
 }
 
+TEST_CASE("with two microbatches per update predictions are as many updates ahead as the order says") {
+  for (const bool slots : {false, true}) {
+    CAPTURE(slots);
+    const auto along = [](const PlainStage& stage, std::size_t v, std::size_t target) {
+      return stage.w[v] - kRate * static_cast<double>(target - v) * stage.m[v];
+    };
+    const Real own{"pipemare", "pipeoptim", kSgd, 2, slots};
+    PlainTrainer trainer = plain(own);
+    trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) { return along(stage, pass.read, pass.t); };
+    check_equal(own, trainer);
+    trainer.backward = trainer.forward;
+    check_equal({"pipemare", "spectrain:released=1", kSgd, 2, slots}, trainer);
+    const auto target = [](const PlainPass& pass) {  // the end of the round trip; no further than the run
+      const auto backward = static_cast<std::size_t>(pass.k) + pass.stage / 2;
+      return std::min(backward / 2, kUpdates);
+    };
+    trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
+      return along(stage, pass.read, target(pass));
+    };
+    trainer.backward = [&](const PlainStage& stage, const PlainPass& pass) {
+      return along(stage, pass.t, target(pass));
+    };
+    check_equal({"pipemare", "spectrain", kSgd, 2, slots}, trainer);
+  }
+}
+
 TEST_CASE("xpipe predicts at the first microbatch of an update for all of them, with constant corrections") {
   for (const OptimizerOptions& optimizer : {kSgd, kAdam}) {
     const Real real{"xpipe", "", optimizer, 2};

@@ -44,7 +44,7 @@ double predicted(const std::string& method, const OptimizerOptions& optimizer, s
                                .shared = shared,
                                .forward_weights = nullptr,
                                .buffers = buffers};
-  const std::byte* read = correction->weights({Op::kF, 10, 10, 10 + steps}, holder);
+  const std::byte* read = correction->weights({Op::kF, 10, 10, 10 + steps, {.steps = steps}}, holder);
   CHECK(state.w == 0.5);
   return *reinterpret_cast<const double*>(read);
 }

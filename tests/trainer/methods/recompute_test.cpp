@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,7 +71,86 @@ std::vector<double> plain(bool corrected) {
   return a;
 }
 
+/// y = w4 w3 w2 w1 x, a factor per stage, in slots.
+TrainOptions four_stages(Schedule schedule) {
+  TrainOptions options = three_factors(std::move(schedule));
+  options.network.layers.insert(options.network.layers.end() - 1,
+                                {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
+  options.initial_parameters["w4.weight"] = {0.95};
+  options.partition = {{0, 2, 3, 4, 6}};
+  return options;
+}
+
+/// A weight with T2's two extrapolations, by version: for backwards, `lag` updates, and for replays, `replay_lag`.
+struct CorrectedWeight {
+  double lag = 0;
+  double replay_lag = 0;
+  std::vector<double> w;
+  std::vector<double> delta{0};
+  std::vector<double> replay_delta{0};
+
+  double newest(std::size_t k, std::size_t updates) const { return w[k < updates ? 0 : k - updates]; }
+  double backward(std::size_t k) const { return w[k] - lag * delta[k]; }
+  double replay(std::size_t k, std::size_t updates) const {
+    const std::size_t v = k < updates ? 0 : k - updates;
+    return w[v] - replay_lag * replay_delta[v];
+  }
+  void update(double gradient) {
+    w.push_back(w.back() - 0.05 * gradient);
+    const double step = w.back() - w[w.size() - 2];
+    for (const auto& [of, mean] : {std::pair{lag, &delta}, std::pair{replay_lag, &replay_delta}}) {
+      const double gamma = std::max(0.0, 1 - 2 / (of + 1));
+      mean->push_back(gamma * mean->back() + (1 - gamma) * step);
+    }
+  }
+};
+
+/// Four stages in two segments of two, one microbatch per update: forwards are 7, 5, 3, 1 updates late, replays 3, 1,
+/// 3, 1 (PipeMare-Recompute: 2 (S - r) + 1 slots before the backward), backwards none. The versions of all weights.
+std::vector<std::vector<double>> plain_segments(std::size_t updates, bool corrected) {
+  const double on = corrected ? 1 : 0;
+  std::vector<CorrectedWeight> s{{7 * on, 4 * on, {0.9}}, {5 * on, 4 * on, {0.8}}, {3 * on, 0, {0.7}}, {on, 0, {0.95}}};
+  for (std::size_t k = 0; k < updates; ++k) {
+    const double x = 1 + 0.25 * static_cast<double>(k % 4);
+    const double y2 = s[1].newest(k, 5) * s[0].newest(k, 7) * x;  // what the second segment keeps
+    const double z1 = s[0].replay(k, 3) * x;
+    const double z3 = s[2].replay(k, 3) * y2;
+    const double g4 = s[3].replay(k, 1) * z3 - 1.5 * x;
+    const double g3 = g4 * s[3].backward(k);
+    const double g2 = g3 * s[2].backward(k);
+    const double g1 = g2 * s[1].backward(k);
+    s[0].update(g1 * x);
+    s[1].update(g2 * z1);
+    s[2].update(g3 * y2);
+    s[3].update(g4 * z3);
+  }
+  return {s[0].w, s[1].w, s[2].w, s[3].w};
+}
+
 }  // namespace
+
+TEST_CASE("t2 with recompute over segments is its formula: backwards and replays extrapolated, each by its own delay") {
+  constexpr std::int64_t kLong = 32;
+  for (const bool corrected : {false, true}) {
+    CAPTURE(corrected);
+    const Schedule schedule = generate("pipemare", {.num_devices = 4,
+                                                    .num_microbatches = 1,
+                                                    .updates = kLong,
+                                                    .options = {{"timing", "slots"}, {"segment", "2"}}});
+    const TrainOptions options = four_stages(with_methods(schedule, corrected ? "t2" : ""));
+    recorded().clear();
+    const TrainResult result = train(options);
+    check_same_memory(result.timeline.value(), predicted(options));
+    const std::vector<std::vector<double>> expected = plain_segments(static_cast<std::size_t>(kLong), corrected);
+    const std::vector<std::string> names{"w1.weight", "w2.weight", "w3.weight", "w4.weight"};
+    for (std::size_t i = 0; i < 4; ++i) {
+      CAPTURE(names[i]);
+      const std::vector<double>& versions = recorded().at(names[i]);
+      REQUIRE(versions.size() == expected[i].size());
+      for (std::size_t v = 0; v < versions.size(); ++v) CHECK(std::abs(versions[v] - expected[i][v]) < 1e-12);
+    }
+  }
+}
 
 TEST_CASE("t2 corrects what is run again by its own delay, with one more buffer, and memory is as predicted") {
   for (const bool corrected : {false, true}) {
