@@ -29,8 +29,9 @@ class MoveBuilder {
   std::int64_t bytes(std::size_t value) const { return layout_.value_bytes[value]; }
   bool has_gradient(std::size_t value) const { return stage_.values[value].needs_gradient && bytes(value) > 0; }
 
-  /// Of a message that does not live until the backward, what is read there.
+  /// Of a message that does not live until the backward, what is read there; a stage that reverses makes it again.
   void keep_inputs() {
+    if (!layout_.reversed.empty()) return;
     for (std::size_t value = 0; value < stage_.inputs; ++value) {
       const TensorPlaces& places = layout_.values[value];
       if (places.i.block == StageBlock::kNone || places.i == places.f) continue;

@@ -131,7 +131,7 @@ TEST_CASE("a synchronous run that reverses has the weights and gradients of the 
     TrainOptions options = revnet_run(schedule, 3);
     options.steps = 3;
     const TrainResult pipeline = train(options);
-    const TrainResult plain = reference_training(options);
+    const TrainResult plain = unpipelined_training(options);
     CHECK(largest_difference(pipeline.parameters, plain.parameters) < 1e-10);
     CHECK(largest_difference(pipeline.gradients, plain.gradients) < 1e-10);
   }

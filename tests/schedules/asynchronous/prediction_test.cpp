@@ -38,12 +38,6 @@ std::int32_t steps_of(const Schedule& schedule, const Program& program, Op op, s
   return -1;
 }
 
-Program lowered(const Schedule& schedule) {
-  StageCosts costs;
-  costs.times.resize(static_cast<std::size_t>(schedule.num_stages));
-  return lower(schedule, costs, nullptr);
-}
-
 }  // namespace
 
 TEST_CASE("spectrain looks as many updates ahead as published") {
