@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
-#include <new>
-
-#include "models/huge_pages.hpp"
 
 namespace plumb {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
-constexpr int kPoison = 0xFF;
+constexpr std::byte kPoison{0xFF};
+
+std::span<std::byte> storage_of(std::byte* data, std::int64_t bytes) { return {data, static_cast<std::size_t>(bytes)}; }
 
 }  // namespace
 
@@ -39,7 +36,7 @@ void Block::swap(Block& other) noexcept {
 Arena::~Arena() {
   assert(total_ == 0 && "a block outlives its arena");
   for (const auto& [size, blocks] : free_) {
-    for (std::byte* block : blocks) ::operator delete(block, kAlignment);
+    for (std::byte* block : blocks) memory_->give_back(block);
   }
 }
 
@@ -52,7 +49,8 @@ Block Arena::allocate(MemoryClass cls, std::int64_t bytes, std::int64_t storage)
   block.bytes_ = bytes;
   block.storage_ = std::max(bytes, storage);
   block.data_ = take_storage(block.storage_);
-  if (options_.poison) std::memset(block.data_, kPoison, static_cast<std::size_t>(block.storage_));
+  memory_->begin_block(storage_of(block.data_, block.storage_));
+  if (options_.poison) memory_->fill(storage_of(block.data_, block.storage_), kPoison);
   change(cls, bytes);
   return block;
 }
@@ -61,10 +59,7 @@ std::byte* Arena::take_storage(std::int64_t storage) {
   std::vector<std::byte*>& same_size = free_[storage];
   if (same_size.empty()) {
     reserved_ += storage;
-    const auto size = static_cast<std::size_t>(storage);
-    void* fresh = ::operator new(size, kAlignment);
-    prefer_huge_pages(fresh, size);
-    return static_cast<std::byte*>(fresh);
+    return memory_->reserve(storage);
   }
   std::byte* data = same_size.back();
   same_size.pop_back();
@@ -72,7 +67,8 @@ std::byte* Arena::take_storage(std::int64_t storage) {
 }
 
 void Arena::release(Block& block) {
-  if (options_.poison) std::memset(block.data_, kPoison, static_cast<std::size_t>(block.storage_));
+  if (options_.poison) memory_->fill(storage_of(block.data_, block.storage_), kPoison);
+  memory_->end_block(storage_of(block.data_, block.storage_));
   free_[block.storage_].push_back(block.data_);
   change(block.class_, -block.bytes_);
 }

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "models/memory_class.hpp"
+#include "trainer/device_memory.hpp"
 
 namespace plumb {
 
@@ -27,6 +29,7 @@ class Block {
   std::byte* data() const { return data_; }      ///< 64-byte aligned
   std::int64_t bytes() const { return bytes_; }  ///< as counted
   MemoryClass memory_class() const { return class_; }
+  std::span<std::byte> span() const { return {data_, static_cast<std::size_t>(bytes_)}; }
 
   /// Counts the block under another class from now on (a received input becomes a kept one).
   void move_to(MemoryClass cls);
@@ -59,11 +62,13 @@ class Arena {
  public:
   struct Options {
     bool log_events = false;
-    bool poison = false;  ///< fill new and freed blocks with bytes that are NaN in float and double (tests)
+    bool poison = false;             ///< fill new and freed blocks with bytes that are NaN in float and double (tests)
+    DeviceMemory* memory = nullptr;  ///< where storage comes from; outlives the arena; null: the host's
   };
 
-  Arena() = default;
-  explicit Arena(Options options) : options_(options) {}
+  Arena() : Arena(Options{}) {}
+  explicit Arena(Options options)
+      : options_(options), memory_(options.memory == nullptr ? &host_memory() : options.memory) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
@@ -71,12 +76,15 @@ class Arena {
   /// `storage` is the room needed with alignment gaps; as large as `bytes` when smaller.
   Block allocate(MemoryClass cls, std::int64_t bytes, std::int64_t storage = 0);
 
+  /// What the blocks are pieces of.
+  DeviceMemory& memory() const { return *memory_; }
+
   const MemoryByClass& live() const { return live_; }
   std::int64_t live_bytes() const { return total_; }
   std::int64_t peak_bytes() const { return peak_; }
   /// Bytes by class when the total first reached its peak.
   const MemoryByClass& at_peak() const { return at_peak_; }
-  /// Storage held from the operating system.
+  /// Storage held from the memory.
   std::int64_t reserved_bytes() const { return reserved_; }
 
   /// The changes since the last call, in order; empty unless `log_events`.
@@ -89,6 +97,7 @@ class Arena {
   std::byte* take_storage(std::int64_t storage);
 
   Options options_;
+  DeviceMemory* memory_;
   MemoryByClass live_{};
   MemoryByClass at_peak_{};
   std::int64_t total_ = 0;

@@ -59,12 +59,26 @@ class StageBackend {
   virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;
 };
 
+/// Where a stage's arithmetic runs, when that is a stream of a GPU.
+struct StreamPlace {
+  void* stream = nullptr;  ///< cudaStream_t
+  int gpu = 0;
+  int sms = 0;                             ///< multiprocessors that the stream has; 0: all
+  std::byte* product_workspace = nullptr;  ///< of the stream's matrix products
+  std::int64_t product_workspace_bytes = 0;
+  std::byte* scratch = nullptr;  ///< as much as `Backend::scratch_bytes` has asked for; not counted
+};
+
 /// What a back end is made for.
 struct StageSpec {
   const StageLayout* layout = nullptr;  ///< outlives the back end
   MicrobatchShape shape;
   OptimizerOptions optimizer;
+  StreamPlace place = {};
 };
+
+class StreamMachine;
+struct StreamOptions;
 
 /// One row of the table of back ends (trainer/backends.hpp).
 struct Backend {
@@ -75,6 +89,11 @@ struct Backend {
   void (*add)(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
   /// Multiplies every number by `factor`.
   void (*scale)(NumberType type, std::span<std::byte> numbers, double factor);
+  /// What the executor `streams` lets devices work on. Throws `Error` when this machine has none.
+  std::unique_ptr<StreamMachine> (*make_streams)(const StreamOptions& options) = nullptr;
+  /// Memory that a stage needs besides its blocks, at its `StreamPlace`; null: none.
+  std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;
+  bool only_streams = false;  ///< its memory is not the host's: no other executor will do
 };
 
 }  // namespace plumb

@@ -10,7 +10,8 @@ namespace plumb {
 namespace {
 
 constexpr std::array kBackends{
-    Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu, scale_on_cpu},
+    Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu, scale_on_cpu,
+            make_cpu_streams},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trainer/gradient_clip.hpp"
+#include "trainer/host_streams.hpp"
 #include "trainer/initial_weights.hpp"
 #include "trainer/layers/row.hpp"
 
@@ -147,5 +148,7 @@ void add_on_cpu(NumberType type, std::span<std::byte> sum, std::span<const std::
 void scale_on_cpu(NumberType type, std::span<std::byte> numbers, double factor) {
   return type == NumberType::kFloat64 ? scale_numbers<double>(numbers, factor) : scale_numbers<float>(numbers, factor);
 }
+
+std::unique_ptr<StreamMachine> make_cpu_streams(const StreamOptions&) { return thread_streams(add_on_cpu); }
 
 }  // namespace plumb

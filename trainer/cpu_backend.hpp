@@ -16,4 +16,7 @@ void add_on_cpu(NumberType type, std::span<std::byte> sum, std::span<const std::
 /// Multiplies every number by `factor`, on the calling thread.
 void scale_on_cpu(NumberType type, std::span<std::byte> numbers, double factor);
 
+/// One thread per stream.
+std::unique_ptr<StreamMachine> make_cpu_streams(const StreamOptions& options);
+
 }  // namespace plumb

@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "trainer/device_queue.hpp"
 #include "trainer/device_worker.hpp"
 
 namespace plumb {
@@ -21,7 +20,8 @@ void DeviceWorker::evict(InstrIndex at) {
   } else {
     for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
       for (const StageBlock which : kKeptBlocks) {
-        const std::span<std::byte> bytes = stash.storage(which);
+        std::vector<std::byte> scratch;
+        const std::span<const std::byte> bytes = arena_.memory().view(stash.storage(which), scratch);
         if (!bytes.empty()) live_.evicted[key][which].assign(bytes.begin(), bytes.end());
       }
     });
@@ -42,7 +42,7 @@ void DeviceWorker::load(InstrIndex at) {
     holders_.at(holder_index(at)).bring_weights_back();
   } else {
     for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
-      for (const auto& [which, bytes] : live_.evicted.at(key)) std::ranges::copy(bytes, stash.revive(which).data());
+      for (const auto& [which, bytes] : live_.evicted.at(key)) arena_.memory().write(stash.revive(which).data(), bytes);
       live_.evicted.erase(key);
     });
   }
@@ -52,7 +52,10 @@ void DeviceWorker::load(InstrIndex at) {
 /// The copy is part of the action that makes it.
 void DeviceWorker::note_move(InstrIndex at) {
   const Ticks now = outputs_.clock.now_ns();
-  for (const std::uint32_t transfer : plan_.issued.of(at)) outputs_.times.transfers[transfer] = {now, now, now};
+  for (const std::uint32_t transfer : plan_.issued.of(at)) {
+    outputs_.times.transfers[transfer] = {now, now, now};
+    if (outputs_.queue != nullptr) outputs_.queue->note_move(transfer);
+  }
 }
 
 }  // namespace plumb

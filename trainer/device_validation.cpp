@@ -4,11 +4,6 @@
 #include "trainer/device_worker.hpp"
 
 namespace plumb {
-namespace {
-
-std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
-
-}  // namespace
 
 /// Room that the forwards behind the update may need once more.
 void DeviceWorker::begin_validation(InstrIndex at) {
@@ -105,7 +100,9 @@ void DeviceWorker::run_again(InstrIndex forward) {
     running.blocks[StageBlock::kOutput] = output.data();
     compute_part(forward, holder, running, pass);
     hand_over_again(forward, running, output);
-    outputs.insert(outputs.end(), output.data(), output.data() + output.bytes());
+    std::vector<std::byte> scratch;
+    const std::span<const std::byte> made = arena_.memory().view(output.span(), scratch);
+    outputs.insert(outputs.end(), made.begin(), made.end());
   });
   for (const std::uint32_t transfer : plan_.made.of(forward)) {
     if (!plan_.program.is_move(transfer)) outputs_.transport.send_again(transfer, outputs);
@@ -131,7 +128,7 @@ Block DeviceWorker::input_again(RunningPart& running, std::span<const std::byte>
     input = arena_.allocate(MemoryClass::kTransfer, static_cast<std::int64_t>(message.size()));
     place = running.blocks[StageBlock::kInput] = input.data();
   }
-  std::ranges::copy(message, place);
+  arena_.memory().write(place, message);
   return input;
 }
 
@@ -140,7 +137,7 @@ void DeviceWorker::hand_over_again(InstrIndex forward, const RunningPart& runnin
   const StageId next{static_cast<std::int32_t>(plan_.program.instrs[forward].action.stage) + 1};
   const ValueKey key{Op::kF, next, MicrobatchId{running.key.microbatch}, running.key.slice};
   const auto value = live_.values.find(key);
-  if (value != live_.values.end()) std::ranges::copy(bytes_of(output), value->second.data());
+  if (value != live_.values.end()) arena_.memory().copy(value->second.data(), output.span());
 }
 
 }  // namespace plumb

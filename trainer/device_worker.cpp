@@ -1,12 +1,13 @@
 #include "trainer/device_worker.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
 #include "sim/waits.hpp"
+#include "trainer/device_queue.hpp"
 
 namespace plumb {
 namespace {
@@ -18,18 +19,6 @@ constexpr bool is_pass(Op op) { return op <= Op::kR; }
 constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
 
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
-
-std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
-
-/// The blocks of a message one behind the other.
-std::vector<std::byte> gathered(const std::vector<Block>& blocks) {
-  std::vector<std::byte> message;
-  for (const Block& block : blocks) {
-    const std::span<std::byte> bytes = bytes_of(block);
-    message.insert(message.end(), bytes.begin(), bytes.end());
-  }
-  return message;
-}
 
 template <class Map>
 Block extract(Map& blocks, const typename Map::key_type& key) {
@@ -43,11 +32,13 @@ DeviceWorker::DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutput
     : plan_(plan),
       device_(device),
       outputs_(outputs),
-      arena_({.log_events = plan.options.memory_curve, .poison = plan.options.poison_memory}),
+      arena_({.log_events = plan.options.memory_curve,
+              .poison = plan.options.poison_memory,
+              .memory = outputs.queue == nullptr ? nullptr : &outputs.queue->memory()}),
       position_(plan.program.lane_begin[index(device)]) {
   for (std::uint32_t holder = 0; holder < plan.program.holders.size(); ++holder) {
     if (plan.program.holders[holder].device != device) continue;
-    holders_.try_emplace(holder, plan, holder, arena_, shared_);
+    holders_.try_emplace(holder, plan, holder, arena_, shared_, outputs.queue);
   }
   note_memory(0);
 }
@@ -60,6 +51,7 @@ void DeviceWorker::start_document(std::int64_t first_microbatch) {
   for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
     memory_.emplace_back(0, static_cast<MemoryClass>(cls), arena_.live()[cls]);
   }
+  timed_memory_ = memory_.size();
   for (auto& [number, holder] : holders_) holder.restart_document();
 }
 
@@ -76,7 +68,7 @@ StageStash& DeviceWorker::add_stash(const StashKey& key) {
 }
 
 std::span<std::byte> DeviceWorker::add_value(const ValueKey& key, std::int64_t bytes) {
-  return bytes_of(live_.values.emplace(key, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second);
+  return live_.values.emplace(key, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second.span();
 }
 
 std::vector<Block> DeviceWorker::allocate_message(std::uint32_t transfer) {
@@ -89,7 +81,21 @@ std::vector<Block> DeviceWorker::allocate_message(std::uint32_t transfer) {
 
 const std::vector<Block>& DeviceWorker::add_buffer(std::uint32_t transfer, bool sending) {
   auto& buffers = sending ? live_.send_buffers : live_.slots;
-  return buffers.emplace(transfer, allocate_message(transfer)).first->second;
+  const std::vector<Block>& blocks = buffers.emplace(transfer, allocate_message(transfer)).first->second;
+  if (!sending) outputs_.transport.post(transfer, blocks);
+  return blocks;
+}
+
+/// Of a moment that is now, or of the last mark of the queue.
+Ticks DeviceWorker::now() const {
+  return outputs_.queue == nullptr ? outputs_.clock.now_ns() : Ticks{outputs_.queue->last_mark()};
+}
+
+void DeviceWorker::prepare() {
+  if (std::exchange(prepared_, true)) return;
+  const InstrIndex behind = plan_.behind(position_);
+  for (InstrIndex at = position_; at < behind; ++at) before(at);
+  note_memory(now());
 }
 
 void DeviceWorker::step() {
@@ -99,10 +105,11 @@ void DeviceWorker::step() {
   const auto each = [&](void (DeviceWorker::*part)(InstrIndex)) {
     for (InstrIndex at = first; at < behind; ++at) (this->*part)(at);
   };
-  each(&DeviceWorker::before);
-  note_memory(outputs_.clock.now_ns());
+  prepare();
+  prepared_ = false;
   each(&DeviceWorker::await);
-  const Ticks start = outputs_.clock.now_ns();
+  if (outputs_.queue != nullptr) outputs_.queue->begin_unit(first, behind, plan_.program.instrs[first].action);
+  const Ticks start = now();
   each(&DeviceWorker::take_messages);
   each(&DeviceWorker::begin);
   note_memory(start);
@@ -110,7 +117,8 @@ void DeviceWorker::step() {
   each(&DeviceWorker::end);
   running_.clear();
   each(&DeviceWorker::send);
-  const Ticks end = outputs_.clock.now_ns();
+  if (outputs_.queue != nullptr) outputs_.queue->end_unit();
+  const Ticks end = now();
   note_memory(end);
   for (InstrIndex at = first; at < behind; ++at) {
     outputs_.times.start[at] = start;
@@ -118,22 +126,36 @@ void DeviceWorker::step() {
   }
   position_ = behind;
   if (plan_.has_direct_edges) outputs_.transport.passed(device_, behind);
-  if (behind == plan_.program.lane_begin[index(device_) + 1]) {
-    live_.send_buffers.clear();
-    change_guests(plan_.program.size() + index(device_));
-    note_memory(end);
+  if (outputs_.queue == nullptr) end_lane();
+}
+
+void DeviceWorker::end_lane() {
+  if (position_ != plan_.program.lane_begin[index(device_) + 1]) return;
+  for (const auto& [transfer, blocks] : live_.send_buffers) outputs_.transport.await_sent(transfer);
+  live_.send_buffers.clear();
+  change_guests(plan_.program.size() + index(device_));
+  note_memory(now());
+}
+
+void DeviceWorker::note_times() {
+  for (; timed_memory_ < memory_.size(); ++timed_memory_) {
+    MemoryPoint& point = memory_[timed_memory_];
+    point = {outputs_.queue->time_of(static_cast<std::uint32_t>(point.time())), point.cls(), point.bytes()};
   }
 }
 
 /// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
 void DeviceWorker::before(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.sent.of(at)) {
+    if (!plan_.program.is_move(transfer)) outputs_.transport.await_sent(transfer);
+  }
+  for (const std::uint32_t transfer : plan_.sent.of(at)) {
     if (plan_.program.op_of(transfer) == Op::kEvict) free_evicted(transfer);
     live_.send_buffers.erase(transfer);
   }
   for (const std::uint32_t transfer : plan_.posted.of(at)) {
     if (plan_.program.is_move(transfer)) continue;
-    live_.slots.emplace(transfer, allocate_message(transfer));
+    outputs_.transport.post(transfer, live_.slots.emplace(transfer, allocate_message(transfer)).first->second);
   }
   change_guests(at);
 }
@@ -170,13 +192,8 @@ void DeviceWorker::take_messages(InstrIndex at) {
     auto slots = live_.slots.extract(wait.via);
     std::vector<Block>& blocks = slots.mapped();
     const std::vector<MessagePart> parts = plan_.message(wait.via);
-    const bool direct = blocks.size() == 1;
-    std::vector<std::byte> message(direct ? 0 : static_cast<std::size_t>(plan_.program.transfers[wait.via].bytes));
-    outputs_.transport.take(wait.via, direct ? bytes_of(blocks.front()) : std::span(message));
-    auto from = message.begin();
+    outputs_.transport.take(wait.via, blocks);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (!direct) std::copy_n(from, parts[i].bytes, blocks[i].data());
-      from += direct ? 0 : parts[i].bytes;
       const ValueKey key{value_op(consumer.op), consumer.stage, MicrobatchId{parts[i].microbatch}, parts[i].slice};
       live_.values.emplace(key, std::move(blocks[i]));
     }
@@ -332,37 +349,54 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   const bool sees_data = forward && holder.layout().reads_data;
   PartData data;
   double loss = 0;
+  const bool ends = op == Op::kF && holder.layout().last;
+  const std::size_t slices = plan_.program.parts.slices(static_cast<std::size_t>(running.key.microbatch));
+  const auto slice = static_cast<std::size_t>(running.key.slice);
   if (sees_data) {
     data = outputs_.data.part(microbatch, plan_.places[running.part],
                               plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch)));
     pass.ids = data.ids;
     pass.loss = &loss;
+    if (outputs_.queue != nullptr) pass.ids = outputs_.queue->keep(std::move(data));
+    if (outputs_.queue != nullptr) pass.loss = ends ? outputs_.queue->loss({microbatch, slice, slices, 0}) : nullptr;
   }
   StageBackend& backend = holder.backend(running.part);
   if (again) backend.run(Op::kR, pass);
   const bool passes_on = op == Op::kR && plan_.segment(at).passes;
   backend.run(passes_on ? Op::kF : op, pass);
-  if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) {
-    const auto bytes = static_cast<std::size_t>(holder.layout().memory.gradient_bytes);
-    plan_.options.on_gradients(holder.stage(), microbatch, {holder.gradients(), bytes});
+  if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
+  if (ends && outputs_.queue == nullptr) outputs_.losses.add(microbatch, slice, slices, loss);
+}
+
+void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) {
+  const std::span<std::byte> there(holder.gradients(), static_cast<std::size_t>(holder.layout().memory.gradient_bytes));
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> seen = arena_.memory().view(there, scratch);
+  const bool here = seen.data() == there.data();
+  plan_.options.on_gradients(holder.stage(), microbatch, here ? there : std::span<std::byte>(scratch));
+  if (!here) arena_.memory().write(there.data(), scratch);
+}
+
+/// The parts of this holder's gradients that a collective adds up.
+std::vector<std::span<std::byte>> DeviceWorker::reduced_pieces(std::uint32_t collective, HolderState& holder) const {
+  std::vector<std::span<std::byte>> pieces;
+  for (const ByteRange& range : plan_.reduced_ranges(collective, holder.stage())) {
+    pieces.emplace_back(holder.gradients() + range.begin, static_cast<std::size_t>(range.end - range.begin));
   }
-  if (op != Op::kF || !holder.layout().last) return;
-  const std::size_t slices = plan_.program.parts.slices(static_cast<std::size_t>(running.key.microbatch));
-  outputs_.losses.add(microbatch, static_cast<std::size_t>(running.key.slice), slices, loss);
+  return pieces;
 }
 
 /// Gives this holder's gradients to the collectives that the instr joins.
 void DeviceWorker::reduce(InstrIndex at, HolderState& holder) {
   for (const std::uint32_t j : plan_.joins.of(at)) {
     const Joining& joining = plan_.joinings[j];
-    std::vector<std::byte> part;
+    std::vector<std::byte> weights;
+    std::vector<std::span<std::byte>> pieces = reduced_pieces(joining.collective, holder);
     if (plan_.program.collectives[joining.collective].kind == Collective::Kind::kSyncWeights) {
-      part = holder.given_weights();
+      weights = holder.given_weights();
+      pieces.insert(pieces.begin(), weights);
     }
-    for (const ByteRange& range : plan_.reduced_ranges(joining.collective, holder.stage())) {
-      part.insert(part.end(), holder.gradients() + range.begin, holder.gradients() + range.end);
-    }
-    outputs_.transport.join(joining.collective, joining.member, part);
+    outputs_.transport.join(joining.collective, joining.member, pieces);
   }
 }
 
@@ -373,25 +407,17 @@ void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
     const std::uint32_t collective = collective_of(wait);
     if (plan_.program.collectives[collective].kind == Collective::Kind::kSyncWeights) {
       collect_weights(collective, holder);
-      continue;
-    }
-    const std::vector<ByteRange> ranges = plan_.reduced_ranges(collective, holder.stage());
-    std::int64_t size = 0;
-    for (const ByteRange& range : ranges) size += range.end - range.begin;
-    std::vector<std::byte> sum(static_cast<std::size_t>(size));
-    outputs_.transport.collect(collective, sum);
-    const std::byte* from = sum.data();
-    for (const ByteRange& range : ranges) {
-      std::copy(from, from + (range.end - range.begin), holder.gradients() + range.begin);
-      from += range.end - range.begin;
+    } else {
+      outputs_.transport.collect(collective, reduced_pieces(collective, holder));
     }
   }
 }
 
 /// Brings this holder's newest weights together with those of the other members.
 void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
-  std::vector<std::byte> sum(holder.stored_weights().size());
-  outputs_.transport.collect(collective, sum);
+  std::vector<std::byte> sum(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
+  const std::array<std::span<std::byte>, 1> pieces{sum};
+  outputs_.transport.collect(collective, pieces);
   holder.take_weights(std::move(sum), plan_.program.collectives[collective].members.size());
 }
 
@@ -422,12 +448,7 @@ void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
 void DeviceWorker::send(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.issued.of(at)) {
     if (plan_.program.is_move(transfer)) continue;
-    const std::vector<Block>& blocks = live_.send_buffers.at(transfer);
-    if (blocks.size() == 1) {
-      outputs_.transport.send(transfer, bytes_of(blocks.front()));
-    } else {
-      outputs_.transport.send(transfer, gathered(blocks));
-    }
+    outputs_.transport.send(transfer, live_.send_buffers.at(transfer));
   }
 }
 

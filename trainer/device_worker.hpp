@@ -7,29 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "sim/run_times.hpp"
 #include "sim/timeline.hpp"
 #include "sim/waits.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/holder_state.hpp"
 #include "trainer/live_buffers.hpp"
-#include "trainer/loss_log.hpp"
-#include "trainer/microbatch_cache.hpp"
-#include "trainer/run_clock.hpp"
+#include "trainer/run_outputs.hpp"
 #include "trainer/run_plan.hpp"
 #include "trainer/train.hpp"
-#include "trainer/transport.hpp"
 
 namespace plumb {
-
-/// What the workers of a run write to besides their own memory.
-struct RunOutputs {
-  const RunClock& clock;
-  Transport& transport;
-  RunTimes& times;  ///< every worker writes the entries of its own instrs, and of the messages it receives
-  LossLog& losses;
-  MicrobatchCache& data;
-};
 
 /// One device of a run: the interpreter of `Program` that all executors share. It knows no schedule; buffers come and
 /// go exactly by `schedules/program.hpp`, "Life of a buffer". One thread at a time.
@@ -39,6 +26,11 @@ class DeviceWorker {
   DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutputs& outputs);
 
   InstrIndex position() const { return position_; }
+  /// What stands just before the next instr: frees what was sent, posts receives. The next `step` does it otherwise.
+  void prepare();
+  bool is_prepared() const { return prepared_; }
+  /// At the end of the lane: frees what was sent last. `step` does it, unless there is a queue.
+  void end_lane();
   /// Runs the next instr (an overlapped pair is one): frees what was sent, posts receives, waits, computes, sends.
   void step();
 
@@ -58,6 +50,8 @@ class DeviceWorker {
   const std::optional<Unsettled>& unsettled() const { return unsettled_; }
   bool must_settle() const;
   void settle();
+  /// With a queue: everything is done, and the times of the memory are known.
+  void note_times();
   /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
   void start_document(std::int64_t first_microbatch);
 
@@ -117,6 +111,7 @@ class DeviceWorker {
   std::vector<std::byte> message_again(InstrIndex forward);
   void hand_over_again(InstrIndex forward, const RunningPart& running, const Block& output);
   void reduce(InstrIndex at, HolderState& holder);
+  std::vector<std::span<std::byte>> reduced_pieces(std::uint32_t collective, HolderState& holder) const;
   void collect(InstrIndex at, HolderState& holder);
   void collect_weights(std::uint32_t collective, HolderState& holder);
   void end(InstrIndex at);
@@ -126,6 +121,8 @@ class DeviceWorker {
   std::vector<Block> allocate_message(std::uint32_t transfer);
   Block take_value(InstrIndex at, const RunningPart& running);
   void hand_over(InstrIndex at, const RunningPart& running, Block value);
+  Ticks now() const;
+  void show_gradients(HolderState& holder, std::int64_t microbatch);
   void note_memory(std::int64_t time);
 
   const RunPlan& plan_;
@@ -135,6 +132,7 @@ class DeviceWorker {
   SharedBuffers shared_;
   std::map<std::uint32_t, HolderState> holders_;
   InstrIndex position_;
+  bool prepared_ = false;
   std::int64_t first_microbatch_ = 0;
   LiveBuffers live_;
   std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
@@ -142,6 +140,7 @@ class DeviceWorker {
   std::vector<Block> spare_;  ///< of the V under way: room for a forward
   std::vector<VersionRead> versions_read_;
   std::vector<MemoryPoint> memory_;
+  std::size_t timed_memory_ = 0;  ///< points with their time; the others have a mark of the queue
 };
 
 }  // namespace plumb

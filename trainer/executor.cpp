@@ -4,14 +4,18 @@
 
 #include "models/error.hpp"
 #include "trainer/serial_executor.hpp"
+#include "trainer/streams_executor.hpp"
 #include "trainer/threads_executor.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::array kExecutors{
-    Executor{"threads", "one thread per device: real time", true, run_threads},
-    Executor{"serial", "one thread, any number of virtual devices: exact semantics and memory", false, run_serial},
+    Executor{"threads", "one thread per device: real time", true, false, run_threads},
+    Executor{"serial", "one thread, any number of virtual devices: exact semantics and memory", false, false,
+             run_serial},
+    Executor{"streams", "one thread issues, devices work behind it in streams: what GPUs do, on any back end", false,
+             true, run_streams},
 };
 
 }  // namespace

@@ -1,15 +1,16 @@
 #include "trainer/holder_state.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "trainer/device_queue.hpp"
 #include "trainer/gradient_clip.hpp"
 
 namespace plumb {
 
-HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared)
+HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared,
+                         DeviceQueue* queue)
     : plan_(&plan),
       holder_(holder),
       arena_(&arena),
@@ -17,7 +18,8 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
       shared_(&shared) {
   for (std::size_t part = 0; part < plan.places.size(); ++part) {
     const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
-    backends_.push_back(plan.backend.make_stage(plan.options.numbers, spec));
+    backends_.push_back(queue == nullptr ? plan.backend.make_stage(plan.options.numbers, spec)
+                                         : queue->make_stage(plan.backend, plan.options.numbers, spec));
   }
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {
@@ -25,24 +27,31 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
     for (std::int32_t i = 0; i < plan.program.holders[holder].correction_buffers; ++i) {
       corrections_.push_back(arena.allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes));
-      std::fill_n(corrections_.back().data(), corrections_.back().bytes(), std::byte{0});
+      memory().fill(corrections_.back().span(), std::byte{0});
     }
   }
   HolderBlocks blocks = holder_blocks();
   if (!away_.empty()) blocks.weights = away_.data();
   backend(0).initialize(plan.options.seed, blocks);
-  if (plan.options.numbers == NumberType::kFloat64) {
-    set_parameters(std::span<const ParameterFacts>(layout_->parameters), plan.options.initial_parameters,
-                   reinterpret_cast<double*>(blocks.weights));
-  } else {
-    set_parameters(std::span<const ParameterFacts>(layout_->parameters), plan.options.initial_parameters,
-                   reinterpret_cast<float*>(blocks.weights));
-  }
+  memory().wait();
+  if (!plan.options.initial_parameters.empty()) set_initial_parameters(blocks.weights);
   if (plan.method_places.empty()) return;
   const TrainOptions& options = plan.options;
   chain_ = CorrectionChain({options.schedule, options.optimizer, options.learning_rate}, plan.method_places[holder],
                            corrections_);
   chain_.start(corrected(nullptr));
+}
+
+void HolderState::set_initial_parameters(std::byte* weights) {
+  const std::span<const std::byte> drawn = stored_weights();
+  std::vector<std::byte> values(drawn.begin(), drawn.end());
+  const std::span<const ParameterFacts> parameters(layout_->parameters);
+  if (plan_->options.numbers == NumberType::kFloat64) {
+    set_parameters(parameters, plan_->options.initial_parameters, reinterpret_cast<double*>(values.data()));
+  } else {
+    set_parameters(parameters, plan_->options.initial_parameters, reinterpret_cast<float*>(values.data()));
+  }
+  memory().write(weights, values);
 }
 
 CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
@@ -60,11 +69,12 @@ std::vector<std::byte> HolderState::given_weights() {
   const std::span<const std::byte> stored = stored_weights();
   std::vector<std::byte> given(stored.begin(), stored.end());
   chain_.exchange(Exchange::kGive, given, corrected(nullptr));
+  memory().wait();
   return given;
 }
 
 void HolderState::take_weights(std::vector<std::byte> sum, std::size_t members) {
-  if (chain_.exchange(Exchange::kTake, sum, corrected(nullptr))) return;
+  if (chain_.exchange(Exchange::kTake, sum, corrected(nullptr))) return memory().wait();
   plan_->backend.scale(plan_->options.numbers, sum, 1.0 / static_cast<double>(members));
   set_weights(sum);
 }
@@ -86,11 +96,14 @@ const std::byte* HolderState::weights(std::int32_t version) const {
                          " is read but not there; the newest is " + std::to_string(version_));
 }
 
-void HolderState::copy_weights_away() { away_.assign(weights_.data(), weights_.data() + weights_.bytes()); }
+void HolderState::copy_weights_away() {
+  const std::span<const std::byte> here = memory().view(weights_.span(), seen_);
+  away_.assign(here.begin(), here.end());
+}
 
 void HolderState::bring_weights_back() {
   weights_ = arena_->allocate(MemoryClass::kWeights, layout_->memory.weight_bytes);
-  std::ranges::copy(away_, weights_.data());
+  memory().write(weights_.data(), away_);
   away_.clear();
 }
 
@@ -99,9 +112,9 @@ WeightsPlace HolderState::weights_place() const {
   return weights_.bytes() > 0 ? WeightsPlace::kCopied : WeightsPlace::kAway;
 }
 
-std::span<const std::byte> HolderState::stored_weights() const {
+std::span<const std::byte> HolderState::stored_weights() {
   if (!away_.empty()) return away_;
-  return {weights_.data(), static_cast<std::size_t>(weights_.bytes())};
+  return memory().view(weights_.span(), seen_);
 }
 
 void HolderState::place_weights(WeightsPlace place) {
@@ -113,7 +126,7 @@ void HolderState::place_weights(WeightsPlace place) {
 }
 
 void HolderState::set_weights(std::span<const std::byte> weights) {
-  if (weights_.bytes() > 0) std::ranges::copy(weights, weights_.data());
+  if (weights_.bytes() > 0) memory().write(weights_.data(), weights);
   if (!away_.empty()) std::ranges::copy(weights, away_.data());
 }
 
@@ -121,16 +134,18 @@ void HolderState::begin_update(bool keep, bool with_state) {
   workspace_ = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_u_bytes);
   if (!keep) return;
   Block copy = arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes);
-  if (copy.bytes() > 0) std::memcpy(copy.data(), weights_.data(), static_cast<std::size_t>(copy.bytes()));
+  memory().copy(copy.data(), weights_.span());
   versions_.emplace(version_, std::move(copy));
   if (!with_state) return;
   kept_state_ = arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.optimizer_bytes);
-  std::copy_n(state_.data(), state_.bytes(), kept_state_.data());
+  memory().copy(kept_state_.data(), state_.span());
 }
 
 void HolderState::keep_last_gradients() {
   if (!plan_->options.keep_parameters) return;
-  last_gradients_.assign(gradients_.data(), gradients_.data() + gradients_.bytes());
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> gradients = memory().view(gradients_.span(), scratch);
+  last_gradients_.assign(gradients.begin(), gradients.end());
 }
 
 UpdateStep HolderState::next_step() const {
@@ -171,14 +186,13 @@ void HolderState::propose(const std::optional<UpdateDecision>& decision) {
 void HolderState::validate(const UpdateDecision& decision) {
   if (proposed_ != decision) {
     if (proposed_ && proposed_->applies) {
-      const Block& old = versions_.at(version_ - 1);
-      std::copy_n(old.data(), old.bytes(), weights_.data());
-      std::copy_n(kept_state_.data(), kept_state_.bytes(), state_.data());
+      memory().copy(weights_.data(), versions_.at(version_ - 1).span());
+      memory().copy(state_.data(), kept_state_.span());
     }
     if (proposed_) ++updates_rolled_back_;
     if (decision.applies) step(proposed_scale_ * decision.factor);
   }
-  std::fill_n(gradients_.data(), gradients_.bytes(), std::byte{0});
+  memory().fill(gradients_.span(), std::byte{0});
   ++(decision.applies ? updates_done_ : updates_skipped_);
   proposed_.reset();
 }

@@ -15,6 +15,8 @@
 
 namespace plumb {
 
+class DeviceQueue;
+
 /// Where the newest weights are: on the device, copied to another memory but still there, or only in the other memory.
 enum class WeightsPlace : std::uint8_t { kHere, kCopied, kAway };
 
@@ -22,8 +24,9 @@ enum class WeightsPlace : std::uint8_t { kHere, kCopied, kAway };
 /// Version v is what v updates of the running document have made.
 class HolderState {
  public:
-  /// Allocates and initializes. All must outlive this; `shared`: of all holders of the device.
-  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared);
+  /// Allocates and initializes. All must outlive this; `shared`: of all holders of the device; `queue`: that of the
+  /// device, if it has one.
+  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared, DeviceQueue* queue);
 
   /// That of the first part; parameters and what lives the whole run are the same for all.
   const StageLayout& layout() const { return *layout_; }
@@ -68,8 +71,8 @@ class HolderState {
   void free_weights() { weights_ = Block(); }
   void bring_weights_back();
   WeightsPlace weights_place() const;
-  /// The newest weights, wherever they are.
-  std::span<const std::byte> stored_weights() const;
+  /// The newest weights, wherever they are, for the host to read; until they change.
+  std::span<const std::byte> stored_weights();
 
   /// The document begins anew: its versions count from 0 again.
   void restart_document() { version_ = 0; }
@@ -98,6 +101,8 @@ class HolderState {
  private:
   /// Microbatches that the gradients of the next update are a sum of.
   std::int64_t microbatches_summed() const;
+  DeviceMemory& memory() const { return arena_->memory(); }
+  void set_initial_parameters(std::byte* weights);
   void keep_last_gradients();
   /// What is known of the next update before anything changes it.
   UpdateStep next_step() const;
@@ -113,6 +118,7 @@ class HolderState {
   std::vector<std::unique_ptr<StageBackend>> backends_;  ///< by part
   Block weights_;
   std::vector<std::byte> away_;  ///< the newest weights in another memory; empty when they are only here
+  std::vector<std::byte> seen_;  ///< by the host, where it cannot read the device's memory
   Block gradients_;
   Block state_;
   std::vector<Block> corrections_;  ///< what the schedule's methods keep, each as large as the weights

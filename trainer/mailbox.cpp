@@ -9,6 +9,19 @@
 
 namespace plumb {
 
+std::vector<std::byte> gathered(std::span<const Block> blocks) {
+  if (blocks.size() == 1) return {blocks.front().data(), blocks.front().data() + blocks.front().bytes()};
+  std::vector<std::byte> bytes;
+  for (const Block& block : blocks) bytes.insert(bytes.end(), block.data(), block.data() + block.bytes());
+  return bytes;
+}
+
+std::vector<std::byte> gathered(Pieces pieces) {
+  std::vector<std::byte> bytes;
+  for (const std::span<std::byte> piece : pieces) bytes.insert(bytes.end(), piece.begin(), piece.end());
+  return bytes;
+}
+
 Mailbox::Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only)
     : program_(program),
       clock_(clock),
@@ -25,14 +38,15 @@ void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& 
   if (stopped_) throw Stopped();
 }
 
-void Mailbox::send(std::uint32_t transfer, std::span<const std::byte> message) {
-  put(transfer, message, clock_.now_ns());
+void Mailbox::send(std::uint32_t transfer, std::span<const Block> message) {
+  const Ticks start = clock_.now_ns();
+  put(transfer, gathered(message), start);
 }
 
-void Mailbox::put(std::uint32_t transfer, std::span<const std::byte> message, Ticks start) {
+void Mailbox::put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start) {
   Letter letter;
   letter.times.start = start;
-  letter.bytes.assign(message.begin(), message.end());
+  letter.bytes = std::move(message);
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
   letter.times.done = letter.times.available = std::max(start, clock_.now_ns());
@@ -51,13 +65,23 @@ TransferTimes Mailbox::await(std::uint32_t transfer) {
   return found->second.times;
 }
 
-void Mailbox::take(std::uint32_t transfer, std::span<std::byte> slot) {
+std::vector<std::byte> Mailbox::extract(std::uint32_t transfer) {
   Box& box = box_of(transfer);
-  std::unique_lock lock(box.mutex);
-  const auto letter = box.letters.extract(transfer);
-  lock.unlock();
-  assert(!letter.empty() && letter.mapped().bytes.size() == slot.size());
-  if (!slot.empty()) std::memcpy(slot.data(), letter.mapped().bytes.data(), slot.size());
+  const std::scoped_lock lock(box.mutex);
+  auto letter = box.letters.extract(transfer);
+  assert(!letter.empty());
+  return std::move(letter.mapped().bytes);
+}
+
+void Mailbox::take(std::uint32_t transfer, std::span<const Block> slots) {
+  const std::vector<std::byte> message = extract(transfer);
+  std::span<const std::byte> rest = message;
+  for (const Block& slot : slots) {
+    const std::span<std::byte> bytes = slot.span();
+    if (!bytes.empty()) std::memcpy(bytes.data(), rest.data(), bytes.size());
+    rest = rest.subspan(bytes.size());
+  }
+  assert(rest.empty());
 }
 
 void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> message) {
@@ -83,7 +107,8 @@ bool Mailbox::take_again(std::uint32_t transfer, std::span<std::byte> slot) {
     const std::scoped_lock lock(box.mutex);
     if (!box.letters.contains(transfer)) return false;
   }
-  take(transfer, slot);
+  const std::vector<std::byte> message = extract(transfer);
+  std::ranges::copy(message, slot.begin());
   return true;
 }
 
@@ -100,12 +125,16 @@ std::vector<std::byte> Mailbox::published(std::uint32_t holder, std::int32_t upd
   return notes_.at({holder, update});
 }
 
-void Mailbox::join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) {
+void Mailbox::join(std::uint32_t collective, std::size_t member, Pieces part) {
+  put_part(collective, member, gathered(part));
+}
+
+void Mailbox::put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part) {
   const std::scoped_lock lock(reductions_mutex_);
   Reduction& reduction = reductions_[collective];
   const std::size_t members = program_.collectives[collective].members.size();
   reduction.parts.resize(members);
-  reduction.parts[member].assign(part.begin(), part.end());
+  reduction.parts[member] = std::move(part);
   if (++reduction.joined < members) return;
   reduction.sum = std::move(reduction.parts.front());
   for (std::size_t i = 1; i < members; ++i) add_(reduction.sum, reduction.parts[i]);
@@ -120,11 +149,15 @@ void Mailbox::await_reduced(std::uint32_t collective) {
   wait(lock, reduced_, [&] { return reductions_[collective].joined == members; });
 }
 
-void Mailbox::collect(std::uint32_t collective, std::span<std::byte> sum) {
+void Mailbox::collect(std::uint32_t collective, Pieces sum) {
   const std::scoped_lock lock(reductions_mutex_);
   Reduction& reduction = reductions_.at(collective);
-  assert(reduction.sum.size() == sum.size());
-  std::copy(reduction.sum.begin(), reduction.sum.end(), sum.begin());
+  auto from = reduction.sum.begin();
+  for (const std::span<std::byte> piece : sum) {
+    std::copy_n(from, piece.size(), piece.begin());
+    from += static_cast<std::ptrdiff_t>(piece.size());
+  }
+  assert(from == reduction.sum.end());
   if (++reduction.collected == collectors(collective)) reductions_.erase(collective);
 }
 

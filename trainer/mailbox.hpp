@@ -18,6 +18,10 @@
 
 namespace plumb {
 
+/// The bytes of blocks or pieces of the host's memory, one behind the other.
+std::vector<std::byte> gathered(std::span<const Block> blocks);
+std::vector<std::byte> gathered(Pieces pieces);
+
 /// Transport between the threads of one process, and where a device of another process waits for what comes from there.
 /// A device that waits sleeps on a condition variable of its own, so 2 cores can carry any number of devices. Messages
 /// and reductions live outside of the devices' arenas, like the buffers of a communication library.
@@ -30,22 +34,24 @@ class Mailbox : public Transport {
   /// several.
   Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only = {});
 
-  void send(std::uint32_t transfer, std::span<const std::byte> message) override;
+  void send(std::uint32_t transfer, std::span<const Block> message) override;
   TransferTimes await(std::uint32_t transfer) override;
-  void take(std::uint32_t transfer, std::span<std::byte> slot) override;
+  void take(std::uint32_t transfer, std::span<const Block> slots) override;
   void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;
   void await_again(std::uint32_t transfer) override;
   bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override;
   void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override;
   std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override;
-  void join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) override;
+  void join(std::uint32_t collective, std::size_t member, Pieces part) override;
   void await_reduced(std::uint32_t collective) override;
-  void collect(std::uint32_t collective, std::span<std::byte> sum) override;
+  void collect(std::uint32_t collective, Pieces sum) override;
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override;
 
   /// A message that was handed over at `start`, perhaps by another process, and is here now.
-  void put(std::uint32_t transfer, std::span<const std::byte> message, Ticks start);
+  void put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start);
+  /// A part of a reduction, perhaps of a device of another process.
+  void put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part);
 
   /// Wakes everybody; all waits throw `Stopped` from now on.
   void stop();
@@ -89,6 +95,7 @@ class Mailbox : public Transport {
   Box& box_of(std::uint32_t transfer) { return boxes_[index(receiver(transfer))]; }
   bool is_here(DeviceId device) const { return !only_ || *only_ == device; }
   DeviceId receiver(std::uint32_t transfer) const { return program_.channels[program_.transfers[transfer].channel].to; }
+  std::vector<std::byte> extract(std::uint32_t transfer);
   std::size_t collectors(std::uint32_t collective) const;
   std::size_t collected(std::uint32_t collective, std::span<const InstrIndex> positions) const;
   template <class Ready>

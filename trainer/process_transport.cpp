@@ -39,9 +39,10 @@ std::size_t ProcessTransport::receiver_of(std::uint32_t transfer) const {
   return rank_of(plan_.program.channels[plan_.program.transfers[transfer].channel].to);
 }
 
-void ProcessTransport::send(std::uint32_t transfer, std::span<const std::byte> message) {
+void ProcessTransport::send(std::uint32_t transfer, std::span<const Block> message) {
   PacketWriter data;
-  data.put(Kind::kMessage).put(transfer).put(clock_->now_ns()).put_bytes(message);
+  data.put(Kind::kMessage).put(transfer).put(clock_->now_ns());
+  for (const Block& part : message) data.put_bytes(part.span());
   group_.send(receiver_of(transfer), data.take());
 }
 
@@ -57,10 +58,11 @@ void ProcessTransport::publish(std::uint32_t holder, std::int32_t update, std::s
   mailbox_.publish(holder, update, note);
 }
 
-void ProcessTransport::join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) {
+void ProcessTransport::join(std::uint32_t collective, std::size_t member, Pieces part) {
   for (const DeviceId other : members_[collective]) {
     PacketWriter data;
-    data.put(Kind::kPart).put(collective).put(member).put_bytes(part);
+    data.put(Kind::kPart).put(collective).put(member);
+    for (const std::span<std::byte> piece : part) data.put_bytes(piece);
     group_.send(rank_of(other), data.take());
   }
   mailbox_.join(collective, member, part);
@@ -94,7 +96,8 @@ void ProcessTransport::deliver(std::span<const std::byte> data) {
     case Kind::kMessage: {
       const auto transfer = reader.get<std::uint32_t>();
       const auto start = reader.get<Ticks>();
-      return mailbox_.put(transfer, reader.rest(), start);
+      const std::span<const std::byte> message = reader.rest();
+      return mailbox_.put(transfer, {message.begin(), message.end()}, start);
     }
     case Kind::kMessageAgain: {
       const auto transfer = reader.get<std::uint32_t>();
@@ -108,7 +111,8 @@ void ProcessTransport::deliver(std::span<const std::byte> data) {
     case Kind::kPart: {
       const auto collective = reader.get<std::uint32_t>();
       const auto member = reader.get<std::size_t>();
-      return mailbox_.join(collective, member, reader.rest());
+      const std::span<const std::byte> part = reader.rest();
+      return mailbox_.put_part(collective, member, {part.begin(), part.end()});
     }
     case Kind::kPassed: {
       const auto device = reader.get<DeviceId>();

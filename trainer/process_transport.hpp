@@ -26,9 +26,9 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   ProcessTransport& operator=(const ProcessTransport&) = delete;
   ~ProcessTransport() override { group_.close(); }
 
-  void send(std::uint32_t transfer, std::span<const std::byte> message) override;
+  void send(std::uint32_t transfer, std::span<const Block> message) override;
   TransferTimes await(std::uint32_t transfer) override { return mailbox_.await(transfer); }
-  void take(std::uint32_t transfer, std::span<std::byte> slot) override { mailbox_.take(transfer, slot); }
+  void take(std::uint32_t transfer, std::span<const Block> slots) override { mailbox_.take(transfer, slots); }
   void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;
   void await_again(std::uint32_t transfer) override { mailbox_.await_again(transfer); }
   bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override {
@@ -38,9 +38,9 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override {
     return mailbox_.published(holder, update);
   }
-  void join(std::uint32_t collective, std::size_t member, std::span<const std::byte> part) override;
+  void join(std::uint32_t collective, std::size_t member, Pieces part) override;
   void await_reduced(std::uint32_t collective) override { mailbox_.await_reduced(collective); }
-  void collect(std::uint32_t collective, std::span<std::byte> sum) override { mailbox_.collect(collective, sum); }
+  void collect(std::uint32_t collective, Pieces sum) override { mailbox_.collect(collective, sum); }
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override { mailbox_.await_instr(device, instr); }
 

@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.bytes())}; }
-
 std::string holder_name(std::uint32_t holder) { return "holder" + std::to_string(holder); }
 
 std::string stash_name(const StashKey& key, StageBlock block) {
@@ -78,10 +76,18 @@ class Taker {
   std::int64_t number_bytes() const { return dtype_ == "F64" ? 8 : 4; }
 
   void add_numbers(const std::string& name, const Block& block) {
-    add_numbers(name, bytes_of(block), {block.bytes() / number_bytes()});
+    add_numbers(name, seen(block.span()), {block.bytes() / number_bytes()});
+  }
+
+  /// What lies in the memory of the device that is being taken.
+  std::span<const std::byte> seen(std::span<const std::byte> bytes) {
+    std::vector<std::byte> scratch;
+    const std::span<const std::byte> view = memory_->view(bytes, scratch);
+    return scratch.empty() ? view : own(std::move(scratch));
   }
 
   void take_device(DeviceWorker& worker, Json& state) {
+    memory_ = &worker.arena().memory();
     for (auto& [number, holder] : worker.holders()) take_holder(number, holder, state["holders"]);
     LiveBuffers& live = worker.live();
     for (auto& [key, stash] : live.stashes) take_stash(key, stash, state["stashes"]);
@@ -91,12 +97,15 @@ class Taker {
                                  {"microbatch", index(key.microbatch)},
                                  {"slice", key.slice},
                                  {"bytes", block.bytes()}});
-      add(value_name(key), bytes_of(block));
+      add(value_name(key), seen(block.span()));
     }
     for (const auto& [transfer, blocks] : live.send_buffers) {
       state["send_buffers"].push_back(transfer);
       std::vector<std::byte> message;
-      for (const Block& block : blocks) message.insert(message.end(), block.data(), block.data() + block.bytes());
+      for (const Block& block : blocks) {
+        const std::span<const std::byte> bytes = seen(block.span());
+        message.insert(message.end(), bytes.begin(), bytes.end());
+      }
       add("send_buffer" + std::to_string(transfer), own(std::move(message)));
     }
     for (const auto& [move, block] : live.guests) state["guests"].push_back(move);
@@ -138,7 +147,7 @@ class Taker {
       const std::span<const std::byte> bytes = stash.storage(block);
       if (bytes.empty()) continue;
       blocks.push_back(static_cast<int>(block));
-      add(stash_name(key, block), bytes);
+      add(stash_name(key, block), seen(bytes));
     }
     stashes.push_back({{"holder", key.holder},
                        {"microbatch", key.microbatch},
@@ -162,7 +171,7 @@ class Taker {
   }
 
   void take_mailbox(Json& state) {
-    Mailbox::Contents contents = run_.mailbox().contents();
+    Mailbox::Contents contents = run_.under_way();
     state["messages"] = Json::array();
     for (auto& [transfer, bytes] : contents.messages) {
       state["messages"].push_back(transfer);
@@ -197,6 +206,7 @@ class Taker {
 
   TrainingRun& run_;
   std::string dtype_;
+  DeviceMemory* memory_ = nullptr;
   Snapshot snapshot_;
 };
 
@@ -238,25 +248,26 @@ class Restorer {
     }
   }
 
-  void fill(std::span<std::byte> into, const std::string& name) const {
+  void fill(DeviceMemory& memory, std::span<std::byte> into, const std::string& name) const {
     const std::span<const std::byte> bytes = tensors_.at(name).bytes;
     if (bytes.size() != into.size()) {
       throw Error("checkpoint: tensor '" + name + "' has " + std::to_string(bytes.size()) + " bytes; expected " +
                   std::to_string(into.size()));
     }
-    std::copy(bytes.begin(), bytes.end(), into.begin());
+    memory.write(into.data(), bytes);
   }
 
   /// `blocks` one behind the other.
-  void fill_all(const std::vector<Block>& blocks, const std::string& name) const {
+  void fill_all(DeviceMemory& memory, const std::vector<Block>& blocks, const std::string& name) const {
     std::size_t size = 0;
     for (const Block& block : blocks) size += static_cast<std::size_t>(block.bytes());
     std::vector<std::byte> message(size);
-    fill(message, name);
-    auto from = message.begin();
+    fill(host_memory(), message, name);
+    std::span<const std::byte> rest = message;
     for (const Block& block : blocks) {
-      std::copy_n(from, block.bytes(), block.data());
-      from += block.bytes();
+      const auto length = static_cast<std::size_t>(block.bytes());
+      memory.write(block.data(), rest.first(length));
+      rest = rest.subspan(length);
     }
   }
 
@@ -329,13 +340,14 @@ class Restorer {
                    saved.at("updates_done").integer(0), old_versions);
     holder.place_weights(static_cast<WeightsPlace>(saved.at("away").integer(0, 2)));
     const HolderState::Blocks blocks = holder.blocks();
+    DeviceMemory& memory = worker_of(number)->arena().memory();
     for (const auto& [version, block] : *blocks.versions) {
-      fill(bytes_of(block), holder_name(number) + ".version" + std::to_string(version));
+      fill(memory, block.span(), holder_name(number) + ".version" + std::to_string(version));
     }
-    fill(bytes_of(*blocks.gradients), holder_name(number) + ".gradients");
-    fill(bytes_of(*blocks.state), holder_name(number) + ".optimizer");
+    fill(memory, blocks.gradients->span(), holder_name(number) + ".gradients");
+    fill(memory, blocks.state->span(), holder_name(number) + ".optimizer");
     for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
-      fill(bytes_of((*blocks.corrections)[i]), holder_name(number) + ".correction" + std::to_string(i));
+      fill(memory, (*blocks.corrections)[i].span(), holder_name(number) + ".correction" + std::to_string(i));
     }
     restore_notes(saved.at("notes"), blocks.notes);
     const std::int64_t number_bytes = run_.plan().options.numbers == NumberType::kFloat64 ? 8 : 4;
@@ -343,7 +355,7 @@ class Restorer {
     std::span<std::byte> rest = weights;
     for (const ParameterFacts& parameter : holder.layout().parameters) {
       const auto size = static_cast<std::size_t>(parameter.count() * number_bytes);
-      fill(rest.first(size), holder_name(number) + ".weights." + parameter.name);
+      fill(host_memory(), rest.first(size), holder_name(number) + ".weights." + parameter.name);
       rest = rest.subspan(size);
     }
     holder.set_weights(weights);
@@ -360,7 +372,7 @@ class Restorer {
     for (const JsonValue& block : saved.at("blocks").elements()) {
       const auto which = static_cast<StageBlock>(block.integer(0, kStageBlockCount - 1));
       if (std::find(kKeptBlocks.begin(), kKeptBlocks.end(), which) == kKeptBlocks.end()) block.fail("not a kept block");
-      fill(stash.revive(which), stash_name(key, which));
+      fill(worker_of(number)->arena().memory(), stash.revive(which), stash_name(key, which));
     }
   }
 
@@ -391,7 +403,9 @@ class Restorer {
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
         static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
     const std::int64_t size = saved.at("bytes").integer(0);
-    if (DeviceWorker* worker = worker_of(consumer_holder(key))) fill(worker->add_value(key, size), value_name(key));
+    if (DeviceWorker* worker = worker_of(consumer_holder(key))) {
+      fill(worker->arena().memory(), worker->add_value(key, size), value_name(key));
+    }
   }
 
   /// Who takes a value: the holder whose F, I or B of that stage and microbatch stands behind its device's position.
@@ -421,7 +435,8 @@ class Restorer {
   void restore_send_buffer(const JsonValue& saved) const {
     const std::uint32_t transfer = number_of(saved);
     DeviceWorker* worker = worker_at(channel_of(transfer).from);
-    if (worker != nullptr) fill_all(worker->add_buffer(transfer, true), "send_buffer" + std::to_string(transfer));
+    if (worker == nullptr) return;
+    fill_all(worker->arena().memory(), worker->add_buffer(transfer, true), "send_buffer" + std::to_string(transfer));
   }
 
   void restore_slot(const JsonValue& saved) const {

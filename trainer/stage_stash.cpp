@@ -123,7 +123,7 @@ Block StageStash::end_backward() {
 
 void StageStash::make_key_grads() {
   block(StageBlock::kKeyGrads) = allocate(MemoryClass::kKeptForInputGrad, layout_->key_grads);
-  std::ranges::fill(storage(StageBlock::kKeyGrads), std::byte{0});
+  arena_->memory().fill(storage(StageBlock::kKeyGrads), std::byte{0});
 }
 
 BlockSize StageStash::size_of(StageBlock which) const {

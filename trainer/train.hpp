@@ -20,6 +20,7 @@
 #include "trainer/initial_weights.hpp"
 #include "trainer/learning_rate.hpp"
 #include "trainer/optimizer.hpp"
+#include "trainer/stream_options.hpp"
 #include "trainer/training_data.hpp"
 
 namespace plumb {
@@ -70,6 +71,8 @@ struct TrainOptions {
   std::string backend = "cpu";           ///< trainer/backends.hpp
   const Backend* own_backend = nullptr;  ///< instead of the one by name; outlives the run
   std::string executor = "threads";      ///< trainer/executor.hpp
+  StreamOptions streams;                 ///< of the executor `streams`
+  StreamMachine* own_streams = nullptr;  ///< instead of the back end's; outlives the run
   ProcessGroup* processes = nullptr;     ///< one per device; outlives the run. None: all devices are here
   LowerOptions lowering;
   const Cluster* cluster = nullptr;  ///< links that idle causes are told by; none: free links

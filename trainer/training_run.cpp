@@ -75,16 +75,22 @@ TrainingRun::TrainingRun(const TrainOptions& options)
           },
           executor_.waits, own_device(options)) {
   check_processes(plan_, executor_);
-  Transport* transport = &mailbox_;
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
-    transport = between_processes_.get();
   }
-  const RunOutputs outputs{clock_, *transport, times_, losses_, data_};
-  for (std::int32_t device = 0; device < plan_.program.num_devices; ++device) {
-    workers_.push_back(is_here(device) ? std::make_unique<DeviceWorker>(plan_, DeviceId{device}, outputs) : nullptr);
+  if (executor_.queues) streams_ = std::make_unique<StreamRun>(plan_, mailbox_);
+  for (std::int32_t number = 0; number < plan_.program.num_devices; ++number) {
+    const DeviceId device{number};
+    workers_.push_back(is_here(number) ? std::make_unique<DeviceWorker>(plan_, device, outputs_of(device)) : nullptr);
   }
   start_pass();
+}
+
+RunOutputs TrainingRun::outputs_of(DeviceId device) {
+  Transport* transport = &mailbox_;
+  if (between_processes_) transport = between_processes_.get();
+  if (streams_) transport = &streams_->transport(device);
+  return {clock_, *transport, times_, losses_, data_, streams_ ? &streams_->queue(device) : nullptr};
 }
 
 bool TrainingRun::is_here(std::int32_t device) const {
@@ -98,6 +104,7 @@ void TrainingRun::start_pass() {
   }
   positions_.assign(plan_.program.lane_begin.begin(), plan_.program.lane_begin.end() - 1);
   mailbox_.restore({}, plan_.program.lane_begin);
+  if (streams_) streams_->restart({});
   whole_pass_ = true;
   clock_.restart();
 }
@@ -113,7 +120,12 @@ void TrainingRun::run_to(std::span<const InstrIndex> limits) {
   } else {
     clock_.resume();
   }
-  executor_.run({plan_.program, workers_, limits, mailbox_});
+  if (streams_) streams_->begin();
+  executor_.run({plan_.program, workers_, limits, mailbox_, streams_.get()});
+  if (streams_) {
+    streams_->finish(clock_, times_, losses_);
+    for (const auto& worker : workers_) worker->note_times();
+  }
   if (between_processes_) between_processes_->end();
   clock_.pause();
   positions_.assign(limits.begin(), limits.end());
@@ -133,6 +145,7 @@ void TrainingRun::resume(std::int64_t pass, std::span<const InstrIndex> position
     if (workers_[device]) workers_[device]->restore(positions[device], pass * plan_.program.num_microbatches);
   }
   positions_.assign(positions.begin(), positions.end());
+  if (streams_) streams_->restart(contents);
   mailbox_.restore(std::move(contents), positions);
 }
 
@@ -142,7 +155,7 @@ NamedValues TrainingRun::newest_weights() const {
     if (!worker) continue;
     DeviceReport& report = reports.emplace_back();
     report.device = worker->device();
-    for (const auto& [number, holder] : worker->holders()) report.holders[number].weights = holder.stored_weights();
+    for (auto& [number, holder] : worker->holders()) report.holders[number].weights = holder.stored_weights();
   }
   GatheredReports gathered;
   if (processes() != nullptr) {
@@ -154,8 +167,9 @@ NamedValues TrainingRun::newest_weights() const {
 
 TrainResult TrainingRun::result() const {
   std::vector<DeviceReport> reports;
+  const std::vector<Ticks>& collective_ends = streams_ ? streams_->collective_ends() : mailbox_.collective_ends();
   for (const auto& worker : workers_) {
-    if (worker) reports.push_back(report_of(*worker, plan_.program, times_, mailbox_.collective_ends()));
+    if (worker) reports.push_back(report_of(*worker, plan_.program, times_, collective_ends));
   }
   GatheredReports gathered;
   if (processes() != nullptr) {

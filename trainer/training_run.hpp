@@ -13,6 +13,7 @@
 #include "trainer/process_transport.hpp"
 #include "trainer/run_clock.hpp"
 #include "trainer/run_plan.hpp"
+#include "trainer/stream_run.hpp"
 
 namespace plumb {
 
@@ -42,7 +43,8 @@ class TrainingRun {
   std::span<const InstrIndex> positions() const { return positions_; }
   /// Null when all devices are here.
   ProcessGroup* processes() const { return plan_.options.processes; }
-  Mailbox& mailbox() { return mailbox_; }
+  /// Messages and reductions that cross the cut where the run stands.
+  Mailbox::Contents under_way() { return streams_ ? streams_->contents() : mailbox_.contents(); }
   LossLog& losses() { return losses_; }
 
   /// The run goes on in the middle of `pass`, as a checkpoint says; the timeline of that pass is lost.
@@ -56,6 +58,7 @@ class TrainingRun {
  private:
   void start_pass();
   bool is_here(std::int32_t device) const;
+  RunOutputs outputs_of(DeviceId device);
 
   RunPlan plan_;
   const Executor& executor_;
@@ -68,6 +71,7 @@ class TrainingRun {
   MicrobatchCache data_;
   Mailbox mailbox_;
   std::unique_ptr<ProcessTransport> between_processes_;  ///< null when all devices are here
+  std::unique_ptr<StreamRun> streams_;                   ///< null: the executor has no queues
   std::vector<std::unique_ptr<DeviceWorker>> workers_;
   std::vector<InstrIndex> positions_;
 };

@@ -1,0 +1,78 @@
+#include "trainer/cuda/product_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/error.hpp"
+
+TEST_SUITE_BEGIN("cuda");
+
+namespace plumb::cuda {
+namespace {
+
+const ProductKey kKey{64, 32, 16, true, false, "bf16,bf16,f32", "bias", true, 8};
+
+AlgorithmBytes bytes_from(std::uint8_t first) {
+  AlgorithmBytes bytes{};
+  for (std::uint8_t& byte : bytes) byte = first++;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a product's key is one line, and every part of it tells products apart") {
+  CHECK(text_of(kKey) == "m64 n32 k16 TN bf16,bf16,f32 bias + sms8");
+  ProductKey other = kKey;
+  other.sms = 16;
+  CHECK(hash_of(other) != hash_of(kKey));
+  other = kKey;
+  other.accumulates = false;
+  CHECK(hash_of(other) != hash_of(kKey));
+  other = kKey;
+  std::swap(other.m, other.n);
+  CHECK(hash_of(other) != hash_of(kKey));
+}
+
+TEST_CASE("algorithms survive being written as digits; what is no algorithm is refused") {
+  CHECK(from_hex(to_hex(bytes_from(200))) == bytes_from(200));
+  CHECK(to_hex(bytes_from(0)).starts_with("000102"));
+  CHECK_THROWS_WITH_AS(from_hex("00"), "algorithm '00'; expected 128 hexadecimal digits", Error);
+  std::string bad = to_hex(bytes_from(0));
+  bad.back() = 'g';
+  CHECK_THROWS_AS(from_hex(bad), Error);
+}
+
+TEST_CASE("of the proposed algorithms those are left that add in one order and fit the partition") {
+  const std::vector<ProductCandidate> proposed{
+      {.algorithm = bytes_from(0), .split_k = 4},
+      {.algorithm = bytes_from(1), .reduction_scheme = 2},
+      {.algorithm = bytes_from(2), .cluster_size = 4},
+      {.algorithm = bytes_from(3), .stream_k = true},
+      {.algorithm = bytes_from(4), .workspace_bytes = 64 << 20},
+      {.algorithm = bytes_from(5), .cluster_size = 2, .workspace_bytes = 1 << 20},
+      {.algorithm = bytes_from(6)},
+  };
+  const auto good = usable(proposed, {.workspace_bytes = 32 << 20, .cluster_size = 2});
+  REQUIRE(good.size() == 2);
+  CHECK(good.front().algorithm == bytes_from(5));
+  CHECK(good.back().algorithm == bytes_from(6));
+}
+
+TEST_CASE("a table comes back from its text, and is refused for another GPU") {
+  ProductTable table("cublasLt 130100, NVIDIA H200");
+  table.set(kKey, bytes_from(9));
+  ProductTable read("cublasLt 130100, NVIDIA H200");
+  read.read(table.text(), "table.txt");
+  CHECK(read.find(kKey) == bytes_from(9));
+  CHECK(read.hash() == table.hash());
+  ProductKey other = kKey;
+  other.k = 17;
+  CHECK_FALSE(read.find(other));
+  ProductTable elsewhere("cublasLt 130100, NVIDIA A100");
+  CHECK_THROWS_WITH_AS(elsewhere.read(table.text(), "table.txt"), doctest::Contains("table.txt:1: "), Error);
+  CHECK_THROWS_WITH_AS(read.read(table.text() + "zz k\n", "table.txt"),
+                       doctest::Contains("table.txt:3: algorithm 'zz'"), Error);
+}
+
+}  // namespace plumb::cuda
+
+TEST_SUITE_END();

@@ -1,0 +1,43 @@
+#include "trainer/cuda/op_graphs.hpp"
+
+#include "trainer/cuda/cuda_call.hpp"
+
+namespace plumb::cuda {
+
+OpGraphs::~OpGraphs() {
+  for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
+}
+
+void OpGraphs::run(const std::string& key, cudaStream_t stream, const std::function<void()>& work) {
+  if (key.empty()) return work();
+  const auto known = graphs_.find(key);
+  if (known != graphs_.end()) {
+    ++replays_;
+    return PLUMB_CUDA_CALL(cudaGraphLaunch(known->second, stream));
+  }
+  const bool again = seen_.contains(key);
+  if (!again && seen_.size() < kMost) seen_.insert(key);
+  if (!again) return work();
+  capture(key, stream, work);
+  PLUMB_CUDA_CALL(cudaGraphLaunch(graphs_.at(key), stream));
+}
+
+void OpGraphs::capture(const std::string& key, cudaStream_t stream, const std::function<void()>& work) {
+  PLUMB_CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  cudaGraph_t graph = nullptr;
+  try {
+    work();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  PLUMB_CUDA_CALL(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+  graphs_.emplace(key, executable);
+}
+
+}  // namespace plumb::cuda

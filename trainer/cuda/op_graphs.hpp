@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+namespace plumb::cuda {
+
+/// Work that is done again and again with the same arguments, as one launch. Seen for the second time it is captured;
+/// the first time shows that it can be done without allocating.
+class OpGraphs {
+ public:
+  OpGraphs() = default;
+  OpGraphs(const OpGraphs&) = delete;
+  OpGraphs& operator=(const OpGraphs&) = delete;
+  ~OpGraphs();
+
+  /// Does the work on `stream`. `key` has everything that it depends on; empty: done as it is.
+  void run(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
+  std::size_t size() const { return graphs_.size(); }
+  std::int64_t replays() const { return replays_; }
+
+ private:
+  /// More would not be the same arguments again.
+  static constexpr std::size_t kMost = 1U << 14U;
+
+  void capture(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
+
+  std::set<std::string> seen_;
+  std::unordered_map<std::string, cudaGraphExec_t> graphs_;
+  std::int64_t replays_ = 0;
+};
+
+}  // namespace plumb::cuda

@@ -1,0 +1,102 @@
+#include "trainer/cuda/product_plan.hpp"
+
+#include <algorithm>
+
+#include "models/error.hpp"
+
+namespace plumb::cuda {
+namespace {
+
+constexpr std::string_view kHead = "plumbline matrix products, ";
+
+std::uint64_t fnv(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+std::string text_of(const ProductKey& key) {
+  return "m" + std::to_string(key.m) + " n" + std::to_string(key.n) + " k" + std::to_string(key.k) + " " +
+         (key.a_transposed ? "T" : "N") + (key.b_transposed ? "T" : "N") + " " + key.types + " " + key.epilogue +
+         (key.accumulates ? " + " : " = ") + "sms" + std::to_string(key.sms);
+}
+
+std::uint64_t hash_of(const ProductKey& key) { return fnv(text_of(key)); }
+
+std::string to_hex(const AlgorithmBytes& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 0xFU];
+  }
+  return text;
+}
+
+AlgorithmBytes from_hex(std::string_view text) {
+  AlgorithmBytes bytes{};
+  bool good = text.size() == 2 * bytes.size();
+  for (std::size_t i = 0; good && i < bytes.size(); ++i) {
+    const int high = digit(text[2 * i]);
+    const int low = digit(text[2 * i + 1]);
+    good = high >= 0 && low >= 0;
+    bytes[i] = static_cast<std::uint8_t>(16 * high + low);
+  }
+  if (!good) throw Error("algorithm '" + std::string(text) + "'; expected 128 hexadecimal digits");
+  return bytes;
+}
+
+std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits) {
+  std::vector<ProductCandidate> good;
+  std::ranges::copy_if(candidates, std::back_inserter(good), [&](const ProductCandidate& candidate) {
+    return candidate.split_k <= 1 && candidate.reduction_scheme == 0 && !candidate.stream_k &&
+           candidate.cluster_size <= limits.cluster_size && candidate.workspace_bytes <= limits.workspace_bytes;
+  });
+  return good;
+}
+
+std::optional<AlgorithmBytes> ProductTable::find(const ProductKey& key) const {
+  const auto found = algorithms_.find(text_of(key));
+  return found == algorithms_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string ProductTable::text() const {
+  std::string text = std::string(kHead) + made_for_ + "\n";
+  for (const auto& [key, algorithm] : algorithms_) text += to_hex(algorithm) + " " + key + "\n";
+  return text;
+}
+
+std::uint64_t ProductTable::hash() const { return fnv(text()); }
+
+void ProductTable::read(std::string_view text, const std::string& name) {
+  std::size_t line = 0;
+  std::map<std::string, AlgorithmBytes> algorithms;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view row = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string where = name + ":" + std::to_string(++line) + ": ";
+    if (line == 1) {
+      if (row == std::string(kHead) + made_for_) continue;
+      throw Error(where + "'" + std::string(row) + "'; expected '" + std::string(kHead) + made_for_ + "'");
+    }
+    const std::size_t space = row.find(' ');
+    if (space == std::string_view::npos) throw Error(where + "expected an algorithm and a product");
+    try {
+      algorithms[std::string(row.substr(space + 1))] = from_hex(row.substr(0, space));
+    } catch (const Error& error) {
+      throw Error(where + error.what());
+    }
+  }
+  if (line == 0) throw Error(name + ": empty; expected '" + std::string(kHead) + made_for_ + "'");
+  algorithms_ = std::move(algorithms);
+}
+
+}  // namespace plumb::cuda

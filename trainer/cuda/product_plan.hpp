@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb::cuda {
+
+/// What decides which algorithm a matrix product takes. As cuBLASLt has it: column-major m x n x k.
+struct ProductKey {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  bool a_transposed = false;
+  bool b_transposed = false;
+  std::string types = {};     ///< of a, b, c: "bf16,bf16,f32"
+  std::string epilogue = {};  ///< "none", "bias", "gelu", "gelu_grad"
+  bool accumulates = false;
+  int sms = 0;  ///< that the product may use
+
+  friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
+};
+
+/// "m64 n32 k16 TN bf16,bf16,f32 bias + sms8": one line, equal for equal keys.
+std::string text_of(const ProductKey& key);
+/// Of the text, the same on every machine (FNV-1a, 64 bits).
+std::uint64_t hash_of(const ProductKey& key);
+
+/// An algorithm of the library, as opaque as it gives it out.
+using AlgorithmBytes = std::array<std::uint8_t, 64>;
+std::string to_hex(const AlgorithmBytes& bytes);
+/// Throws `Error` unless `text` is 128 hexadecimal digits.
+AlgorithmBytes from_hex(std::string_view text);
+
+/// An algorithm that the library's heuristic proposes.
+struct ProductCandidate {
+  AlgorithmBytes algorithm{};
+  int split_k = 1;
+  int reduction_scheme = 0;  ///< 0: none
+  int cluster_size = 1;      ///< blocks that must run on one cluster of multiprocessors
+  bool stream_k = false;     ///< blocks wait for blocks
+  std::int64_t workspace_bytes = 0;
+};
+
+/// What a candidate must respect.
+struct ProductLimits {
+  std::int64_t workspace_bytes = 0;
+  int cluster_size = 1;  ///< the largest one that the partition holds
+};
+
+/// The candidates with the same bits whenever they run: sums in one order, nobody waits for somebody else's block, and
+/// they fit. In the order given.
+std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
+
+/// The algorithms of a machine, chosen once. A text file: a line that says which library and GPU they are for, then a
+/// line `hex key` for each product.
+class ProductTable {
+ public:
+  /// `made_for`: "cublasLt 130100, NVIDIA H200".
+  explicit ProductTable(std::string made_for) : made_for_(std::move(made_for)) {}
+
+  void set(const ProductKey& key, const AlgorithmBytes& algorithm) { algorithms_[text_of(key)] = algorithm; }
+  std::optional<AlgorithmBytes> find(const ProductKey& key) const;
+  std::size_t size() const { return algorithms_.size(); }
+
+  std::string text() const;
+  /// Throws `Error` (with `name` and the line) for a text that is none, or that is for another library or GPU.
+  void read(std::string_view text, const std::string& name);
+  /// Of the text: tells runs apart that multiplied by different tables.
+  std::uint64_t hash() const;
+
+ private:
+  std::string made_for_;
+  std::map<std::string, AlgorithmBytes> algorithms_;  ///< by the text of the key
+};
+
+}  // namespace plumb::cuda

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "trainer/loss_log.hpp"
+#include "trainer/mailbox.hpp"
+#include "trainer/run_plan.hpp"
+#include "trainer/stream_messages.hpp"
+#include "trainer/stream_reductions.hpp"
+
+namespace plumb {
+
+/// The side of a run that works behind the thread that issues: queues, messages and reductions of all devices. Little
+/// things that the host has to know anyway (norms of gradients, weights that are synchronized), and what comes from a
+/// checkpoint, go through the mailbox.
+class StreamRun {
+ public:
+  /// All must outlive this. The machine is the back end's, unless the options bring their own.
+  StreamRun(const RunPlan& plan, Mailbox& mailbox);
+  StreamRun(const StreamRun&) = delete;
+  StreamRun& operator=(const StreamRun&) = delete;
+  ~StreamRun();
+
+  DeviceQueue& queue(DeviceId device) { return *queues_[index(device)]; }
+  Transport& transport(DeviceId device) { return *ports_[index(device)]; }
+  bool is_posted(std::uint32_t transfer) const { return messages_.is_posted(transfer); }
+  std::string description() const { return machine_.description(); }
+
+  /// Around every part of the run. `finish` waits, and fills in what is known then: times by `clock`, losses.
+  void begin();
+  void finish(const RunClock& clock, RunTimes& times, LossLog& losses);
+  /// When reductions ended; -1 where they have not.
+  const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
+
+  /// The document begins anew, or where `contents` say.
+  void restart(const Mailbox::Contents& contents);
+  /// What crosses a cut. Behind `finish`.
+  Mailbox::Contents contents();
+
+ private:
+  class Port;
+
+  void watch();
+
+  const RunPlan& plan_;
+  Mailbox& mailbox_;
+  std::unique_ptr<StreamMachine> own_machine_;
+  StreamMachine& machine_;
+  StreamOrder order_;
+  TimeMarks marks_;
+  std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< by device
+  StreamMessages messages_;
+  StreamReductions reductions_;
+  std::vector<std::unique_ptr<Transport>> ports_;  ///< by device
+  std::set<std::uint32_t> host_collectives_;       ///< those that the mailbox has
+  std::vector<Ticks> collective_ends_;
+  /// By device: how far it was at which event.
+  std::vector<std::vector<std::pair<InstrIndex, EventId>>> passed_;
+};
+
+}  // namespace plumb
