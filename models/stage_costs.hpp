@@ -40,8 +40,8 @@ struct StageMemory {
 
   // Between passes.
   std::vector<StashTensor> stash = {};  ///< without the stage's input
-  /// Sequence slices: sums of the gradients of keys and values. The backward (B or I) of the last slice makes those of
-  /// all slices before it; the backward of each of these frees its own.
+  /// Sequence slices: sums of the gradients of keys and values, which themselves are as large. The backward (B or I) of
+  /// the last slice makes those of all slices before it; the backward of each of these frees its own.
   std::int64_t key_grads_made_bytes = 0;
   std::int64_t key_grads_freed_bytes = 0;
   std::int64_t input_bytes = 0;  ///< value received from the previous stage (0 on the first stage)

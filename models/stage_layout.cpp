@@ -355,6 +355,7 @@ class LayoutBuilder {
       const LayerFacts& facts = owner.facts;
       if (facts.key_grad_bytes > 0) {
         owner.key_grads = {StageBlock::kKeyGrads, layout_.key_grads.storage};
+        owner.keys = {StageBlock::kKeys, layout_.key_grads.storage};
         layout_.key_grads.bytes += facts.key_grad_bytes;
         layout_.key_grads.storage += aligned_bytes(facts.key_grad_bytes);
       }

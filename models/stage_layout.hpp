@@ -34,12 +34,13 @@ enum class StageBlock : std::uint8_t {
   kMadeByInputGrad,    ///< stash made by I, last used by W
   kWorkspace,          ///< of the running pass
   kKeyGrads,           ///< of a sequence slice: sums of what later slices add to its keys' and values' gradients
+  kKeys,               ///< of one whose stash is dropped: its keys and values, which later slices read
 };
 
 /// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
 constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-inline constexpr std::size_t kStageBlockCount = 10;
+inline constexpr std::size_t kStageBlockCount = 11;
 
 /// A block of several tensors.
 struct BlockSize {
@@ -73,6 +74,7 @@ struct LayoutStep {
   std::vector<TensorPlaces> stash{};      ///< by stash tensor of the facts
   TensorPlaces workspace{};
   TensorPlace key_grads{};
+  TensorPlace keys{};
   std::size_t input = kNoValue;  ///< into `StageLayout::values`
   std::size_t from = kNoValue;   ///< of layers that read two values
   std::size_t output = kNoValue;
@@ -124,7 +126,7 @@ struct StageLayout {
   BlockSize kept_for_input_grad;
   BlockSize kept_for_weight_grad;
   BlockSize made_by_input_grad;
-  BlockSize key_grads;
+  BlockSize key_grads;  ///< of `kKeyGrads`, and of `kKeys`
 };
 
 /// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A stage that can be reversed

@@ -50,6 +50,11 @@ class CompletenessChecker {
   /// Every slice of the microbatch needs F and, in training, B or both halves.
   void check(StageId stage, std::int64_t microbatch) {
     const std::size_t slices = contents_.seen.slices(static_cast<std::size_t>(microbatch));
+    const bool inside = !segments_.empty() && segments_[index(stage)].inside();
+    bool replayed = inside;  // all slices, or none
+    for (std::size_t slice = 0; slice < slices && slices > 1; ++slice) {
+      replayed |= (contents_.seen.at(stage, static_cast<std::size_t>(microbatch), slice) & op_bit(Op::kR)) != 0;
+    }
     for (std::size_t slice = 0; slice < slices; ++slice) {
       const OpSet ops = contents_.seen.at(stage, static_cast<std::size_t>(microbatch), slice);
       const bool forward = (ops & op_bit(Op::kF)) != 0;
@@ -58,7 +63,6 @@ class CompletenessChecker {
       const bool weight = (ops & op_bit(Op::kW)) != 0;
       const std::int16_t of = slices == 1 ? Action::kAllSlices : static_cast<std::int16_t>(slice);
       if (!forward) missing(stage, Op::kF, microbatch, of);
-      const bool replayed = !segments_.empty() && segments_[index(stage)].inside();
       if (replayed && (ops & op_bit(Op::kR)) == 0) missing(stage, Op::kR, microbatch, of);
       if (schedule_.forward_only || whole) continue;
       if (!input && !weight) missing(stage, Op::kB, microbatch, of);

@@ -28,7 +28,11 @@ struct Progress {
 class ListChecker {
  public:
   ListChecker(const Schedule& schedule, DeviceId device, ListContents& contents, Findings& findings)
-      : schedule_(schedule), device_(device), contents_(contents), findings_(findings) {
+      : schedule_(schedule),
+        device_(device),
+        contents_(contents),
+        findings_(findings),
+        causal_(schedule.slices && schedule.slices->axis == Slices::Axis::kSequence) {
     collect_held_stages();
   }
 
@@ -186,14 +190,17 @@ class ListChecker {
         needs(Op::kI);
         break;
       case Op::kR:
+        if (schedule_.forward_only) fail(action, "the mode is forward; expected no recompute");
+        needs(Op::kF);
+        break;
       case Op::kSendF:
         needs(Op::kF);
         break;
       case Op::kEvict:
-        needs(Op::kF);
-        break;
       case Op::kLoad:
-        needs(Op::kEvict);
+        needs(one.op == Op::kEvict ? Op::kF : Op::kEvict);
+        if (causal_ && one.slice != Action::kAllSlices)
+          fail(action, "other slices read its keys; expected all of them");
         break;
       case Op::kSendB:
         if ((before & kAnyBackward) == 0)
@@ -293,6 +300,7 @@ class ListChecker {
   DeviceId device_;
   ListContents& contents_;
   Findings& findings_;
+  bool causal_ = false;         ///< slices of a sequence: those behind read the keys of those before
   std::vector<Progress> held_;  ///< by replica, then stage
   std::int64_t position_ = 0;
   bool in_pair_ = false;  ///< the previous action was the first half of a pair

@@ -53,7 +53,7 @@ class RecomputeRules {
     explicit_.assign(static_cast<std::size_t>(schedule_.num_stages * schedule_.num_microbatches), false);
     for (const DeviceList& list : schedule_.devices) {
       walk(list, [&](const Action& action) {
-        if (action.op == Op::kR) explicit_[place(action)] = true;
+        for (std::size_t i = 0; action.op == Op::kR && i <= action.merged; ++i) explicit_[place(action) + i] = true;
       });
     }
   }

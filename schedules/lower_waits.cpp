@@ -67,7 +67,7 @@ class WaitWriter {
   void add_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
     const Action& action = instr.action;
     const std::span<const StageId> sources = state_.rules.sources(action.op, action.stage);
-    if (!state_.parts.plain()) return add_part_values(instr, begin, end);
+    if (!state_.parts.plain()) return add_part_values(instr, sources, begin, end);
     for (std::size_t i = 0; i <= action.merged; ++i) {
       for (const StageId stage : sources) {
         const InstrIndex source = state_.producers.find(action.op, stage, index(action.microbatch) + i);
@@ -81,24 +81,16 @@ class WaitWriter {
   /// In a segment, R takes its input from that of the stage before.
   void add_replay(const Instr& instr, InstrIndex begin, InstrIndex end) {
     if (!state_.rules.takes_replay(instr.action.stage)) return;
-    Action needed = instr.action;
-    needed.stage = StageId{static_cast<std::int32_t>(needed.stage) - 1};
-    needed.merged = 0;
-    for (std::size_t i = 0; i <= instr.action.merged; ++i) {
-      needed.microbatch = MicrobatchId{static_cast<std::int32_t>(index(instr.action.microbatch) + i)};
-      const InstrIndex source = state_.producers.find(needed);
-      if (source - begin < end - begin) continue;
-      if (source == ProducerTable::kNone) throw_missing(needed, needed.stage, 0);
-      if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
-    }
+    const StageId before{static_cast<std::int32_t>(instr.action.stage) - 1};
+    add_part_values(instr, std::span(&before, 1), begin, end);
   }
 
-  /// The same, slice by slice.
-  void add_part_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
+  /// What the instr takes from the same op of other stages, slice by slice.
+  void add_part_values(const Instr& instr, std::span<const StageId> sources, InstrIndex begin, InstrIndex end) {
     Action needed = instr.action;
     needed.merged = 0;
     state_.parts.for_each(instr.action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
-      for (const StageId stage : state_.rules.sources(instr.action.op, instr.action.stage)) {
+      for (const StageId stage : sources) {
         needed.stage = stage;
         needed.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
         needed.slice = static_cast<std::int16_t>(slice);

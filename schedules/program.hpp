@@ -66,7 +66,7 @@ struct KeptVersion {
 ///
 /// - F: at its start the stash made by F (by class of last use), the output buffer (transfer) and the workspace are
 ///   allocated, and the input moves from transfer to its kept class; at its end the workspace is freed, and the input
-///   if nothing reads it after F.
+///   if nothing reads it after F. Of a dropped stash, slices keep a copy of keys and values until I, B or last F.
 /// - I: start: stash made by I, input gradient (transfer), workspace; of the last sequence slice also the sums of the
 ///   gradients of the earlier slices' keys and values. End frees workspace, everything last used by I (input and own
 ///   sums included) and the output gradient.

@@ -1,7 +1,10 @@
 #include "schedules/run_time_policy.hpp"
 
 #include <algorithm>
+#include <ranges>
 
+#include "schedules/list_contents.hpp"
+#include "schedules/run_time_rule.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {
@@ -24,21 +27,29 @@ class WorkWriter {
     for (std::int64_t first = 0; first < schedule_.num_microbatches; first += per_update) {
       for (std::int64_t k = first; k < first + per_update; ++k) forward(k);
       for (std::int64_t k = first; k < first + per_update && !schedule_.forward_only; ++k) backward(k);
-      for (std::int32_t stage = 0; stage < schedule_.num_stages && !schedule_.forward_only; ++stage) {
-        add(stage, Op::kU, first / per_update);
-      }
+      if (!schedule_.forward_only) update(first / per_update);
     }
     return std::move(lists_);
   }
 
  private:
+  void update(std::int64_t number) {
+    for (std::size_t replica = 0; replica < schedule_.placement.size(); ++replica) {
+      for (std::int32_t stage = 0; stage < schedule_.num_stages; ++stage) {
+        for (const DeviceId device : schedule_.placement[replica][static_cast<std::size_t>(stage)]) {
+          Action action = action_of(stage, Op::kU, number);
+          action.replica = ReplicaId{static_cast<std::int16_t>(replica)};
+          lists_[index(device)].actions.push_back(action);
+        }
+      }
+    }
+  }
+
   void add(std::int32_t stage, Op op, std::int64_t number) {
-    Action action;
-    action.stage = StageId{stage};
-    action.op = op;
-    action.microbatch = MicrobatchId{static_cast<std::int32_t>(number)};
-    const DeviceId device = schedule_.placement[0][static_cast<std::size_t>(stage)].front();
-    lists_[index(device)].actions.push_back(action);
+    Action action = action_of(stage, op, number);
+    const auto replicas = static_cast<std::int64_t>(schedule_.placement.size());
+    action.replica = ReplicaId{static_cast<std::int16_t>(number % replicas)};
+    lists_[index(device_of(schedule_, action.replica, action.stage, number))].actions.push_back(action);
   }
 
   void forward(std::int64_t k) {
@@ -47,7 +58,7 @@ class WorkWriter {
 
   void backward(std::int64_t k) {
     for (std::int32_t stage = schedule_.num_stages; stage-- > 0;) {
-      if (has(policy_, Op::kR)) add(stage, Op::kR, k);
+      if (has(policy_, Op::kR) && stage + 1 < schedule_.num_stages) add(stage, Op::kR, k);
       add(stage, has(policy_, Op::kB) ? Op::kB : Op::kI, k);
       if (has(policy_, Op::kW)) add(stage, Op::kW, k);
     }
@@ -71,16 +82,15 @@ std::string policy_fault(const Schedule& schedule) {
   if (schedule.forward_only && policy.priorities.size() != 1) return "the mode is forward; expected F alone";
   if (!schedule.forward_only && (whole ? any_half : !halves))
     return "expected B, or both I and W, among the priorities";
-  if (schedule.placement.size() != 1 ||
-      std::ranges::any_of(schedule.placement[0], [](const auto& d) { return d.size() != 1; })) {
-    return "expected one replica, with every stage on one device";
-  }
   if (schedule.microbatches_per_update.size() != 1 ||
       schedule.num_microbatches % schedule.per_update(StageId{0}) != 0) {
     return "expected one number of microbatches per update, and whole updates";
   }
-  if (!schedule.is_synchronous(StageId{0}) || !schedule.weights.per_stage.empty()) {
-    return "decisions change what asynchronous weights are read; expected the weight policy flush";
+  const auto predicts = [&](std::int32_t stage) {
+    return schedule.policy_of(StageId{stage}) == WeightPolicy::kPredicted;
+  };
+  if (!schedule.weights.phases.empty() || std::ranges::any_of(std::views::iota(0, schedule.num_stages), predicts)) {
+    return "what is decided at run time cannot be predicted; expected a weight policy without predictions and phases";
   }
   if (!schedule.extra_edges.empty()) return "expected no extra_edges";
   if (schedule.num_microbatches > kMostActions / schedule.num_stages) {

@@ -15,11 +15,11 @@ struct DeviceList;
 struct RunTimePolicy {
   enum class Choice : std::uint8_t {
     kPriority,  ///< opportunistic: the first of `priorities` that is ready, of several the oldest microbatch
-    kArrival,   ///< message driven: what became ready first; at one time as kPriority
+    kArrival,   ///< message driven: what became ready first, a forward that a limit held back when there was room
   };
 
   Choice choice = Choice::kPriority;
-  std::vector<Op> priorities;  ///< F, and B or both I and W; R: forwards are dropped and made again
+  std::vector<Op> priorities;  ///< F, and B or both I and W; R: made again in time for the gradient, if one must come
   std::vector<std::int64_t>
       limits;  ///< microbatches of a stage that a device keeps at most: one, or by device; empty: any
 
@@ -30,7 +30,7 @@ struct RunTimePolicy {
 };
 
 /// Lists that do the work of a document with a policy in a plain order: update by update all forwards, then all
-/// backwards. What the devices decide (sim/policy_order.hpp) is a permutation of them.
+/// backwards; replicas in turn. What the devices decide (sim/policy_order.hpp) is a permutation of them.
 std::vector<DeviceList> work_of_policy(const Schedule& schedule);
 
 /// Why the document cannot be run by its policy; empty when it can.

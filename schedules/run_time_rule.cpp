@@ -56,7 +56,7 @@ std::vector<std::vector<Action>> play(RunTimeRule& rule, std::int32_t num_device
     const Ticks now = events.top().at;
     for (; !events.empty() && events.top().at == now; events.pop()) {
       const Event& event = events.top();
-      if (event.is_arrival) rule.arrive(event.device, event.work);
+      if (event.is_arrival) rule.arrive(event.device, event.work, now);
       if (!event.is_arrival) busy[static_cast<std::size_t>(event.device)] = false;
       undecided.insert(event.device);
     }

@@ -37,7 +37,7 @@ class RunTimeRule {
   virtual ~RunTimeRule() = default;
 
   /// Work that was posted to `device` has arrived.
-  virtual void arrive(std::int32_t device, const Action& work) = 0;
+  virtual void arrive(std::int32_t device, const Action& work, Ticks now) = 0;
 
   /// What the idle `device` does now, with its time; an action with a negative time for nothing. May post work that
   /// will have arrived once the action is over, or before.

@@ -50,6 +50,7 @@ std::int64_t bytes_of(const StageMemory& memory, BufferKind kind, Op op) {
   };
   switch (kind) {
     case BufferKind::kKeyGrads:
+    case BufferKind::kKeys:
       return memory.key_grads_freed_bytes;
     case BufferKind::kInput:
       return memory.input_bytes;
@@ -83,8 +84,9 @@ void apply_to(std::multiset<std::int64_t>& numbers, std::int64_t number, bool ma
 template <class Visit>
 void for_each_part(const Program& program, const MemoryChange& change, Visit&& visit) {
   const Action& action = program.instrs[change.owner].action;
-  if (change.buffer == BufferKind::kKeyGrads && change.bytes > 0) {
-    // Made with the backward of the last slice, for all before it.
+  const bool for_all = (change.buffer == BufferKind::kKeyGrads && change.bytes > 0) ||
+                       (change.buffer == BufferKind::kKeys && change.bytes < 0 && program.forward_only);
+  if (for_all) {  // with an action of the last slice, those of all before it
     Action whole = action;
     whole.slice = Action::kAllSlices;
     program.parts.for_each(whole, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
@@ -129,6 +131,8 @@ std::string_view name_of(BufferKind kind) {
   switch (kind) {
     case BufferKind::kKeyGrads:
       return "key_grads";
+    case BufferKind::kKeys:
+      return "keys";
     case BufferKind::kInput:
       return "input";
     case BufferKind::kOutput:

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "models/memory_class.hpp"
@@ -11,6 +9,7 @@
 #include "schedules/program.hpp"
 #include "sim/memory_change.hpp"
 #include "sim/memory_positions.hpp"
+#include "sim/recomputed_work.hpp"
 
 namespace plumb {
 
@@ -27,7 +26,7 @@ class MemoryChanges {
  public:
   /// `positions` and its program must outlive this.
   MemoryChanges(const MemoryPositions& positions, DeviceId device)
-      : positions_(positions), program_(*positions.program), lane_(positions, device) {}
+      : positions_(positions), program_(*positions.program), lane_(positions, device), recomputed_(program_) {}
 
   /// Calls `sink(const MemoryChange&)` for all of them until it returns false. Linear in the lane.
   template <class Sink>
@@ -36,17 +35,10 @@ class MemoryChanges {
   const LanePositions& lane() const { return lane_; }
 
  private:
-  using Work = std::tuple<std::uint32_t, MicrobatchId, std::int16_t>;
-
   const RowPlan& plan(InstrIndex i) const { return positions_.plans[program_.instrs[i].row]; }
   bool leaves_without_transfer(InstrIndex i) const {
     return !positions_.leaves_without_transfer.empty() && positions_.leaves_without_transfer[i];
   }
-  Work work_of(InstrIndex i) const {
-    const Instr& instr = program_.instrs[i];
-    return {program_.rows[instr.row].holder, instr.action.microbatch, instr.action.slice};
-  }
-
   /// Evictions that are over, and what is held for other devices from here on or no longer; a LOAD's buffers.
   std::vector<MemoryChange> moves_before(InstrIndex i) const;
   std::vector<MemoryChange> loads_at(InstrIndex i) const;
@@ -64,7 +56,7 @@ class MemoryChanges {
   const MemoryPositions& positions_;
   const Program& program_;
   LanePositions lane_;
-  std::set<Work> recomputed_;  ///< stashes made again by an R
+  RecomputedWork recomputed_;
 };
 
 template <class Sink>
@@ -124,10 +116,12 @@ void MemoryChanges::start(InstrIndex i, Add&& add) const {
 
 template <class Add>
 void MemoryChanges::end(InstrIndex i, Add&& add) {
-  if (program_.rows[program_.instrs[i].row].op == Op::kR) recomputed_.insert(work_of(i));
+  const Op op = program_.rows[program_.instrs[i].row].op;
+  if (op == Op::kR) recomputed_.note(i);
+  const bool made_again = is_backward(op) && recomputed_.take(i);
   for (const PlannedChange& planned : plan(i).end) {
     if (planned.when == PlannedChange::When::kIfLeaves && !leaves_without_transfer(i)) continue;
-    if (planned.when == PlannedChange::When::kIfRecomputed && recomputed_.erase(work_of(i)) == 0) continue;
+    if (planned.when == PlannedChange::When::kIfRecomputed && !made_again) continue;
     add({i, MemoryPhase::kEnd, planned.cls, planned.buffer, i, planned.bytes});
   }
   change_versions(i, MemoryPhase::kEnd, add);

@@ -105,9 +105,11 @@ class Planner {
     value(BufferKind::kOutput, BufferKind::kInput, memory_.output_bytes);
     workspace(memory_.workspace_f_bytes);
     if (row_.recompute || forward_only_) {
+      at_start(MemoryClass::kKeptForInputGrad, BufferKind::kKeys, memory_.key_grads_freed_bytes);
       at_end(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, for_i_);
       at_end(MemoryClass::kKeptForWeightGrad, BufferKind::kStashForWeightGrad, for_w_);
     }
+    if (forward_only_) at_end(MemoryClass::kKeptForInputGrad, BufferKind::kKeys, memory_.key_grads_made_bytes);
     if (!keeps_input()) at_end(MemoryClass::kTransfer, BufferKind::kInput, memory_.input_bytes);
     at_end(MemoryClass::kTransfer, BufferKind::kOutput, memory_.output_bytes, When::kIfLeaves);
   }
@@ -133,11 +135,12 @@ class Planner {
     value(BufferKind::kInputGrad, BufferKind::kOutputGrad, memory_.input_grad_bytes);
     const std::int64_t backward = whole ? memory_.workspace_b_bytes : memory_.workspace_i_bytes;
     workspace(row_.recompute ? std::max(backward, memory_.workspace_f_bytes) : backward);
+    const When made_again = row_.recompute ? When::kAlways : When::kIfRecomputed;
     at_end(MemoryClass::kKeptForInputGrad, BufferKind::kKeyGrads, memory_.key_grads_freed_bytes);
+    at_end(MemoryClass::kKeptForInputGrad, BufferKind::kKeys, memory_.key_grads_freed_bytes, made_again);
     at_end(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, for_i_);
     if (whole) free_for_weight_grad();
-    const When input =
-        memory_.input_last_use == LastUse::kInputGrad || row_.recompute ? When::kAlways : When::kIfRecomputed;
+    const When input = memory_.input_last_use == LastUse::kInputGrad ? When::kAlways : made_again;
     if (memory_.input_last_use != LastUse::kWeightGrad) {
       at_end(MemoryClass::kKeptForInputGrad, BufferKind::kInput, memory_.input_bytes, input);
     }

@@ -15,6 +15,7 @@ enum class BufferKind : std::uint8_t {
   kStashForWeightGrad,  ///< made by F, last read by W
   kStashFromInputGrad,  ///< made by I, last read by W
   kKeyGrads,            ///< sequence slices: sums of the gradients of earlier slices' keys and values
+  kKeys,                ///< of a slice whose stash is dropped: its keys and values, which later slices read
   kInput,               ///< the stage's input, received or handed over on the device
   kOutput,              ///< the stage's output, on its way to another device
   kOutputGrad,          ///< gradient received for the output, or handed over on the device

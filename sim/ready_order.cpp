@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/error.hpp"
@@ -20,15 +23,20 @@ namespace {
 /// What may overtake what in one lane, and what that does to memory.
 class Overtaking {
  public:
-  Overtaking(const Schedule& schedule, const Program& program)
-      : program_(program), rules_(schedule), stash_(stash_changes(program)) {}
+  Overtaking(const Schedule& schedule, const Program& program, bool updates_may_wait)
+      : schedule_(schedule),
+        program_(program),
+        rules_(schedule),
+        stash_(stash_changes(program)),
+        updates_may_wait_(updates_may_wait) {}
 
   /// Whether `later` may run before `earlier`, which stands before it in the lane.
   bool may_overtake(InstrIndex later, InstrIndex earlier) const {
     const Row& a = row(earlier);
     const Row& b = row(later);
     if (stands_fast(a.op) || stands_fast(b.op)) return false;
-    if (a.holder == b.holder && (holds_back(a.op) || holds_back(b.op))) return false;
+    const bool at_update = a.holder == b.holder && (holds_back(a.op) || holds_back(b.op));
+    if (at_update && !reads_without(later, earlier)) return false;
     bool free = true;
     rules_.for_each(program_.instrs[later].action, [&](const Action& needed, DependencyKind) {
       if (makes(program_.instrs[earlier].action, needed)) free = false;
@@ -57,6 +65,19 @@ class Overtaking {
   static bool stands_fast(Op op) { return op == Op::kX || op == Op::kV || is_move(op); }
   static bool holds_back(Op op) { return op == Op::kU || joins_collective(op); }
 
+  /// Whether `later` is a forward that may read its weights before `earlier`, an update or its reduction, changes them.
+  bool reads_without(InstrIndex later, InstrIndex earlier) const {
+    const Action& forward = program_.instrs[later].action;
+    if (!updates_may_wait_ || forward.op != Op::kF || !holds_back(row(earlier).op)) return false;
+    const std::int64_t update = static_cast<std::int64_t>(forward.microbatch) / schedule_.per_update(forward.stage);
+    const WeightPolicy policy = schedule_.policy_of(forward.stage, update);
+    if (policy == WeightPolicy::kFlush) return false;
+    if (policy != WeightPolicy::kDoubleBuffer && policy != WeightPolicy::kDelay) return true;
+    const std::int64_t behind = policy == WeightPolicy::kDelay ? schedule_.weights.delay : 1;
+    const Action& changes = program_.instrs[earlier].action;
+    return changes.op != Op::kU || static_cast<std::int64_t>(changes.microbatch) >= update - behind;
+  }
+
   /// Whether `action` is what `needed` asks for.
   static bool makes(const Action& action, const Action& needed) {
     const bool same_op = needed.op == Op::kB ? is_backward(action.op) : action.op == needed.op;
@@ -67,9 +88,11 @@ class Overtaking {
            (action.slice == needed.slice || action.slice == Action::kAllSlices || needed.slice == Action::kAllSlices);
   }
 
+  const Schedule& schedule_;
   const Program& program_;
   DependencyRules rules_;
   StashChanges stash_;
+  bool updates_may_wait_;
 };
 
 struct ReadyLane {
@@ -81,6 +104,8 @@ struct ReadyLane {
   std::int64_t stash = 0;
   std::int64_t stash_limit = 0;
   std::int64_t kept = 0;
+  std::int64_t forwards = 0;
+  std::vector<Ticks> freed;  ///< ends of backwards (B or W)
   std::vector<InstrIndex> order;
 };
 
@@ -90,7 +115,7 @@ class ReadyRun {
       : program_(program),
         policy_(policy),
         options_(options),
-        overtaking_(schedule, program),
+        overtaking_(schedule, program, options.updates_may_wait),
         queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
         moments_(static_cast<std::size_t>(program.num_devices)),
         links_(program, TransferMode::kBuffered, queue_, moments_, times_),
@@ -105,6 +130,7 @@ class ReadyRun {
       undecided_.insert(static_cast<std::uint32_t>(d));
     }
     index_waits();
+    if (options.recompute_in_time) index_replays();
     for (const Collective& collective : program.collectives) missing_.push_back(collective.members.size());
   }
 
@@ -169,6 +195,8 @@ class ReadyRun {
     lane.running = false;
     for (InstrIndex i = lane.unit; i != unit_end(program_, lane.unit); ++i) {
       times_.end[i] = now;
+      const Op op = program_.instrs[i].action.op;
+      if (op == Op::kB || op == Op::kW) lane.freed.push_back(now);
       for (const std::uint32_t t : made_.of(i)) links_.offer(program_.transfers[t].channel, t, now);
       for (const std::uint32_t w : waits_for_.of(i)) undecided_.insert(wait_lane_[w]);
       if (joins_collective(program_.rows[program_.instrs[i].row].op)) join(i, now);
@@ -208,7 +236,10 @@ class ReadyRun {
       }
     });
     std::optional<std::size_t> chosen;
-    if (!ready.empty()) chosen = policy_.choose(ready, {DeviceId{static_cast<std::int32_t>(self)}, lane.kept});
+    if (!ready.empty()) {
+      const DeviceId device{static_cast<std::int32_t>(self)};
+      chosen = policy_.choose(ready, {device, lane.kept, lane.forwards, lane.freed});
+    }
     if (chosen) {
       assert(*chosen < ready.size());
       start(lane, self, units[*chosen], now);
@@ -221,16 +252,54 @@ class ReadyRun {
     lane.running = true;
     lane.unit = unit;
     const InstrIndex behind = unit_end(program_, unit);
+    const Ticks end = now + duration_of(program_, unit, DeviceId{static_cast<std::int32_t>(self)}, options_.seed);
     for (InstrIndex i = unit; i != behind; ++i) {
       started_[i] = true;
       lane.order.push_back(i);
       const Op op = program_.instrs[i].action.op;
       if (op == Op::kF) ++lane.kept;
+      if (op == Op::kF) ++lane.forwards;
       if (op == Op::kB || op == Op::kW) --lane.kept;
+      if (!expected_end_.empty()) expect(i, now, end);
     }
     lane.stash += overtaking_.stash_change(unit, behind);
-    const DeviceId device{static_cast<std::int32_t>(self)};
-    queue_.schedule(self, now + duration_of(program_, unit, device, options_.seed));
+    queue_.schedule(self, end);
+  }
+
+  /// A gradient is on its way: whoever replays its forward may begin.
+  void expect(InstrIndex backward, Ticks now, Ticks end) {
+    expected_end_[backward] = {now, end};
+    for (const std::uint32_t w : waits_for_.of(backward)) undecided_.insert(wait_lane_[w]);
+  }
+
+  /// When an R may begin that is over when its gradient arrives (sent when the backward ends; by a link, in no time).
+  std::optional<Ticks> in_time(InstrIndex replay) const {
+    const auto backward = backward_of_.find(replay);
+    if (backward == backward_of_.end()) return 0;
+    const InstrIndex behind = unit_end(program_, backward->second);
+    for (std::uint32_t w = program_.instrs[backward->second].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+      const Wait& wait = program_.waits[w];
+      if (is_for_collective(wait)) continue;
+      const auto [started, end] = expected_end_[wait.source];
+      if (!Moments::is_known(end)) return std::nullopt;
+      const Ticks latency = wait.via == Wait::kLatency ? program_.comm.value_or(0) : 0;
+      return std::max(started, end + latency - program_.durations[program_.instrs[replay].row]);
+    }
+    return 0;
+  }
+
+  /// The backward of every R, which stands behind it in its lane.
+  void index_replays() {
+    expected_end_.assign(program_.size(), {Moments::kUnknown, Moments::kUnknown});
+    for (const ReadyLane& lane : lanes_) {
+      std::map<std::tuple<StageId, ReplicaId, MicrobatchId>, InstrIndex> replays;
+      for (InstrIndex i = lane.begin; i != lane.end; ++i) {
+        const Action& action = program_.instrs[i].action;
+        const std::tuple work{action.stage, action.replica, action.microbatch};
+        if (action.op == Op::kR) replays[work] = i;
+        if (is_backward(action.op) && replays.contains(work)) backward_of_[replays[work]] = i;
+      }
+    }
   }
 
   /// Visits the units of the window that may run now as far as the lane is concerned.
@@ -282,7 +351,9 @@ class ReadyRun {
       if (!Moments::is_known(known)) return std::nullopt;
       at = std::max(at, over_at(program_, times_, wait));
     }
-    return at;
+    if (expected_end_.empty() || program_.instrs[unit].action.op != Op::kR) return at;
+    const std::optional<Ticks> begin = in_time(unit);
+    return begin ? std::optional(std::max(at, *begin)) : std::nullopt;
   }
 
   const Program& program_;
@@ -294,12 +365,14 @@ class ReadyRun {
   Moments moments_;
   LinkServers links_;
   std::vector<ReadyLane> lanes_;
-  std::vector<bool> started_;             ///< by instr
-  std::set<std::uint32_t> undecided_;     ///< lanes that may have something to start
-  IndexLists made_;                       ///< transfers by producer
-  IndexLists waits_for_;                  ///< waits by source
-  std::vector<std::uint32_t> wait_lane_;  ///< by wait: the device that waits
-  std::vector<std::size_t> missing_;      ///< by collective: members that have not joined
+  std::vector<bool> started_;                          ///< by instr
+  std::set<std::uint32_t> undecided_;                  ///< lanes that may have something to start
+  IndexLists made_;                                    ///< transfers by producer
+  IndexLists waits_for_;                               ///< waits by source
+  std::vector<std::uint32_t> wait_lane_;               ///< by wait: the device that waits
+  std::vector<std::size_t> missing_;                   ///< by collective: members that have not joined
+  std::vector<std::pair<Ticks, Ticks>> expected_end_;  ///< by instr: when it began and will end; with R in time only
+  std::map<InstrIndex, InstrIndex> backward_of_;       ///< by R
 };
 
 }  // namespace

@@ -6,22 +6,10 @@
 #include <span>
 
 #include "schedules/program.hpp"
+#include "schedules/ready_action.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {
-
-/// An action that its device could start now: its inputs are there, and nothing that it needs stands before it.
-struct ReadyAction {
-  Action action;
-  std::size_t overtakes = 0;  ///< actions of the device's list that stand before it and would run later
-  Ticks since = 0;            ///< when its last input from another device was there
-};
-
-/// The device that decides.
-struct ReadyDevice {
-  DeviceId device{};
-  std::int64_t kept = 0;  ///< microbatches of a stage whose forward has run, and whose backward (B or W) has not
-};
 
 /// Decides at run time what a free device does next.
 class ReadyPolicy {
@@ -51,6 +39,10 @@ struct ReadyOptions {
   bool keep_memory = true;
   /// Of the actions of one kind and stage only the first one of the list that can run is offered.
   bool oldest_only = false;
+  /// Forwards overtake updates where the weight policy of their stage does not ask for what these make.
+  bool updates_may_wait = false;
+  /// An R runs so that it is over when the gradient comes from another device, not before.
+  bool recompute_in_time = false;
   std::uint64_t seed = 0;  ///< of the jitter
 };
 
@@ -64,8 +56,8 @@ struct RunTimeOrder {
 /// fixed lists, which both executors can run. Messages are buffered and sent in the order in which they are made.
 ///
 /// Nothing overtakes what it depends on; updates and reductions are overtaken by, and overtake, only actions of other
-/// stages, so that every action reads the same weights as before; extra work (X) and V are overtaken by nothing.
-/// `program` must be `schedule` lowered. Throws `Error` when the document has extra edges.
+/// stages (but see `updates_may_wait`), so that every action reads the same weights as before; extra work (X) and V are
+/// overtaken by nothing. `program` must be `schedule` lowered. Throws `Error` when the document has extra edges.
 RunTimeOrder run_time_order(const Schedule& schedule, const Program& program, const ReadyPolicy& policy,
                             const ReadyOptions& options = {});
 

@@ -20,6 +20,7 @@ void DeviceWorker::evict(InstrIndex at) {
   } else {
     for_each_stash(at, [&](const StashKey& key, StageStash& stash) {
       for (const StageBlock which : kKeptBlocks) {
+        if (which == StageBlock::kKeys) continue;  // slices read them
         std::vector<std::byte> scratch;
         const std::span<const std::byte> bytes = arena_.memory().view(stash.storage(which), scratch);
         if (!bytes.empty()) live_.evicted[key][which].assign(bytes.begin(), bytes.end());

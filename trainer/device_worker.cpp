@@ -343,6 +343,7 @@ void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
 void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const RunningPart& running, PassArguments pass) {
   const Op op = plan_.program.instrs[at].action.op;
   pass.blocks = running.blocks;
+  if (op != Op::kF) pass.blocks[StageBlock::kKeys] = nullptr;  // the keys of F remain
   const std::int64_t microbatch = first_microbatch_ + running.key.microbatch;
   const bool again = plan_.row(at).recompute && is_backward(op);
   const bool forward = op == Op::kF || op == Op::kR || again;
@@ -442,7 +443,17 @@ void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
   if (op == Op::kB) hand_over(at, running, stash->second.end_backward());
   if (op == Op::kW) stash->second.end_weight_grad();
   if (op == Op::kR) hand_over(at, running, stash->second.end_recompute());
-  if (op == Op::kB || op == Op::kW || plan_.program.forward_only) live_.stashes.erase(stash);
+  if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
+  if (plan_.program.forward_only) forget_forward(running.key);
+}
+
+/// Without backwards nothing of a forward remains, but the keys of a sequence slice until the last slice is through.
+void DeviceWorker::forget_forward(StashKey last) {
+  const PartTable& parts = plan_.program.parts;
+  const auto slices = static_cast<std::int16_t>(parts.slices(static_cast<std::size_t>(last.microbatch)));
+  if (!parts.causal()) live_.stashes.erase(last);
+  if (!parts.causal() || last.slice + 1 != slices) return;
+  for (last.slice = 0; last.slice < slices; ++last.slice) live_.stashes.erase(last);
 }
 
 void DeviceWorker::send(InstrIndex at) {

@@ -116,6 +116,7 @@ class DeviceWorker {
   void collect_weights(std::uint32_t collective, HolderState& holder);
   void end(InstrIndex at);
   void end_part(InstrIndex at, const RunningPart& running);
+  void forget_forward(StashKey last);
   void send(InstrIndex at);
 
   std::vector<Block> allocate_message(std::uint32_t transfer);

@@ -23,8 +23,9 @@ struct MicrobatchIds {
 /// Attention on a sequence slice: what it reads of an earlier slice of the same microbatch, and adds to.
 template <class T>
 struct EarlierKeys {
-  const T* qkv = nullptr;  ///< rotated queries, keys and values of the slice
-  T* key_grads = nullptr;  ///< I: gradients of its keys and values, by token; added to
+  const T* keys = nullptr;  ///< rotated keys and values of the slice, a row per token ...
+  std::int64_t stride = 0;  ///< ... so far apart
+  T* key_grads = nullptr;   ///< I: gradients of its keys and values, by token; added to
   std::int64_t sequence = 0;
 };
 
@@ -47,6 +48,7 @@ struct LayerPass {
   std::int64_t* correct = nullptr;  ///< F of a head: grows by the rows whose largest logit is the target; or null
   double loss_tokens = 0;           ///< F of a loss: rows that it is a mean over
   std::span<const EarlierKeys<T>> earlier;  ///< attention, F and I: all slices before this one, in order
+  T* keys = nullptr;                        ///< attention, F: room for its keys and values, for later slices; or null
   const T* key_grads = nullptr;             ///< attention, I: what later slices have added up; null: nothing
 
   T* stash_values(std::size_t tensor) const { return reinterpret_cast<T*>(stash[tensor]); }

@@ -55,14 +55,6 @@ void check_data(const TrainOptions& options) {
 
 /// What the worker cannot execute, said before anything is allocated.
 void check_program(const TrainOptions& options, const Program& program) {
-  for (const Row& row : program.rows) {
-    if (row.recompute && row.op != Op::kV && program.parts.causal()) {
-      refuse(options, "recompute would drop the keys that later sequence slices read; expected none");
-    }
-  }
-  if (program.forward_only && program.parts.causal()) {
-    refuse(options, "forward mode drops the keys that later sequence slices read; expected whole sequences");
-  }
   const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
                                   [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
   if (shared && options.clip_norm > 0 && options.clip_scope == ClipScope::kStage) {

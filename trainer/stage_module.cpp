@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "models/layer_shape.hpp"
+
 namespace plumb {
 
 namespace {
@@ -75,19 +77,24 @@ typename StageModule<T>::StepPass StageModule<T>::step_pass(std::size_t k, PassP
   result.pass.input_grad = value(step.input_grad);
   result.pass.from_grad = value(step.from_grad);
   result.pass.workspace = blocks.at(step.workspace.*place);
+  result.pass.keys = reinterpret_cast<T*>(blocks.at(step.keys));
   result.pass.key_grads = reinterpret_cast<const T*>(blocks.at(step.key_grads));
   if (step.spec.kind == LayerKind::kAttention) add_earlier(k, blocks, result.earlier);
   return result;
 }
 
-/// The keys and values of layer `k` in earlier slices: the first tensor that attention keeps.
+/// The keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
 template <class T>
 void StageModule<T>::add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier) {
   for (std::size_t i = 0; i < blocks.earlier_count; ++i) {
     const EarlierSlice& slice = blocks.earlier[i];
     const LayoutStep& step = slice.layout->steps[k];
-    earlier.push_back({reinterpret_cast<const T*>(slice.blocks.at(step.stash.front().f)),
-                       reinterpret_cast<T*>(slice.blocks.at(step.key_grads)), slice.layout->shape.sequence});
+    const std::int64_t all = qkv_width(step.spec);
+    const T* keys = reinterpret_cast<const T*>(slice.blocks.at(step.keys));
+    const std::int64_t stride = keys != nullptr ? all - step.spec.width : all;
+    if (keys == nullptr) keys = reinterpret_cast<const T*>(slice.blocks.at(step.stash.front().f)) + step.spec.width;
+    earlier.push_back(
+        {keys, stride, reinterpret_cast<T*>(slice.blocks.at(step.key_grads)), slice.layout->shape.sequence});
   }
 }
 

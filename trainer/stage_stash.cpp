@@ -33,6 +33,7 @@ StageBlocks StageStash::begin_forward(Block input, StashLife life) {
     keep_input(std::move(input));
   }
   allocate_stash();
+  if (drops_stash_) block(StageBlock::kKeys) = allocate(MemoryClass::kKeptForInputGrad, layout_->key_grads);
   dropped_ = drops;
   block(StageBlock::kOutput) = arena_->allocate(MemoryClass::kTransfer, memory.output_bytes);
   block(StageBlock::kWorkspace) = arena_->allocate(MemoryClass::kWorkspace, memory.workspace_f_bytes);
@@ -88,6 +89,7 @@ StageBlocks StageStash::begin_input_grad(Block output_grad) {
 Block StageStash::end_input_grad() {
   free(StageBlock::kWorkspace);
   free(StageBlock::kKeyGrads);
+  free(StageBlock::kKeys);
   free(StageBlock::kKeptForInputGrad);
   if (layout_->memory.input_last_use != LastUse::kWeightGrad) free(StageBlock::kInput);
   free(StageBlock::kOutputGrad);
@@ -114,6 +116,7 @@ StageBlocks StageStash::begin_backward(Block output_grad) {
 Block StageStash::end_backward() {
   free(StageBlock::kWorkspace);
   free(StageBlock::kKeyGrads);
+  free(StageBlock::kKeys);
   free(StageBlock::kKeptForInputGrad);
   free(StageBlock::kKeptForWeightGrad);
   free(StageBlock::kInput);
@@ -137,6 +140,7 @@ BlockSize StageStash::size_of(StageBlock which) const {
     case StageBlock::kMadeByInputGrad:
       return layout_->made_by_input_grad;
     case StageBlock::kKeyGrads:
+    case StageBlock::kKeys:
       return layout_->key_grads;
     default:
       return {};
@@ -153,7 +157,7 @@ std::span<std::byte> StageStash::storage(StageBlock which) {
 std::span<std::byte> StageStash::revive(StageBlock which) {
   const bool for_weight_grad = which == StageBlock::kInput
                                    ? layout_->memory.input_last_use == LastUse::kWeightGrad
-                                   : which != StageBlock::kKeptForInputGrad && which != StageBlock::kKeyGrads;
+                                   : which == StageBlock::kKeptForWeightGrad || which == StageBlock::kMadeByInputGrad;
   block(which) =
       allocate(for_weight_grad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad, size_of(which));
   return storage(which);

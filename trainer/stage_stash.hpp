@@ -38,9 +38,9 @@ struct EarlierSlice {
 enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward, kInputComesAgain, kForwardOnly };
 
 /// Blocks of a stash that can be alive between two actions.
-inline constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptForInputGrad,
-                                        StageBlock::kKeptForWeightGrad, StageBlock::kMadeByInputGrad,
-                                        StageBlock::kKeyGrads};
+inline constexpr std::array kKeptBlocks{
+    StageBlock::kInput,           StageBlock::kKeptForInputGrad, StageBlock::kKeptForWeightGrad,
+    StageBlock::kMadeByInputGrad, StageBlock::kKeyGrads,         StageBlock::kKeys};
 
 /// The memory of one microbatch in one stage, by the rules of `schedules/program.hpp`, "Life of a buffer".
 ///
@@ -48,7 +48,8 @@ inline constexpr std::array kKeptBlocks{StageBlock::kInput, StageBlock::kKeptFor
 /// under "end" and hands back the value to send. Values travel as blocks of class transfer: a receive slot that the
 /// executor allocated, or the block that the neighbour on the same device handed back. On the first stage the input is
 /// an empty block, on the last one the output gradient. F comes first, then either B, or I and later W; the stash is
-/// empty again after B or W. A stash that F dropped is allocated again by R, or else by the backward.
+/// empty again after B or W. A stash that F dropped is allocated again by R, or else by the backward; the keys and
+/// values of a sequence slice stay, as others read them.
 class StageStash {
  public:
   /// Both must outlive the stash.

@@ -51,7 +51,7 @@ class MergeRule final : public RunTimeRule {
     }
   }
 
-  void arrive(std::int32_t, const Action& work) override { arrived_.insert(key(work)); }
+  void arrive(std::int32_t, const Action& work, Ticks) override { arrived_.insert(key(work)); }
 
   std::pair<Action, Ticks> choose(std::int32_t device, Ticks now) override {
     std::optional<std::size_t> chosen;

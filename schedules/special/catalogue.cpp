@@ -1,6 +1,7 @@
 #include <array>
 
 #include "schedules/registry.hpp"
+#include "schedules/slice_lengths.hpp"
 
 namespace plumb {
 
@@ -43,6 +44,7 @@ std::span<const ScheduleSpec> special_schedules() {
                    .summary = "inference: forwards only, microbatch behind microbatch",
                    .year = 2022,
                    .source = "Hu et al., PipeEdge, DSD 2022, arXiv 2110.14895",
+                   .options = kSliceLengthOptions,
                    .make = pipeedge},
       ScheduleSpec{
           .name = "pipefusion",

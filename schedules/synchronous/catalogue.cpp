@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "schedules/policy_player.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/slice_lengths.hpp"
 
@@ -36,12 +37,16 @@ constexpr std::string_view kAlternatingOptions =
     "limit=K: at most K forwards ahead of the backwards; "
     "recompute=never|always|except-last|early|early-except-last: forwards that are run again";
 
+const std::string kAxonnOptions = "limit=N: microbatches under way at once (default p); " + std::string(kOrderOption);
+
+const std::string kRecomputeOption = "; recompute=never|always|except-last: forwards that are run again";
+
 const std::string kSeq1f1bOptions =
-    std::string(kSliceLengthOptions) + "; backward=whole|split: or with the weight halves put off";
+    std::string(kSliceLengthOptions) + kRecomputeOption + "; backward=whole|split: or with the weight halves put off";
 
 const std::string kTerapipeOptions =
     std::string(kSliceLengthOptions) +
-    "; lengths=joint: as search, with microbatches taken together where that is faster";
+    "; lengths=joint: as search, with microbatches taken together where that is faster" + kRecomputeOption;
 
 const std::array kRows{
     ScheduleSpec{.name = "gpipe",
@@ -165,6 +170,7 @@ const std::array kRows{
                  .year = 2021,
                  .source = "Athlur et al., Varuna, arXiv 2111.04007",
                  .needs = "m p at most 2^24",
+                 .options = kOrderOption,
                  .folds = false,
                  .make = varuna},
     ScheduleSpec{.name = "axonn",
@@ -172,7 +178,7 @@ const std::array kRows{
                  .year = 2021,
                  .source = "Singh and Bhatele, AxoNN, arXiv 2110.13005",
                  .needs = "m p at most 2^24",
-                 .options = "limit=N: microbatches under way at once (default p)",
+                 .options = kAxonnOptions,
                  .folds = false,
                  .make = axonn},
     ScheduleSpec{

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "schedules/generator.hpp"
+#include "schedules/synchronous/recompute_option.hpp"
 #include "schedules/synchronous/slot_action.hpp"
 
 namespace plumb {
@@ -194,12 +195,7 @@ Schedule without_lists(const ScheduleParams& params, const Grid& grid) {
   if (grid.scaling != Scaling::kDirect) schedule.parameters["scaling"] = params.options.at("scaling");
   if (grid.sync != Sync::kEager) schedule.parameters["sync"] = params.options.at("sync");
   if (grid.scaling == Scaling::kHalving) schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
-  if (choice("chimera", params, "recompute", {"never", "always"}) == "always") {
-    schedule.parameters["recompute"] = std::string("always");
-    Recompute everywhere;
-    everywhere.last_stage = params.num_devices - 1;
-    schedule.recompute.push_back(everywhere);
-  }
+  recompute_choice("chimera", params, schedule, {"never", "always"});
   schedule.placement.assign(static_cast<std::size_t>(2 * grid.f), {});
   for (std::int64_t pipeline = 0; pipeline < 2 * grid.f; ++pipeline) {
     for (std::int64_t stage = 0; stage < grid.p; ++stage) {

@@ -4,9 +4,9 @@
 
 namespace plumb {
 
-RecomputeChoice recompute_choice(std::string_view name, const ScheduleParams& params, Schedule& schedule) {
-  const std::string said =
-      choice(name, params, "recompute", {"never", "always", "except-last", "early", "early-except-last"});
+RecomputeChoice recompute_choice(std::string_view name, const ScheduleParams& params, Schedule& schedule,
+                                 std::initializer_list<std::string_view> offered) {
+  const std::string said = choice(name, params, "recompute", offered);
   if (said == "never") return {};
   schedule.parameters["recompute"] = said;
   const RecomputeChoice chosen{true, said == "except-last" || said == "early-except-last", said.rfind("early", 0) == 0};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 #include "schedules/generator.hpp"
@@ -14,9 +15,11 @@ struct RecomputeChoice {
   bool early = false;  ///< as an R of its own, which need not wait for the gradient; otherwise inside the backward
 };
 
-/// Reads `recompute=never|always|except-last|early|early-except-last` and enters it in the document; an early one is
-/// left to the generator, which writes R.
-RecomputeChoice recompute_choice(std::string_view name, const ScheduleParams& params, Schedule& schedule);
+/// Reads `recompute=...`, one of `offered`, and enters it in the document; an early one is left to the generator, which
+/// writes R.
+RecomputeChoice recompute_choice(std::string_view name, const ScheduleParams& params, Schedule& schedule,
+                                 std::initializer_list<std::string_view> offered = {"never", "always", "except-last",
+                                                                                    "early", "early-except-last"});
 
 /// R of microbatches that start at `number`, where the choice asks for one.
 inline void add_recompute(ListBuilder& list, const RecomputeChoice& choice, StageId stage, std::int64_t number) {

@@ -3,6 +3,7 @@
 
 #include "schedules/generator.hpp"
 #include "schedules/slice_lengths.hpp"
+#include "schedules/synchronous/recompute_option.hpp"
 
 namespace plumb {
 namespace {
@@ -112,6 +113,7 @@ Schedule seq1f1b(const ScheduleParams& params) {
   Schedule schedule = looped_schedule("seq1f1b", params, static_cast<std::int32_t>(order.chunks), updates);
   schedule.parameters["slices"] = slices;
   schedule.slices = Slices{Slices::Axis::kSequence, {lengths}};
+  recompute_choice("seq1f1b", params, schedule, {"never", "always", "except-last"});
   const std::int64_t units = params.num_microbatches * slices * order.chunks;
   for (std::int64_t d = 0; d < order.devices; ++d) {
     const std::int64_t ahead = order.devices - 1 - d;

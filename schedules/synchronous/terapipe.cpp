@@ -5,6 +5,7 @@
 
 #include "schedules/generator.hpp"
 #include "schedules/slice_lengths.hpp"
+#include "schedules/synchronous/recompute_option.hpp"
 
 namespace plumb {
 namespace {
@@ -53,6 +54,7 @@ Schedule joint_terapipe(const ScheduleParams& params) {
     }
   }
   schedule.slices = Slices{Slices::Axis::kSequence, std::move(lengths)};
+  recompute_choice("terapipe", params, schedule, {"never", "always", "except-last"});
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
       JointWriter{StageId{d}, batches}.write(list);
@@ -68,7 +70,7 @@ Schedule joint_terapipe(const ScheduleParams& params) {
 /// a step takes m (t_1 + .. + t_k) + (p - 1) max t; `lengths=search` finds the lengths for which that is least.
 /// `lengths=joint` also takes microbatches together where that is faster, so that a slice is of several samples (its
 /// time: `overhead` and the work of all of them); -m is then the number of samples, at most 128. Every device keeps all
-/// m activations. Any p, m and k.
+/// m activations; with `recompute=always` the inputs, keys and values. Any p, m and k.
 /// (Li et al., TeraPipe, arXiv 2102.07988; order and dynamic programme as in the released code)
 ///
 ///   p = 2, m = 2, k = 2
@@ -85,6 +87,7 @@ Schedule terapipe(const ScheduleParams& params) {
   Schedule schedule = looped_schedule("terapipe", params, 1, updates);
   schedule.parameters["slices"] = slices;
   schedule.slices = Slices{Slices::Axis::kSequence, {lengths}};
+  recompute_choice("terapipe", params, schedule, {"never", "always", "except-last"});
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     const StageId stage{d};
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {

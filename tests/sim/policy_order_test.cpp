@@ -1,6 +1,9 @@
 #include "sim/policy_order.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -11,6 +14,7 @@
 #include "schedules/validate.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/unrolled.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -31,6 +35,12 @@ Program lowered(const Schedule& schedule, const std::string& cost) {
 
 RunTimeOrder decided(const Schedule& schedule, const std::string& cost) {
   return policy_order(schedule, lowered(schedule, cost), 0);
+}
+
+std::vector<std::string> lists_of(const Schedule& schedule) {
+  std::vector<std::string> texts;
+  for (std::int64_t d = 0; d < schedule.num_devices; ++d) texts.push_back(testing::list_text(schedule, d));
+  return texts;
 }
 
 }  // namespace
@@ -83,6 +93,95 @@ TEST_CASE("other costs decide otherwise, and so does jitter") {
   const StageCosts costs = abstract_costs("F=1,B=2", "", {.num_stages = 4});
   const Program program = lower(schedule, costs, &cluster);
   CHECK(policy_order(schedule, program, 1).schedule.devices != policy_order(schedule, program, 2).schedule.devices);
+}
+
+TEST_CASE("what devices decide by the rules of varuna and axonn are the lists that these freeze") {
+  for (const auto& [name, limit] : std::vector<std::pair<std::string, std::int32_t>>{
+           {"varuna", 0}, {"axonn", 0}, {"axonn", 1}, {"axonn", 2}, {"axonn", 7}}) {
+    for (const std::string cost : {"F=1,B=2,R=1", "F=1,B=2,R=1,comm=0.5", "F=1,B=5,R=2", "F=3,B=1,R=2,comm=1"}) {
+      for (const std::int32_t p : {1, 2, 3, 5, 8}) {
+        for (const std::int64_t m : {1, 2, 5, 13}) {
+          CAPTURE(name);
+          CAPTURE(limit);
+          CAPTURE(cost);
+          CAPTURE(p);
+          CAPTURE(m);
+          ScheduleParams params{.num_devices = p, .num_microbatches = m};
+          params.costs = [&](std::int32_t stages) { return abstract_costs(cost, "", {.num_stages = stages}); };
+          if (limit > 0) params.options["limit"] = std::to_string(limit);
+          const Schedule frozen = generate(name, params);
+          params.options["order"] = "run-time";
+          const Schedule rule = generate(name, params);
+          CHECK(schedule_from_json(schedule_to_json(rule), "again.json") == rule);
+          CHECK(lists_of(decided(rule, cost).schedule) == lists_of(frozen));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a policy rules several replicas, in line, against each other, or with stages on several devices") {
+  const auto with = [](const std::string& placement, std::int32_t devices) {
+    const std::string text = R"({"format": "plumbline-schedule", "version": 1, "name": "copies", "parameters": {},
+      "num_stages": 2, "num_microbatches": 12, "microbatches_per_update": 6, "weights": {"policy": "flush"},
+      "policy": {"priorities": ["B", "F"], "limits": 2}, "num_devices": )" +
+                             std::to_string(devices) + R"(, "placement": )" + placement + "}";
+    return schedule_from_json(text, "copies.json");
+  };
+  for (const auto& [placement, devices] : std::vector<std::pair<std::string, std::int32_t>>{
+           {"[[[0], [1]], [[2], [3]]]", 4}, {"[[[0], [1]], [[1], [0]]]", 2}, {"[[[0, 1], [2]]]", 3}}) {
+    CAPTURE(placement);
+    const Schedule schedule = with(placement, devices);
+    CHECK(validate(schedule).empty());
+    const RunTimeOrder order = decided(schedule, "F=1,B=2");
+    CHECK(validate(order.schedule).empty());
+    CHECK(simulate(lowered(order.schedule, "F=1,B=2")).makespan == order.makespan);
+    CHECK(order.makespan <= simulate(lowered(schedule, "F=1,B=2")).makespan);
+    for (const DeviceList& list : order.schedule.devices) {
+      std::int64_t kept = 0;
+      for (const Action& action : expand(list)) {
+        kept += action.op == Op::kF ? 1 : action.op == Op::kB ? -1 : 0;
+        CHECK(kept <= 2);
+      }
+      CHECK(kept == 0);
+    }
+  }
+}
+
+TEST_CASE("backwards first with p - d microbatches at most, never flushed, is pipedream") {
+  for (const std::int32_t p : {1, 2, 4}) {
+    Schedule schedule = generate("pipedream", {.num_devices = p, .num_microbatches = 1, .updates = 12});
+    const std::vector<std::string> expected = lists_of(schedule);
+    RunTimePolicy policy;
+    policy.priorities = {Op::kB, Op::kF};
+    for (std::int32_t d = 0; d < p; ++d) policy.limits.push_back(p - d);
+    schedule.policy = policy;
+    REQUIRE(policy_fault(schedule).empty());
+    schedule.devices = work_of_policy(schedule);
+    CHECK(lists_of(decided(schedule, "F=1,B=2").schedule) == expected);
+  }
+}
+
+TEST_CASE("forwards overtake the updates that their weight policy lets them, and no more") {
+  const auto warm_up = [](const std::string& weights) {
+    std::string text = schedule_to_json(generate("1f1b", {.num_devices = 4, .num_microbatches = 1, .updates = 8}));
+    text = text.substr(0, text.find("\"devices\": [")) + R"("policy": {"priorities": ["B", "F"]}})";
+    const std::string flush = R"({"policy": "flush"})";
+    const Schedule schedule = schedule_from_json(text.replace(text.find(flush), flush.size(), weights), "policy.json");
+    const Schedule order = decided(schedule, "F=1,B=2").schedule;
+    CHECK(validate(order).empty());
+    const std::vector<Action> actions = expand(order.devices[0]);
+    return std::ranges::find(actions, Op::kU, &Action::op) - actions.begin() - 1;  // forwards before the first update
+  };
+  CHECK(warm_up(R"({"policy": "flush"})") == 1);
+  CHECK(warm_up(R"({"policy": "double_buffer"})") == 2);
+  CHECK(warm_up(R"({"policy": "delay", "d": 3})") == 4);
+  CHECK(warm_up(R"({"policy": "stash"})") == 8);
+  CHECK(warm_up(R"({"policy": "vertical_sync"})") == 8);
+  CHECK(warm_up(R"({"policy": "latest"})") == 8);
+  CHECK(testing::error_message([&] {
+          warm_up(R"({"policy": "predicted", "prediction": {"forward": [1, 1, 1, 1]}})");
+        }).find("cannot be predicted") != std::string::npos);
 }
 
 TEST_CASE("a limit that brings everything to a standstill is said in one line") {

@@ -85,6 +85,54 @@ TEST_CASE("sequence slices train as whole microbatches: later slices attend to e
   check_trains(run_of(sliced(devices, 2, Slices::Axis::kSequence, {{2, 2, 1}})), kRounding);
 }
 
+TEST_CASE("sequence slices that recompute keep the keys that others read, and train as whole microbatches") {
+  const std::vector<std::string> devices{"0F0.0 0F0.1 0F0.2 0B0.2 0F1.0 0B0.1 0F1.1 0B0.0 0F1.2 0B1.2 0B1.1 0B1.0 0U0",
+                                         "1F0.0 1F0.1 1F0.2 1I0.2 1I0.1 1W0.2 1F1 1W0.1 1I0.0 1B1 1W0.0 1U0"};
+  Schedule schedule = sliced(devices, 2, Slices::Axis::kSequence, {{2, 2, 1}});
+  const auto kept = [](const Schedule& of) {
+    const auto& peak = predicted(run_of(of)).devices[0].peak_memory_by_class;
+    return peak[static_cast<std::size_t>(MemoryClass::kKeptForWeightGrad)];
+  };
+  const std::int64_t all = kept(schedule);
+  for (const auto& [first, last] : {std::pair{0, 1}, {0, 0}, {1, 1}}) {
+    for (const bool except_last : {false, true}) {
+      CAPTURE(first);
+      CAPTURE(last);
+      CAPTURE(except_last);
+      Recompute rule;
+      rule.first_stage = first;
+      rule.last_stage = last;
+      rule.except_last_microbatch = except_last;
+      schedule.recompute = {rule};
+      check_trains(run_of(schedule), kRounding);
+      CHECK((kept(schedule) < all) == (first == 0 && !except_last));
+    }
+  }
+}
+
+TEST_CASE("an R of sequence slices, whole or slice by slice, reads the keys that the forwards have left") {
+  const std::vector<std::string> devices{"0F0.0 0F0.1 0F1 0R0.1 0I0.1 0R0.0 0I0.0 0W0.1 0W0.0 0R1 0B1.1 0B1.0 0U0",
+                                         "1F0 1R0 1I0.1 1W0.1 1I0.0 1F1.0 1F1.1 1W0.0 1R1.0 1R1.1 1B1.1 1B1.0 1U0"};
+  TrainOptions options = run_of(sliced(devices, 2, Slices::Axis::kSequence, {{3, 2}, {1, 4}}));
+  options.network.layers = tiny_llama();
+  options.network.layers.front().vocabulary = options.network.layers.back().vocabulary = 256;
+  options.partition = equal_partition(options.network, 2);
+  check_trains(options, kRounding);
+}
+
+TEST_CASE("a segment of stages is replayed slice by slice") {
+  Schedule schedule = sliced({"0F0.0 0F0.1 0F1.0 0F1.1 0R0.0 0R0.1 0B0.1 0B0.0 0R1 0B1 0U0",
+                              "1F0 1F1 1R0.0 1R0.1 1B0.1 1B0.0 1R1 1B1.1 1B1.0 1U0"},
+                             2, Slices::Axis::kSequence, {{3, 2}});
+  Recompute rule;
+  rule.last_stage = 1;
+  rule.segment = true;
+  schedule.recompute = {rule};
+  check_trains(run_of(schedule), kRounding);
+  schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
+  check_trains(run_of(schedule), kRounding);
+}
+
 TEST_CASE("sequence slices with split backwards, rotary positions and whole actions among them") {
   const std::vector<std::string> devices{"0F0.0 0F0.1 0F1 0I0.1 0I0.0 0W0.1 0W0.0 0B1 0U0",
                                          "1F0 1I0.1 1W0.1 1I0.0 1F1.0 1F1.1 1W0.0 1B1.1 1B1.0 1U0"};
@@ -218,10 +266,12 @@ TEST_CASE("a document that validates right behind its updates skips one whose gr
   CHECK(result.updates_rolled_back == 0);
 }
 
-TEST_CASE("forward mode keeps nothing but weights, needs the stash of one forward, and gives the losses of training") {
-  Schedule forward = written_schedule({"0F0 0F1 0F2+3", "1F0+1 1F2 1F3"}, 4);
+namespace {
+
+/// Both executors agree with the simulator, and give the losses of training before its first update.
+void check_infers(Schedule forward) {
   forward.forward_only = true;
-  TrainOptions options = run_of(forward);
+  TrainOptions options = run_of(std::move(forward));
   const std::vector<double> losses = unpipelined_training(options).losses;
   const Timeline expected = predicted(options);
   CHECK(expected.devices[0].peak_memory_by_class[static_cast<std::size_t>(MemoryClass::kKeptForWeightGrad)] > 0);
@@ -233,6 +283,19 @@ TEST_CASE("forward mode keeps nothing but weights, needs the stash of one forwar
     REQUIRE(result.losses.size() == losses.size());
     CHECK(std::abs(result.losses[0] - losses[0]) < kRounding);
   }
+}
+
+}  // namespace
+
+TEST_CASE("forward mode keeps nothing but weights, needs the stash of one forward, and gives the losses of training") {
+  check_infers(written_schedule({"0F0 0F1 0F2+3", "1F0+1 1F2 1F3"}, 4));
+}
+
+TEST_CASE("forward mode over sequence slices keeps keys and values until the last slice is through") {
+  const std::vector<std::string> devices{"0F0.0 0F0.1 0F1.0 0F0.2 0F1.1 0F1.2 0F2",
+                                         "1F0.0 1F0.1 1F0.2 1F1 1F2.0 1F2.1 1F2.2"};
+  check_infers(sliced(devices, 3, Slices::Axis::kSequence, {{2, 2, 1}}));
+  check_infers(sliced(devices, 3, Slices::Axis::kSequence, {{1, 1, 3}, {3, 1, 1}, {1, 2, 2}}));
 }
 
 }  // namespace plumb

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "tests/support/complete_timeline.hpp"
 #include "trainer/backends.hpp"
 #include "trainer/train.hpp"
 #include "training_cases.hpp"
@@ -52,20 +53,7 @@ TEST_CASE("a measured timeline is complete: every action once, idle causes add u
       const Timeline timeline = train(options).timeline.value();
       CHECK(timeline.kind == Timeline::Kind::kMeasured);
       CHECK(timeline.updates == 6);
-      std::size_t computed = 0;
-      std::size_t listed = 0;
-      for (const Span& span : timeline.spans) computed += span.lane == Lane::kCompute ? 1 : 0;
-      for (const DeviceList& list : options.schedule.devices) listed += expand(list).size();
-      CHECK(computed == listed);
-      for (const DeviceSummary& device : timeline.devices) {
-        Ticks told = 0;
-        for (const Ticks cause : device.idle_causes) {
-          CHECK(cause >= 0);
-          told += cause;
-        }
-        CHECK(told == device.idle);
-        CHECK(device.busy + device.idle == timeline.makespan);
-      }
+      testing::check_complete(timeline, options.schedule);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "process_cases.hpp"
 #include "schedules/schedule_io.hpp"
 #include "scratch_directory.hpp"
+#include "tests/support/complete_timeline.hpp"
 #include "thread_processes.hpp"
 #include "trainer/checkpoint.hpp"
 
@@ -87,22 +88,7 @@ TEST_CASE("the timeline of several processes is one: complete, causes add up, no
   for (const std::string name : {"1f1b", "chimera", "pipemare"}) {
     CAPTURE(name);
     const TrainOptions options = small_run(name);
-    const Timeline timeline = train_in_processes(options).timeline.value();
-    std::size_t computed = 0;
-    std::size_t listed = 0;
-    for (const Span& span : timeline.spans) computed += span.lane == Lane::kCompute ? 1 : 0;
-    for (const DeviceList& list : options.schedule.devices) listed += expand(list).size();
-    CHECK(computed == listed);
-    for (const DeviceSummary& device : timeline.devices) {
-      Ticks told = 0;
-      for (const Ticks cause : device.idle_causes) {
-        CHECK(cause >= 0);
-        told += cause;
-      }
-      CHECK(told == device.idle);
-      CHECK(device.busy + device.idle == timeline.makespan);
-      CHECK(device.first_start >= 0);
-    }
+    testing::check_complete(train_in_processes(options).timeline.value(), options.schedule);
   }
 }
 

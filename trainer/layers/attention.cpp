@@ -73,6 +73,7 @@ class Attention final : public Layer<T> {
     T* angles = scores + scores_size();
     T* gathered = angles + angles_size();
     if (rotary_) turn(qkv, angles, T(1));
+    if (pass.keys != nullptr) copy_rows(qkv + width_, qkv_width_, shape_.tokens(), pass.keys);
     for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
       const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
       for_each_head(sample, [&](const HeadPlace& place) { attend(place, pass, keys, scores); });
@@ -137,15 +138,17 @@ class Attention final : public Layer<T> {
   KeyRows<const T> keys_of(const LayerPass<T>& pass, const T* qkv, std::int64_t sample, T* gathered) const {
     if (shape_.before == 0) return {qkv + sample * shape_.sequence * qkv_width_, qkv_width_, 0};
     T* to = gathered;
-    const auto gather = [&](const T* from, std::int64_t sequence) {
-      for (std::int64_t t = 0; t < sequence; ++t, to += keys_width()) {
-        const T* row = from + (sample * sequence + t) * qkv_width_ + width_;
-        std::copy(row, row + keys_width(), to);
-      }
-    };
-    for (const EarlierKeys<T>& slice : pass.earlier) gather(slice.qkv, slice.sequence);
-    gather(qkv, shape_.sequence);
+    for (const EarlierKeys<T>& slice : pass.earlier) {
+      to = copy_rows(slice.keys + sample * slice.sequence * slice.stride, slice.stride, slice.sequence, to);
+    }
+    copy_rows(qkv + sample * shape_.sequence * qkv_width_ + width_, qkv_width_, shape_.sequence, to);
     return {gathered, keys_width(), width_};
+  }
+
+  /// Keys and values of `rows` tokens one behind the other; returns where the next goes.
+  T* copy_rows(const T* from, std::int64_t stride, std::int64_t rows, T* to) const {
+    for (std::int64_t t = 0; t < rows; ++t, from += stride) to = std::copy(from, from + keys_width(), to);
+    return to;
   }
 
   /// Where the gradients of those are added up.

@@ -16,6 +16,13 @@ TEST_CASE("pipeedge runs every microbatch forward through every stage, in order,
   for (std::int64_t d = 0; d < 3; ++d) CHECK(stage_list(schedule, d) == "F0 F1 F2 F3 F4 F5 F6 F7");
 }
 
+TEST_CASE("pipeedge cuts sequences into slices that follow each other") {
+  const ScheduleParams params{.num_devices = 2, .num_microbatches = 2, .options = {{"slices", "3"}}};
+  const Schedule schedule = generate("pipeedge", params);
+  for (std::int64_t d = 0; d < 2; ++d) CHECK(stage_list(schedule, d) == "F0.0 F0.1 F0.2 F1.0 F1.1 F1.2");
+  CHECK(replay(schedule, {.f = 1}).makespan == 7);
+}
+
 TEST_CASE("m microbatches of pipeedge take (m + p - 1) F, or the slowest stage m times and the others once") {
   for (const std::int32_t p : {1, 2, 5}) {
     for (const std::int64_t m : {1, 4, 50}) {

@@ -10,6 +10,7 @@
 
 #include "schedules/methods.hpp"
 #include "schedules/registry.hpp"
+#include "tests/trainer/three_factors.hpp"
 #include "trainer/cpu_backend.hpp"
 #include "trainer/train.hpp"
 #include "trainer/value_data.hpp"
@@ -65,27 +66,10 @@ inline const ValueData& data() {
   return data;
 }
 
-/// y = w3 w2 w1 x, one factor per stage, loss 0.5 (y - target)^2, w[0] = (0.9, 0.8, 0.7), SGD. (reference 11.6)
+/// The run of the three factors on those data and this back end. (reference 11.6)
 inline TrainOptions three_factors(Schedule schedule) {
-  TrainOptions options;
-  options.network = {.name = "three factors", .source = "", .sequence = 1, .samples = 1, .layers = {}};
-  options.network.layers.push_back({.kind = LayerKind::kValues, .name = "x", .width = 1});
-  for (const std::string name : {"w1", "w2", "w3"}) {
-    options.network.layers.push_back(
-        {.kind = LayerKind::kLinear, .name = name, .width = 1, .outputs = 1, .bias = false});
-  }
-  options.network.layers.push_back({.kind = LayerKind::kSquaredError, .name = "loss", .width = 1});
-  options.partition = {{0, 2, 3, 5}};
-  options.schedule = std::move(schedule);
-  options.shape = {1, 1};
-  options.data = &data();
-  options.initial_parameters = {{"w1.weight", {0.9}}, {"w2.weight", {0.8}}, {"w3.weight", {0.7}}};
-  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0, .weight_decay = 0};
-  options.learning_rate.base = 0.05;
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
+  TrainOptions options = plumb::three_factors(data(), std::move(schedule));
   options.own_backend = &kRecording;
-  options.poison_memory = true;
   return options;
 }
 

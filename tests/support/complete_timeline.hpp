@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+
+#include <doctest/doctest.h>
+
+#include "schedules/schedule.hpp"
+#include "sim/timeline.hpp"
+
+namespace plumb::testing {
+
+/// Checks that every action of the schedule has a span, that idle causes add up, and that busy and idle time fill the
+/// makespan.
+inline void check_complete(const Timeline& timeline, const Schedule& schedule) {
+  std::size_t computed = 0;
+  std::size_t listed = 0;
+  for (const Span& span : timeline.spans) computed += span.lane == Lane::kCompute ? 1 : 0;
+  for (const DeviceList& list : schedule.devices) listed += expand(list).size();
+  CHECK(computed == listed);
+  for (const DeviceSummary& device : timeline.devices) {
+    Ticks told = 0;
+    for (const Ticks cause : device.idle_causes) {
+      CHECK(cause >= 0);
+      told += cause;
+    }
+    CHECK(told == device.idle);
+    CHECK(device.busy + device.idle == timeline.makespan);
+    CHECK(device.first_start >= 0);
+  }
+}
+
+}  // namespace plumb::testing
