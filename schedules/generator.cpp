@@ -61,9 +61,16 @@ Schedule looped_schedule(std::string_view name, const ScheduleParams& params, st
 }
 
 Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params) {
-  Schedule schedule = generate(of, params);
-  schedule.name = name;
-  return schedule;
+  try {
+    Schedule schedule = generate(of, params);
+    schedule.name = name;
+    return schedule;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const std::string prefix = std::string(of) + ": ";
+    if (!message.starts_with(prefix)) throw;
+    throw Error(std::string(name) + ": " + message.substr(prefix.size()));
+  }
 }
 
 }  // namespace plumb

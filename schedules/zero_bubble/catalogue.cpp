@@ -1,4 +1,5 @@
 #include <array>
+#include <string>
 
 #include "schedules/registry.hpp"
 #include "schedules/zero_bubble/pass_costs.hpp"
@@ -26,7 +27,13 @@ Schedule bpipe(const ScheduleParams& params);
 
 namespace {
 
-constexpr std::array kRows{
+const std::string kSearchOptions =
+    std::string(kValidationOption) +
+    "; gap=both|yes|no: a gap before the first I rather than one more F; skip=both|yes|no: a stage that is ahead "
+    "leaves "
+    "out a forward; fill=both|yes|no: W also into gaps shorter than itself (hyper-parameters of the search)";
+
+const std::array kRows{
     ScheduleSpec{.name = "zb-h1",
                  .summary = "1f1b with the weight gradient put off into the drain",
                  .year = 2023,
@@ -44,7 +51,7 @@ constexpr std::array kRows{
                  .year = 2023,
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .needs = kSearchable,
-                 .options = kValidationOption,
+                 .options = kSearchOptions,
                  .folds = false,
                  .make = zb_1p},
     ScheduleSpec{.name = "zb-2p",
@@ -52,7 +59,7 @@ constexpr std::array kRows{
                  .year = 2023,
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .needs = kSearchable,
-                 .options = kValidationOption,
+                 .options = kSearchOptions,
                  .folds = false,
                  .make = zb_2p},
     ScheduleSpec{.name = "zb-auto",
@@ -60,7 +67,7 @@ constexpr std::array kRows{
                  .year = 2023,
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .needs = "stages x m at most 4194304; a memory limit of at least one activation",
-                 .options = kValidationOption,
+                 .options = kSearchOptions,
                  .folds = false,
                  .make = zb_auto},
     ScheduleSpec{.name = "zb-v",

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,12 @@ void write_word(const std::vector<Op>& word, StageId stage, ListBuilder& list) {
   list.add(stage, Op::kU, 0);
 }
 
+/// What an option says of a hyper-parameter; nothing where both values are to be tried.
+std::optional<bool> hyper_parameter(std::string_view name, const ScheduleParams& params, const std::string& key) {
+  const std::string value = choice(name, params, key, {"both", "yes", "no"});
+  return value == "both" ? std::nullopt : std::optional(value == "yes");
+}
+
 /// The best order where device d holds at most `stashes` times what its F makes, beside what one I makes more than it
 /// frees; 0: `params.memory_limit`.
 Schedule searched(std::string_view name, const ScheduleParams& params, std::int64_t stashes) {
@@ -29,7 +36,10 @@ Schedule searched(std::string_view name, const ScheduleParams& params, std::int6
     const StagePasses& passes = costs.stages[d];
     limits[d] = stashes * passes.f.stash + std::max<std::int64_t>(0, passes.i.stash);
   }
-  const auto order = search_zero_bubble(costs, limits, static_cast<std::int32_t>(params.num_microbatches));
+  const auto order = search_zero_bubble(costs, limits, static_cast<std::int32_t>(params.num_microbatches),
+                                        {.allow_gap = hyper_parameter(name, params, "gap"),
+                                         .skip_forward = hyper_parameter(name, params, "skip"),
+                                         .fill_small_gap = hyper_parameter(name, params, "fill")});
   require(order.has_value(), name, "the memory limit must hold what the forward of one microbatch keeps");
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule(name, params, 1, updates);

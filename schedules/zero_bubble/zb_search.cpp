@@ -1,17 +1,21 @@
 #include "schedules/zero_bubble/zb_search.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace plumb {
 namespace {
 
-/// The paper's binary hyper-parameters.
+/// One value of every hyper-parameter.
 struct Choices {
-  bool allow_gap = true;       ///< leave a gap before the first I rather than put it off by one more F
-  bool skip_forward = true;    ///< a stage that is ahead may leave out a forward in favour of the next I
-  bool fill_small_gap = true;  ///< a W into a gap shorter than itself even where waiting would not hurt
+  bool allow_gap = true;
+  bool skip_forward = true;
+  bool fill_small_gap = true;
 };
+
+/// The values that are tried, in order.
+std::vector<bool> tries(const std::optional<bool>& given) {
+  return given ? std::vector<bool>{*given} : std::vector<bool>{true, false};
+}
 
 /// One device while its word is written.
 struct Device {
@@ -216,12 +220,11 @@ class Search {
 
 /// The best of all combinations of the hyper-parameters.
 std::optional<SearchedOrder> search_choices(const PassCosts& costs, std::span<const std::int64_t> limits,
-                                            std::int32_t num_microbatches) {
+                                            std::int32_t num_microbatches, const SearchChoices& choices) {
   std::optional<SearchedOrder> best;
-  constexpr std::array<bool, 2> kTries{true, false};
-  for (const bool allow_gap : kTries) {
-    for (const bool skip_forward : kTries) {
-      for (const bool fill_small_gap : kTries) {
+  for (const bool allow_gap : tries(choices.allow_gap)) {
+    for (const bool skip_forward : tries(choices.skip_forward)) {
+      for (const bool fill_small_gap : tries(choices.fill_small_gap)) {
         Search search(costs, limits, num_microbatches, {allow_gap, skip_forward, fill_small_gap});
         if (!search.run()) continue;
         const Ticks span = search.longest_device_span();
@@ -284,11 +287,11 @@ class WordRun {
 }  // namespace
 
 std::optional<SearchedOrder> search_zero_bubble(const PassCosts& costs, std::span<const std::int64_t> limits,
-                                                std::int32_t num_microbatches) {
-  auto best = search_choices(costs, limits, num_microbatches);
+                                                std::int32_t num_microbatches, const SearchChoices& choices) {
+  auto best = search_choices(costs, limits, num_microbatches, choices);
   const auto uniform = with_median_times(costs);
   if (!uniform) return best;
-  auto other = search_choices(*uniform, limits, num_microbatches);
+  auto other = search_choices(*uniform, limits, num_microbatches, choices);
   if (!other) return best;
   other->longest_device_span = WordRun(other->devices, costs).longest_device_span();
   return !best || other->longest_device_span < best->longest_device_span ? other : best;

@@ -39,6 +39,15 @@ Schedule example(double limit) {
                   {.num_devices = 3, .num_microbatches = 6, .costs = stage_costs(5, 6, 4), .memory_limit = limit});
 }
 
+/// The same with hyper-parameters.
+Schedule example(double limit, std::map<std::string, std::string> options) {
+  return generate("zb-auto", {.num_devices = 3,
+                              .num_microbatches = 6,
+                              .options = std::move(options),
+                              .costs = stage_costs(5, 6, 4),
+                              .memory_limit = limit});
+}
+
 /// The largest stash in bytes of `stage_costs`.
 std::int64_t peak_bytes(const Schedule& schedule) {
   std::int64_t peak = 0;
@@ -84,6 +93,23 @@ TEST_CASE("the searched order is as long as the released scheduler's at every li
   CHECK(span(example(6)) == 104);
   CHECK(span(example(9)) == 97);
   CHECK(span(example(12)) == 93);
+}
+
+TEST_CASE("the hyper-parameters of the search have the effect that the released scheduler's have") {
+  for (const std::string gap : {"yes", "no"}) {
+    for (const std::string skip : {"yes", "no"}) {
+      CAPTURE(gap);
+      CAPTURE(skip);
+      CHECK(span(example(6, {{"gap", gap}, {"skip", skip}, {"fill", "no"}})) == 104);
+      CHECK(span(example(6, {{"gap", gap}, {"skip", skip}, {"fill", "yes"}})) == 107);
+      for (const std::string fill : {"yes", "no"}) {
+        CHECK(span(example(9, {{"gap", gap}, {"skip", skip}, {"fill", fill}})) == 97);
+        const std::int64_t twice = span(example(12, {{"gap", gap}, {"skip", skip}, {"fill", fill}}));
+        CHECK((twice == 93) == (gap == "no" && skip == "no"));
+        CHECK(twice <= 97);
+      }
+    }
+  }
 }
 
 TEST_CASE("the best order for twice the memory is the published one") {
