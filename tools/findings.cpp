@@ -5,6 +5,7 @@
 #include <iostream>
 #include <utility>
 
+#include "models/error.hpp"
 #include "models/text_file.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/fold.hpp"
@@ -63,6 +64,10 @@ std::optional<std::string> written_schedule(const std::string& where, const Sche
   if (const auto violations = check_schedule(schedule); !violations.empty()) {
     std::cerr << findings_text(where, violations);
     return std::nullopt;
+  }
+  if (schedule.policy && format.name != "json") {
+    throw Error(where + ": says a policy and has no lists to write as " + std::string(format.name) +
+                "; expected json, or the lists of one run, which simulate --save-order writes");
   }
   if (format.lower != nullptr) {
     schedule = format.lower(schedule);

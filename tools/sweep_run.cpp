@@ -8,6 +8,7 @@
 
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
+#include "sim/policy_order.hpp"
 #include "sim/simulate.hpp"
 #include "tools/findings.hpp"
 #include "tools/memory_limit.hpp"
@@ -162,12 +163,19 @@ class PointRun {
     };
     SimOptions options = plan_.simulation.simulation(schedule);
     options.spans = options.memory_curve = plan_.keep_timelines;
-    if (!plan_.keep_timelines && plan_.runs == 1) {
+    const auto lowered = [&](const Schedule& of) {
+      return lower(of, input.costs, input.cluster_pointer(), plan_.simulation.lowering(of));
+    };
+    if (schedule.policy) {  // every run decides anew
+      const Program work = lowered(schedule);
+      for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) {
+        take(simulate(lowered(policy_order(schedule, work, options.seed).schedule), options));
+      }
+    } else if (!plan_.keep_timelines && plan_.runs == 1) {
       take(simulate_summary(schedule, input.costs, input.cluster_pointer(), plan_.simulation.lowering(schedule),
                             options));
     } else {
-      const Program program =
-          lower(schedule, input.costs, input.cluster_pointer(), plan_.simulation.lowering(schedule));
+      const Program program = lowered(schedule);
       for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) take(simulate(program, options));
     }
     result_.figures = middle_of(runs);

@@ -23,6 +23,20 @@ TEST_CASE(
   CHECK(makespan_ms("plumbline simulate found.json" + costs) == 39);
 }
 
+TEST_CASE("the rule of axonn is a document that decides in every run, also of a sweep, and has no lists to write") {
+  const ScratchDirectory scratch;
+  const std::string rule = " axonn -p 4 -m 8 --opt order=run-time";
+  const std::string costs = " --cost F=1,B=2,comm=1";
+  CHECK(run_command("plumbline schedule" + rule + " -o axonn.json", scratch.path()).status == 0);
+  const CommandResult decided = run_command("plumbline simulate axonn.json --summary --json -" + costs, scratch.path());
+  CHECK(nlohmann::json::parse(decided.out).at("makespan_ns").get<std::int64_t>() == 46'000'000);
+  const CommandResult swept = run_command("plumbline sweep" + rule + costs + " --csv -", scratch.path());
+  CHECK(swept.out.find(",46000000,") != std::string::npos);
+  const CommandResult text = run_command("plumbline schedule" + rule + " --format text", scratch.path());
+  CHECK(text.status == 2);
+  CHECK(text.err.find("--save-order") != std::string::npos);
+}
+
 TEST_CASE("an unknown order, and a fixed order to be saved, are refused with what was expected") {
   const ScratchDirectory scratch;
   const std::string simulate = "plumbline simulate 1f1b -p 2 -m 2 --cost F=1,B=2 ";
