@@ -155,6 +155,20 @@ TEST_CASE("slices: all of them, forward in order, backward in reverse") {
                "device 0, position 2: 0B0.1: runs before 0F0", "device 0, position 4: 0F0.1: is missing"}));
 }
 
+TEST_CASE("all slices of a microbatch are recomputed, or none, and slices of a sequence move together") {
+  const auto of_slices = [](const std::string& list) {
+    Schedule schedule = written_schedule({list}, 1);
+    schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1}}};
+    return violations(schedule);
+  };
+  CHECK(of_slices("0F0.0 0F0.1 0R0.1 0B0.1 0R0.0 0B0.0").empty());
+  CHECK(of_slices("0F0.0 0F0.1 0R0.1 0B0.1 0B0.0") == lines({"device 0, position 5: 0R0.0: is missing"}));
+  CHECK(of_slices("0F0.0 0F0.1 0EVICT0@host 0LOAD0@host 0B0.1 0B0.0").empty());
+  CHECK(of_slices("0F0.0 0F0.1 0EVICT0.0@host 0B0.1 0LOAD0.0@host 0B0.0") ==
+        lines({"device 0, position 2: 0EVICT0.0@host: other slices read its keys; expected all of them",
+               "device 0, position 4: 0LOAD0.0@host: other slices read its keys; expected all of them"}));
+}
+
 TEST_CASE("a whole backward behind forwards in slices waits for all of them") {
   Schedule schedule = written_schedule({"0F0.0 0F0.1 0B0", "1F0.0 1F0.1 1B0"}, 1);
   schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
@@ -215,6 +229,8 @@ TEST_CASE("in forward mode there are only forwards") {
   Schedule schedule = written_schedule({"0F0 0F1", "1F0 1F1 1B1"}, 2);
   schedule.forward_only = true;
   CHECK(violations(schedule) == lines({"device 1, position 2: 1B1: the mode is forward; expected no backward"}));
+  schedule.devices[1].actions[2].op = Op::kR;
+  CHECK(violations(schedule) == lines({"device 1, position 2: 1R1: the mode is forward; expected no recompute"}));
 }
 
 TEST_CASE("skip connections: a stage waits for all stages that feed it") {

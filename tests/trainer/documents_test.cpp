@@ -87,7 +87,7 @@ TEST_CASE("sequence slices train as whole microbatches: later slices attend to e
 
 TEST_CASE("sequence slices that recompute keep the keys that others read, and train as whole microbatches") {
   const std::vector<std::string> devices{"0F0.0 0F0.1 0F0.2 0B0.2 0F1.0 0B0.1 0F1.1 0B0.0 0F1.2 0B1.2 0B1.1 0B1.0 0U0",
-                                         "1F0.0 1F0.1 1F0.2 1I0.2 1I0.1 1W0.2 1F1 1W0.1 1I0.0 1B1 1W0.0 1U0"};
+                                         "1F0.0 1F0.1 1F0.2 1I0.2 1I0.1 1W0.2 1I0.0 1F1 1W0.1 1B1 1W0.0 1U0"};
   Schedule schedule = sliced(devices, 2, Slices::Axis::kSequence, {{2, 2, 1}});
   const auto kept = [](const Schedule& of) {
     const auto& peak = predicted(run_of(of)).devices[0].peak_memory_by_class;

@@ -39,6 +39,10 @@ const std::vector<Option>& options() {
       {"chimera", 4, 1, {{"sync", "end"}}},
       {"chimera", 4, 11, {{"scaling", "doubling"}, {"recompute", "always"}}},
       {"chimera", 4, 6, {{"scaling", "halving"}, {"sync", "eager-opt"}}},
+      {"terapipe", 3, 2, {{"slices", "2"}, {"recompute", "always"}}},
+      {"seq1f1b", 3, 4, {{"slices", "3"}, {"recompute", "except-last"}}},
+      {"seq1f1b", 2, 4, {{"backward", "split"}, {"recompute", "always"}}},
+      {"seq1f1b", 2, 4, {{"recompute", "always"}}, 2},
   };
   return all;
 }
