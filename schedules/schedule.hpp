@@ -59,8 +59,8 @@ struct Recompute {
   std::int32_t first_stage = 0;
   std::int32_t last_stage = 0;
   bool except_last_microbatch = false;
-  std::vector<std::int32_t> microbatches;  ///< empty: all
-  bool segment = false;                    ///< keep only the input of the first stage
+  std::vector<std::int32_t> microbatches{};  ///< empty: all
+  bool segment = false;                      ///< keep only the input of the first stage
 
   friend bool operator==(const Recompute&, const Recompute&) = default;
 };
