@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/network.hpp"
+
+namespace plumb::kernels {
+
+/// One layer with random data, to be run on the CPU and on the emulated device.
+struct LayerCase {
+  LayerSpec spec;
+  MicrobatchShape shape;
+  std::vector<std::int64_t> earlier = {};  ///< lengths of the sequence slices before this one
+  bool fuses_gelu = false;
+  bool adds = false;  ///< the input grows by something first, and the input gradient at last
+};
+
+/// By name: output, gradients, loss, what the slices before get.
+using LayerResults = std::map<std::string, std::vector<double>>;
+
+/// F, I and W by the CPU's layers in double.
+LayerResults run_on_cpu(const LayerCase& of);
+/// The same by CUDA's kernels, on memory that is NaN wherever nobody has written. Throws when a kernel leaves its
+/// memory. The bits of everything that is kept between passes are there, too ("stash...").
+template <class T>
+LayerResults run_on_device(const LayerCase& of);
+
+}  // namespace plumb::kernels

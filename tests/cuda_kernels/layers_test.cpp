@@ -1,0 +1,200 @@
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+#include "tests/cuda_kernels/device_buffer.hpp"
+#include "tests/cuda_kernels/layer_case.hpp"
+#include "tests/support/cuda_on_cpu/block.hpp"
+
+TEST_SUITE_BEGIN("cuda_kernels");
+
+using namespace plumb;
+using namespace plumb::kernels;
+using cuda_on_cpu::Order;
+
+namespace {
+
+bool same_bits(const LayerResults& a, const LayerResults& b) {
+  for (const auto& [name, values] : a) {
+    const std::vector<double>& other = b.at(name);
+    if (std::memcmp(values.data(), other.data(), values.size() * sizeof(double)) != 0) return false;
+  }
+  return true;
+}
+
+/// Holds the kernels of T against the CPU in double, and their bits in all orders of threads and blocks against each
+/// other.
+template <class T>
+void check(const LayerCase& of) {
+  // Rounding of inputs, weights and everything kept in between: 2^-9 each for bf16.
+  const double tolerance = sizeof(T) == 2 ? 1.5e-2 : 2e-5;
+  const std::string kind = sizeof(T) == 2 ? "bf16" : "float";
+  CAPTURE(kind);
+  CAPTURE(of.spec.name);
+  CAPTURE(of.spec.width);
+  CAPTURE(of.shape.sequence);
+  cuda_on_cpu::set_order(Order::kForward);
+  const LayerResults results = run_on_device<T>(of);
+  for (const auto& [name, expected] : run_on_cpu(of)) {
+    CAPTURE(name);
+    CHECK(distance(results.at(name), expected) < tolerance);
+  }
+  cuda_on_cpu::set_order(Order::kShuffled);
+  CHECK(same_bits(run_on_device<T>(of), results));
+  cuda_on_cpu::set_order(Order::kForward);
+}
+
+void check_both(const LayerCase& of) {
+  check<float>(of);
+  check<BFloat16>(of);
+}
+
+}  // namespace
+
+TEST_CASE("norms equal the CPU's, with packs and without, fused with additions or not") {
+  for (const LayerKind kind : {LayerKind::kLayerNorm, LayerKind::kRmsNorm}) {
+    for (const std::int64_t width : {5, 64, 264}) {
+      for (const bool adds : {false, true}) {
+        const LayerSpec spec{.kind = kind, .name = kind == LayerKind::kRmsNorm ? "rms" : "layer", .width = width};
+        check_both({.spec = spec, .shape = {.samples = 3, .sequence = 13}, .adds = adds});
+      }
+    }
+  }
+}
+
+TEST_CASE("sums over many rows keep to their order") {
+  const LayerSpec spec{.kind = LayerKind::kLayerNorm, .name = "norm", .width = 12};
+  check_both({.spec = spec, .shape = {.samples = 1, .sequence = 150}});
+}
+
+TEST_CASE("the embedding equals the CPU's, ids that come again included") {
+  LayerSpec spec{.kind = LayerKind::kEmbedding, .name = "learned", .width = 8, .vocabulary = 70, .positions = 40};
+  check_both({.spec = spec, .shape = {.samples = 7, .sequence = 40}});
+  spec.vocabulary = 3;
+  spec.positions = 0;
+  spec.width = 5;
+  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 150}});
+  spec.sinusoidal = true;
+  spec.name = "sinusoidal";
+  spec.width = 16;
+  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 9}});
+}
+
+TEST_CASE("MLPs equal the CPU's, GELU inside the products or behind them") {
+  LayerSpec spec{.kind = LayerKind::kMlp, .name = "gelu", .width = 16, .hidden = 24};
+  for (const bool fuses : {false, true}) check_both({.spec = spec, .shape = {2, 9}, .fuses_gelu = fuses});
+  spec.gated = true;
+  spec.name = "swiglu";
+  check_both({.spec = spec, .shape = {2, 9}});
+  spec.bias = false;
+  spec.hidden = 11;
+  check_both({.spec = spec, .shape = {1, 7}});
+}
+
+TEST_CASE("linear layers and cross projections equal the CPU's") {
+  const LayerSpec linear{.kind = LayerKind::kLinear, .name = "linear", .width = 16, .outputs = 7};
+  check_both({.spec = linear, .shape = {2, 9}});
+  const LayerSpec cross{.kind = LayerKind::kCrossProjection, .name = "cross", .width = 8};
+  check_both({.spec = cross, .shape = {2, 9}});
+}
+
+TEST_CASE("attention equals the CPU's for widths of a head that the matrix units have and have not") {
+  LayerSpec spec{.kind = LayerKind::kAttention, .name = "attention", .width = 32, .heads = 2};
+  for (const std::int64_t sequence : {1, 17}) check_both({.spec = spec, .shape = {2, sequence}});
+  spec.width = 12;  // not in packs
+  check_both({.spec = spec, .shape = {1, 70}});
+  spec.heads = 1;
+  spec.width = 40;  // of 64
+  check_both({.spec = spec, .shape = {1, 66}});
+  spec.width = 72;  // of 128
+  check_both({.spec = spec, .shape = {1, 66}});
+}
+
+TEST_CASE("attention over all keys, in groups and rotary equals the CPU's") {
+  LayerSpec spec{.kind = LayerKind::kAttention, .name = "all keys", .width = 16, .heads = 2, .kv_heads = 1};
+  spec.causal = false;
+  check_both({.spec = spec, .shape = {1, 70}});
+  spec.causal = true;
+  spec.rotary = true;
+  spec.bias = false;
+  spec.name = "rotary";
+  check_both({.spec = spec, .shape = {2, 35}});
+  check_both({.spec = spec, .shape = {1, 130}});
+}
+
+TEST_CASE("attention on sequence slices reads the keys of earlier ones and adds to their gradients") {
+  LayerSpec spec{.kind = LayerKind::kAttention, .name = "slices", .width = 16, .heads = 2, .kv_heads = 1};
+  spec.rotary = true;
+  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 20, .before = 75, .behind = 3}, .earlier = {70, 5}});
+  check_both({.spec = spec, .shape = {.samples = 1, .sequence = 9, .before = 6}, .earlier = {6}});
+}
+
+TEST_CASE("attention of given queries does not see padding") {
+  LayerSpec spec{.kind = LayerKind::kAttentionCore, .name = "core", .width = 16, .heads = 2};
+  spec.padded = true;
+  for (const bool causal : {false, true}) {
+    spec.causal = causal;
+    check_both({.spec = spec, .shape = {2, causal ? 20 : 67}});
+  }
+}
+
+TEST_CASE("softmax and cross-entropy equal the CPU's for odd vocabularies, rows without a target included") {
+  LayerSpec head{.kind = LayerKind::kHead, .name = "head", .width = 8, .vocabulary = 1037};
+  check_both({.spec = head, .shape = {1, 11}});
+  head.vocabulary = 3;
+  check_both({.spec = head, .shape = {2, 9}});
+  const LayerSpec classifier{.kind = LayerKind::kClassifier, .name = "classifier", .width = 8, .vocabulary = 10};
+  check_both({.spec = classifier, .shape = {7, 1}});
+}
+
+TEST_CASE("values and their squared error equal the CPU's") {
+  check_both({.spec = {.kind = LayerKind::kValues, .name = "values", .width = 5}, .shape = {9, 1}});
+  check_both({.spec = {.kind = LayerKind::kSquaredError, .name = "error", .width = 5}, .shape = {9, 1}});
+}
+
+namespace {
+
+LayerSpec image_layer(LayerKind kind, std::string name) {
+  return {.kind = kind, .name = std::move(name), .height = 6, .columns = 5, .channels = 8};
+}
+
+}  // namespace
+
+TEST_CASE("convolutions equal the CPU's") {
+  LayerSpec spec = image_layer(LayerKind::kConvolution, "convolution");
+  spec.filters = 6;
+  spec.kernel = 3;
+  spec.stride = 2;
+  spec.padding = 1;
+  check_both({.spec = spec, .shape = {3, 1}});
+  spec.channels = 3;
+  spec.stride = 1;
+  check_both({.spec = spec, .shape = {2, 1}});
+  spec.kernel = 1;
+  spec.padding = 0;
+  check_both({.spec = spec, .shape = {2, 1}});
+}
+
+TEST_CASE("batch norm and group norm equal the CPU's") {
+  check_both({.spec = image_layer(LayerKind::kBatchNorm, "batch"), .shape = {5, 1}});
+  LayerSpec group = image_layer(LayerKind::kGroupNorm, "group");
+  group.groups = 4;
+  check_both({.spec = group, .shape = {5, 1}});
+}
+
+TEST_CASE("pools, the rectifier and pixels equal the CPU's") {
+  LayerSpec pool = image_layer(LayerKind::kMaxPool, "largest");
+  pool.kernel = 3;
+  pool.stride = 2;
+  pool.padding = 1;
+  check_both({.spec = pool, .shape = {3, 1}});
+  pool.kind = LayerKind::kAveragePool;
+  pool.padding = 0;
+  check_both({.spec = pool, .shape = {3, 1}});
+  pool.kernel = 0;
+  check_both({.spec = pool, .shape = {3, 1}});
+  check_both({.spec = {.kind = LayerKind::kRelu, .name = "relu", .width = 13}, .shape = {3, 1}});
+  check_both({.spec = image_layer(LayerKind::kPixels, "pixels"), .shape = {2, 1}});
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,226 @@
+#include "trainer/cuda/lt_products.hpp"
+
+#include <cublasLt.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "models/error.hpp"
+
+namespace plumb::cuda {
+
+namespace {
+
+using kernels::Epilogue;
+using kernels::MatrixProduct;
+using kernels::NumberKind;
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(std::string("cuBLASLt: ") + call + ": " + cublasLtGetStatusString(status));
+}
+#define PLUMB_LT_CALL(call) check(call, #call)
+
+cudaDataType_t type_of(NumberKind kind) { return kind == NumberKind::kFloat32 ? CUDA_R_32F : CUDA_R_16BF; }
+std::uint32_t bytes_of(NumberKind kind) { return kind == NumberKind::kFloat32 ? 4 : 2; }
+
+cublasLtEpilogue_t epilogue_of(const MatrixProduct& product) {
+  switch (product.epilogue) {
+    case Epilogue::kNone:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+    case Epilogue::kBias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::kGelu:
+      return product.bias != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case Epilogue::kGeluGrad:
+      return CUBLASLT_EPILOGUE_DGELU;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// The largest power of two, up to 256, that divides an address.
+std::uint32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256U;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+/// What decides about an algorithm.
+using PlanKey =
+    std::tuple<std::array<std::int64_t, 7>, std::array<bool, 3>, std::array<int, 4>, std::array<std::uint32_t, 3>>;
+PlanKey key_of(const MatrixProduct& of) {
+  return {{of.rows, of.columns, of.depth, of.a.stride, of.b.stride, of.c_stride, of.inner_stride},
+          {of.a.transposed, of.b.transposed, of.accumulates},
+          {static_cast<int>(of.operands), static_cast<int>(of.result), static_cast<int>(of.epilogue),
+           of.bias != nullptr ? 1 : 0},
+          {alignment_of(of.a.data), alignment_of(of.b.data), alignment_of(of.c)}};
+}
+
+class Layout {
+ public:
+  Layout() = default;
+  Layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+    PLUMB_LT_CALL(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(rows),
+                                             static_cast<std::uint64_t>(columns), stride));
+  }
+  Layout(Layout&& other) noexcept : layout_(std::exchange(other.layout_, nullptr)) {}
+  Layout& operator=(Layout&& other) noexcept {
+    std::swap(layout_, other.layout_);
+    return *this;
+  }
+  ~Layout() {
+    if (layout_ != nullptr) cublasLtMatrixLayoutDestroy(layout_);
+  }
+  cublasLtMatrixLayout_t get() const { return layout_; }
+
+ private:
+  cublasLtMatrixLayout_t layout_ = nullptr;
+};
+
+/// A stored row-major matrix is its transpose to the library, which counts by columns: c^T = b^T a^T.
+struct Plan {
+  cublasLtMatmulDesc_t product = nullptr;
+  Layout a;
+  Layout b;
+  Layout c;
+  cublasLtMatmulAlgo_t algorithm{};
+
+  Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  ~Plan() {
+    if (product != nullptr) cublasLtMatmulDescDestroy(product);
+  }
+
+  template <class V>
+  void set(cublasLtMatmulDescAttributes_t attribute, const V& value) {
+    PLUMB_LT_CALL(cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
+  }
+
+  void describe(const MatrixProduct& of, int sms) {
+    PLUMB_LT_CALL(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    set(CUBLASLT_MATMUL_DESC_TRANSA, of.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, of.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(of));
+    if (sms > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(sms));
+    if (of.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(of.operands)));
+    if (of.inner != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, of.inner_stride);
+    const cudaDataType_t operands = type_of(of.operands);
+    a = of.b.transposed ? Layout(operands, of.depth, of.columns, of.b.stride)
+                        : Layout(operands, of.columns, of.depth, of.b.stride);
+    b = of.a.transposed ? Layout(operands, of.rows, of.depth, of.a.stride)
+                        : Layout(operands, of.depth, of.rows, of.a.stride);
+    c = Layout(type_of(of.result), of.columns, of.rows, of.c_stride);
+  }
+
+  void point(const MatrixProduct& of) {
+    if (of.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, of.bias);
+    if (of.inner != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, of.inner);
+  }
+};
+
+class Preference {
+ public:
+  Preference() { PLUMB_LT_CALL(cublasLtMatmulPreferenceCreate(&preference_)); }
+  ~Preference() { cublasLtMatmulPreferenceDestroy(preference_); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+
+  template <class V>
+  void set(cublasLtMatmulPreferenceAttributes_t attribute, const V& value) {
+    PLUMB_LT_CALL(cublasLtMatmulPreferenceSetAttribute(preference_, attribute, &value, sizeof(value)));
+  }
+  cublasLtMatmulPreference_t get() const { return preference_; }
+
+ private:
+  cublasLtMatmulPreference_t preference_ = nullptr;
+};
+
+template <class V>
+V property(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  V value{};
+  std::size_t written = 0;
+  PLUMB_LT_CALL(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written));
+  return value;
+}
+
+/// All of a sum is made by one block, in one order.
+bool sums_in_one_go(const cublasLtMatmulAlgo_t& algorithm) {
+  return property<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
+         property<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
+}  // namespace
+
+struct LtProducts::Library {
+  LtPlace place;
+  cublasLtHandle_t handle = nullptr;
+  std::map<PlanKey, std::unique_ptr<Plan>> plans;
+
+  explicit Library(const LtPlace& given) : place(given) { PLUMB_LT_CALL(cublasLtCreate(&handle)); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() { cublasLtDestroy(handle); }
+
+  Plan& plan(const MatrixProduct& of) {
+    std::unique_ptr<Plan>& known = plans[key_of(of)];
+    if (known == nullptr) known = make_plan(of);
+    return *known;
+  }
+
+  std::unique_ptr<Plan> make_plan(const MatrixProduct& of) const {
+    auto plan = std::make_unique<Plan>();
+    plan->describe(of, place.sms);
+    plan->point(of);
+    Preference preference;
+    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(place.workspace_bytes));
+    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                   static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(of.b.data));
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(of.a.data));
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(of.c));
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(of.c));
+    std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
+    int count = 0;
+    PLUMB_LT_CALL(cublasLtMatmulAlgoGetHeuristic(handle, plan->product, plan->a.get(), plan->b.get(), plan->c.get(),
+                                                 plan->c.get(), preference.get(), static_cast<int>(found.size()),
+                                                 found.data(), &count));
+    for (int i = 0; i < count; ++i) {
+      const auto& candidate = found[static_cast<std::size_t>(i)];
+      if (candidate.state != CUBLAS_STATUS_SUCCESS || !sums_in_one_go(candidate.algo)) continue;
+      plan->algorithm = candidate.algo;
+      return plan;
+    }
+    throw Error("cuBLASLt: no algorithm without split sums for a product of " + std::to_string(of.rows) + " x " +
+                std::to_string(of.depth) + " x " + std::to_string(of.columns));
+  }
+};
+
+LtProducts::LtProducts(const LtPlace& place) : library_(std::make_unique<Library>(place)) {}
+LtProducts::~LtProducts() = default;
+
+bool LtProducts::fuses(const MatrixProduct& product) const {
+  const bool gelu = product.epilogue == Epilogue::kGelu || product.epilogue == Epilogue::kGeluGrad;
+  if (!gelu) return true;
+  const auto packed = [&](const void* data, std::int64_t stride) {
+    return alignment_of(data) >= 16 && stride * bytes_of(product.operands) % 16 == 0;
+  };
+  return product.operands == NumberKind::kBFloat16 && packed(product.inner, product.inner_stride) &&
+         packed(product.c, product.c_stride) && packed(product.a.data, product.a.stride) &&
+         packed(product.b.data, product.b.stride);
+}
+
+void LtProducts::run(const MatrixProduct& product, kernels::Stream stream) {
+  Plan& plan = library_->plan(product);
+  plan.point(product);
+  const float one = 1;
+  const float beta = product.accumulates ? 1.0F : 0.0F;
+  const LtPlace& place = library_->place;
+  PLUMB_LT_CALL(cublasLtMatmul(library_->handle, plan.product, &one, product.b.data, plan.a.get(), product.a.data,
+                               plan.b.get(), &beta, product.c, plan.c.get(), product.c, plan.c.get(), &plan.algorithm,
+                               place.workspace, static_cast<std::size_t>(place.workspace_bytes), stream));
+}
+
+}  // namespace plumb::cuda

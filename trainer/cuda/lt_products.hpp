@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "trainer/cuda/kernels/matrix_products.hpp"
+
+namespace plumb::cuda {
+
+/// What the products of one stream may use.
+struct LtPlace {
+  int sms = 0;                     ///< multiprocessors that the products are made for; 0: all of the GPU
+  std::byte* workspace = nullptr;  ///< of the stream alone: two products that share one would spoil each other
+  std::int64_t workspace_bytes = 0;
+};
+
+/// Matrix products by cuBLASLt. An algorithm is chosen when a product is met for the first time (which must not be
+/// while the stream is captured) and kept: no split sums, nothing that depends on what else runs, so the same problem
+/// has the same bits.
+class LtProducts final : public kernels::MatrixProducts {
+ public:
+  /// Throws Error when the library cannot start.
+  explicit LtProducts(const LtPlace& place);
+  ~LtProducts() override;
+  LtProducts(const LtProducts&) = delete;
+  LtProducts& operator=(const LtProducts&) = delete;
+
+  void run(const kernels::MatrixProduct& product, kernels::Stream stream) override;
+  bool fuses(const kernels::MatrixProduct& product) const override;
+
+ private:
+  struct Library;
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace plumb::cuda
