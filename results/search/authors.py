@@ -5,7 +5,7 @@ usage: authors.py CHECKOUT > authors.csv
 
 CHECKOUT is a copy of github.com/sail-sg/zero-bubble-pipeline-parallelism; only the files under
 megatron/core/pipeline_parallel/zerobubble/scheduler are used. Columns: what ran (zb: the straight pipeline's automatic
-scheduler; zb-v: the V's; v-min, v-half: the greedy ones), devices, microbatches, times of F, I and W of a stage (with
+scheduler; zb-v: the V's; v-auto: the adaptive search over building blocks; v-min, v-half: the greedy ones), devices, microbatches, times of F, I and W of a stage (with
 one for each stage: separated by slashes), time between devices, limit of the stashes of a device (F keeps 2, I and W
 free 1 each), their longest time from a device's first to its last action, and the most that a device keeps (in the same
 units). Cases that their code refuses are left out.
@@ -77,6 +77,12 @@ def v_greedy(greedy, kind, p, m, f, i, w, comm):
     return span, max(peak([letter // 2 for letter, _ in row], (2, -1, -1)) for row in order)
 
 
+def v_auto(auto, p, m, f, i, w, comm, limit):
+    rows = auto.schedule(p, m, (f, i, w, comm), limit // 2)
+    span = max(row[-1].completion_time - row[0].start_time for row in rows)
+    return span, max(peak([node.type for node in row], {"F": 2, "B": -1, "W": -1}) for row in rows)
+
+
 def text(value):
     return "/".join(str(v) for v in value) if isinstance(value, list) else str(value)
 
@@ -85,7 +91,7 @@ def emit(what, p, m, costs, limit, run):
     f, i, w, comm = costs
     try:
         span, most = run()
-    except (AssertionError, ValueError, IndexError):
+    except (AssertionError, ValueError, IndexError, TypeError):
         return
     print(what, p, m, text(f), text(i), text(w), comm, limit, round(span), round(most), sep=",", flush=True)
 
@@ -96,7 +102,8 @@ def uneven(p, chance):
 
 def main():
     sys.path.insert(0, sys.argv[1])
-    zb, zbv, greedy = load("zb"), load("zbv"), load("zbv_greedy")
+    zb, zbv, greedy, auto = load("zb"), load("zbv"), load("zbv_greedy"), load("v_auto_schedule")
+    sys.setrecursionlimit(100000)
     chance = random.Random(2401)
     print("what,p,m,f,i,w,comm,limit,span,peak")
     for p in (2, 3, 4, 6, 8, 12, 16):
@@ -108,6 +115,8 @@ def main():
             for costs in VECTORS:
                 for limit in sorted({2 * p + 2, 3 * p, 4 * p, 6 * p}):
                     emit("zb-v", p, m, costs, limit, lambda: v_search(zbv, p, m, *costs, limit))
+                for limit in sorted({2 * p, 3 * p, 4 * p} if p <= 6 and m <= 2 * p + 1 else {}):
+                    emit("v-auto", p, m, costs, limit, lambda: v_auto(auto, p, m, *costs, limit))
                 if p <= 8:
                     for kind in ("min", "half"):
                         emit("v-" + kind, p, m, costs, 0, lambda: v_greedy(greedy, kind, p, m, *costs))
