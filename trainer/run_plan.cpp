@@ -103,6 +103,9 @@ RunPlan::RunPlan(const TrainOptions& given)
   if (given.own_backend == nullptr && options.backend != "cpu" && std::ranges::any_of(layouts, goes_back)) {
     refuse(options, "the back end '" + options.backend + "' cannot reverse stages; expected cpu");
   }
+  if (program.parts.causal() && std::ranges::any_of(layouts, goes_back)) {
+    refuse(options, "reversible stages drop the keys that later sequence slices read; expected whole sequences");
+  }
   document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
   count_summed();
   if (!options.schedule.weights.methods.empty()) {
