@@ -11,6 +11,7 @@
 
 #include "models/error.hpp"
 #include "models/flow.hpp"
+#include "models/import/model_config.hpp"
 #include "models/import/published_network.hpp"
 #include "models/json_reader.hpp"
 #include "models/layer_chain.hpp"
@@ -269,8 +270,9 @@ std::vector<std::string_view> builtin_networks() {
 
 Network load_network(std::string_view name_or_path) {
   if (is_document_path(name_or_path)) {
+    if (const auto published = load_published(name_or_path)) return network_of(published->layers);
     const std::string text = read_text_file(name_or_path);
-    if (published_format(text)) return network_of(published_network(text, name_or_path).layers);
+    if (is_model_config(text)) return network_from_model_config(text, name_or_path);
     return network_from_json(text, name_or_path);
   }
   for (const Preset& preset : network_presets()) {

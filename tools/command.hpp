@@ -46,6 +46,8 @@ ExitStatus run_reproduce(const CommandLine& arguments);
 /// `reproduce pipemare`.
 ExitStatus run_reproduce_pipemare(const CommandLine& arguments);
 ExitStatus run_plan(const CommandLine& arguments);
+/// `reproduce planners`.
+ExitStatus run_reproduce_planners(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);
 ExitStatus run_demo(const CommandLine& arguments);

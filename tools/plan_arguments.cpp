@@ -1,6 +1,7 @@
 #include "tools/plan_arguments.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
@@ -58,10 +59,10 @@ PublishedNetwork own_network(const PlanArguments& arguments, const std::optional
 PublishedNetwork network_from(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {
   if (arguments.network.empty()) throw Error("plan: expected --network");
   if (!is_document_path(arguments.network)) return own_network(arguments, cluster);
-  const std::string text = read_text_file(arguments.network);
-  if (!published_format(text)) return own_network(arguments, cluster);
+  std::optional<PublishedNetwork> published = load_published(arguments.network);
+  if (!published) return own_network(arguments, cluster);
   if (arguments.samples) throw Error("plan: --samples: '" + arguments.network + "' was measured with its own batch");
-  return published_network(text, arguments.network);
+  return std::move(*published);
 }
 
 void take_cluster(const Cluster& cluster, PlanProblem& problem) {

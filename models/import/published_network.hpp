@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,7 +11,7 @@
 namespace plumb {
 
 /// The formats in which networks with measured times are published.
-enum class PublishedFormat : std::uint8_t { kGraphText, kPlacement, kTensorVariants };
+enum class PublishedFormat : std::uint8_t { kGraphText, kPlacement, kTensorVariants, kTrace };
 
 std::string_view format_name(PublishedFormat format);
 
@@ -25,6 +26,10 @@ struct PublishedNetwork {
 /// The format of `text`, by how it begins; nothing when it is none of these (a document of ours, a Hugging Face
 /// configuration).
 std::optional<PublishedFormat> published_format(std::string_view text);
+
+/// Reads the file at `path`, or several files with commas between them: traces of the ranks of one run. Nothing when
+/// it is none of the formats. Throws `Error` as the readers do.
+std::optional<PublishedNetwork> load_published(std::string_view path);
 
 /// Reads any of the formats; the network is called after the file. Throws `Error` as the readers do.
 PublishedNetwork published_network(std::string_view text, std::string_view file_name);

@@ -10,5 +10,13 @@ Plan plan_pipedream(const PlanProblem& problem);
 Plan plan_pipedream_program(const PlanProblem& problem);
 Plan plan_dnn_partitioning(const PlanProblem& problem);
 Plan plan_piper(const PlanProblem& problem);
+Plan plan_torchgpipe(const PlanProblem& problem);
+Plan plan_hetpipe(const PlanProblem& problem);
+Plan plan_dapple(const PlanProblem& problem);
+Plan plan_pipedream_2bw(const PlanProblem& problem);
+Plan plan_alpa(const PlanProblem& problem);
+Plan plan_autopipe(const PlanProblem& problem);
+Plan plan_varuna(const PlanProblem& problem);
+Plan plan_slicegraph(const PlanProblem& problem);
 
 }  // namespace plumb

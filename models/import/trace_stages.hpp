@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "models/layer_graph.hpp"
+
+namespace plumb {
+
+/// A file that a profiler wrote on one or more ranks.
+struct TraceText {
+  std::string text;
+  std::string file_name;
+};
+
+/// Whether `text` is a Chrome trace (PyTorch's profiler), or a CSV of NVTX ranges projected to the GPU (Nsight Systems:
+/// `nsys stats --report nvtx_gpu_proj_trace --format csv`).
+bool is_trace(std::string_view text);
+
+/// A chain of one layer per stage, from the ranges `PP:<action>` ("PP:3B7") of a pipelined run: the median over
+/// microbatches of the forward, and of the backward (B, or I + W). Of a range that was seen several times the first
+/// one, warm-up, is left out. Bytes are not known and 0.
+///
+/// In a Chrome trace the GPU's side of a range counts (`gpu_user_annotation`); without it, from the first start to the
+/// last end of the kernels that were launched inside the host's. Throws `Error` when there is no such range, a stage is
+/// missing (each rank writes a file of its own: name all of them), or one has no forward.
+LayerGraph stages_from_traces(std::span<const TraceText> traces);
+
+}  // namespace plumb

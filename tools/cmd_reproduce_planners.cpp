@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "models/error.hpp"
+#include "models/text_file.hpp"
+#include "tools/arguments.hpp"
+#include "tools/claims_report.hpp"
+#include "tools/command.hpp"
+#include "tools/output_file.hpp"
+#include "tools/planners_study.hpp"
+#include "tools/progress.hpp"
+#include "tools/results_folder.hpp"
+
+namespace plumb {
+
+ExitStatus run_reproduce_planners(const CommandLine& command_line) {
+  std::vector<std::string> names;
+  std::string json;
+  ArgumentParser parser(
+      "reproduce planners [CASE]... [options]",
+      "Plans what published planners were run on, by their own formulas: their number and time beside\n"
+      "ours. Without names, all cases of results/planners/cases.json, and its README is refreshed.\n"
+      "Exit status 3: a plan is worse than theirs, or took more than a tenth of their time.");
+  parser.positionals(names, 0, "CASE").text("json", json, "FILE", "everything, for programs (- is standard output)");
+  if (!parser.parse(command_line)) return ExitStatus::kDone;
+  const std::filesystem::path path = in_results("planners/cases.json");
+  std::vector<PlannerCase> cases = planner_cases(read_text_file(path), path.string());
+  std::vector<std::string_view> known;
+  for (const PlannerCase& one : cases) known.push_back(one.id);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) throw_unknown("case", name, known);
+  }
+  std::optional<OutputFile> file;
+  if (!json.empty()) file.emplace(json);
+  Progress progress("reproduce planners");
+  std::vector<PlannerResult> results;
+  for (std::size_t k = 0; k < cases.size(); ++k) {
+    if (!names.empty() && std::find(names.begin(), names.end(), cases[k].id) == names.end()) continue;
+    progress.show(static_cast<std::int64_t>(k), static_cast<std::int64_t>(cases.size()), cases[k].id);
+    results.push_back(run_planner_case(cases[k]));
+  }
+  const std::filesystem::path page = path.parent_path() / "README.md";
+  if (names.empty() && std::filesystem::exists(page)) {
+    OutputFile(page.string())
+        .finish(page_with_claims(read_text_file(page), planner_results_markdown(results), page.string()));
+  }
+  if (file) file->finish(planner_results_json(results));
+  if (json != "-") print(planner_results_text(results));
+  const auto holds = [](const PlannerResult& result) { return result.holds(); };
+  return std::all_of(results.begin(), results.end(), holds) ? ExitStatus::kDone : ExitStatus::kNo;
+}
+
+}  // namespace plumb
