@@ -84,7 +84,7 @@ struct LayerSpec {
   bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
   bool padded = false;                 ///< attention core: does not see the padding behind the last token of a sample
   std::string input{};                 ///< layer whose output is read; empty: the one before
-  std::string from{};                  ///< addition, cross projection: layer whose output is the second input
+  std::string from{};                  ///< second input: of addition, cross projection, coupled residual
   std::vector<LayerSpec> body{};       ///< residual
   std::vector<LayerSpec> shortcut{};   ///< residual: what the input goes through before it is added; empty: nothing
   ProfiledFigures profiled{};
