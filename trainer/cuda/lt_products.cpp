@@ -1,7 +1,5 @@
 #include "trainer/cuda/lt_products.hpp"
 
-#include <cublasLt.h>
-
 #include <array>
 #include <map>
 #include <string>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "models/error.hpp"
+#include "trainer/cuda/lt_library.hpp"
 
 namespace plumb::cuda {
 
@@ -20,7 +19,7 @@ using kernels::NumberKind;
 
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(std::string("cuBLASLt: ") + call + ": " + cublasLtGetStatusString(status));
+  throw Error(std::string("cuBLASLt: ") + call + ": " + lt().GetStatusString(status));
 }
 #define PLUMB_LT_CALL(call) check(call, #call)
 
@@ -62,8 +61,8 @@ class Layout {
  public:
   Layout() = default;
   Layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
-    PLUMB_LT_CALL(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(rows),
-                                             static_cast<std::uint64_t>(columns), stride));
+    PLUMB_LT_CALL(lt().MatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(rows),
+                                          static_cast<std::uint64_t>(columns), stride));
   }
   Layout(Layout&& other) noexcept : layout_(std::exchange(other.layout_, nullptr)) {}
   Layout& operator=(Layout&& other) noexcept {
@@ -71,7 +70,7 @@ class Layout {
     return *this;
   }
   ~Layout() {
-    if (layout_ != nullptr) cublasLtMatrixLayoutDestroy(layout_);
+    if (layout_ != nullptr) lt().MatrixLayoutDestroy(layout_);
   }
   cublasLtMatrixLayout_t get() const { return layout_; }
 
@@ -91,16 +90,16 @@ struct Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
-    if (product != nullptr) cublasLtMatmulDescDestroy(product);
+    if (product != nullptr) lt().MatmulDescDestroy(product);
   }
 
   template <class V>
   void set(cublasLtMatmulDescAttributes_t attribute, const V& value) {
-    PLUMB_LT_CALL(cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
+    PLUMB_LT_CALL(lt().MatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
   }
 
   void describe(const MatrixProduct& of, int sms) {
-    PLUMB_LT_CALL(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    PLUMB_LT_CALL(lt().MatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     set(CUBLASLT_MATMUL_DESC_TRANSA, of.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, of.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(of));
@@ -123,14 +122,14 @@ struct Plan {
 
 class Preference {
  public:
-  Preference() { PLUMB_LT_CALL(cublasLtMatmulPreferenceCreate(&preference_)); }
-  ~Preference() { cublasLtMatmulPreferenceDestroy(preference_); }
+  Preference() { PLUMB_LT_CALL(lt().MatmulPreferenceCreate(&preference_)); }
+  ~Preference() { lt().MatmulPreferenceDestroy(preference_); }
   Preference(const Preference&) = delete;
   Preference& operator=(const Preference&) = delete;
 
   template <class V>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, const V& value) {
-    PLUMB_LT_CALL(cublasLtMatmulPreferenceSetAttribute(preference_, attribute, &value, sizeof(value)));
+    PLUMB_LT_CALL(lt().MatmulPreferenceSetAttribute(preference_, attribute, &value, sizeof(value)));
   }
   cublasLtMatmulPreference_t get() const { return preference_; }
 
@@ -142,7 +141,7 @@ template <class V>
 V property(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   V value{};
   std::size_t written = 0;
-  PLUMB_LT_CALL(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written));
+  PLUMB_LT_CALL(lt().MatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written));
   return value;
 }
 
@@ -159,10 +158,10 @@ struct LtProducts::Library {
   cublasLtHandle_t handle = nullptr;
   std::map<PlanKey, std::unique_ptr<Plan>> plans;
 
-  explicit Library(const LtPlace& given) : place(given) { PLUMB_LT_CALL(cublasLtCreate(&handle)); }
+  explicit Library(const LtPlace& given) : place(given) { PLUMB_LT_CALL(lt().Create(&handle)); }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
-  ~Library() { cublasLtDestroy(handle); }
+  ~Library() { lt().Destroy(handle); }
 
   Plan& plan(const MatrixProduct& of) {
     std::unique_ptr<Plan>& known = plans[key_of(of)];
@@ -184,9 +183,9 @@ struct LtProducts::Library {
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(of.c));
     std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
     int count = 0;
-    PLUMB_LT_CALL(cublasLtMatmulAlgoGetHeuristic(handle, plan->product, plan->a.get(), plan->b.get(), plan->c.get(),
-                                                 plan->c.get(), preference.get(), static_cast<int>(found.size()),
-                                                 found.data(), &count));
+    PLUMB_LT_CALL(lt().MatmulAlgoGetHeuristic(handle, plan->product, plan->a.get(), plan->b.get(), plan->c.get(),
+                                              plan->c.get(), preference.get(), static_cast<int>(found.size()),
+                                              found.data(), &count));
     for (int i = 0; i < count; ++i) {
       const auto& candidate = found[static_cast<std::size_t>(i)];
       if (candidate.state != CUBLAS_STATUS_SUCCESS || !sums_in_one_go(candidate.algo)) continue;
@@ -218,9 +217,9 @@ void LtProducts::run(const MatrixProduct& product, kernels::Stream stream) {
   const float one = 1;
   const float beta = product.accumulates ? 1.0F : 0.0F;
   const LtPlace& place = library_->place;
-  PLUMB_LT_CALL(cublasLtMatmul(library_->handle, plan.product, &one, product.b.data, plan.a.get(), product.a.data,
-                               plan.b.get(), &beta, product.c, plan.c.get(), product.c, plan.c.get(), &plan.algorithm,
-                               place.workspace, static_cast<std::size_t>(place.workspace_bytes), stream));
+  PLUMB_LT_CALL(lt().Matmul(library_->handle, plan.product, &one, product.b.data, plan.a.get(), product.a.data,
+                            plan.b.get(), &beta, product.c, plan.c.get(), product.c, plan.c.get(), &plan.algorithm,
+                            place.workspace, static_cast<std::size_t>(place.workspace_bytes), stream));
 }
 
 }  // namespace plumb::cuda

@@ -1,0 +1,37 @@
+#include "trainer/cuda/lt_library.hpp"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "models/error.hpp"
+
+namespace plumb::cuda {
+
+namespace {
+
+template <class F>
+void find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  if (function == nullptr) throw Error(std::string("cuBLASLt: has no function ") + name);
+}
+
+LtLibrary load() {
+  const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
+  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error(std::string("cuBLASLt: ") + dlerror());
+  LtLibrary functions;
+#define PLUMB_LT_FIND(function) find(library, "cublasLt" #function, functions.function);
+  PLUMB_LT_FUNCTIONS(PLUMB_LT_FIND)
+#undef PLUMB_LT_FIND
+  return functions;
+}
+
+}  // namespace
+
+const LtLibrary& lt() {
+  static const LtLibrary library = load();
+  return library;
+}
+
+}  // namespace plumb::cuda
