@@ -8,6 +8,7 @@
 #include "tools/output_file.hpp"
 #include "tools/profile_text.hpp"
 #include "tools/progress.hpp"
+#include "tools/stream_arguments.hpp"
 #include "tools/train_arguments.hpp"
 #include "trainer/profile_run.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 
 struct ProfileArguments {
   ModelArguments model;
+  StreamArguments streams;
   std::optional<std::int64_t> stages;
   std::optional<std::int64_t> devices;
   std::optional<std::int64_t> microbatches;
@@ -34,6 +36,7 @@ struct ProfileArguments {
         .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
         .whole("rounds", rounds, {1, kMost}, "how often everything is measured (default: 2)");
     model.add_to(parser);
+    streams.add_to(parser);
     return parser.parse(arguments);
   }
 };
@@ -52,6 +55,7 @@ Profile measure(const ProfileArguments& arguments) {
   options.optimizer = arguments.model.optimizer_options();
   options.numbers = arguments.model.number_type();
   options.backend = arguments.model.backend;
+  options.streams = arguments.streams.options();
   options.microbatches = arguments.microbatches.value_or(options.microbatches);
   options.rounds = arguments.rounds.value_or(options.rounds);
   Progress progress("profile");

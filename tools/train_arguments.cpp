@@ -12,6 +12,8 @@
 #include "tools/cost_arguments.hpp"
 #include "tools/demo_text.hpp"
 #include "trainer/augmented_images.hpp"
+#include "trainer/backends.hpp"
+#include "trainer/executor.hpp"
 #include "trainer/image_data.hpp"
 #include "trainer/number_words.hpp"
 #include "trainer/pair_data.hpp"
@@ -121,7 +123,8 @@ std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const
 void TrainArguments::add_to(ArgumentParser& parser) {
   model.add_to(parser);
   parser.group("Training")
-      .text("executor", executor, "NAME", "threads (one per device) or serial (default: threads)")
+      .text("executor", executor, "NAME",
+            "threads (one per device), serial, or streams (default: that of the back end)")
       .whole("seed", seed, {0}, "of weights and data (default: 0)")
       .real("learning-rate", learning_rate, "(default: 0.001)")
       .text("decay", decay, "NAME", "of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
@@ -131,6 +134,7 @@ void TrainArguments::add_to(ArgumentParser& parser) {
       .whole("warmup", warmup, {0}, "updates over which the learning rate rises (default: 0)")
       .real("clip-norm", clip_norm, "largest norm of the gradient (default: not clipped)")
       .text("clip", clip, "SCOPE", "stage: every stage by itself, or global: all together (default: stage)");
+  streams.add_to(parser);
 }
 
 TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps) const {
@@ -149,7 +153,8 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
       .every = model.evaluate_every.value_or(0), .samples = evaluate_samples.value_or(0), .on_evaluation = {}};
   options.numbers = model.number_type();
   options.backend = model.backend;
-  options.executor = executor;
+  options.executor = executor.empty() ? std::string(usual_executor(backend(model.backend))) : executor;
+  options.streams = streams.options();
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/arguments.hpp"
+#include "tools/stream_arguments.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -42,7 +43,8 @@ struct ModelArguments {
 /// Options that say how it is trained.
 struct TrainArguments {
   ModelArguments model;
-  std::string executor = "threads";
+  std::string executor;  ///< empty: that of the back end
+  StreamArguments streams;
   std::optional<std::int64_t> seed;
   std::optional<double> learning_rate;
   std::string decay = "constant";

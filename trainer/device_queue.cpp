@@ -41,7 +41,7 @@ class DeviceQueue::Memory : public DeviceMemory {
 
   void wait() override {
     queue_.flush();
-    machine_.synchronize();
+    queue_.order_.synchronize();
   }
 
   void begin_block(std::span<const std::byte> block) override { machine_.begin_block(compute(), block); }

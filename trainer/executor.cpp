@@ -22,6 +22,8 @@ constexpr std::array kExecutors{
 
 std::span<const Executor> executors() { return kExecutors; }
 
+std::string_view usual_executor(const Backend& backend) { return backend.only_streams ? "streams" : "threads"; }
+
 const Executor& executor(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Executor& known : kExecutors) {

@@ -11,6 +11,8 @@
 #include "models/error.hpp"
 #include "models/network_costs.hpp"
 #include "schedules/in_flight.hpp"
+#include "trainer/backends.hpp"
+#include "trainer/executor.hpp"
 #include "trainer/measured_timeline.hpp"
 #include "trainer/train.hpp"
 
@@ -108,6 +110,8 @@ Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& sch
   train_options.optimizer = options.optimizer;
   train_options.numbers = options.numbers;
   train_options.backend = options.backend;
+  train_options.executor = usual_executor(backend(options.backend));
+  train_options.streams = options.streams;
   train_options.memory_curve = false;
   return train(train_options).timeline.value();
 }

@@ -10,6 +10,7 @@
 #include "models/profile.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/optimizer.hpp"
+#include "trainer/stream_options.hpp"
 #include "trainer/training_data.hpp"
 
 namespace plumb {
@@ -24,6 +25,7 @@ struct ProfileOptions {
   OptimizerOptions optimizer;
   NumberType numbers = NumberType::kFloat32;
   std::string backend = "cpu";
+  StreamOptions streams;
   std::int64_t microbatches = 8;                     ///< per update; and in flight where the stages are crowded
   std::int64_t updates = 3;                          ///< measured, per round
   std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded

@@ -12,13 +12,12 @@ enum class PartitionMode : std::uint8_t { kAccuracy, kThroughput };
 struct StreamOptions {
   std::int32_t devices = 0;  ///< of the schedule
   PartitionMode mode = PartitionMode::kAccuracy;
-  std::int32_t sms = 0;              ///< multiprocessors of a virtual device; 0: as the mode says
-  std::int32_t gpus = 1;             ///< devices are dealt out to them, neighbours together
-  double link_latency_s = 0;         ///< of a link between virtual devices of one GPU, ...
-  double link_bytes_per_s = 0;       ///< ... and its bandwidth; 0: as fast as it goes
-  bool graphs = true;                ///< a pass of a stage is one launch
-  double watchdog_s = 120;           ///< without progress for so long, the run ends with what everybody waits for
-  const char* plan_table = nullptr;  ///< file with the algorithms of matrix products; null: none
+  std::int32_t sms = 0;         ///< multiprocessors of a virtual device; 0: as the mode says
+  std::int32_t gpus = 1;        ///< devices are dealt out to them, neighbours together
+  double link_latency_s = 0;    ///< of a link between virtual devices of one GPU, ...
+  double link_bytes_per_s = 0;  ///< ... and its bandwidth; 0: as fast as it goes
+  bool graphs = true;           ///< a pass of a stage is one launch
+  double watchdog_s = 120;      ///< without progress for so long, the run ends with what everybody waits for
 };
 
 }  // namespace plumb

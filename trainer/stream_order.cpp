@@ -6,7 +6,7 @@
 namespace plumb {
 
 StreamOrder::Clock& StreamOrder::clock_of(std::size_t stream) {
-  if (clocks_.size() <= stream) clocks_.resize(stream + 1);
+  if (clocks_.size() <= stream) clocks_.resize(stream + 1, host_);
   if (clocks_[stream].size() <= stream) clocks_[stream].resize(stream + 1);
   return clocks_[stream];
 }
@@ -50,9 +50,17 @@ void StreamOrder::wait(StreamId stream, std::span<const EventId> events) {
   }
 }
 
+void StreamOrder::synchronize() {
+  machine_.synchronize();
+  host_.resize(clocks_.size());
+  for (std::size_t stream = 0; stream < clocks_.size(); ++stream) host_[stream] = clock_of(stream)[stream];
+  for (Clock& clock : clocks_) clock = host_;
+}
+
 void StreamOrder::restart() {
   records_.clear();
   clocks_.clear();
+  host_.clear();
 }
 
 }  // namespace plumb

@@ -22,6 +22,8 @@ class StreamOrder {
   EventId record(StreamId stream);
   /// What follows on `stream` waits for all of `events`.
   void wait(StreamId stream, std::span<const EventId> events);
+  /// Waits for the machine in the middle of a part: everything asked for so far is known to be done.
+  void synchronize();
   /// The machine has been waited for: the events may be used again, and those given out are `kAlways` from now on.
   void restart();
 
@@ -37,6 +39,7 @@ class StreamOrder {
   static bool knows(const Clock& clock, const Record& record);
 
   StreamMachine& machine_;
+  Clock host_;                       ///< what the host has waited for
   std::vector<Clock> clocks_;        ///< by stream
   std::vector<EventId> events_;      ///< made so far; the first `used_` are in use
   std::vector<std::size_t> places_;  ///< by event: into `records_`

@@ -42,6 +42,12 @@ std::optional<DeviceId> own_device(const TrainOptions& options) {
   return DeviceId{static_cast<std::int32_t>(options.processes->rank())};
 }
 
+void check_executor(const RunPlan& plan, const Executor& executor) {
+  if (!plan.backend.only_streams || executor.queues) return;
+  throw Error("train '" + plan.options.schedule.name + "': the back end " + std::string(plan.backend.name) +
+              " works behind streams; expected --executor streams instead of " + std::string(executor.name));
+}
+
 void check_processes(const RunPlan& plan, const Executor& executor) {
   if (plan.options.processes == nullptr) return;
   const std::string run = "train '" + plan.options.schedule.name + "': ";
@@ -74,6 +80,7 @@ TrainingRun::TrainingRun(const TrainOptions& options)
             plan_.backend.add(plan_.options.numbers, sum, term);
           },
           executor_.waits, own_device(options)) {
+  check_executor(plan_, executor_);
   check_processes(plan_, executor_);
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
@@ -191,6 +198,7 @@ TrainResult TrainingRun::result() const {
   }
   if (!whole_pass_) return result;
   result.timeline = measured_timeline(plan_, reports);
+  if (streams_) result.timeline->machine = streams_->description();
   return result;
 }
 

@@ -1,0 +1,83 @@
+#include <stdexcept>
+
+#include <doctest/doctest.h>
+
+#include "models/error.hpp"
+#include "stream_cases.hpp"
+#include "tests/trainer/scratch_directory.hpp"
+
+TEST_SUITE_BEGIN("streams");
+
+namespace plumb {
+namespace {
+
+/// A machine that does its work and never says so.
+class SilentStreams : public HostStreams {
+ public:
+  SilentStreams() : HostStreams(add_on_cpu) {}
+
+  StreamId make_stream(DeviceId, StreamKind) override { return StreamId{streams_++}; }
+  EventId make_event(EventUse) override { return EventId{events_++}; }
+  void record(EventId, StreamId) override {}
+  void wait(StreamId, EventId) override {}
+  bool is_done(EventId) override { return false; }
+  void synchronize() override {}
+  std::int64_t time_ns(EventId) override { return 0; }
+  void abandon() override { abandoned = true; }
+
+  bool abandoned = false;
+
+ private:
+  void enqueue(StreamId, std::function<void()> task) override { task(); }
+
+  std::uint32_t streams_ = 0;
+  std::uint32_t events_ = 0;
+};
+
+void run_and_die(TrainOptions options, std::int64_t at) {
+  options.on_update = [at](std::int64_t update, double) {
+    if (update == at) throw std::runtime_error("killed");
+  };
+  CHECK_THROWS_WITH_AS(train(options), "killed", std::runtime_error);
+}
+
+}  // namespace
+
+TEST_CASE("a run without progress ends with the action at which every device stands") {
+  TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1});
+  SilentStreams machine;
+  options.executor = "streams";
+  options.own_streams = &machine;
+  options.streams.watchdog_s = 0.01;
+  CHECK_THROWS_WITH_AS(train(options), doctest::Contains("no progress for 0 s; device 0 at 0F0, device 1 at 1F0"),
+                       Error);
+  CHECK(machine.abandoned);
+}
+
+TEST_CASE("runs behind streams are saved and resumed in the middle, and go on without streams, with the same bits") {
+  for (const std::string name : {"1f1b", "chimera", "pipedream", "pipemare", "zb-v"}) {
+    CAPTURE(name);
+    const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);
+    auto options = tiny_run(spec, {.num_devices = 2, .num_microbatches = 2, .updates = 5}, false);
+    REQUIRE(options);
+    const TrainResult whole = train(*options);
+    for (const std::string after : {"streams", "serial"}) {
+      CAPTURE(after);
+      const ScratchDirectory scratch("streams");
+      options->executor = "streams";
+      options->checkpoint.directory = scratch.path;
+      options->checkpoint.resume = true;
+      run_and_die(*options, 2);
+      options->executor = after;
+      const TrainResult resumed = train(*options);
+      CHECK(resumed.weights_hash == whole.weights_hash);
+      CHECK(resumed.losses == whole.losses);
+    }
+    options->executor = "serial";
+    options->checkpoint = {};
+  }
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();

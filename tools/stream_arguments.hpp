@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tools/arguments.hpp"
+#include "trainer/stream_options.hpp"
+
+namespace plumb {
+
+/// Options that say how devices lie on GPUs: shared by `train` and `profile`.
+struct StreamArguments {
+  std::string mode = "accuracy";
+  std::optional<std::int64_t> sms;
+  std::optional<std::int64_t> gpus;
+  std::optional<double> link_latency_us;
+  std::string link_bandwidth;
+  std::optional<double> watchdog_s;
+  bool no_graphs = false;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// Throws `Error` for what they cannot be.
+  StreamOptions options() const;
+};
+
+}  // namespace plumb

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "trainer/stream_machine.hpp"
+
+namespace plumb {
+
+/// The GPUs of this machine. Throws `Error` "no CUDA device (...)" where there is none.
+std::unique_ptr<StreamMachine> make_cuda_streams(const StreamOptions& options);
+
+}  // namespace plumb

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/cuda/gpu.hpp"
+#include "trainer/cuda/op_graphs.hpp"
+#include "trainer/stream_machine.hpp"
+
+namespace plumb::cuda {
+
+/// The streams of real GPUs. Devices of a schedule are dealt out to the GPUs, neighbours together; those of one GPU are
+/// virtual (`Gpu`). Messages within a GPU go by a kernel that keeps to the link's latency and bandwidth, those between
+/// GPUs by peer copies.
+class CudaStreams : public StreamMachine {
+ public:
+  /// Throws `Error` "no CUDA device (...)" where there is none.
+  explicit CudaStreams(const StreamOptions& options);
+  ~CudaStreams() override;
+
+  StreamId make_stream(DeviceId device, StreamKind kind) override;
+  EventId make_event(EventUse use) override;
+  void record(EventId event, StreamId stream) override;
+  void wait(StreamId stream, EventId event) override;
+  void launch(StreamId stream, Work work) override;
+  void fill(StreamId stream, std::span<std::byte> bytes, std::byte value) override;
+  void copy(StreamId stream, std::byte* to, std::span<const std::byte> from) override;
+  void send(StreamId stream, DeviceId peer, std::byte* to, std::span<const std::byte> from) override;
+  void add(StreamId stream, NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) override;
+  std::byte* allocate(DeviceId device, std::int64_t bytes) override;
+  void free(DeviceId device, std::byte* storage) override;
+  std::byte* allocate_shared(std::int64_t bytes) override;
+  void free_shared(std::byte* storage) override;
+  bool host_reads_devices() const override { return false; }
+  void begin_instr(StreamId stream, std::uint32_t instr, const std::string& name) override;
+  void begin_part() override;
+  bool is_done(EventId event) override;
+  void synchronize() override;
+  std::int64_t time_ns(EventId event) override;
+  void abandon() override { abandoned_ = true; }
+  StreamPlace place(StreamId stream) const override;
+  std::string description() const override;
+
+ private:
+  struct Stream {
+    cudaStream_t handle = nullptr;
+    Gpu* gpu = nullptr;
+    std::byte* workspace = nullptr;
+  };
+  struct Event {
+    EventUse use{};
+    std::vector<cudaEvent_t> handles;  ///< by GPU; null: never recorded there
+    const Gpu* gpu = nullptr;          ///< where it was recorded last
+  };
+
+  Stream& at(StreamId id) { return streams_[static_cast<std::size_t>(id)]; }
+  cudaEvent_t handle(const Event& event) const { return event.handles[static_cast<std::size_t>(event.gpu->number())]; }
+  int gpu_number(DeviceId device) const { return static_cast<int>(index(device)) * options_.gpus / options_.devices; }
+  bool is_on_device(const std::byte* address) const;
+  void count_launch();
+
+  StreamOptions options_;
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<Stream> streams_;
+  std::vector<std::vector<StreamId>> of_device_;  ///< by device
+  std::vector<Event> events_;
+  std::map<const std::byte*, std::int64_t> memory_;  ///< of devices
+  OpGraphs graphs_;
+  std::string instr_name_;
+  int held_launches_ = -1;  ///< since the gates closed; negative: they are open
+  bool checked_ = false;
+  bool abandoned_ = false;
+};
+
+}  // namespace plumb::cuda

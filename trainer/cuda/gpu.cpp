@@ -1,0 +1,188 @@
+#include "trainer/cuda/gpu.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "models/error.hpp"
+#include "trainer/cuda/cuda_call.hpp"
+#include "trainer/cuda/kernels/probes.hpp"
+#include "trainer/cuda/partition_check.hpp"
+#include "trainer/run_clock.hpp"
+
+namespace plumb::cuda {
+namespace {
+
+constexpr int kSooner = -1;  ///< priority of copies
+
+/// Memory that host and GPU see, for a start-up kernel.
+template <class T>
+class SharedArray {
+ public:
+  explicit SharedArray(std::size_t count) {
+    PLUMB_CUDA_CALL(cudaHostAlloc(reinterpret_cast<void**>(&data_), count * sizeof(T), cudaHostAllocMapped));
+    std::fill_n(data_, count, T{});
+  }
+  SharedArray(const SharedArray&) = delete;
+  SharedArray& operator=(const SharedArray&) = delete;
+  ~SharedArray() { cudaFreeHost(data_); }
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+}  // namespace
+
+Gpu::Gpu(int number, int devices, const StreamOptions& options) : number_(number), devices_(devices) {
+  activate();
+  PLUMB_CUDA_CALL(cudaFree(nullptr));  // makes the primary context, before any part of it
+  cudaDeviceProp properties{};
+  PLUMB_CUDA_CALL(cudaGetDeviceProperties(&properties, number));
+  name_ = properties.name;
+  all_sms_ = properties.multiProcessorCount;
+  if (devices > 1) cut(options);
+  PLUMB_CUDA_CALL(cudaEventCreate(&reference_));
+  PLUMB_CUDA_CALL(cudaEventCreateWithFlags(&gate_event_, cudaEventDisableTiming));
+  void* gate = nullptr;
+  PLUMB_CUDA_CALL(cudaHostAlloc(&gate, sizeof(unsigned int), cudaHostAllocMapped | cudaHostAllocPortable));
+  gate_ = static_cast<volatile unsigned int*>(gate);
+  *gate_ = 1;
+}
+
+Gpu::~Gpu() {
+  open_gate();
+  cudaSetDevice(number_);
+  cudaDeviceSynchronize();
+  for (const OwnStream& stream : streams_) {
+    if (stream.owned) cudaStreamDestroy(stream.stream);
+  }
+  cudaEventDestroy(reference_);
+  cudaEventDestroy(gate_event_);
+  cudaFreeHost(const_cast<unsigned int*>(gate_));
+}
+
+void Gpu::activate() const { PLUMB_CUDA_CALL(cudaSetDevice(number_)); }
+
+void Gpu::cut(const StreamOptions& options) {
+  const GreenDriver driver = load_green_driver();
+  if (!driver.complete()) {
+    sms_ = options.sms > 0 ? options.sms : all_sms_ / devices_;
+    cut_text_ = std::to_string(devices_) + " virtual devices that share all SMs (the driver has no green contexts)";
+    return;
+  }
+  const PartitionPlan plan = plan_partition(driver, number_, {devices_, options.mode, options.sms});
+  partition_ = std::make_unique<GreenPartition>(driver, number_, plan, devices_);
+  sms_ = static_cast<int>(plan.split.sms);
+  cut_text_ = std::to_string(devices_) + " virtual devices of " + std::to_string(sms_) + " SMs, copies " +
+              std::to_string(partition_->sms(GreenPartition::kCopies)) + " SMs, from " + text_of(plan.split);
+}
+
+cudaStream_t Gpu::make_stream(int local, StreamKind kind) {
+  activate();
+  const bool computes = kind == StreamKind::kCompute;
+  OwnStream made{nullptr, computes ? local : GreenPartition::kCopies, kind, !partition_};
+  if (partition_) {
+    made.stream = partition_->make_stream(made.part, computes ? 0 : kSooner);
+  } else {
+    PLUMB_CUDA_CALL(cudaStreamCreateWithPriority(&made.stream, cudaStreamNonBlocking, computes ? 0 : kSooner));
+  }
+  streams_.push_back(made);
+  return made.stream;
+}
+
+int Gpu::sms_of(int part) const { return partition_ ? partition_->sms(part) : all_sms_; }
+
+void Gpu::check_streams() {
+  activate();
+  gate_stream_ = make_stream(0, StreamKind::kActivations);
+  if (partition_) check_places();
+  if (is_shared()) check_concurrency();
+  read_clock();
+}
+
+/// Where the blocks of every stream really run.
+void Gpu::check_places() {
+  std::vector<SeenMultiprocessors> seen;
+  const auto count = static_cast<std::size_t>(all_sms_);
+  for (const OwnStream& stream : streams_) {
+    const SharedArray<unsigned int> histogram(count);
+    kernels::count_multiprocessors(histogram.data(), all_sms_, 64 * all_sms_, stream.stream);
+    PLUMB_CUDA_CALL(cudaDeviceSynchronize());
+    const bool copies = stream.part == GreenPartition::kCopies;
+    seen.push_back({copies ? "copies" : "virtual device " + std::to_string(stream.part),
+                    std::vector<unsigned int>(histogram.data(), histogram.data() + count), sms_of(stream.part),
+                    stream.part});
+    if (!copies) places_text_ += (places_text_.empty() ? "" : "; ") + text_of_multiprocessors(seen.back().blocks);
+  }
+  const std::vector<std::string> overlaps = find_overlaps(seen);
+  if (!overlaps.empty()) throw Error(name_ + ": " + overlaps.front());
+}
+
+void Gpu::check_concurrency() {
+  constexpr std::int64_t kSpin = 2'000'000;
+  for (const OwnStream& stream : streams_) kernels::spin(1000, 1, stream.stream);  // loads the kernel
+  PLUMB_CUDA_CALL(cudaDeviceSynchronize());
+  const std::int64_t begin = RunClock::steady_ns();
+  for (const OwnStream& stream : streams_) kernels::spin(kSpin, 1, stream.stream);
+  PLUMB_CUDA_CALL(cudaDeviceSynchronize());
+  const SpinTimes times{kSpin, RunClock::steady_ns() - begin, static_cast<int>(streams_.size())};
+  const std::vector<std::string> findings = find_false_waits(times);
+  if (!findings.empty()) cut_text_ += " (" + findings.front() + ")";
+}
+
+void Gpu::read_clock() {
+  const SharedArray<kernels::ClockReading> reading(1);
+  kernels::read_clock(reading.data(), gate_stream_);
+  PLUMB_CUDA_CALL(cudaStreamSynchronize(gate_stream_));
+  const kernels::ClockReading& read = *reading.data();
+  if (read.nanoseconds > 0) clock_hz_ = 1e9 * static_cast<double>(read.cycles) / static_cast<double>(read.nanoseconds);
+}
+
+/// Events are told by the host's clock as it was around the narrowest of some records.
+void Gpu::restart_clock() {
+  activate();
+  read_clock();
+  constexpr int kTries = 20;
+  std::int64_t narrowest = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < kTries; ++i) {
+    cudaEvent_t candidate = nullptr;
+    PLUMB_CUDA_CALL(cudaEventCreate(&candidate));
+    const std::int64_t before = RunClock::steady_ns();
+    PLUMB_CUDA_CALL(cudaEventRecord(candidate, gate_stream_));
+    PLUMB_CUDA_CALL(cudaEventSynchronize(candidate));
+    const std::int64_t after = RunClock::steady_ns();
+    if (after - before < narrowest) {
+      narrowest = after - before;
+      reference_ns_ = before + (after - before) / 2;
+      std::swap(reference_, candidate);
+    }
+    PLUMB_CUDA_CALL(cudaEventDestroy(candidate));
+  }
+}
+
+std::int64_t Gpu::time_ns(cudaEvent_t event) const {
+  float milliseconds = 0;
+  PLUMB_CUDA_CALL(cudaEventElapsedTime(&milliseconds, reference_, event));
+  return reference_ns_ + static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+}
+
+void Gpu::close_gate() {
+  activate();
+  *gate_ = 0;
+  kernels::wait_for(gate_, gate_stream_);
+  PLUMB_CUDA_CALL(cudaEventRecord(gate_event_, gate_stream_));
+  for (const OwnStream& stream : streams_) {
+    if (stream.stream != gate_stream_) PLUMB_CUDA_CALL(cudaStreamWaitEvent(stream.stream, gate_event_, 0));
+  }
+}
+
+void Gpu::open_gate() { *gate_ = 1; }
+
+std::string Gpu::description() const {
+  std::string text = name_ + ": " + cut_text_;
+  if (!places_text_.empty()) text += " (" + places_text_ + ")";
+  if (clock_hz_ > 0) text += ", " + std::to_string(static_cast<int>(clock_hz_ / 1e6)) + " MHz";
+  return text;
+}
+
+}  // namespace plumb::cuda
