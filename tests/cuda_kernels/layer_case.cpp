@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "models/layer.hpp"
+#include "models/layer_shape.hpp"
 #include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
@@ -134,7 +135,8 @@ struct DevicePointers {
     for (const auto& one : data.gradients) gradients.push_back(one.data());
     for (const auto& one : data.stash) stash.push_back(one.begin());
     for (std::size_t i = 0; i < of.earlier.size(); ++i) {
-      earlier.push_back({data.earlier_qkv[i].data(), data.earlier_key_grads[i].data(), of.earlier[i]});
+      earlier.push_back({data.earlier_qkv[i].data() + of.spec.width, qkv_width(of.spec),
+                         data.earlier_key_grads[i].data(), of.earlier[i]});
     }
   }
 };
@@ -179,7 +181,10 @@ LayerResults run_on_cpu(const LayerCase& of) {
   for (auto& values : data.gradients) gradients.push_back(values.data());
   for (auto& values : stash) kept.push_back(reinterpret_cast<std::byte*>(values.data()));
   for (std::size_t i = 0; i < of.earlier.size(); ++i) {
-    earlier.push_back({data.earlier_qkv[i].data(), data.earlier_key_grads[i].data(), of.earlier[i]});
+    earlier.push_back({.keys = data.earlier_qkv[i].data() + of.spec.width,
+                       .stride = qkv_width(of.spec),
+                       .key_grads = data.earlier_key_grads[i].data(),
+                       .sequence = of.earlier[i]});
   }
   add_to(data.input, data.added);
   std::vector<double> output(whole(data.outputs)), input_grad(data.input.size()), from_grad(data.from.size());

@@ -30,6 +30,10 @@ class Attention final : public CudaLayer<T> {
     qkv_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
     ScratchPieces scratch(pass.device.scratch);
     if (rotary_) turn_rows(pass, qkv, scratch.take<float>(angles()), false);
+    if (pass.keys != nullptr) {
+      copy_rows<T>(own_keys(), {pass.keys, sizes_.keys_width, shape_.sequence, 0}, in_rows<const T>(qkv),
+                   pass.device.stream);
+    }
     const HeadRows<const T> keys = keys_of(pass, qkv, scratch);
     attention_forward<T>({.shape = sizes_.shape(shape_, causal_),
                           .queries = {qkv, sizes_.row},
@@ -123,13 +127,13 @@ class Attention final : public CudaLayer<T> {
     if (shape_.before == 0) return {qkv + sizes_.width, sizes_.row};
     T* all = scratch.take<T>(gathered());
     std::int64_t first = 0;
-    const auto gather = [&](const T* from, std::int64_t sequence) {
+    const auto gather = [&](const T* from, std::int64_t stride, std::int64_t sequence) {
       copy_rows<T>({shape_.samples, sequence, sizes_.keys_width}, {all, sizes_.keys_width, all_keys(), first},
-                   {from + sizes_.width, sizes_.row, sequence, 0}, pass.device.stream);
+                   {from, stride, sequence, 0}, pass.device.stream);
       first += sequence;
     };
-    for (const EarlierSlice<T>& slice : pass.earlier) gather(slice.qkv, slice.sequence);
-    gather(qkv, shape_.sequence);
+    for (const EarlierSlice<T>& slice : pass.earlier) gather(slice.keys, slice.stride, slice.sequence);
+    gather(qkv + sizes_.width, sizes_.row, shape_.sequence);
     return {all, sizes_.keys_width};
   }
 

@@ -23,7 +23,8 @@ struct DeviceContext {
 /// An earlier sequence slice (`EarlierKeys`, trainer/layer.hpp).
 template <class T>
 struct EarlierSlice {
-  const T* qkv = nullptr;
+  const T* keys = nullptr;  ///< and values, a row per token ...
+  std::int64_t stride = 0;  ///< ... so far apart
   T* key_grads = nullptr;
   std::int64_t sequence = 0;
 };
@@ -49,6 +50,7 @@ struct CudaPass {
   double loss_tokens = 0;
   std::span<const EarlierSlice<T>> earlier;
   const T* key_grads = nullptr;
+  T* keys = nullptr;  ///< attention, F: where its keys and values are copied to, a row per token; or null
   /// Norms. F: what the input grows by first, rounded, in place. I: what the input gradient grows by at last.
   const T* added = nullptr;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 
+#include "models/layer_shape.hpp"
 #include "trainer/cuda/kernels/blocks.hpp"
 
 namespace plumb::kernels {
@@ -121,6 +122,7 @@ typename CudaStageModule<T>::StepPass CudaStageModule<T>::step_pass(std::size_t 
   pass.from_grad = value(step.from_grad);
   pass.workspace = of.blocks.at(step.workspace.*place);
   pass.key_grads = reinterpret_cast<const T*>(of.blocks.at(step.key_grads));
+  pass.keys = reinterpret_cast<T*>(of.blocks.at(step.keys));
   pass.ids = of.ids;
   pass.loss = of.loss;
   pass.correct = of.correct;
@@ -129,8 +131,12 @@ typename CudaStageModule<T>::StepPass CudaStageModule<T>::step_pass(std::size_t 
   for (std::size_t i = 0; i < of.blocks.earlier_count; ++i) {
     const plumb::EarlierSlice& slice = of.blocks.earlier[i];
     const LayoutStep& own = slice.layout->steps[k];
-    result.earlier.push_back({reinterpret_cast<const T*>(slice.blocks.at(own.stash.front().f)),
-                              reinterpret_cast<T*>(slice.blocks.at(own.key_grads)), slice.layout->shape.sequence});
+    const std::int64_t all = qkv_width(own.spec);
+    const T* keys = reinterpret_cast<const T*>(slice.blocks.at(own.keys));
+    const std::int64_t stride = keys != nullptr ? all - own.spec.width : all;
+    if (keys == nullptr) keys = reinterpret_cast<const T*>(slice.blocks.at(own.stash.front().f)) + own.spec.width;
+    result.earlier.push_back(
+        {keys, stride, reinterpret_cast<T*>(slice.blocks.at(own.key_grads)), slice.layout->shape.sequence});
   }
   return result;
 }
