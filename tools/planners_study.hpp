@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ struct PlannerResult {
   PlannerCase asked;
   double ours_ms = 0;
   std::optional<double> baseline_ms;
-  double seconds = 0;
+  double seconds = 0;  ///< of processor time
   std::int64_t states = 0;
   bool proved = false;  ///< nothing costs less by the formula
 
