@@ -13,6 +13,12 @@ struct HeadWidths {
 /// Numbers that softmax and its dropout read and write for one score: forward, backward.
 constexpr double kScoreBytesForward = 2 * 2 + 5;   // softmax reads and writes, dropout reads, writes, keeps a byte
 constexpr double kScoreBytesBackward = 3 * 2 + 5;  // gradient, output, result; dropout again
+/// The fused softmax wants groups of heads (Megatron's kernel: 4 matrices of scores at a time); elsewhere scores are
+/// widened to 32 bits, scaled, masked, normalised and narrowed by kernels of their own.
+constexpr std::int64_t kFusedHeads = 4;
+constexpr double kUnfusedBytes = (2 + 4) + (4 + 4) + (4 + 4) + (4 + 2);
+constexpr std::int32_t kUnfusedLaunches = 9;
+
 /// A fused backward does 5 products for the forward's 2.
 constexpr double kFusedBackward = 2.5;
 
@@ -34,6 +40,10 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   PassKernels inner;
   inner.gemm(rows, columns, widths.key, heads);
   inner.memory(kScoreBytesForward * score, 2);
+  if (heads % kFusedHeads != 0) {
+    inner.memory(kUnfusedBytes * score, kUnfusedLaunches);
+    kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches);
+  }
   inner.gemm(rows, widths.value, columns, heads);
   inner.memory(operands, 3);  // queries, keys and values side by side, and back
   kernels.forward.append(inner);

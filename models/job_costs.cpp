@@ -10,6 +10,7 @@
 #include "models/job_kernels.hpp"
 #include "models/job_memory.hpp"
 #include "models/network_costs.hpp"
+#include "models/stage_layout.hpp"
 
 namespace plumb {
 namespace {
@@ -18,25 +19,25 @@ constexpr double kNsPerSecond = 1e9;
 
 std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSecond); }
 
-/// Seconds of the kernels of a pass.
+/// Seconds of a pass.
 struct PassSeconds {
-  KernelTime kernels;   ///< collectives on the critical path included
-  double hidden_s = 0;  ///< collectives beside the kernels
+  double busy_s = 0;    ///< kernels and the collectives on the critical path, or starting them, layer by layer
+  double hidden_s = 0;  ///< collectives beside them
 
   PassSeconds& operator+=(const PassSeconds& other) {
-    kernels += other.kernels;
+    busy_s += other.busy_s;
     hidden_s += other.hidden_s;
     return *this;
   }
   /// Hidden collectives show where they outlast the kernels.
-  double seconds() const { return std::max({kernels.device_s, kernels.host_s, hidden_s}); }
+  double seconds() const { return std::max(busy_s, hidden_s); }
 };
 
 struct StageSeconds {
   PassSeconds f;
   PassSeconds i;  ///< with what runs again
   PassSeconds w;
-  PassSeconds again;  ///< of i
+  PassSeconds b;  ///< I and W as one
 };
 
 /// Rates of one device and the groups it takes part in.
@@ -45,28 +46,24 @@ class Clock {
   Clock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
       : device_(cluster.devices.front()),
         rates_(rates),
-        tensor_(device_group(cluster, job.tensor, 1)),
-        context_(device_group(cluster, job.context, job.tensor)),
-        expert_(device_group(cluster, job.expert, job.tensor)),
-        data_(device_group(cluster, job.replicas(), job.tensor)),
-        expert_copies_(device_group(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
+        tensor_(reached(cluster, job.tensor, 1)),
+        context_(reached(cluster, job.context, job.tensor)),
+        expert_(reached(cluster, job.expert, job.tensor)),
+        data_(reached(cluster, job.replicas(), job.tensor)),
+        expert_copies_(reached(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
 
   PassSeconds of(const PassKernels& pass) const {
-    PassSeconds sum;
+    KernelTime sum;
+    double hidden_s = 0;
     for (const Kernel& kernel : pass.list) {
       KernelTime time = kernel_time(kernel, device_, rates_);
       if (kernel.kind == Kernel::Kind::kCollective) {
-        const double seconds = collective_seconds(kernel.op, group(kernel.axis), kernel.bytes);
-        if (kernel.hidden) {
-          sum.hidden_s += seconds + time.device_s;
-          time.device_s = 0;
-        } else {
-          time.device_s += seconds;
-        }
+        time.device_s += collective_seconds(kernel.op, group(kernel.axis), kernel.bytes);
+        if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
       }
-      sum.kernels += time;
+      sum += time;
     }
-    return sum;
+    return {sum.seconds(), hidden_s};
   }
 
   const DeviceGroup& group(GroupAxis axis) const {
@@ -88,6 +85,13 @@ class Clock {
   double moving_s(double bytes) const { return bytes / (device_.memory_bytes_per_s * rates_.memory_efficiency); }
 
  private:
+  DeviceGroup reached(const Cluster& cluster, std::int64_t size, std::int64_t stride) const {
+    DeviceGroup group = device_group(cluster, size, stride);
+    group.inside.bytes_per_s *= rates_.link_efficiency;
+    group.between.bytes_per_s *= rates_.link_efficiency;
+    return group;
+  }
+
   const DeviceSpec& device_;
   const KernelRates& rates_;
   DeviceGroup tensor_;
@@ -125,24 +129,22 @@ StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& sh
       again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
     }
     add_zero_traffic(layer, shape, kernels);
-    const PassSeconds repeated = clock.of(again);
+    again.append(kernels.input_grad);
     sum.f += clock.of(kernels.forward);
-    sum.i += clock.of(kernels.input_grad);
-    sum.i += repeated;
-    sum.again += repeated;
+    sum.i += clock.of(again);
     sum.w += clock.of(kernels.weight_grad);
+    again.append(kernels.weight_grad);
+    sum.b += clock.of(again);
   }
   return sum;
 }
 
 StageTimes stage_times(const StageSeconds& seconds, const KernelRates& rates) {
-  PassSeconds backward = seconds.i;
-  backward += seconds.w;
   StageTimes times;
   times.f = to_nanoseconds(seconds.f.seconds()) + rates.pass_ns;
   times.i = to_nanoseconds(seconds.i.seconds()) + rates.pass_ns;
   times.w = to_nanoseconds(seconds.w.seconds());
-  times.b = to_nanoseconds(backward.seconds()) + rates.pass_ns;
+  times.b = to_nanoseconds(seconds.b.seconds()) + rates.pass_ns;
   times.r = times.f;
   return times;
 }
@@ -228,6 +230,19 @@ void set_work(const Network& network, const JobShape& shape, const DeviceSpec& d
   costs.work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
 }
 
+/// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
+/// tensor ranks.
+void set_messages(const Network& network, const LayerRange& range, const JobShape& shape, StageMemory& memory) {
+  const Parallelism& job = shape.parallelism;
+  const MicrobatchShape own{shape.samples, shape.sequence / job.context};
+  const StageMemory whole = stage_memory(network.layers, range, own, job.precision);
+  const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
+  memory.input_bytes = (whole.input_bytes + parts - 1) / parts;
+  memory.output_bytes = (whole.output_bytes + parts - 1) / parts;
+  memory.input_grad_bytes = (whole.input_grad_bytes + parts - 1) / parts;
+  memory.output_grad_bytes = (whole.output_grad_bytes + parts - 1) / parts;
+}
+
 KernelRates rates_of(const JobMachine& machine) {
   return machine.rates ? *machine.rates : kernel_rates_of(machine.cluster.devices.front());
 }
@@ -249,7 +264,8 @@ JobCosts job_costs(const Network& network, const Partition& partition, const Job
     const LayerRange range = partition.range(s);
     const auto layers = std::span(network.layers).subspan(range.begin, range.end - range.begin);
     StageTimes times = stage_times(stage_seconds(layers, shape, clock), job.rates);
-    job.costs.memory.push_back(job_stage_memory(layers, shape, s == 0, s + 1 == partition.num_stages()));
+    job.costs.memory.push_back(job_stage_memory(layers, shape));
+    set_messages(network, range, shape, job.costs.memory.back());
     const double hides_s = static_cast<double>(times.b) / kNsPerSecond;
     job.updates.push_back(update_seconds(layers, shape, clock, job.costs.memory.back(), hides_s));
     times.u = to_nanoseconds(job.updates.back().all()) + job.rates.update_ns;

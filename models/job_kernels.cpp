@@ -70,13 +70,22 @@ LayerKernels norm_kernels(const LayerSpec& layer, const JobShape& shape) {
   return kernels;
 }
 
-/// Kinds without a tensor-parallel form: their FLOPs and bytes as they are.
+/// Kinds without a tensor-parallel form: their FLOPs and bytes, or their measured times, as they are.
 LayerKernels plain_kernels(const LayerSpec& layer, const JobShape& shape) {
   const LayerFacts facts = describe(layer, {shape.samples, shape.sequence}, shape.parallelism.precision);
   const auto add = [](PassKernels& pass, const PassFacts& from) {
     pass.roofline(from.flops, static_cast<double>(from.bytes_moved));
   };
   LayerKernels kernels;
+  if (layer.kind == LayerKind::kProfiled) {
+    const auto measured = [](std::int64_t nanoseconds) {
+      return Kernel{.kind = Kernel::Kind::kMeasured, .seconds = static_cast<double>(nanoseconds) * 1e-9, .launches = 0};
+    };
+    kernels.forward.list = {measured(layer.profiled.f_ns)};
+    kernels.input_grad.list = {measured(layer.profiled.i_ns)};
+    kernels.weight_grad.list = {measured(layer.profiled.w_ns)};
+    return kernels;
+  }
   add(kernels.forward, facts.forward);
   add(kernels.input_grad, facts.input_grad);
   add(kernels.weight_grad, facts.weight_grad);

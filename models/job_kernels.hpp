@@ -20,6 +20,7 @@ struct Kernel {
     kMemory,      ///< moves `bytes`
     kRoofline,    ///< `flops` or `bytes`, whichever takes longer
     kCollective,  ///< `op` over `axis` with `bytes`
+    kMeasured,    ///< takes `seconds`
   };
 
   Kind kind = Kind::kMemory;
@@ -29,6 +30,7 @@ struct Kernel {
   std::int64_t count = 1;
   double flops = 0;
   double bytes = 0;
+  double seconds = 0;  ///< measured
   CollectiveOp op{};
   GroupAxis axis{};
   bool hidden = false;        ///< collective: runs beside the kernels of its pass

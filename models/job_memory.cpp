@@ -254,7 +254,7 @@ StageKept stage_kept(std::span<const LayerSpec> layers, const JobShape& shape) {
   return stage;
 }
 
-StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, bool first, bool last) {
+StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape) {
   const Parallelism& job = shape.parallelism;
   const DeviceParameters parameters = stage_parameters(layers, shape);
   std::int64_t largest = 0;
@@ -277,12 +277,6 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   keep("kept_for_input_grad", stage.kept.for_input_grad, MadeBy::kForward, LastUse::kInputGrad);
   keep("kept_for_weight_grad", stage.kept.for_weight_grad, MadeBy::kForward, LastUse::kWeightGrad);
   keep("output_grads", stage.kept.made_by_input_grad, MadeBy::kInputGrad, LastUse::kWeightGrad);
-  const bool scattered = job.scatter_gather || job.sequence_parallel;
-  const auto message = [&](std::int64_t width) {
-    return divided_up(shape.tokens() * width * shape.number_bytes(), scattered ? job.tensor : 1);
-  };
-  if (!first) memory.input_bytes = memory.input_grad_bytes = message(input_width(layers.front()));
-  if (!last) memory.output_bytes = memory.output_grad_bytes = message(output_width(layers.back()));
   // ZeRO-3 has the layer that computes and the next one as a whole.
   const std::int64_t gathered =
       job.zero == ZeroStage::kWeights && job.replicas() > 1 ? 2 * largest * job.precision.weight_bytes : 0;

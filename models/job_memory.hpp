@@ -51,8 +51,7 @@ struct StageKept {
 };
 StageKept stage_kept(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// Memory of one device of a stage: weights, gradients and optimizer state with ZeRO, what is kept, messages.
-/// `first` and `last` are those of the pipeline.
-StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, bool first, bool last);
+/// Memory of one device of a stage, without messages: weights, gradients and optimizer state with ZeRO, what is kept.
+StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape);
 
 }  // namespace plumb

@@ -24,11 +24,12 @@ struct RateNumber {
   double most;
 };
 
-constexpr std::array<RateNumber, 5> kNumbers{{
+constexpr std::array<RateNumber, 6> kNumbers{{
     {"gemm_efficiency", &KernelRates::gemm_efficiency, 1e-3, 1},
     {"gemm_half_k", &KernelRates::gemm_half_k, 0, 1e6},
     {"attention_efficiency", &KernelRates::attention_efficiency, 1e-3, 1},
     {"memory_efficiency", &KernelRates::memory_efficiency, 1e-3, 1},
+    {"link_efficiency", &KernelRates::link_efficiency, 1e-3, 10},
     {"memory_reserve", &KernelRates::memory_reserve, 0, 1},
 }};
 
@@ -87,6 +88,15 @@ double KernelRates::gemm_share(std::int64_t m, std::int64_t n, std::int64_t k, s
   if (nearest != nullptr) return nearest->efficiency;
   const double depth = static_cast<double>(k) / (static_cast<double>(k) + gemm_half_k);
   return gemm_efficiency * quantised(*this, m, n, count) * depth;
+}
+
+std::int64_t KernelRates::needed_bytes(std::int64_t peak_bytes) const {
+  return peak_bytes + std::llround(memory_reserve * static_cast<double>(peak_bytes)) + context_bytes + library_bytes;
+}
+
+std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
+  const auto tensors = static_cast<double>(memory_bytes - context_bytes - library_bytes);
+  return std::max<std::int64_t>(0, static_cast<std::int64_t>(tensors / (1 + memory_reserve)));
 }
 
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name) {
@@ -160,6 +170,9 @@ KernelTime kernel_time(const Kernel& kernel, const DeviceSpec& device, const Ker
       break;
     case Kernel::Kind::kMemory:
       time.device_s += moving_s;
+      break;
+    case Kernel::Kind::kMeasured:
+      time.device_s = kernel.seconds;
       break;
     case Kernel::Kind::kCollective:
       time.device_s = static_cast<double>(rates.collective_ns) / kNsPerSecond;

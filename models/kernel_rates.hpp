@@ -39,6 +39,7 @@ struct KernelRates {
   std::int64_t multiprocessors = 1;   ///< 1: no waves
   double attention_efficiency = 0.5;  ///< fused attention, share of the peak
   double memory_efficiency = 0.85;    ///< share of the memory's bytes per second
+  double link_efficiency = 1;         ///< share of the links' bytes per second that collectives reach
   std::int64_t kernel_ns = 3000;      ///< a kernel takes this long besides its work
   std::int64_t host_ns = 0;           ///< the host needs this to start one kernel; devices wait when it is behind
   std::int64_t collective_ns = 0;     ///< a collective takes this long besides the link model
@@ -50,6 +51,12 @@ struct KernelRates {
   std::vector<GemmPoint> gemms;    ///< the table
 
   double gemm_share(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count = 1) const;
+
+  /// What a device must have when tensors take `peak_bytes` of it: with context, libraries and the allocator's
+  /// headroom.
+  std::int64_t needed_bytes(std::int64_t peak_bytes) const;
+  /// The largest peak that fits into `memory_bytes`; at least 0.
+  std::int64_t usable_bytes(std::int64_t memory_bytes) const;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };

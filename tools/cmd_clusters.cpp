@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/cluster_io.hpp"
+#include "models/kernel_rates.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"
@@ -24,6 +25,11 @@ std::string clusters_json() {
     rows.push_back({{"name", name},
                     {"devices", cluster.devices.size()},
                     {"devices_per_node", cluster.devices_per_node},
+                    {"device", cluster.devices.front().name},
+                    {"flops_per_s", cluster.devices.front().flops_per_s},
+                    {"intra_node_bytes_per_s", cluster.intra_node.bytes_per_s},
+                    {"inter_node_bytes_per_s", cluster.inter_node.bytes_per_s},
+                    {"rates", kernel_rates_of(cluster.devices.front()).source},
                     {"source", cluster.source}});
   }
   return rows.dump(2) + "\n";

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "models/network_costs.hpp"
@@ -11,6 +15,16 @@
 namespace plumb {
 namespace {
 
+/// Model FLOPs of one sample: F, I and W.
+double flops_of(const Network& network) { return model_flops(network, {1, network.sequence}); }
+
+/// Routed experts of its widest layer; 0: none.
+std::int64_t experts_of(const std::vector<LayerSpec>& layers) {
+  std::int64_t most = 0;
+  for (const LayerSpec& layer : layers) most = std::max({most, layer.experts, experts_of(layer.body)});
+  return most;
+}
+
 std::string networks_json() {
   auto rows = nlohmann::ordered_json::array();
   for (const std::string_view name : builtin_networks()) {
@@ -18,6 +32,8 @@ std::string networks_json() {
     rows.push_back({{"name", name},
                     {"parameters", parameter_count(network)},
                     {"layers", network.layers.size()},
+                    {"experts", experts_of(network.layers)},
+                    {"model_flops_per_sample", flops_of(network)},
                     {"sequence", network.sequence},
                     {"samples", network.samples},
                     {"source", network.source}});
@@ -26,11 +42,19 @@ std::string networks_json() {
 }
 
 std::string networks_table() {
-  TextTable table({{"name"}, {"parameters", '>'}, {"layers", '>'}, {"tokens per sample", '>'}, {"source"}});
+  TextTable table({{"name"},
+                   {"parameters", '>'},
+                   {"layers", '>'},
+                   {"experts", '>'},
+                   {"tokens per sample", '>'},
+                   {"FLOPs per sample", '>'},
+                   {"source"}});
   for (const std::string_view name : builtin_networks()) {
     const Network network = load_network(name);
+    const std::int64_t experts = experts_of(network.layers);
     table.add_row({std::string(name), count_text(parameter_count(network)), std::to_string(network.layers.size()),
-                   std::to_string(network.sequence), first_clause(network.source)});
+                   experts == 0 ? "-" : std::to_string(experts), std::to_string(network.sequence),
+                   count_text(std::llround(flops_of(network))), first_clause(network.source)});
   }
   return table.to_string();
 }

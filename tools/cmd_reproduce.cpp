@@ -28,7 +28,8 @@ struct ReproduceArguments {
         "Runs published claims again: a claim is named by its id or its system (default: all).\n"
         "Without names, also refreshes README.md beside the claims. Exit status 3: a number came out\n"
         "otherwise than the document of claims expects.\n"
-        "`reproduce pipemare` and `reproduce planners` are studies of their own: see their --help.");
+        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are studies of their own: see their "
+        "--help.");
     parser.positionals(names, 0, "CLAIM")
         .text("claims", claims, "FILE", "document of claims (default: results/claims.json of the source tree)")
         .flag("long", with_long, "also those marked long")
@@ -79,6 +80,9 @@ ExitStatus run_reproduce(const CommandLine& command_line) {
   }
   if (!command_line.empty() && command_line.front() == "planners") {
     return run_reproduce_planners({command_line.begin() + 1, command_line.end()});
+  }
+  if (!command_line.empty() && command_line.front() == "public") {
+    return run_reproduce_public({command_line.begin() + 1, command_line.end()});
   }
   ReproduceArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;

@@ -48,6 +48,8 @@ ExitStatus run_reproduce_pipemare(const CommandLine& arguments);
 ExitStatus run_plan(const CommandLine& arguments);
 /// `reproduce planners`.
 ExitStatus run_reproduce_planners(const CommandLine& arguments);
+/// `reproduce public`.
+ExitStatus run_reproduce_public(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);
 ExitStatus run_demo(const CommandLine& arguments);

@@ -119,7 +119,7 @@ TEST_CASE("18 bytes per parameter; ZeRO divides optimizer, gradients, weights") 
   const std::vector<LayerSpec> layers = transformer_layer(network);
   const std::int64_t n = 12 * std::int64_t{12288} * 12288 + 13 * 12288;
   const auto memory = [&](ZeroStage zero) {
-    return job_stage_memory(layers, JobShape(network, {.data = 4, .zero = zero}), false, false);
+    return job_stage_memory(layers, JobShape(network, {.data = 4, .zero = zero}));
   };
   CHECK(memory(ZeroStage::kNone).weight_bytes == 2 * n);
   CHECK(memory(ZeroStage::kNone).gradient_bytes == 4 * n);

@@ -23,6 +23,16 @@ TEST_CASE("tiles and waves that are not full cost what full ones do") {
   CHECK(rates.gemm_share(256 * 108, 128, 4096) == doctest::Approx(0.4));
 }
 
+TEST_CASE("what fits leaves room for context, libraries and the allocator") {
+  KernelRates rates;
+  rates.memory_reserve = 0.25;
+  rates.context_bytes = 100;
+  rates.library_bytes = 200;
+  CHECK(rates.needed_bytes(1000) == 1550);
+  CHECK(rates.usable_bytes(1550) == 1000);
+  CHECK(rates.usable_bytes(10) == 0);
+}
+
 TEST_CASE("a table of shapes answers with its nearest class") {
   KernelRates rates;
   rates.gemms = {{1024, 1024, 1024, 0.3}, {8192, 8192, 8192, 0.7}};
