@@ -52,7 +52,7 @@ std::optional<Cluster> public_cluster(const PublicRow& row) {
   } else if (row.gpu == "B200") {
     name = "b200";
   }
-  if (name.empty()) return std::nullopt;
+  if (name.empty() || row.num_gpus < 1) return std::nullopt;
   const std::int64_t per_node = std::min<std::int64_t>(8, row.num_gpus);
   const std::int64_t nodes = (row.num_gpus + per_node - 1) / per_node;
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));

@@ -152,7 +152,7 @@ std::string refusal(const PublicRow& row) {
       has(row.precision, "NVFP")) {
     return "low precision is not modelled";
   }
-  if (row.note.find("prints m = 32 twice") != std::string::npos) return "its source flags the microbatch count";
+  if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
   return {};
 }
 
