@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 #include "models/error.hpp"
 #include "models/ideals.hpp"
@@ -292,8 +292,10 @@ Plan plan_piper(const PlanProblem& problem) {
   for (std::size_t k = 0; k < graph.size(); ++k) {
     for (const VariantEdge& edge : graph.behind[k]) behind[k].push_back(edge.node);
   }
-  PiperSearch full(graph, problem, ideals(behind, kMostIdeals));
+  std::vector<NodeSet> tails = ideals(behind, kMostIdeals);
   Plan plan;
+  plan.states = static_cast<std::int64_t>(tails.size());
+  PiperSearch full(graph, problem, std::move(tails));
   // The chain's plan is among the full search's, so it is found again within the smallest step above.
   const double best = full.solve(first == kNever ? kNever : first * (1 + 1e-12));
   if (best == kNever) throw Error("piper: the network does not fit into the memory of the devices");
