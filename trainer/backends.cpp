@@ -5,6 +5,10 @@
 
 #include "models/error.hpp"
 #include "trainer/cpu_backend.hpp"
+#ifdef PLUMB_HAS_CUDA
+#include "trainer/cuda/cuda_backend.hpp"
+#include "trainer/cuda/cuda_stage.hpp"
+#endif
 
 namespace plumb {
 namespace {
@@ -12,6 +16,10 @@ namespace {
 constexpr std::array kBackends{
     Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu, scale_on_cpu,
             make_cpu_streams},
+#ifdef PLUMB_HAS_CUDA
+    Backend{"cuda", "GPUs, whole or cut into virtual devices", make_cuda_stage, add_on_cpu, scale_on_cpu,
+            make_cuda_streams, cuda_scratch_bytes, true},
+#endif
 };
 
 }  // namespace
