@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+/// What bounds and balanced cuts need of one way to spread a stage.
+struct LayerPrices {
+  StageTimes whole{};                     ///< the network as one stage
+  std::int64_t whole_held_bytes = 0;      ///< weights, gradients and optimizer state of one copy
+  std::vector<Ticks> load{};              ///< by layer, alone in a stage: forward and backward
+  std::vector<std::int64_t> held_bytes{}; ///< by layer: weights, gradients, optimizer state
+  std::vector<std::int64_t> kept_bytes{}; ///< by layer: of one microbatch, between forward and backward
+  std::vector<double> speed{};            ///< by place
+  std::vector<std::int64_t> usable_bytes{};
+  std::vector<std::int32_t> node{};       ///< by place
+};
+
+/// Of `places` places. Throws what pricing throws.
+LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
+
+/// Weights, gradients and optimizer state.
+std::int64_t held_bytes(const StageMemory& memory);
+
+/// What a microbatch leaves between its forward and its backward; `weight_grad_only`: only what W still reads.
+std::int64_t kept_bytes(const StageMemory& memory, bool weight_grad_only = false);
+
+/// The backward of a stage: fused or in halves, whichever is less.
+Ticks least_backward(const StageTimes& times);
+
+}  // namespace plumb

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/parallelism.hpp"
+#include "models/partition.hpp"
+
+namespace plumb {
+
+/// Everything that is decided about a pipeline.
+struct PipelinePlan {
+  Parallelism parallelism{};
+  std::int32_t places = 1;         ///< length of the pipeline
+  std::int64_t microbatches = 1;   ///< per update and copy of the pipeline
+  std::string schedule{};
+  std::int32_t chunks = 0;         ///< stages per place that the schedule was asked for; 0: its own number
+  Partition partition{};
+  /// Which place of the cluster stands at each position of the pipeline.
+  std::vector<std::int32_t> order{};
+
+  std::int64_t num_devices() const { return places * parallelism.devices_per_stage(); }
+  friend bool operator==(const PipelinePlan&, const PipelinePlan&) = default;
+};
+
+/// A plan and what the simulator says about it.
+struct ScoredPlan {
+  PipelinePlan plan{};
+  std::int64_t step_ns = 0;
+  std::int64_t peak_bytes = 0;    ///< of the fullest device
+  std::int64_t excess_bytes = 0;  ///< by which the worst device is above what it can use; 0: fits
+  std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else the peak
+  double bubble_fraction = 0;
+
+  bool fits() const { return excess_bytes == 0; }
+  /// Device-seconds of one update.
+  double device_seconds() const {
+    return static_cast<double>(step_ns) * 1e-9 * static_cast<double>(plan.num_devices());
+  }
+};
+
+/// What a search found.
+struct PlanAnswer {
+  std::vector<ScoredPlan> best{};       ///< that fit, fastest first, no two with the same degrees and schedule
+  std::vector<ScoredPlan> front{};      ///< of all that were simulated: step time, peak, devices (see plan_front.hpp)
+  std::optional<ScoredPlan> closest{};  ///< when nothing fits: the one that misses least
+  std::int64_t bound_ns = 0;            ///< no plan of the space is faster: proved
+  bool exhausted = false;               ///< nothing is left that could be faster
+  std::int64_t simulated = 0;
+  std::int64_t setups = 0;              ///< degrees, microbatches and lengths of pipelines that were possible
+  std::int64_t without_memory = 0;      ///< of these: proved not to fit
+  std::string refused{};                ///< why the first impossible setup was; empty when all were possible
+
+  /// (best - bound) / best; 0 when the best plan is proved optimal.
+  double gap() const {
+    if (best.empty() || best.front().step_ns <= 0) return 0;
+    const auto found = static_cast<double>(best.front().step_ns);
+    return bound_ns >= best.front().step_ns ? 0 : (found - static_cast<double>(bound_ns)) / found;
+  }
+};
+
+}  // namespace plumb

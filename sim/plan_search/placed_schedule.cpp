@@ -1,0 +1,182 @@
+#include "sim/plan_search/placed_schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "models/abstract_costs.hpp"
+#include "models/error.hpp"
+#include "sim/plan_search/layer_prices.hpp"
+#include "sim/simulate.hpp"
+
+namespace plumb {
+namespace {
+
+/// Whether the generator asks what actions cost.
+bool asks_for_costs(const ScheduleSpec& spec) {
+  bool asked = false;
+  ScheduleParams params{.num_devices = 4, .num_microbatches = 8};
+  params.costs = [&](std::int32_t num_stages) {
+    asked = true;
+    return abstract_costs("F=1,I=1,W=1", "", {.num_stages = num_stages});
+  };
+  try {
+    spec.make(params);
+  } catch (const Error&) {  // a size that it refuses
+  }
+  return asked;
+}
+
+bool is_searched_by_default(const ScheduleSpec& spec) {
+  return spec.synchronous && spec.alias_of.empty() && spec.placement != "replicated" &&
+         spec.placement != "data-parallel" && spec.placement != "copies";
+}
+
+void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chunks,
+                  std::vector<ScheduleVariant>& variants) {
+  const bool for_costs = asks_for_costs(spec);
+  if (spec.placement == "v") {
+    variants.push_back({&spec, 0, 2, for_costs});
+  } else if (spec.placement == "looped" || spec.placement == "zigzag") {
+    for (const std::int32_t each : chunks) variants.push_back({&spec, each, each, for_costs});
+  } else {
+    variants.push_back({&spec, 0, 1, for_costs});
+  }
+}
+
+/// Why the simulator's answer would not be what the job does; empty when nothing is wrong.
+std::string why_not(const Schedule& schedule, const StageCosts& costs, bool named) {
+  if (schedule.forward_only) return "it does not train";
+  if (schedule.policy) return "its order is decided at run time";
+  if (!schedule.extras.empty()) return "it has work of its own";
+  if (schedule.slices && !named) return "it cuts microbatches into slices, whose costs are only in proportion";
+  if (!schedule.microbatch_sizes.empty()) return "its microbatches differ in size";
+  for (const DeviceList& list : schedule.devices) {
+    for (const Action& action : list.actions) {
+      if (!is_move(action.op) || action.where != Action::kHost) continue;
+      if (static_cast<std::int32_t>(action.microbatch) < 0) return "it moves weights, whose copies are not priced";
+      if (costs.times.front().evict == 0) return "it moves stashes to the host, whose copies are not priced";
+    }
+  }
+  return {};
+}
+
+/// The longest message between neighbours on its link: what searched schedules take for every edge.
+Ticks longest_edge(const PricedStages& stages) {
+  std::int64_t bytes = 0;
+  for (const StageMemory& stage : stages.costs.memory) {
+    bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
+  }
+  double longest_ns = 0;
+  for (std::int32_t d = 0; d + 1 < static_cast<std::int32_t>(stages.pipeline.devices.size()); ++d) {
+    const Route route = stages.pipeline.route(DeviceId{d}, DeviceId{d + 1});
+    const double sending = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s * 1e9 : 0;
+    longest_ns = std::max(longest_ns, static_cast<double>(route.latency_ns) + sending);
+  }
+  return std::llround(longest_ns * static_cast<double>(stages.costs.base.ticks_per_ns));
+}
+
+/// Bytes of stashes that the fullest place can take; 0: no limit.
+double stash_room(const PipelinePlan& plan, const PricedStages& stages) {
+  if (stages.costs.memory.empty()) return 0;
+  std::int64_t held = 0;
+  for (const StageMemory& stage : stages.costs.memory) held = std::max(held, held_bytes(stage));
+  const auto per_place = static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places;
+  std::int64_t room = 0;
+  for (const std::int32_t place : plan.order) {
+    const std::int64_t usable = stages.usable_bytes[static_cast<std::size_t>(place)];
+    if (usable == 0) return 0;
+    room = room == 0 ? usable : std::min(room, usable);
+  }
+  return static_cast<double>(std::max<std::int64_t>(1, room - held * per_place));
+}
+
+}  // namespace
+
+std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
+                                               const std::vector<std::int32_t>& chunks) {
+  std::vector<ScheduleVariant> variants;
+  if (names.empty()) {
+    for (const ScheduleSpec& spec : schedule_catalogue()) {
+      if (is_searched_by_default(spec)) add_variants(spec, chunks, variants);
+    }
+    return variants;
+  }
+  for (const std::string& name : names) {
+    const auto catalogue = schedule_catalogue();
+    const auto found = std::find_if(catalogue.begin(), catalogue.end(),
+                                    [&](const ScheduleSpec& spec) { return spec.name == name; });
+    if (found == catalogue.end()) {
+      std::vector<std::string_view> known;
+      for (const ScheduleSpec& spec : catalogue) known.push_back(spec.name);
+      throw_unknown("schedule", name, known);
+    }
+    if (!found->synchronous) throw Error("schedule '" + name + "': is asynchronous, expected one that flushes");
+    add_variants(*found, chunks, variants);
+  }
+  return variants;
+}
+
+Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named) {
+  ScheduleParams params{.num_devices = plan.places, .num_microbatches = plan.microbatches, .chunks = plan.chunks};
+  const auto num_stages = static_cast<std::int32_t>(plan.partition.num_stages());
+  params.costs = [&](std::int32_t wanted) {
+    if (wanted != num_stages) throw Error("schedule '" + plan.schedule + "': has another number of stages");
+    StageCosts costs = stages.costs;
+    costs.comm = longest_edge(stages);
+    return costs;
+  };
+  params.memory_limit = stash_room(plan, stages);
+  Schedule schedule = generate(plan.schedule, params);
+  if (schedule.num_stages != num_stages || schedule.num_devices != plan.places) {
+    throw Error("schedule '" + plan.schedule + "': has " + std::to_string(schedule.num_stages) + " stages on " +
+                std::to_string(schedule.num_devices) + " devices, expected " + std::to_string(num_stages) + " on " +
+                std::to_string(plan.places));
+  }
+  const std::string why = why_not(schedule, stages.costs, named);
+  if (!why.empty()) throw Error("schedule '" + plan.schedule + "': " + why);
+  return schedule;
+}
+
+Schedule placed(Schedule schedule, std::span<const std::int32_t> order) {
+  const bool natural = std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
+  if (natural) return schedule;
+  const auto device = [&](DeviceId at) { return DeviceId{order[index(at)]}; };
+  for (auto& replica : schedule.placement) {
+    for (auto& holders : replica) std::transform(holders.begin(), holders.end(), holders.begin(), device);
+  }
+  for (auto& group : schedule.reduce_groups) std::transform(group.begin(), group.end(), group.begin(), device);
+  const std::int32_t count = *std::max_element(order.begin(), order.end()) + 1;
+  std::vector<DeviceList> lists(static_cast<std::size_t>(count));
+  for (std::size_t at = 0; at < schedule.devices.size(); ++at) {
+    for (Action& action : schedule.devices[at].actions) {
+      if (action.where >= 0) action.where = static_cast<std::int16_t>(order[static_cast<std::size_t>(action.where)]);
+    }
+    lists[static_cast<std::size_t>(order[at])] = std::move(schedule.devices[at]);
+  }
+  schedule.devices = std::move(lists);
+  schedule.num_devices = count;
+  return schedule;
+}
+
+ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule) {
+  const SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
+  const Timeline timeline = simulate_summary(placed_schedule, stages.costs, &stages.pipeline, {}, options);
+  ScoredPlan score{.plan = plan, .step_ns = to_ns(timeline.step_time, timeline.base)};
+  score.bubble_fraction = timeline.bubble_fraction;
+  std::int64_t fullest = -1;
+  for (const std::int32_t place : plan.order) {
+    const auto at = static_cast<std::size_t>(place);
+    const std::int64_t peak = timeline.devices[at].peak_memory_bytes;
+    const std::int64_t usable = stages.usable_bytes[at];
+    score.peak_bytes = std::max(score.peak_bytes, peak);
+    const std::int64_t excess = usable > 0 ? std::max<std::int64_t>(0, peak - usable) : 0;
+    if (excess < score.excess_bytes || (excess == score.excess_bytes && peak <= fullest)) continue;
+    score.excess_bytes = excess;
+    score.worst_place = place;
+    fullest = peak;
+  }
+  return score;
+}
+
+}  // namespace plumb

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedules/registry.hpp"
+#include "schedules/schedule.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+/// A schedule of the catalogue with a number of stages per place.
+struct ScheduleVariant {
+  const ScheduleSpec* spec = nullptr;
+  std::int32_t chunks = 0;       ///< 0: its own number
+  std::int32_t per_place = 1;    ///< stages of a place
+  bool for_costs = false;        ///< searched or played for the costs of the stages
+
+  std::int32_t stages(std::int32_t places) const { return places * per_place; }
+};
+
+/// Variants that a search may use: rows that are not the same as another one, synchronous, for training. Throws `Error`
+/// for names that are none.
+std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
+                                               const std::vector<std::int32_t>& chunks);
+
+/// The schedule of `plan` in positions of the pipeline. Searched ones are made for `stages`. Throws `Error` when the
+/// schedule cannot have this size, and for those that cannot be scored: `named` says that the user asked for it.
+Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named);
+
+/// `schedule` with position k of the pipeline on place `order[k]` of the cluster. Places that are not used have nothing
+/// to do.
+Schedule placed(Schedule schedule, std::span<const std::int32_t> order);
+
+/// The plan simulated. Throws as `plan_schedule` and `simulate_summary` do.
+ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule);
+
+}  // namespace plumb

@@ -1,0 +1,167 @@
+#include "sim/plan_search/plan_cuts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace plumb {
+namespace {
+
+using Sums = std::vector<std::int64_t>;
+
+Sums sums_of(std::span<const std::int64_t> values) {
+  Sums sums(values.size() + 1);
+  std::partial_sum(values.begin(), values.end(), sums.begin() + 1);
+  return sums;
+}
+
+/// Furthest and nearest places of every boundary under a bound on the slowest stage.
+class BoundedCut {
+ public:
+  BoundedCut(const LayerLoads& layers, std::span<const StageRoom> rooms)
+      : load_(sums_of(layers.load)), held_(sums_of(layers.held_bytes)), kept_(sums_of(layers.kept_bytes)),
+        rooms_(rooms) {}
+
+  std::size_t layers() const { return load_.size() - 1; }
+  Ticks all() const { return load_.back(); }
+
+  bool fits(std::size_t stage, std::size_t begin, std::size_t end, Ticks bound) const {
+    const StageRoom& room = rooms_[stage];
+    const auto most = static_cast<Ticks>(std::floor(static_cast<double>(bound) * room.speed));
+    if (load_[end] - load_[begin] > most) return false;
+    const std::int64_t bytes = held_[end] - held_[begin] + room.in_flight * (kept_[end] - kept_[begin]);
+    return room.room_bytes == 0 || bytes <= room.room_bytes;
+  }
+
+  /// Largest ends of the stages from the front; empty when the chain does not end in time.
+  std::vector<std::size_t> furthest(Ticks bound) const {
+    std::vector<std::size_t> ends{0};
+    for (std::size_t s = 0; s < rooms_.size(); ++s) {
+      const std::size_t most = layers() - (rooms_.size() - 1 - s);  // a layer for every stage behind
+      std::size_t low = ends.back() + 1;
+      if (low > most || !fits(s, ends.back(), low, bound)) return {};
+      std::size_t high = most;
+      while (low < high) {
+        const std::size_t middle = (low + high + 1) / 2;
+        (fits(s, ends.back(), middle, bound) ? low : high) = fits(s, ends.back(), middle, bound) ? middle : middle - 1;
+      }
+      ends.push_back(low);
+    }
+    if (ends.back() != layers()) ends.clear();
+    return ends;
+  }
+
+  /// Of the boundaries that `bound` allows, those nearest to even shares.
+  Partition even(Ticks bound, const std::vector<std::size_t>& furthest_ends) const {
+    double together = 0;
+    for (const StageRoom& room : rooms_) together += room.speed;
+    Partition cut{std::vector<std::size_t>(rooms_.size() + 1)};
+    cut.bounds.back() = layers();
+    double share = 0;
+    for (std::size_t s = rooms_.size(); s-- > 1;) {
+      share += rooms_[s].speed;
+      const std::size_t end = cut.bounds[s + 1];
+      const double wanted = static_cast<double>(all()) * (1 - share / together);
+      std::size_t best = 0;
+      // Any begin up to the furthest end of the stage before leaves layers that the stages before can take.
+      for (std::size_t begin = std::min(end - 1, furthest_ends[s]); begin >= s; --begin) {
+        if (!fits(s, begin, end, bound)) break;
+        const auto away = [&](std::size_t at) { return std::abs(static_cast<double>(load_[at]) - wanted); };
+        if (best == 0 || away(begin) < away(best)) best = begin;
+      }
+      cut.bounds[s] = best;
+    }
+    // With unlike rooms a smaller stage may have to take a layer that only a later one can hold.
+    for (std::size_t s = 0; s < rooms_.size(); ++s) {
+      const bool empty = cut.bounds[s] >= cut.bounds[s + 1];
+      if (empty || !fits(s, cut.bounds[s], cut.bounds[s + 1], bound)) return Partition{furthest_ends};
+    }
+    return cut;
+  }
+
+ private:
+  Sums load_;
+  Sums held_;
+  Sums kept_;
+  std::span<const StageRoom> rooms_;
+};
+
+void add_cuts(std::size_t layers, std::size_t stages, Partition& begun, std::vector<Partition>& cuts) {
+  const std::size_t made = begun.bounds.size() - 1;
+  if (made + 1 == stages) {
+    cuts.push_back(begun);
+    cuts.back().bounds.push_back(layers);
+    return;
+  }
+  for (std::size_t end = begun.bounds.back() + 1; end + (stages - made - 1) <= layers; ++end) {
+    begun.bounds.push_back(end);
+    add_cuts(layers, stages, begun, cuts);
+    begun.bounds.pop_back();
+  }
+}
+
+bool every_stage_has_layers(const Partition& cut) {
+  return std::adjacent_find(cut.bounds.begin(), cut.bounds.end(), std::greater_equal<>()) == cut.bounds.end();
+}
+
+/// One layer from stage `from` to stage `to`.
+Partition moved(Partition cut, std::size_t from, std::size_t to) {
+  for (std::size_t s = from; s < to; ++s) --cut.bounds[s + 1];
+  for (std::size_t s = to; s < from; ++s) ++cut.bounds[s + 1];
+  return cut;
+}
+
+}  // namespace
+
+std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const StageRoom> rooms) {
+  const BoundedCut bounded(layers, rooms);
+  if (rooms.size() > bounded.layers()) return std::nullopt;
+  double slowest = 1.0;
+  for (const StageRoom& room : rooms) slowest = std::min(slowest, room.speed);
+  Ticks high = static_cast<Ticks>(std::ceil(static_cast<double>(bounded.all()) / slowest)) + 1;
+  if (bounded.furthest(high).empty()) return std::nullopt;
+  for (Ticks low = 0; low < high;) {
+    const Ticks middle = low + (high - low) / 2;
+    if (bounded.furthest(middle).empty()) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return bounded.even(high, bounded.furthest(high));
+}
+
+std::int64_t count_cuts(std::size_t layers, std::size_t stages, std::int64_t most) {
+  if (stages == 0 || stages > layers) return 0;
+  double count = 1;  // (layers - 1) choose (stages - 1)
+  for (std::size_t k = 1; k < stages; ++k) {
+    count = count * static_cast<double>(layers - k) / static_cast<double>(k);
+  }
+  return count > static_cast<double>(most) ? most + 1 : std::llround(count);
+}
+
+std::vector<Partition> all_cuts(std::size_t layers, std::size_t stages) {
+  std::vector<Partition> cuts;
+  Partition begun{{0}};
+  if (stages > 0 && stages <= layers) add_cuts(layers, stages, begun, cuts);
+  return cuts;
+}
+
+std::vector<Partition> near_cuts(const Partition& partition, std::span<const std::size_t> crowded) {
+  constexpr std::size_t kFewStages = 12;
+  const std::size_t stages = partition.num_stages();
+  std::vector<Partition> near;
+  for (std::size_t from = 0; from < stages; ++from) {
+    const bool is_crowded = std::find(crowded.begin(), crowded.end(), from) != crowded.end();
+    for (std::size_t to = 0; to < stages; ++to) {
+      const bool neighbours = from + 1 == to || to + 1 == from;
+      if (from == to || (stages > kFewStages && !is_crowded && !neighbours)) continue;
+      Partition cut = moved(partition, from, to);
+      if (every_stage_has_layers(cut)) near.push_back(std::move(cut));
+    }
+  }
+  return near;
+}
+
+}  // namespace plumb

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/partition.hpp"
+#include "models/units.hpp"
+
+namespace plumb {
+
+/// What a stage may take at its position: loads are divided by `speed`; held and kept bytes together may not exceed
+/// `room_bytes`, of each microbatch in flight the kept ones.
+struct StageRoom {
+  double speed = 1.0;
+  std::int64_t room_bytes = 0;  ///< 0: no limit
+  std::int64_t in_flight = 1;
+};
+
+/// Layers of a chain as `balanced_cut` sees them.
+struct LayerLoads {
+  std::span<const Ticks> load{};
+  std::span<const std::int64_t> held_bytes{};
+  std::span<const std::int64_t> kept_bytes{};
+};
+
+/// The cut of the chain into `rooms.size()` stages whose slowest stage is as fast as can be, exactly, among those that
+/// fit; boundaries stand as near to even shares of the load as that allows. Nothing when none fits.
+///
+/// A bound on the slowest stage is feasible when taking as many layers as bound and room allow, stage by stage, reaches
+/// the end (loads and bytes grow with the layers, so no cut gets further); the least such bound is found by bisection.
+std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const StageRoom> rooms);
+
+/// Number of cuts of `layers` layers into `stages` stages, at most `most` + 1.
+std::int64_t count_cuts(std::size_t layers, std::size_t stages, std::int64_t most);
+
+/// All of them, in lexicographic order of the bounds.
+std::vector<Partition> all_cuts(std::size_t layers, std::size_t stages);
+
+/// Cuts near `partition`: one layer moved between any two stages, all stages between giving one on. With more than 12
+/// stages only away from the `crowded` ones (indices of stages) or to any neighbour.
+std::vector<Partition> near_cuts(const Partition& partition, std::span<const std::size_t> crowded);
+
+}  // namespace plumb

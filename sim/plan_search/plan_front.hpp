@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/plan_search/pipeline_plan.hpp"
+
+namespace plumb {
+
+/// Plans that fit and that no other one equals or beats in all of step time, peak memory and devices (and so in
+/// device-seconds per update, and in cost where devices have prices).
+class PlanFront {
+ public:
+  void add(const ScoredPlan& plan);
+  /// By devices, then step time.
+  std::vector<ScoredPlan> take();
+
+ private:
+  std::vector<ScoredPlan> plans_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/cluster.hpp"
+#include "models/parallelism.hpp"
+#include "models/partition.hpp"
+#include "models/stage_costs.hpp"
+
+namespace plumb {
+
+/// What the stages of a partition cost, and where they may stand.
+struct PricedStages {
+  StageCosts costs{};
+  Cluster pipeline{};  ///< a device per place of the pipeline, with the links between them
+  /// By place: the largest simulated peak that fits, whatever else the memory is needed for already taken off; 0: no
+  /// limit.
+  std::vector<std::int64_t> usable_bytes{};
+};
+
+/// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be.
+///
+/// The bounds of the search rely on three properties: no pass of a stage takes less than the same pass of any part of
+/// it, no stage needs less memory than any part of it, and all stages together take and need no less than the whole
+/// network as one stage (but for a nanosecond of rounding per stage and pass).
+using StagePricing =
+    std::function<PricedStages(const Parallelism& parallelism, const Partition& partition, std::int32_t places)>;
+
+/// What a plan is made for.
+struct PlanJob {
+  std::size_t num_layers = 0;
+  std::int64_t num_devices = 0;  ///< of the cluster
+  std::int64_t batch = 0;        ///< samples of one update of the whole job
+  StagePricing price{};
+};
+
+/// What may be chosen. All combinations are searched.
+struct PlanRanges {
+  std::vector<Parallelism> parallelisms{};  ///< what a stage is spread over, and its microbatch (size above 0)
+  std::vector<std::int32_t> places{};       ///< lengths of the pipeline
+  std::vector<std::int32_t> chunks{2, 3, 4};  ///< stages per place, for schedules that have several
+  /// Names of the catalogue; empty: every synchronous one that cuts no microbatches into slices.
+  std::vector<std::string> schedules{};
+};
+
+struct PlanProgress {
+  std::int64_t simulated = 0;
+  std::int64_t best_ns = 0;   ///< 0: nothing fits so far
+  std::int64_t bound_ns = 0;  ///< no plan that is still open is faster
+  std::int64_t open = 0;      ///< parts of the space that are not decided
+};
+
+/// When to stop, and how hard to try.
+struct PlanEffort {
+  std::int64_t most_simulations = 100'000;
+  /// Of one setup (degrees, microbatch, length of the pipeline) and number of stages: up to so many cuts times orders
+  /// of devices all are tried; above it balanced ones, and what local search makes of the best.
+  std::int64_t most_exact = 3000;
+  std::int64_t keep = 3;               ///< best plans, each of another kind
+  std::function<bool()> stop{};        ///< asked between batches of simulations; none: never
+  std::function<void(const PlanProgress&)> progress{};
+};
+
+}  // namespace plumb

@@ -1,0 +1,420 @@
+#include "sim/plan_search/plan_search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <tbb/parallel_for.h>
+
+#include "models/error.hpp"
+#include "schedules/in_flight.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/plan_front.hpp"
+#include "sim/plan_search/plan_setups.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr Ticks kNever = std::numeric_limits<Ticks>::max();
+/// Parts that are opened at a time; fixed, so that the answer does not depend on the number of threads.
+constexpr std::size_t kBatch = 64;
+constexpr std::size_t kMostOrders = 256;
+/// Schedules that are searched themselves are left out above so many stages times microbatches.
+constexpr std::int64_t kMostSearched = 4096;
+
+using Degrees = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, std::int64_t>;
+
+Degrees degrees_of(const Parallelism& job) {
+  return {job.tensor, job.context,  job.expert, job.data, static_cast<int>(job.zero), static_cast<int>(job.recompute),
+          job.microbatch_size};
+}
+
+/// What makes two plans of another kind.
+using Kind = std::tuple<Degrees, std::int32_t, std::string, std::int32_t>;
+
+Kind kind_of(const PipelinePlan& plan) {
+  return {degrees_of(plan.parallelism), plan.places, plan.schedule, plan.chunks};
+}
+
+/// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
+struct Part {
+  enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
+
+  Ticks bound = 0;
+  Level level = Level::kSetup;
+  bool slow = false;  ///< its schedule is searched itself
+  std::int64_t number = 0;
+  std::size_t setup = 0;
+  std::size_t variant = 0;
+  std::vector<std::int32_t> order{};
+  Partition partition{};
+  std::shared_ptr<const PricedStages> stages{};
+  bool exact = false;  ///< all cuts and orders of the setup are there
+  bool tried_room = false;
+
+  auto key() const { return std::tuple(bound, level, slow, number); }
+  friend bool operator<(const Part& a, const Part& b) { return a.key() < b.key(); }
+};
+
+/// What opening a part gave.
+struct Opened {
+  std::vector<Part> parts{};
+  std::optional<ScoredPlan> score{};
+  std::shared_ptr<const PricedStages> stages{};
+  Ticks left_out = kNever;  ///< least bound of what was not opened
+  bool simulated = false;
+};
+
+/// Placement of stages by its name in the catalogue; empty when the name does not say.
+std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
+                                                             const std::vector<std::int32_t>& order) {
+  const std::size_t p = order.size();
+  std::vector<std::vector<DeviceId>> stages;
+  for (std::size_t s = 0; s < p * static_cast<std::size_t>(variant.per_place); ++s) {
+    std::size_t position = s % p;
+    if (variant.spec->placement == "v" && s >= p) position = 2 * p - 1 - s;
+    stages.push_back({DeviceId{order[position]}});
+  }
+  const std::string_view name = variant.spec->placement;
+  if (name != "linear" && name != "looped" && name != "v") return {};
+  return {std::move(stages)};
+}
+
+class Search {
+ public:
+  Search(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort)
+      : job_(job),
+        effort_(effort),
+        named_(!ranges.schedules.empty()),
+        variants_(schedule_variants(ranges.schedules, ranges.chunks)) {
+    PlanSetups all = plan_setups(job, ranges);
+    setups_ = std::move(all.setups);
+    answer_.refused = std::move(all.refused);
+    answer_.setups = static_cast<std::int64_t>(setups_.size());
+  }
+
+  PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
+    if (setups_.empty()) throw Error(why_impossible());
+    for (std::size_t at = 0; at < setups_.size(); ++at) {
+      if (setups_[at].missing_bytes > 0) ++answer_.without_memory;
+      else push({.bound = setups_[at].bound, .setup = at});
+    }
+    for (const PipelinePlan& seed : seeds) score_seed(seed);
+    while (!queue_.empty() && queue_.begin()->bound < best_ && !ended()) open_batch();
+    finish();
+    return std::move(answer_);
+  }
+
+ private:
+  std::string why_impossible() const {
+    if (!answer_.refused.empty()) return answer_.refused;
+    return "plan: no choice of degrees, microbatch size and stages divides the batch of " + std::to_string(job_.batch) +
+           " on " + std::to_string(job_.num_devices) + " devices";
+  }
+
+  bool ended() const {
+    return answer_.simulated >= effort_.most_simulations || (effort_.stop && effort_.stop());
+  }
+
+  void push(Part part) {
+    if (part.bound >= best_) return;
+    part.number = ++parts_;
+    queue_.insert(std::move(part));
+  }
+
+  void open_batch() {
+    std::vector<Part> batch;
+    while (!queue_.empty() && batch.size() < kBatch && queue_.begin()->bound < best_) {
+      batch.push_back(std::move(queue_.extract(queue_.begin()).value()));
+    }
+    std::vector<Opened> opened(batch.size());
+    tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) { opened[at] = open(batch[at]); });
+    for (std::size_t at = 0; at < batch.size(); ++at) take(batch[at], std::move(opened[at]));
+    if (effort_.progress) {
+      const Ticks open = queue_.empty() ? best_ : queue_.begin()->bound;
+      effort_.progress({answer_.simulated, best_ == kNever ? 0 : nanoseconds(best_),
+                        nanoseconds(std::min({open, left_out_, best_})), static_cast<std::int64_t>(queue_.size())});
+    }
+  }
+
+  std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNever ? 0 : ticks / base_.ticks_per_ns; }
+
+  Opened open(const Part& part) const {
+    try {
+      if (part.level == Part::Level::kSetup) return open_setup(part);
+      return part.level == Part::Level::kCut ? open_cut(part) : score_plan(part);
+    } catch (const Error&) {  // this size is none of the schedule's, or cannot be priced
+      return {};
+    }
+  }
+
+  // A setup: cuts and orders.
+
+  Opened open_setup(const Part& part) const {
+    const PlanSetup& setup = setups_[part.setup];
+    const DeviceOrders orders = device_orders(*setup.prices, setup.places, kMostOrders);
+    std::set<std::int32_t> counts;
+    for (const ScheduleVariant& variant : variants_) {
+      const std::int32_t stages = variant.stages(setup.places);
+      if (static_cast<std::size_t>(stages) <= job_.num_layers) counts.insert(stages);
+    }
+    Opened opened;
+    for (const std::int32_t stages : counts) {
+      const auto count = static_cast<std::size_t>(stages);
+      const std::int64_t cuts = count_cuts(job_.num_layers, count, effort_.most_exact);
+      const bool exact =
+          orders.complete && cuts * static_cast<std::int64_t>(orders.orders.size()) <= effort_.most_exact;
+      if (!exact) opened.left_out = part.bound;
+      for (const auto& order : orders.orders) add_cuts(part, order, count, exact, opened);
+    }
+    return opened;
+  }
+
+  void add_cuts(const Part& part, const std::vector<std::int32_t>& order, std::size_t stages, bool exact,
+                Opened& opened) const {
+    Part cut{.bound = part.bound, .level = Part::Level::kCut, .setup = part.setup, .order = order, .exact = exact};
+    const auto add = [&](Partition partition) {
+      cut.partition = std::move(partition);
+      opened.parts.push_back(cut);
+    };
+    if (exact) {
+      for (Partition& partition : all_cuts(job_.num_layers, stages)) add(std::move(partition));
+      return;
+    }
+    if (auto partition = balanced(part.setup, order, std::vector<std::int64_t>(stages, 0))) add(std::move(*partition));
+  }
+
+  /// The balanced cut with so many microbatches in flight on every stage; 0 everywhere: memory does not matter.
+  std::optional<Partition> balanced(std::size_t setup, const std::vector<std::int32_t>& order,
+                                    const std::vector<std::int64_t>& in_flight) const {
+    const LayerPrices& prices = *setups_[setup].prices;
+    const std::size_t per_place = in_flight.size() / order.size();
+    std::vector<StageRoom> rooms;
+    for (std::size_t s = 0; s < in_flight.size(); ++s) {
+      const auto place = static_cast<std::size_t>(order[s % order.size()]);
+      const auto share = static_cast<std::int64_t>(per_place);
+      rooms.push_back({.speed = prices.speed[place],
+                       .room_bytes = in_flight[s] == 0 ? 0 : prices.usable_bytes[place] / share,
+                       .in_flight = in_flight[s]});
+    }
+    return balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes}, rooms);
+  }
+
+  // A cut: its price, and the schedules.
+
+  std::shared_ptr<const PricedStages> priced(const Part& part) const {
+    const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
+    return std::make_shared<const PricedStages>(job_.price(setups_[part.setup].parallelism, part.partition, places));
+  }
+
+  Opened open_cut(const Part& part) const {
+    const PlanSetup& setup = setups_[part.setup];
+    Opened opened;
+    const auto stages = priced(part);
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      const ScheduleVariant& variant = variants_[v];
+      if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
+      if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant()) continue;
+      Part plan = part;
+      plan.level = Part::Level::kPlan;
+      plan.variant = v;
+      plan.stages = stages;
+      plan.slow = variant.for_costs;
+      plan.bound = std::max(part.bound,
+                            placement_bound(*stages, placement_of(variant, part.order), setup.microbatches));
+      if (plan.slow && setup.microbatches * static_cast<std::int64_t>(part.partition.num_stages()) > kMostSearched) {
+        opened.left_out = std::min(opened.left_out, plan.bound);
+        continue;
+      }
+      opened.parts.push_back(std::move(plan));
+    }
+    return opened;
+  }
+
+  /// On one place all linear schedules do the same work; the one that keeps the fewest microbatches speaks for them.
+  std::size_t one_place_variant() const {
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      if (variants_[v].spec->name == "1f1b") return v;
+    }
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      if (variants_[v].per_place == 1) return v;
+    }
+    return variants_.size();
+  }
+
+  // A plan: its score.
+
+  PipelinePlan plan_of(const Part& part) const {
+    const PlanSetup& setup = setups_[part.setup];
+    const ScheduleVariant& variant = variants_[part.variant];
+    return {.parallelism = setup.parallelism,
+            .places = setup.places,
+            .microbatches = setup.microbatches,
+            .schedule = std::string(variant.spec->name),
+            .chunks = variant.chunks,
+            .partition = part.partition,
+            .order = part.order};
+  }
+
+  Opened score_plan(const Part& part) const {
+    Opened opened;
+    opened.stages = part.stages ? part.stages : priced(part);
+    const PipelinePlan plan = plan_of(part);
+    const Schedule schedule = plan_schedule(plan, *opened.stages, named_);
+    const Schedule on_places = placed(schedule, plan.order);
+    if (const std::int64_t excess = excess_bytes(*opened.stages, on_places); excess > 0) {
+      opened.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
+    } else {
+      opened.score = scored(plan, *opened.stages, on_places);
+      opened.simulated = true;
+    }
+    if (!opened.score->fits() && !part.exact && !part.tried_room) {
+      auto roomy = balanced(part.setup, part.order, at_least_one(peak_in_flight(schedule)));
+      if (roomy && *roomy != part.partition) {
+        Part again = part;
+        again.partition = std::move(*roomy);
+        again.stages = nullptr;
+        again.tried_room = true;
+        again.bound = setups_[part.setup].bound;
+        opened.parts.push_back(std::move(again));
+      }
+    }
+    return opened;
+  }
+
+  static std::vector<std::int64_t> at_least_one(std::vector<std::int64_t> counts) {
+    for (std::int64_t& count : counts) count = std::max<std::int64_t>(1, count);
+    return counts;
+  }
+
+  // What comes of it, in a fixed order.
+
+  void take(const Part& part, Opened opened) {
+    left_out_ = std::min(left_out_, opened.left_out);
+    if (opened.stages) base_ = opened.stages->costs.base;
+    for (Part& child : opened.parts) {
+      if (child.level != Part::Level::kPlan || !child.tried_room || is_new(child)) push(std::move(child));
+    }
+    if (!opened.score) return;
+    answer_.simulated += opened.simulated ? 1 : 0;
+    const bool improves = take(*opened.score);
+    if (improves && !part.exact) add_near(part, *opened.stages);
+  }
+
+  /// Whether it is the best so far.
+  bool take(const ScoredPlan& score) {
+    if (!score.fits()) {
+      if (!closest_ || score.excess_bytes < closest_->excess_bytes) closest_ = score;
+      return false;
+    }
+    front_.add(score);
+    const auto [known, is_new] = kinds_.try_emplace(kind_of(score.plan), score);
+    if (!is_new && better_plan(score, known->second)) known->second = score;
+    const Ticks step = score.step_ns * base_.ticks_per_ns;
+    if (step >= best_) return false;
+    best_ = step;
+    return true;
+  }
+
+  bool is_new(const Part& part) {
+    return seen_.insert({part.setup, part.variant, part.order, part.partition.bounds}).second;
+  }
+
+  /// Cuts near the best plan.
+  void add_near(const Part& part, const PricedStages& stages) {
+    std::vector<std::size_t> by_load(part.partition.num_stages());
+    std::iota(by_load.begin(), by_load.end(), std::size_t{0});
+    const auto load = [&](std::size_t s) { return stages.costs.times[s].f + least_backward(stages.costs.times[s]); };
+    std::stable_sort(by_load.begin(), by_load.end(), [&](std::size_t a, std::size_t b) { return load(a) > load(b); });
+    by_load.resize(std::min<std::size_t>(2, by_load.size()));
+    is_new(part);
+    for (Partition& cut : near_cuts(part.partition, by_load)) {
+      Part near = part;
+      near.partition = std::move(cut);
+      near.stages = nullptr;
+      near.bound = setups_[part.setup].bound;
+      near.tried_room = true;
+      if (is_new(near)) push(std::move(near));
+    }
+  }
+
+  void score_seed(const PipelinePlan& seed) {
+    try {
+      const std::int32_t places = *std::max_element(seed.order.begin(), seed.order.end()) + 1;
+      const PricedStages stages = job_.price(seed.parallelism, seed.partition, places);
+      base_ = stages.costs.base;
+      ++answer_.simulated;
+      take(scored(seed, stages, placed(plan_schedule(seed, stages, true), seed.order)));
+    } catch (const Error&) {  // a plan of somebody else that cannot be here
+    }
+  }
+
+  void finish() {
+    for (const auto& [kind, score] : kinds_) answer_.best.push_back(score);
+    std::sort(answer_.best.begin(), answer_.best.end(), better_plan);
+    if (answer_.best.size() > static_cast<std::size_t>(effort_.keep)) {
+      answer_.best.resize(static_cast<std::size_t>(effort_.keep));
+    }
+    answer_.front = front_.take();
+    const Ticks open = queue_.empty() ? kNever : queue_.begin()->bound;
+    const Ticks bound = std::min({best_, left_out_, open});
+    answer_.bound_ns = nanoseconds(bound);
+    answer_.exhausted = bound >= best_;
+    if (answer_.best.empty()) answer_.closest = closest_;
+    if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing();
+  }
+
+  /// Of setups that are proved not to fit, the one that misses least.
+  std::optional<ScoredPlan> least_missing() const {
+    std::optional<ScoredPlan> least;
+    for (const PlanSetup& setup : setups_) {
+      if (setup.missing_bytes == 0 || (least && least->excess_bytes <= setup.missing_bytes)) continue;
+      least = ScoredPlan{.excess_bytes = setup.missing_bytes};
+      least->plan.parallelism = setup.parallelism;
+      least->plan.places = setup.places;
+      least->plan.microbatches = setup.microbatches;
+    }
+    return least;
+  }
+
+  const PlanJob& job_;
+  const PlanEffort& effort_;
+  bool named_;
+  std::vector<ScheduleVariant> variants_;
+  std::vector<PlanSetup> setups_;
+  std::set<Part> queue_;
+  std::int64_t parts_ = 0;
+  Ticks best_ = kNever;
+  Ticks left_out_ = kNever;
+  Timebase base_{};
+  PlanFront front_;
+  std::map<Kind, ScoredPlan> kinds_;
+  std::set<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>, std::vector<std::size_t>>> seen_;
+  std::optional<ScoredPlan> closest_;
+  PlanAnswer answer_;
+};
+
+}  // namespace
+
+bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {
+  const auto key = [](const ScoredPlan& score) {
+    const PipelinePlan& plan = score.plan;
+    return std::tuple(score.excess_bytes, score.step_ns, plan.num_devices(), score.peak_bytes, kind_of(plan),
+                      plan.order, plan.partition.bounds);
+  };
+  return key(a) < key(b);
+}
+
+PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
+                       const std::vector<PipelinePlan>& seeds) {
+  return Search(job, ranges, effort).run(seeds);
+}
+
+}  // namespace plumb

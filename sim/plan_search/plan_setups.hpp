@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/plan_search/device_orders.hpp"
+#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+/// Degrees, microbatch and length of a pipeline: what has a bound before anything is cut.
+struct PlanSetup {
+  Parallelism parallelism{};
+  std::int32_t places = 1;
+  std::int64_t microbatches = 1;  ///< per update and copy
+  Ticks bound = 0;
+  std::int64_t missing_bytes = 0;  ///< proved not to fit by so many
+  std::shared_ptr<const LayerPrices> prices{};
+};
+
+struct PlanSetups {
+  std::vector<PlanSetup> setups{};
+  std::string refused{};  ///< why the first impossible one was
+};
+
+/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced.
+PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges);
+
+}  // namespace plumb
