@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <optional>
+#include <string>
 
 #include "models/error.hpp"
 #include "tools/arguments.hpp"
@@ -9,7 +11,19 @@
 
 namespace plumb {
 
+namespace {
+
+/// Without one of these the joint search answers.
+bool asks_published_planner(const CommandLine& command_line) {
+  return std::any_of(command_line.begin(), command_line.end(), [](const std::string& word) {
+    return word.starts_with("--method") || word == "--list";
+  });
+}
+
+}  // namespace
+
 ExitStatus run_plan(const CommandLine& command_line) {
+  if (!asks_published_planner(command_line)) return run_plan_search(command_line);
   PlanArguments arguments;
   std::string method;
   std::string json;

@@ -39,6 +39,8 @@ ExitStatus run_simulate(const CommandLine& arguments);
 ExitStatus run_profile(const CommandLine& arguments);
 ExitStatus run_train(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
+/// `plan` without a published planner's name.
+ExitStatus run_plan_search(const CommandLine& arguments);
 ExitStatus run_sweep(const CommandLine& arguments);
 ExitStatus run_convert(const CommandLine& arguments);
 ExitStatus run_stability(const CommandLine& arguments);

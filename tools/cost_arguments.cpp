@@ -20,15 +20,6 @@
 namespace plumb {
 namespace {
 
-Precision load_precision(const CostArguments& arguments) {
-  static constexpr std::array<std::string_view, 2> kNames{"mixed", "single"};
-  const std::string fallback = arguments.cluster == "host" ? "single" : "mixed";
-  const std::string& name = arguments.precision.empty() ? fallback : arguments.precision;
-  if (name == "mixed") return kMixedPrecision;
-  if (name == "single") return Precision{};
-  throw_unknown("precision", name, kNames);
-}
-
 void refuse(const std::string& value, const std::string& option, const std::string& why) {
   if (!value.empty()) throw Error(option + ": " + why);
 }
@@ -110,7 +101,8 @@ CostInput abstract_input(const CostArguments& arguments, const CostShape& shape)
 CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  const RooflineOptions options{.shape = shape_of(arguments, network), .precision = load_precision(arguments)};
+  const RooflineOptions options{.shape = shape_of(arguments, network),
+                                .precision = precision_of(arguments.precision, arguments.cluster)};
   const bool balanced = arguments.partition == "balanced";
   const auto layer_times = balanced ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
   CostInput input;
@@ -139,7 +131,7 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(load_precision(arguments));
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -333,6 +325,14 @@ Partition load_partition(const std::string& partition, const Network& network, s
                 std::to_string(num_stages));
   }
   return given;
+}
+
+Precision precision_of(const std::string& name, const std::string& cluster) {
+  static constexpr std::array<std::string_view, 2> kNames{"mixed", "single"};
+  const std::string_view chosen = !name.empty() ? name : cluster == "host" ? "single" : "mixed";
+  if (chosen == "mixed") return kMixedPrecision;
+  if (chosen == "single") return Precision{};
+  throw_unknown("precision", chosen, kNames);
 }
 
 std::int64_t parse_bytes(std::string_view text, std::string_view where) {

@@ -80,6 +80,9 @@ Network network_to_cut(const std::string& partition, const Network& network);
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs);
 
+/// "mixed" or "single"; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for anything else.
+Precision precision_of(const std::string& name, const std::string& cluster);
+
 /// "80GiB", "512MB", "1000": bytes.
 std::int64_t parse_bytes(std::string_view text, std::string_view where);
 

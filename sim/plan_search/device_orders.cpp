@@ -44,14 +44,14 @@ class OrderSearch {
       orders_.push_back(order_);
       return;
     }
-    std::set<std::tuple<std::int32_t, Make>> tried;                     // in touched nodes
+    std::set<std::tuple<std::int32_t, Make>> tried;                    // in touched nodes
     std::set<std::tuple<std::vector<Make>, Make>> tried_in_untouched;  // by what the node is made of
     for (std::int32_t place = 0; place < static_cast<std::int32_t>(used_.size()); ++place) {
       if (used_[static_cast<std::size_t>(place)]) continue;
       const std::int32_t node = node_of(place);
       const Make make = make_of(prices_, place);
-      const bool is_new =
-          touched_[node] > 0 ? tried.insert({node, make}).second : tried_in_untouched.insert({nodes_[node], make}).second;
+      const bool is_new = touched_[node] > 0 ? tried.insert({node, make}).second
+                                             : tried_in_untouched.insert({nodes_[node], make}).second;
       if (!is_new) continue;
       used_[static_cast<std::size_t>(place)] = true;
       ++touched_[node];
@@ -91,9 +91,8 @@ std::vector<Order> grouped_orders(const LayerPrices& prices, std::size_t length)
   std::vector<Order> groups;
   for (const auto& [kind, places] : by_kind) {
     Order kept;
-    std::copy_if(places.begin(), places.end(), std::back_inserter(kept), [&](std::int32_t place) {
-      return std::find(leave.begin(), leave.end(), place) == leave.end();
-    });
+    std::copy_if(places.begin(), places.end(), std::back_inserter(kept),
+                 [&](std::int32_t place) { return std::find(leave.begin(), leave.end(), place) == leave.end(); });
     if (!kept.empty()) groups.push_back(std::move(kept));
   }
   std::vector<Order> orders;
@@ -118,7 +117,7 @@ std::vector<Order> grouped_orders(const LayerPrices& prices, std::size_t length)
 
 DeviceOrders device_orders(const LayerPrices& prices, std::int32_t length, std::size_t most) {
   const auto places = static_cast<std::int32_t>(prices.speed.size());
-  bool alike = true;
+  bool alike = prices.near_is_better;
   for (std::int32_t place = 1; place < places; ++place) {
     alike = alike && make_of(prices, place) == make_of(prices, 0);
   }

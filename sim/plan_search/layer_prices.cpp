@@ -1,6 +1,7 @@
 #include "sim/plan_search/layer_prices.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace plumb {
 
@@ -35,6 +36,13 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     prices.held_bytes.push_back(known ? held_bytes(layers.costs.memory[layer]) : 0);
     prices.kept_bytes.push_back(known ? kept_bytes(layers.costs.memory[layer]) : 0);
   }
+  const Cluster::Network& near = whole.pipeline.intra_node;
+  const Cluster::Network& far = whole.pipeline.inter_node;
+  const auto rate = [](const Cluster::Network& links) {
+    return links.bytes_per_s > 0 ? links.bytes_per_s : std::numeric_limits<double>::infinity();
+  };
+  const bool one_node = places <= whole.pipeline.devices_per_node;
+  prices.near_is_better = one_node || (near.latency_ns <= far.latency_ns && rate(near) >= rate(far));
   for (std::int32_t place = 0; place < places; ++place) {
     const auto at = static_cast<std::size_t>(place);
     prices.speed.push_back(whole.pipeline.devices[at].speed);

@@ -9,14 +9,15 @@ namespace plumb {
 
 /// What bounds and balanced cuts need of one way to spread a stage.
 struct LayerPrices {
-  StageTimes whole{};                     ///< the network as one stage
-  std::int64_t whole_held_bytes = 0;      ///< weights, gradients and optimizer state of one copy
-  std::vector<Ticks> load{};              ///< by layer, alone in a stage: forward and backward
-  std::vector<std::int64_t> held_bytes{}; ///< by layer: weights, gradients, optimizer state
-  std::vector<std::int64_t> kept_bytes{}; ///< by layer: of one microbatch, between forward and backward
-  std::vector<double> speed{};            ///< by place
+  StageTimes whole{};                      ///< the network as one stage
+  std::int64_t whole_held_bytes = 0;       ///< weights, gradients and optimizer state of one copy
+  std::vector<Ticks> load{};               ///< by layer, alone in a stage: forward and backward
+  std::vector<std::int64_t> held_bytes{};  ///< by layer: weights, gradients, optimizer state
+  std::vector<std::int64_t> kept_bytes{};  ///< by layer: of one microbatch, between forward and backward
+  std::vector<double> speed{};             ///< by place
   std::vector<std::int64_t> usable_bytes{};
-  std::vector<std::int32_t> node{};       ///< by place
+  std::vector<std::int32_t> node{};  ///< by place
+  bool near_is_better = true;        ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
 /// Of `places` places. Throws what pricing throws.

@@ -13,10 +13,10 @@ namespace plumb {
 /// Everything that is decided about a pipeline.
 struct PipelinePlan {
   Parallelism parallelism{};
-  std::int32_t places = 1;         ///< length of the pipeline
-  std::int64_t microbatches = 1;   ///< per update and copy of the pipeline
+  std::int32_t places = 1;        ///< length of the pipeline
+  std::int64_t microbatches = 1;  ///< per update and copy of the pipeline
   std::string schedule{};
-  std::int32_t chunks = 0;         ///< stages per place that the schedule was asked for; 0: its own number
+  std::int32_t chunks = 0;  ///< stages per place that the schedule was asked for; 0: its own number
   Partition partition{};
   /// Which place of the cluster stands at each position of the pipeline.
   std::vector<std::int32_t> order{};
@@ -49,9 +49,9 @@ struct PlanAnswer {
   std::int64_t bound_ns = 0;            ///< no plan of the space is faster: proved
   bool exhausted = false;               ///< nothing is left that could be faster
   std::int64_t simulated = 0;
-  std::int64_t setups = 0;              ///< degrees, microbatches and lengths of pipelines that were possible
-  std::int64_t without_memory = 0;      ///< of these: proved not to fit
-  std::string refused{};                ///< why the first impossible setup was; empty when all were possible
+  std::int64_t setups = 0;          ///< degrees, microbatches and lengths of pipelines that were possible
+  std::int64_t without_memory = 0;  ///< of these: proved not to fit
+  std::string refused{};            ///< why the first impossible setup was; empty when all were possible
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.
   double gap() const {

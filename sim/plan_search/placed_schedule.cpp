@@ -45,7 +45,7 @@ void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chu
 }
 
 /// Why the simulator's answer would not be what the job does; empty when nothing is wrong.
-std::string why_not(const Schedule& schedule, const StageCosts& costs, bool named) {
+std::string why_not(const Schedule& schedule, const PipelinePlan& plan, const StageCosts& costs, bool named) {
   if (schedule.forward_only) return "it does not train";
   if (schedule.policy) return "its order is decided at run time";
   if (!schedule.extras.empty()) return "it has work of its own";
@@ -53,6 +53,9 @@ std::string why_not(const Schedule& schedule, const StageCosts& costs, bool name
   if (!schedule.microbatch_sizes.empty()) return "its microbatches differ in size";
   for (const DeviceList& list : schedule.devices) {
     for (const Action& action : list.actions) {
+      if (action.op == Op::kR && plan.parallelism.recompute == ActivationRecompute::kFull) {
+        return "it recomputes whole stages itself, beside layers that do";
+      }
       if (!is_move(action.op) || action.where != Action::kHost) continue;
       if (static_cast<std::int32_t>(action.microbatch) < 0) return "it moves weights, whose copies are not priced";
       if (costs.times.front().evict == 0) return "it moves stashes to the host, whose copies are not priced";
@@ -104,8 +107,8 @@ std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& n
   }
   for (const std::string& name : names) {
     const auto catalogue = schedule_catalogue();
-    const auto found = std::find_if(catalogue.begin(), catalogue.end(),
-                                    [&](const ScheduleSpec& spec) { return spec.name == name; });
+    const auto found =
+        std::find_if(catalogue.begin(), catalogue.end(), [&](const ScheduleSpec& spec) { return spec.name == name; });
     if (found == catalogue.end()) {
       std::vector<std::string_view> known;
       for (const ScheduleSpec& spec : catalogue) known.push_back(spec.name);
@@ -133,13 +136,14 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
                 std::to_string(schedule.num_devices) + " devices, expected " + std::to_string(num_stages) + " on " +
                 std::to_string(plan.places));
   }
-  const std::string why = why_not(schedule, stages.costs, named);
+  const std::string why = why_not(schedule, plan, stages.costs, named);
   if (!why.empty()) throw Error("schedule '" + plan.schedule + "': " + why);
   return schedule;
 }
 
 Schedule placed(Schedule schedule, std::span<const std::int32_t> order) {
-  const bool natural = std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
+  const bool natural =
+      std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
   if (natural) return schedule;
   const auto device = [&](DeviceId at) { return DeviceId{order[index(at)]}; };
   for (auto& replica : schedule.placement) {
@@ -177,6 +181,14 @@ ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Sc
     fullest = peak;
   }
   return score;
+}
+
+SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price) {
+  const std::int32_t places = *std::max_element(plan.order.begin(), plan.order.end()) + 1;
+  SimulatedPlan simulated{.stages = price(plan.parallelism, plan.partition, places)};
+  simulated.schedule = placed(plan_schedule(plan, simulated.stages, true), plan.order);
+  simulated.score = scored(plan, simulated.stages, simulated.schedule);
+  return simulated;
 }
 
 }  // namespace plumb

@@ -15,9 +15,9 @@ namespace plumb {
 /// A schedule of the catalogue with a number of stages per place.
 struct ScheduleVariant {
   const ScheduleSpec* spec = nullptr;
-  std::int32_t chunks = 0;       ///< 0: its own number
-  std::int32_t per_place = 1;    ///< stages of a place
-  bool for_costs = false;        ///< searched or played for the costs of the stages
+  std::int32_t chunks = 0;     ///< 0: its own number
+  std::int32_t per_place = 1;  ///< stages of a place
+  bool for_costs = false;      ///< searched or played for the costs of the stages
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
 };
@@ -35,7 +35,17 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
 /// to do.
 Schedule placed(Schedule schedule, std::span<const std::int32_t> order);
 
-/// The plan simulated. Throws as `plan_schedule` and `simulate_summary` do.
+/// The plan simulated, in a summary. Throws as `plan_schedule` and `simulate_summary` do.
 ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule);
+
+/// A plan with everything that it implies.
+struct SimulatedPlan {
+  PricedStages stages{};
+  Schedule schedule{};  ///< on the places of the cluster
+  ScoredPlan score{};
+};
+
+/// Prices and simulates `plan`. Throws `Error` for what cannot be.
+SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price);
 
 }  // namespace plumb

@@ -25,10 +25,10 @@ Ticks floor_at_zero(Ticks ticks) { return std::max<Ticks>(0, ticks); }
 
 /// What the stages of a device take, and what lies before and behind.
 struct DeviceLoad {
-  Ticks before = 0;   ///< forwards before the first of its stages
-  Ticks behind = 0;   ///< input gradients of the stages before, the fewest
-  Ticks all = 0;      ///< of one microbatch
-  Ticks chain = 0;    ///< of one microbatch: without weight gradients that can wait
+  Ticks before = 0;  ///< forwards before the first of its stages
+  Ticks behind = 0;  ///< input gradients of the stages before, the fewest
+  Ticks all = 0;     ///< of one microbatch
+  Ticks chain = 0;   ///< of one microbatch: without weight gradients that can wait
   Ticks update = 0;
   bool used = false;
 };

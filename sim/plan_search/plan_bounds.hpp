@@ -18,8 +18,8 @@ namespace plumb {
 /// Less a tick per pass that rounding may take.
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches);
 
-/// Bytes that are missing whatever the cut and the schedule: one copy of weights, gradients and optimizer state must lie
-/// on the `places` largest places, and the largest layer on one. 0: not proved impossible.
+/// Bytes that are missing whatever the cut and the schedule: one copy of weights, gradients and optimizer state must
+/// lie on the `places` largest places, and the largest layer on one. 0: not proved impossible.
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);
 
 /// Of priced stages at given places: on every device that holds some stages of the only copy of the network, all its

@@ -20,7 +20,9 @@ Sums sums_of(std::span<const std::int64_t> values) {
 class BoundedCut {
  public:
   BoundedCut(const LayerLoads& layers, std::span<const StageRoom> rooms)
-      : load_(sums_of(layers.load)), held_(sums_of(layers.held_bytes)), kept_(sums_of(layers.kept_bytes)),
+      : load_(sums_of(layers.load)),
+        held_(sums_of(layers.held_bytes)),
+        kept_(sums_of(layers.kept_bytes)),
         rooms_(rooms) {}
 
   std::size_t layers() const { return load_.size() - 1; }

@@ -39,8 +39,8 @@ struct PlanJob {
 
 /// What may be chosen. All combinations are searched.
 struct PlanRanges {
-  std::vector<Parallelism> parallelisms{};  ///< what a stage is spread over, and its microbatch (size above 0)
-  std::vector<std::int32_t> places{};       ///< lengths of the pipeline
+  std::vector<Parallelism> parallelisms{};    ///< what a stage is spread over, and its microbatch (size above 0)
+  std::vector<std::int32_t> places{};         ///< lengths of the pipeline
   std::vector<std::int32_t> chunks{2, 3, 4};  ///< stages per place, for schedules that have several
   /// Names of the catalogue; empty: every synchronous one that cuts no microbatches into slices.
   std::vector<std::string> schedules{};
@@ -59,8 +59,8 @@ struct PlanEffort {
   /// Of one setup (degrees, microbatch, length of the pipeline) and number of stages: up to so many cuts times orders
   /// of devices all are tried; above it balanced ones, and what local search makes of the best.
   std::int64_t most_exact = 3000;
-  std::int64_t keep = 3;               ///< best plans, each of another kind
-  std::function<bool()> stop{};        ///< asked between batches of simulations; none: never
+  std::int64_t keep = 3;         ///< best plans, each of another kind
+  std::function<bool()> stop{};  ///< asked between batches of simulations; none: never
   std::function<void(const PlanProgress&)> progress{};
 };
 

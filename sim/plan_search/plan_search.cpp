@@ -32,7 +32,12 @@ constexpr std::int64_t kMostSearched = 4096;
 using Degrees = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, std::int64_t>;
 
 Degrees degrees_of(const Parallelism& job) {
-  return {job.tensor, job.context,  job.expert, job.data, static_cast<int>(job.zero), static_cast<int>(job.recompute),
+  return {job.tensor,
+          job.context,
+          job.expert,
+          job.data,
+          static_cast<int>(job.zero),
+          static_cast<int>(job.recompute),
           job.microbatch_size};
 }
 
@@ -103,8 +108,10 @@ class Search {
   PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
     if (setups_.empty()) throw Error(why_impossible());
     for (std::size_t at = 0; at < setups_.size(); ++at) {
-      if (setups_[at].missing_bytes > 0) ++answer_.without_memory;
-      else push({.bound = setups_[at].bound, .setup = at});
+      if (setups_[at].missing_bytes > 0)
+        ++answer_.without_memory;
+      else
+        push({.bound = setups_[at].bound, .setup = at});
     }
     for (const PipelinePlan& seed : seeds) score_seed(seed);
     while (!queue_.empty() && queue_.begin()->bound < best_ && !ended()) open_batch();
@@ -119,9 +126,7 @@ class Search {
            " on " + std::to_string(job_.num_devices) + " devices";
   }
 
-  bool ended() const {
-    return answer_.simulated >= effort_.most_simulations || (effort_.stop && effort_.stop());
-  }
+  bool ended() const { return answer_.simulated >= effort_.most_simulations || (effort_.stop && effort_.stop()); }
 
   void push(Part part) {
     if (part.bound >= best_) return;
@@ -227,8 +232,8 @@ class Search {
       plan.variant = v;
       plan.stages = stages;
       plan.slow = variant.for_costs;
-      plan.bound = std::max(part.bound,
-                            placement_bound(*stages, placement_of(variant, part.order), setup.microbatches));
+      plan.bound =
+          std::max(part.bound, placement_bound(*stages, placement_of(variant, part.order), setup.microbatches));
       if (plan.slow && setup.microbatches * static_cast<std::int64_t>(part.partition.num_stages()) > kMostSearched) {
         opened.left_out = std::min(opened.left_out, plan.bound);
         continue;
@@ -347,11 +352,9 @@ class Search {
 
   void score_seed(const PipelinePlan& seed) {
     try {
-      const std::int32_t places = *std::max_element(seed.order.begin(), seed.order.end()) + 1;
-      const PricedStages stages = job_.price(seed.parallelism, seed.partition, places);
-      base_ = stages.costs.base;
+      const ScoredPlan score = simulate_plan(seed, job_.price).score;
       ++answer_.simulated;
-      take(scored(seed, stages, placed(plan_schedule(seed, stages, true), seed.order)));
+      take(score);
     } catch (const Error&) {  // a plan of somebody else that cannot be here
     }
   }

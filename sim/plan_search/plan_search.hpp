@@ -10,9 +10,9 @@ namespace plumb {
 ///
 /// Best first: parts of the space wait in a queue by a proved lower bound (plan_bounds.hpp); 64 at a time are opened or
 /// simulated in parallel, until no part is left whose bound is below the best step. A setup with few cuts and orders
-/// (`PlanEffort::most_exact`) is opened into all of them; of others balanced cuts are taken, and cuts near the best plan
-/// so far, and its bound stays in the answer's. So `PlanAnswer::gap` is 0 only when the best plan is proved optimal.
-/// `seeds` are simulated first: what other planners say.
+/// (`PlanEffort::most_exact`) is opened into all of them; of others balanced cuts are taken, and cuts near the best
+/// plan so far, and its bound stays in the answer's. So `PlanAnswer::gap` is 0 only when the best plan is proved
+/// optimal. `seeds` are simulated first: what other planners say.
 ///
 /// Same input, same answer, whatever the number of threads; only where `PlanEffort::stop` ends the search does it
 /// depend on the machine. Throws `Error` when no setup is possible at all.

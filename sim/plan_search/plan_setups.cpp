@@ -16,7 +16,8 @@ struct Priced {
   std::string refused;
 };
 
-/// The length of the longest pipeline that may be asked for; 0: there are too few devices, or the batch does not divide.
+/// The length of the longest pipeline that may be asked for; 0: there are too few devices, or the batch does not
+/// divide.
 std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, const Parallelism& parallelism) {
   if (job.batch % (parallelism.data * parallelism.microbatch_size) != 0) return 0;
   const std::int64_t room = std::min<std::int64_t>(job.num_devices / parallelism.devices_per_stage(),

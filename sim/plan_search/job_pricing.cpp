@@ -1,0 +1,92 @@
+#include "sim/plan_search/job_pricing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "models/error.hpp"
+#include "models/job_costs.hpp"
+#include "models/roofline.hpp"
+#include "sim/plan_search/layer_prices.hpp"
+
+namespace plumb {
+namespace {
+
+/// Devices that differ in speed only, as the roofline wants them.
+Cluster alike(Cluster cluster) {
+  const auto rate = [](const DeviceSpec& device) { return device.flops_per_s * device.compute_efficiency; };
+  const DeviceSpec first = cluster.devices.front();
+  for (DeviceSpec& device : cluster.devices) {
+    device.speed *= rate(device) / rate(first);
+    device.flops_per_s = first.flops_per_s;
+    device.memory_bytes_per_s = first.memory_bytes_per_s;
+    device.compute_efficiency = first.compute_efficiency;
+    device.memory_efficiency = first.memory_efficiency;
+  }
+  return cluster;
+}
+
+std::int64_t limit_of(const DeviceSpec& device, const PricingLimits& limits) {
+  return limits.memory_bytes > 0 ? limits.memory_bytes : device.memory_bytes;
+}
+
+void price_host_copies(StageCosts& costs, double host_bytes_per_s) {
+  if (host_bytes_per_s <= 0) return;
+  for (std::size_t s = 0; s < costs.times.size(); ++s) {
+    const double seconds = static_cast<double>(kept_bytes(costs.memory[s])) / host_bytes_per_s;
+    const Ticks ticks = std::max<Ticks>(1, std::llround(seconds * 1e9 * static_cast<double>(costs.base.ticks_per_ns)));
+    costs.times[s].evict = costs.times[s].load = ticks;
+  }
+}
+
+PricedStages profiled_stages(const Network& network, const Cluster& cluster, const Parallelism& parallelism,
+                             const Partition& partition) {
+  if (parallelism.devices_per_stage() != 1 || parallelism.recompute != ActivationRecompute::kNone ||
+      (parallelism.microbatch_size != 0 && parallelism.microbatch_size != network.samples)) {
+    throw Error("network '" + network.name +
+                "': has measured layers, expected one device per stage, no recompute, and microbatches of " +
+                std::to_string(network.samples) + " samples");
+  }
+  const RooflineOptions options{.shape = {network.samples, network.sequence}, .precision = parallelism.precision};
+  return {.costs = roofline_costs(network, partition, cluster, options), .pipeline = cluster};
+}
+
+}  // namespace
+
+bool is_profiled(const Network& network) {
+  return std::any_of(network.layers.begin(), network.layers.end(),
+                     [](const LayerSpec& layer) { return layer.kind == LayerKind::kProfiled; });
+}
+
+std::int64_t usable_bytes(std::int64_t memory_bytes, const KernelRates& rates) {
+  if (memory_bytes == 0) return 0;
+  const std::int64_t room = memory_bytes - rates.context_bytes - rates.library_bytes;
+  auto usable = static_cast<std::int64_t>(static_cast<double>(room) / (1 + rates.memory_reserve));
+  while (usable > 0 && usable + std::llround(rates.memory_reserve * static_cast<double>(usable)) > room) --usable;
+  return std::max<std::int64_t>(1, usable);
+}
+
+StagePricing job_pricing(const Network& network, const Cluster& cluster, const std::optional<KernelRates>& rates,
+                         const PricingLimits& limits) {
+  if (is_profiled(network)) {
+    return [network, cluster = alike(cluster), limits](const Parallelism& parallelism, const Partition& partition,
+                                                       std::int32_t) {
+      PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
+      for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
+      price_host_copies(stages.costs, limits.host_bytes_per_s);
+      return stages;
+    };
+  }
+  return [network, cluster, rates, limits](const Parallelism& parallelism, const Partition& partition,
+                                           std::int32_t places) {
+    JobCosts job = job_costs(network, partition, JobMachine{cluster, places, rates}, parallelism);
+    PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
+    for (const DeviceSpec& device : stages.pipeline.devices) {
+      stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
+    }
+    price_host_copies(stages.costs, limits.host_bytes_per_s);
+    return stages;
+  };
+}
+
+}  // namespace plumb

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/cluster.hpp"
+#include "models/kernel_rates.hpp"
+#include "models/network.hpp"
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+/// What limits the stages of a job besides its network and cluster.
+struct PricingLimits {
+  std::int64_t memory_bytes = 0;  ///< of every device; 0: what the cluster says
+  double host_bytes_per_s = 0;    ///< between a device and its host, for stashes that are moved there; 0: not modelled
+};
+
+/// Prices by `job_costs`. `network` and `cluster` are copied. What a place can use is its memory without context,
+/// libraries and the allocator's reserve (models/kernel_rates.hpp).
+///
+/// Networks with measured layers (`LayerKind::kProfiled`) have the times that were measured, on devices of their speed
+/// and FLOP/s relative to the first one, and all of the memory; their stages cannot be spread over several devices.
+StagePricing job_pricing(const Network& network, const Cluster& cluster, const std::optional<KernelRates>& rates,
+                         const PricingLimits& limits);
+
+/// Whether layers of `network` have measured times.
+bool is_profiled(const Network& network);
+
+/// The largest simulated peak that fits in `memory_bytes`: peak + reserve + context + library; 0 bytes: no limit.
+std::int64_t usable_bytes(std::int64_t memory_bytes, const KernelRates& rates);
+
+}  // namespace plumb

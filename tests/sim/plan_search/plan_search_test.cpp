@@ -1,0 +1,263 @@
+#include "sim/plan_search/plan_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "models/error.hpp"
+#include "models/network_io.hpp"
+#include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/plan_cuts.hpp"
+
+TEST_SUITE_BEGIN("plan search");
+
+namespace {
+
+using namespace plumb;
+using Random = std::mt19937;
+
+std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+}
+
+Network random_network(Random& random, std::size_t layers) {
+  Network network{.name = "random", .sequence = 1, .layers = {}};
+  for (std::size_t k = 0; k < layers; ++k) {
+    LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
+    layer.profiled = {.f_ns = between(random, 100, 2000),
+                      .i_ns = between(random, 100, 2000),
+                      .w_ns = between(random, 0, 2000),
+                      .parameter_bytes = between(random, 1, 50) * 4000,
+                      .output_bytes = between(random, 1, 50) * 1000,
+                      .kept_for_input_grad_bytes = between(random, 0, 20) * 1000,
+                      .kept_for_weight_grad_bytes = between(random, 0, 20) * 1000};
+    network.layers.push_back(std::move(layer));
+  }
+  return network;
+}
+
+Cluster random_cluster(Random& random, std::int32_t nodes, std::int32_t per_node) {
+  Cluster cluster{.name = "random", .devices_per_node = per_node};
+  for (std::int32_t d = 0; d < nodes * per_node; ++d) {
+    cluster.devices.push_back({.name = "device",
+                               .flops_per_s = 1e12,
+                               .memory_bytes_per_s = 1e12,
+                               .memory_bytes = random() % 3 == 0 ? 3'000'000 : 1'200'000,
+                               .speed = random() % 2 == 0 ? 1.0 : 0.625});
+  }
+  cluster.intra_node = {.latency_ns = between(random, 0, 100), .bytes_per_s = 1e12};
+  cluster.inter_node = {.latency_ns = between(random, 100, 1000), .bytes_per_s = 5e10};
+  cluster.finish();
+  return cluster;
+}
+
+const std::vector<std::string> kSchedules{"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "chimera", "zb-1p"};
+
+/// Every order of `length` of `places` places.
+std::vector<std::vector<std::int32_t>> every_order(std::int32_t places, std::int32_t length) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(places));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::vector<std::int32_t>> orders;
+  do {
+    std::vector<std::int32_t> order(all.begin(), all.begin() + length);
+    if (orders.empty() || orders.back() != order) orders.push_back(order);
+  } while (std::next_permutation(all.begin(), all.end()));
+  return orders;
+}
+
+/// Tries every plan; checks the bounds on the way. The fastest that fits, 0 when none does.
+std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges, std::int32_t cluster_places) {
+  std::int64_t fastest = 0;
+  for (const std::int32_t places : ranges.places) {
+    const LayerPrices prices = layer_prices(job, ranges.parallelisms[0], cluster_places);
+    const Ticks least = setup_bound(prices, places, job.batch);
+    const std::int64_t missing = missing_bytes(prices, places);
+    for (const ScheduleVariant& variant : schedule_variants(ranges.schedules, ranges.chunks)) {
+      const auto stages = static_cast<std::size_t>(variant.stages(places));
+      for (const Partition& partition : all_cuts(job.num_layers, stages)) {
+        for (const auto& order : every_order(cluster_places, places)) {
+          const PipelinePlan plan{.parallelism = ranges.parallelisms[0],
+                                  .places = places,
+                                  .microbatches = job.batch,
+                                  .schedule = std::string(variant.spec->name),
+                                  .chunks = variant.chunks,
+                                  .partition = partition,
+                                  .order = order};
+          SimulatedPlan simulated;
+          try {
+            simulated = simulate_plan(plan, job.price);
+          } catch (const Error&) {
+            continue;
+          }
+          const ScoredPlan& score = simulated.score;
+          CHECK(score.step_ns >= least);
+          CHECK(score.step_ns >= placement_bound(simulated.stages, simulated.schedule.placement, job.batch));
+          CHECK(score.excess_bytes >= excess_bytes(simulated.stages, simulated.schedule));
+          CHECK(score.excess_bytes >= missing);
+          if (score.fits() && (fastest == 0 || score.step_ns < fastest)) fastest = score.step_ns;
+        }
+      }
+    }
+  }
+  return fastest;
+}
+
+PlanJob job_of(const Network& network, const Cluster& cluster, std::int64_t batch) {
+  return {.num_layers = network.layers.size(),
+          .num_devices = static_cast<std::int64_t>(cluster.devices.size()),
+          .batch = batch,
+          .price = job_pricing(network, cluster, std::nullopt, {})};
+}
+
+}  // namespace
+
+TEST_CASE("on small instances the answer is the best of all plans, and proved") {
+  int answered = 0;
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const Network network = random_network(random, static_cast<std::size_t>(between(random, 2, 5)));
+    const Cluster cluster = random_cluster(random, 1 + static_cast<std::int32_t>(seed % 2), seed % 3 == 0 ? 1 : 2);
+    const PlanJob job = job_of(network, cluster, between(random, 1, 5));
+    const auto places = static_cast<std::int32_t>(cluster.devices.size());
+    PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {}, .chunks = {2}};
+    ranges.schedules = kSchedules;
+    for (std::int32_t p = 1; p <= std::min(3, places); ++p) ranges.places.push_back(p);
+    const std::int64_t fastest = fastest_of_all(job, ranges, places);
+    const PlanAnswer answer = search_plan(job, ranges, {.most_exact = 100'000});
+    REQUIRE(answer.best.empty() == (fastest == 0));
+    CHECK(answer.exhausted);
+    CHECK(answer.gap() == 0);
+    if (answer.best.empty()) {
+      REQUIRE(answer.closest);
+      CHECK(answer.closest->excess_bytes > 0);
+      continue;
+    }
+    ++answered;
+    CHECK(answer.best.front().step_ns == fastest);
+    CHECK(answer.bound_ns == fastest);
+    CHECK(simulate_plan(answer.best.front().plan, job.price).score.step_ns == fastest);
+  }
+  CHECK(answered >= 6);  // the instances are neither all impossible ...
+  CHECK(answered <= 12);
+}
+
+TEST_CASE("without room for all cuts the bound still holds and the same input gives the same answer") {
+  for (std::uint32_t seed = 21; seed <= 23; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const Network network = random_network(random, 6);
+    const Cluster cluster = random_cluster(random, 2, 2);
+    const PlanJob job = job_of(network, cluster, 6);
+    PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3}, .chunks = {2}};
+    ranges.schedules = {"1f1b", "zb-h1"};
+    const std::int64_t fastest = fastest_of_all(job, ranges, 4);
+    const PlanAnswer answer = search_plan(job, ranges, {.most_exact = 2});
+    if (answer.best.empty()) continue;
+    CHECK(answer.bound_ns <= fastest);
+    CHECK(answer.best.front().step_ns >= fastest);
+    const PlanAnswer again = search_plan(job, ranges, {.most_exact = 2});
+    CHECK(again.best.front().plan == answer.best.front().plan);
+    CHECK(again.simulated == answer.simulated);
+    CHECK(again.bound_ns == answer.bound_ns);
+  }
+}
+
+TEST_CASE("seeds are never beaten by the answer's absence: it is at least as good as each of them") {
+  Random random(5);
+  const Network network = random_network(random, 6);
+  Cluster cluster = random_cluster(random, 1, 3);
+  for (DeviceSpec& device : cluster.devices) device.memory_bytes = 0;
+  const PlanJob job = job_of(network, cluster, 6);
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {3}, .chunks = {2}};
+  ranges.schedules = {"gpipe"};
+  const PipelinePlan seed{.parallelism = ranges.parallelisms[0],
+                          .places = 3,
+                          .microbatches = 6,
+                          .schedule = "zb-h1",
+                          .partition = Partition{{0, 2, 4, 6}},
+                          .order = {2, 1, 0}};
+  const std::int64_t seeded = simulate_plan(seed, job.price).score.step_ns;
+  const PlanAnswer answer = search_plan(job, ranges, {.most_simulations = 1}, {seed});
+  REQUIRE(!answer.best.empty());
+  CHECK(answer.best.front().step_ns <= seeded);
+}
+
+TEST_CASE("a job that cannot be says why, and one that does not fit says what misses how many bytes") {
+  Random random(3);
+  const Network network = random_network(random, 4);
+  Cluster cluster = random_cluster(random, 1, 2);
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 4}}, .places = {2}, .chunks = {2}};
+  CHECK_THROWS_WITH_AS(search_plan(job_of(network, cluster, 6), ranges, {}),
+                       "plan: no choice of degrees, microbatch size and stages divides the batch of 6 on 2 devices",
+                       Error);
+  ranges.parallelisms.front().microbatch_size = 1;
+  for (DeviceSpec& device : cluster.devices) device.memory_bytes = 1000;
+  const PlanAnswer answer = search_plan(job_of(network, cluster, 6), ranges, {});
+  CHECK(answer.best.empty());
+  REQUIRE(answer.closest);
+  CHECK(answer.closest->excess_bytes > 0);
+  CHECK(answer.without_memory == 1);
+}
+
+TEST_CASE("the front holds what nothing else equals in step, peak and devices") {
+  Random random(7);
+  const Network network = random_network(random, 5);
+  Cluster cluster = random_cluster(random, 1, 3);
+  for (DeviceSpec& device : cluster.devices) device.memory_bytes = 0;
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3}, .chunks = {2}};
+  const PlanAnswer answer = search_plan(job_of(network, cluster, 4), ranges, {});
+  REQUIRE(!answer.front.empty());
+  for (const ScoredPlan& a : answer.front) {
+    for (const ScoredPlan& b : answer.front) {
+      const bool covers =
+          a.step_ns <= b.step_ns && a.peak_bytes <= b.peak_bytes && a.plan.num_devices() <= b.plan.num_devices();
+      CHECK((&a == &b || !covers));
+    }
+  }
+  CHECK(std::any_of(answer.front.begin(), answer.front.end(),
+                    [&](const ScoredPlan& score) { return score.step_ns == answer.best.front().step_ns; }));
+}
+
+TEST_CASE("a transformer on several devices: degrees, microbatch and recompute are chosen under a memory limit") {
+  const Network network = load_network("gpt2-small");
+  Cluster cluster{.name = "four", .devices_per_node = 4};
+  cluster.devices.assign(4, {.name = "A100",
+                             .flops_per_s = 312e12,
+                             .memory_bytes_per_s = 2e12,
+                             .memory_bytes = 4'000'000'000,
+                             .compute_efficiency = 0.6,
+                             .memory_efficiency = 0.9});
+  cluster.intra_node = {.latency_ns = 5000, .bytes_per_s = 2e11};
+  cluster.finish();
+  PlanJob job{.num_layers = network.layers.size(), .num_devices = 4, .batch = 16};
+  job.price = job_pricing(network, cluster, KernelRates{}, {});
+  PlanRanges ranges{.parallelisms = {}, .places = {1, 2, 4}, .chunks = {2}};
+  ranges.schedules = {"1f1b", "zb-v"};
+  for (const std::int64_t data : {1, 2, 4}) {
+    for (const std::int64_t size : {1, 4}) {
+      for (const ActivationRecompute again : {ActivationRecompute::kNone, ActivationRecompute::kFull}) {
+        ranges.parallelisms.push_back({.data = data, .recompute = again, .microbatch_size = size});
+      }
+    }
+  }
+  const PlanAnswer answer = search_plan(job, ranges, {.most_simulations = 200, .most_exact = 1});
+  REQUIRE(!answer.best.empty());
+  const ScoredPlan& best = answer.best.front();
+  CHECK(best.plan.num_devices() == 4);
+  CHECK(best.plan.microbatches * best.plan.parallelism.data * best.plan.parallelism.microbatch_size == 16);
+  CHECK(answer.bound_ns > 0);
+  CHECK(answer.bound_ns <= best.step_ns);
+  PricingLimits tight{.memory_bytes = best.peak_bytes};  // less than it took, with the allocator's reserve
+  job.price = job_pricing(network, cluster, KernelRates{}, tight);
+  const PlanAnswer less = search_plan(job, ranges, {.most_simulations = 200, .most_exact = 1});
+  REQUIRE(!less.best.empty());
+  CHECK(less.best.front().peak_bytes < best.peak_bytes);
+  CHECK(less.best.front().step_ns >= best.step_ns);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,169 @@
+#include "tools/plan_search_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "models/cluster_io.hpp"
+#include "models/error.hpp"
+#include "models/network_io.hpp"
+#include "models/text_file.hpp"
+#include "tools/cost_arguments.hpp"
+#include "tools/sweep_grid.hpp"
+
+namespace plumb {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLongestPipeline = 64;
+
+std::vector<std::string> names_of(const std::string& list) {
+  return list.empty() ? std::vector<std::string>{} : split(list, ',');
+}
+
+Numbers powers_of_two(std::int64_t most) {
+  Numbers powers;
+  for (std::int64_t power = 1; power <= most; power *= 2) powers.push_back(power);
+  return powers;
+}
+
+Numbers divisors(std::int64_t number, std::int64_t most) {
+  Numbers found;
+  for (std::int64_t d = 1; d <= std::min(number, most); ++d) {
+    if (number % d == 0) found.push_back(d);
+  }
+  return found;
+}
+
+Numbers range_or(const std::string& text, const char* where, const Numbers& otherwise) {
+  return text.empty() ? otherwise : parse_range(text, where, {1, 1'000'000});
+}
+
+std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
+  // With flash attention selective recompute is the same as none.
+  if (list.empty()) return {ActivationRecompute::kNone, ActivationRecompute::kFull};
+  static constexpr std::array<std::string_view, 3> kNames{"none", "selective", "full"};
+  std::vector<ActivationRecompute> chosen;
+  for (const std::string& name : split(list, ',')) {
+    const auto found = std::find(kNames.begin(), kNames.end(), name);
+    if (found == kNames.end()) throw_unknown("plan: --recompute: choice", name, kNames);
+    chosen.push_back(static_cast<ActivationRecompute>(found - kNames.begin()));
+  }
+  return chosen;
+}
+
+std::vector<ZeroStage> zeros_of(const std::string& list) {
+  if (list.empty()) return {ZeroStage::kNone, ZeroStage::kOptimizer};
+  std::vector<ZeroStage> chosen;
+  for (const std::string& name : split(list, ',')) {
+    chosen.push_back(static_cast<ZeroStage>(parse_whole(name, {0, 3}, "plan: --zero")));
+  }
+  return chosen;
+}
+
+/// All combinations of degrees; ZeRO divides nothing without data ranks.
+std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
+  const auto devices = static_cast<std::int64_t>(question.cluster.devices.size());
+  const std::int64_t batch = question.job.batch;
+  const bool profiled = is_profiled(question.network);
+  const Numbers one{1};
+  const Numbers sizes = profiled ? Numbers{question.network.samples} : divisors(batch, 8);
+  Parallelism job;
+  job.precision = precision_of(arguments.precision, arguments.cluster);
+  job.sequence = question.network.sequence;
+  std::vector<Parallelism> all;
+  for (const std::int64_t tensor :
+       range_or(arguments.tensor, "plan: --tp", profiled ? one : powers_of_two(question.cluster.devices_per_node))) {
+    for (const std::int64_t data :
+         range_or(arguments.data, "plan: --dp", profiled ? one : divisors(batch, devices / tensor))) {
+      for (const std::int64_t size : range_or(arguments.microbatch_sizes, "plan: --microbatch-size", sizes)) {
+        for (const ActivationRecompute recompute : recomputes_of(profiled ? "none" : arguments.recompute)) {
+          for (const ZeroStage zero : zeros_of(profiled ? "0" : arguments.zero)) {
+            if (zero != ZeroStage::kNone && data == 1) continue;
+            job.tensor = tensor;
+            job.data = data;
+            job.microbatch_size = size;
+            job.recompute = recompute;
+            job.zero = zero;
+            job.sequence_parallel = tensor > 1;
+            all.push_back(job);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void PlanSearchArguments::add_to(ArgumentParser& parser) {
+  parser.group("Job")
+      .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .whole("batch", batch, {}, "samples of one update of the whole job")
+      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
+      .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
+      .text("rates", rates, "FILE", "what kernels reach (default: built in by the device's name)")
+      .text("memory-limit", memory_limit, "X", "of every device (default: the cluster's), such as 80GiB")
+      .text("host-bandwidth", host_bandwidth, "RATE",
+            "bytes/s between a device and its host: lets schedules move stashes there (25GB)");
+  parser.group("Choices, each a RANGE such as 1,2,4 (default: all that make sense)")
+      .text("tp", tensor, "RANGE", "tensor-parallel devices of a stage (default: powers of 2 up to a node)")
+      .text("dp", data, "RANGE", "data-parallel copies (default: divisors of the batch)")
+      .text("pp", places, "RANGE", "length of the pipeline (default: up to 64)")
+      .text("microbatch-size", microbatch_sizes, "RANGE", "samples of a copy (default: divisors of the batch up to 8)")
+      .text("chunks,v", chunks, "RANGE", "stages per device, for schedules that have several (default: 2,3,4)")
+      .text("zero", zero, "LIST", "0 to 3, commas between (default: 0,1)")
+      .text("recompute", recompute, "LIST", "none, selective, full, commas between (default: none,full)")
+      .text("schedule", schedules, "LIST", "names of the catalogue (default: every synchronous one)");
+  parser.group("Effort")
+      .real("time-limit", time_limit_s, "seconds after which the best so far is the answer (default: 60)")
+      .whole("simulations", simulations, {},
+             "simulations after which it is (default: 100000); unlike a time this gives the same answer everywhere");
+}
+
+PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_limits) const {
+  PlanJob changed = job;
+  changed.price = job_pricing(network, other, rates, other_limits);
+  return changed;
+}
+
+PlanQuestion plan_question(const PlanSearchArguments& arguments) {
+  if (arguments.network.empty()) throw Error("plan: the model is missing, expected --network NAME|FILE");
+  if (arguments.cluster.empty()) throw Error("plan: the devices are missing, expected --cluster NAME|FILE");
+  if (!arguments.batch) throw Error("plan: the samples of an update are missing, expected --batch N");
+  PlanQuestion question;
+  question.network = load_network(arguments.network);
+  question.cluster = load_cluster(arguments.cluster);
+  if (arguments.sequence) question.network.sequence = *arguments.sequence;
+  if (!arguments.rates.empty()) {
+    question.rates = kernel_rates_from_json(read_text_file(arguments.rates), arguments.rates);
+  }
+  if (!arguments.memory_limit.empty()) {
+    question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
+  }
+  if (!arguments.host_bandwidth.empty()) {
+    question.limits.host_bytes_per_s =
+        static_cast<double>(parse_bytes(arguments.host_bandwidth, "plan: --host-bandwidth"));
+  }
+  question.job.num_layers = question.network.layers.size();
+  question.job.num_devices = static_cast<std::int64_t>(question.cluster.devices.size());
+  question.job.batch = *arguments.batch;
+  question.job = question.job_on(question.cluster, question.limits);
+  question.ranges.parallelisms = parallelisms_of(arguments, question);
+  Numbers places;
+  for (std::int64_t p = 1; p <= std::min(kLongestPipeline, question.job.num_devices); ++p) places.push_back(p);
+  for (const std::int64_t p : range_or(arguments.places, "plan: --pp", places)) {
+    question.ranges.places.push_back(static_cast<std::int32_t>(p));
+  }
+  if (!arguments.chunks.empty()) question.ranges.chunks.clear();
+  for (const std::int64_t v : range_or(arguments.chunks, "plan: --chunks", {})) {
+    question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
+  }
+  question.ranges.schedules = names_of(arguments.schedules);
+  return question;
+}
+
+}  // namespace plumb

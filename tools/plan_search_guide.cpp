@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <sstream>
+
+#include "tools/plan_search_text.hpp"
+#include "tools/schedule_guide.hpp"
+
+namespace plumb {
+namespace {
+
+bool is_block_part(const LayerSpec& layer) { return layer.kind == LayerKind::kResidual; }
+
+/// Transformer layers (attention and MLP) of every stage; empty where a stage begins inside of one.
+std::vector<std::int64_t> decoder_layers(const Network& network, const Partition& partition) {
+  std::vector<std::int64_t> layers;
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    const LayerRange range = partition.range(s);
+    const auto begin = network.layers.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    const auto end = network.layers.begin() + static_cast<std::ptrdiff_t>(range.end);
+    const auto parts = std::count_if(begin, end, is_block_part);
+    if (parts % 2 != 0) return {};
+    layers.push_back(parts / 2);
+  }
+  return layers;
+}
+
+void add_option(std::ostream& out, const char* name, std::int64_t value) {
+  out << "  " << name << " " << value << "\n";
+}
+
+}  // namespace
+
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) {
+  const PipelinePlan& plan = best.score.plan;
+  const Parallelism& job = plan.parallelism;
+  std::ostringstream out;
+  std::istringstream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
+  bool megatron = false;
+  for (std::string line; std::getline(guide, line);) {
+    if (line == "Megatron-LM") megatron = true;
+    // The plan knows what the guide of a bare schedule has to leave open.
+    const bool replaced =
+        line.find("--micro-batch-size") != std::string::npos || line.find("--global-batch-size") != std::string::npos;
+    if (!replaced) out << line << "\n";
+    if (line != "Megatron-LM") continue;
+    add_option(out, "--tensor-model-parallel-size", job.tensor);
+    if (job.sequence_parallel) out << "  --sequence-parallel\n";
+    add_option(out, "--micro-batch-size", job.microbatch_size);
+    add_option(out, "--global-batch-size", question.job.batch);
+    if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
+    if (job.recompute == ActivationRecompute::kFull) {
+      out << "  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n";
+    }
+    if (job.recompute == ActivationRecompute::kSelective) out << "  --recompute-granularity selective\n";
+  }
+  if (megatron) out << "\n";
+  out << "Device mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data << ", tp " << job.tensor
+      << "\n";
+  return out.str();
+}
+
+}  // namespace plumb

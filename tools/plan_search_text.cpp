@@ -1,0 +1,197 @@
+#include "tools/plan_search_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "tools/quantity_text.hpp"
+#include "tools/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostStages = 16;
+constexpr std::size_t kMostFront = 12;
+
+std::string_view recompute_name(ActivationRecompute recompute) {
+  switch (recompute) {
+    case ActivationRecompute::kSelective:
+      return "selective";
+    case ActivationRecompute::kFull:
+      return "full";
+    default:
+      return "none";
+  }
+}
+
+std::string count(std::int64_t number, const char* one, const char* many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+/// Device-seconds of a million tokens, or what they cost.
+std::string cost_text(const ScoredPlan& score, const PlanQuestion& question, const PlanShown& shown) {
+  const double per_million = score.device_seconds() / static_cast<double>(question.tokens()) * 1e6;
+  return number_text(shown.price_per_hour ? per_million / 3600 * *shown.price_per_hour : per_million);
+}
+
+std::string cost_title(const PlanShown& shown) {
+  return shown.price_per_hour ? "price per 1M tokens" : "device-s per 1M tokens";
+}
+
+std::string order_text(const std::vector<std::int32_t>& order) {
+  std::string text;
+  for (const std::int32_t place : order) text += (text.empty() ? "" : " ") + std::to_string(place);
+  return text;
+}
+
+bool is_natural(const std::vector<std::int32_t>& order) {
+  return std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
+}
+
+std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown) {
+  const ScoredPlan& best = answer.best.front();
+  const double seconds = static_cast<double>(best.step_ns) * 1e-9;
+  TextTable table({{"plan"}, {plan_line(best.plan)}});
+  const std::string proof = answer.exhausted
+                                ? "proved: no plan of the space is faster"
+                                : "at most " + percent_text(answer.gap()) + " slower than any plan could be (bound " +
+                                      time_text(answer.bound_ns) + ")";
+  table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
+  table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " tokens/s, " +
+                                   cost_text(best, question, shown) + " " + cost_title(shown)});
+  table.add_row(
+      {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
+  if (!is_natural(best.plan.order)) table.add_row({"order", "places " + order_text(best.plan.order)});
+  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on place " + std::to_string(best.worst_place)});
+  table.add_row({"layers", to_string(best.plan.partition)});
+  table.add_row({"searched", count(answer.simulated, "simulation", "simulations") + ", " +
+                                 count(answer.setups, "setup", "setups") + ", of which " +
+                                 std::to_string(answer.without_memory) + " cannot fit"});
+  return table.to_string();
+}
+
+std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best) {
+  TextTable table({{"stage", '>'}, {"place", '>'}, {"device"}, {"layers"}, {"F", '>'}, {"B", '>'}, {"held", '>'}});
+  const PipelinePlan& plan = best.score.plan;
+  const std::size_t stages = plan.partition.num_stages();
+  for (std::size_t s = 0; s < std::min(stages, kMostStages); ++s) {
+    const DeviceId device = best.schedule.placement[0][s].front();
+    const DeviceSpec& spec = best.stages.pipeline.devices[index(device)];
+    const LayerRange range = plan.partition.range(s);
+    const StageTimes& times = best.stages.costs.times[s];
+    const auto taken = [&](Ticks ticks) {
+      return time_text(std::llround(static_cast<double>(to_ns(ticks, best.stages.costs.base)) / spec.speed));
+    };
+    const std::string first = question.network.layers[range.begin].name;
+    const std::string last = question.network.layers[range.end - 1].name;
+    const std::int64_t held = best.stages.costs.memory.empty() ? 0 : held_bytes(best.stages.costs.memory[s]);
+    table.add_row({std::to_string(s), std::to_string(index(device)), spec.name,
+                   first == last ? first : first + " to " + last, taken(times.f), taken(times.b), bytes_text(held)});
+  }
+  return table.to_string() +
+         (stages > kMostStages ? "... and " + std::to_string(stages - kMostStages) + " more stages\n" : "");
+}
+
+std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPlan>& plans, const PlanShown& shown,
+                        std::size_t most) {
+  TextTable table({{"devices", '>'},
+                   {"tp", '>'},
+                   {"pp", '>'},
+                   {"dp", '>'},
+                   {"schedule"},
+                   {"v", '>'},
+                   {"m", '>'},
+                   {"size", '>'},
+                   {"recompute"},
+                   {"zero", '>'},
+                   {"step time", '>'},
+                   {"bubble", '>'},
+                   {"peak memory", '>'},
+                   {cost_title(shown), '>'}});
+  for (std::size_t at = 0; at < std::min(plans.size(), most); ++at) {
+    const ScoredPlan& score = plans[at];
+    const PipelinePlan& plan = score.plan;
+    const Parallelism& job = plan.parallelism;
+    table.add_row({std::to_string(plan.num_devices()), std::to_string(job.tensor), std::to_string(plan.places),
+                   std::to_string(job.data), plan.schedule,
+                   std::to_string(static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places),
+                   std::to_string(plan.microbatches), std::to_string(job.microbatch_size),
+                   std::string(recompute_name(job.recompute)), std::to_string(static_cast<int>(job.zero)),
+                   time_text(score.step_ns), percent_text(score.bubble_fraction), bytes_text(score.peak_bytes),
+                   cost_text(score, question, shown)});
+  }
+  return table.to_string();
+}
+
+/// What `simulate` and `train` need besides the schedule.
+std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question, const PlanShown& shown) {
+  std::string text = " --network " + shown.network + " --cluster " + shown.cluster + shown.common_options +
+                     " --partition " + to_string(plan.partition);
+  if (is_profiled(question.network)) return text;
+  const Parallelism& job = plan.parallelism;
+  text += " --tp " + std::to_string(job.tensor) + (job.sequence_parallel ? " --sequence-parallel" : "") + " --dp " +
+          std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
+  if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
+  return text;
+}
+
+std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+  const PipelinePlan& plan = best.score.plan;
+  std::string text = "\ngo on with" + std::string(shown.written ? "" : " (-o plan.json writes the schedule)") + "\n";
+  text += "  plumbline simulate " + shown.document + cost_options(plan, question, shown);
+  if (plan.parallelism.recompute != ActivationRecompute::kNone) {
+    text += " --recompute " + std::string(recompute_name(plan.parallelism.recompute));
+  }
+  text += "\n";
+  if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
+    text += "  plumbline train " + shown.document + " --network " + shown.network + " --partition " +
+            to_string(plan.partition) + " --samples " + std::to_string(plan.parallelism.microbatch_size) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plan_line(const PipelinePlan& plan) {
+  const Parallelism& job = plan.parallelism;
+  const auto per_place = static_cast<std::int64_t>(plan.partition.num_stages()) / std::max(1, plan.places);
+  std::string text = plan.schedule.empty() ? "any schedule" : plan.schedule;
+  text += " over " + count(plan.places, "place", "places");
+  if (per_place > 1) text += " with " + std::to_string(per_place) + " stages each";
+  if (job.tensor > 1) text += ", tensor " + std::to_string(job.tensor);
+  if (job.data > 1) text += ", data " + std::to_string(job.data);
+  if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
+  text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
+          count(job.microbatch_size, "sample", "samples");
+  if (job.recompute != ActivationRecompute::kNone) {
+    text += ", " + std::string(recompute_name(job.recompute)) + " recompute";
+  }
+  return text;
+}
+
+std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
+                             const PlanShown& shown) {
+  std::string text = figures(question, answer, shown) + "\n" + stages_table(question, best);
+  if (answer.best.size() > 1) {
+    text += "\nbest of each kind\n" + plans_table(question, answer.best, shown, answer.best.size());
+  }
+  if (answer.front.size() > 1) {
+    text += "\nwhat nothing simulated beats in step time, peak memory and devices\n" +
+            plans_table(question, answer.front, shown, kMostFront);
+    if (answer.front.size() > kMostFront) {
+      text += "... and " + std::to_string(answer.front.size() - kMostFront) + " more; --json has them all\n";
+    }
+  }
+  return text + commands(question, best, shown);
+}
+
+std::string nothing_fits_text(const PlanAnswer& answer) {
+  if (!answer.closest) return "plan: nothing can be scheduled";
+  const ScoredPlan& closest = *answer.closest;
+  return "plan: nothing fits; the closest is " + plan_line(closest.plan) +
+         (closest.plan.partition.num_stages() > 0 ? ", layers " + to_string(closest.plan.partition) : "") +
+         ", which misses " + bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) +
+         " bytes) on place " + std::to_string(closest.worst_place);
+}
+
+}  // namespace plumb
