@@ -1,7 +1,9 @@
 #include "tools/plan_search_page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "sim/plan_search/placed_schedule.hpp"

@@ -33,6 +33,21 @@ struct DeviceLoad {
   bool used = false;
 };
 
+/// A message between neighbouring stages: on its way, and of that in the link.
+struct MessageTime {
+  Ticks all = 0;
+  Ticks sending = 0;
+};
+
+MessageTime message_time(const PricedStages& stages, DeviceId from, DeviceId to, std::int64_t bytes) {
+  if (from == to || stages.costs.comm) return {from == to ? 0 : *stages.costs.comm, 0};
+  const Route route = stages.pipeline.route(from, to);
+  const double per_ns = static_cast<double>(stages.costs.base.ticks_per_ns);
+  const double ns = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s * 1e9 : 0;
+  const auto sending = static_cast<Ticks>(std::floor(ns * per_ns));
+  return {sending + route.latency_ns * stages.costs.base.ticks_per_ns, sending};
+}
+
 }  // namespace
 
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches) {
@@ -67,6 +82,7 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
   std::vector<DeviceLoad> loads(stages.pipeline.devices.size());
   Ticks forwards = 0;
   Ticks inputs = 0;
+  Ticks bound = 0;
   for (std::size_t s = 0; s < placement[0].size(); ++s) {
     if (placement[0][s].size() != 1) return 0;
     const StageTimes& times = stages.costs.times[s];
@@ -83,8 +99,15 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
     load.update += floor_at_zero(scaled(times.u, speed) - (speed == 1.0 ? 0 : 1));
     forwards += floor_at_zero(scaled(times.f, speed) - (speed == 1.0 ? 0 : 1));
     inputs += floor_at_zero(scaled(input, speed) - (speed == 1.0 ? 0 : 1));
+    if (s + 1 == placement[0].size() || placement[0][s + 1].empty() || stages.costs.memory.empty()) continue;
+    const DeviceId here = placement[0][s].front();
+    const DeviceId there = placement[0][s + 1].front();
+    const MessageTime down = message_time(stages, here, there, stages.costs.memory[s].output_bytes);
+    const MessageTime up = message_time(stages, there, here, stages.costs.memory[s + 1].input_grad_bytes);
+    bound = std::max(bound, forwards + microbatches * down.sending);  // one message of a channel at a time
+    forwards += down.all;
+    inputs += up.all;
   }
-  Ticks bound = 0;
   for (const DeviceLoad& load : loads) {
     if (!load.used) continue;
     bound = std::max({bound, load.before + microbatches * load.all + load.update,

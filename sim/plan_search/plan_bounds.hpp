@@ -23,8 +23,9 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);
 
 /// Of priced stages at given places: on every device that holds some stages of the only copy of the network, all its
-/// work lies behind the forwards before its first stage; and behind its last input gradient lie those of the stages
-/// before. `placement` as in `Schedule::placement`, by place of the cluster. 0 when there are several copies.
+/// work lies behind the forwards before its first stage and their messages; and behind its last input gradient lie
+/// those of the stages before. No link between neighbours carries all messages faster than one after another.
+/// `placement` as in `Schedule::placement`, by place of the cluster. 0 when there are several copies.
 Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<std::vector<DeviceId>>>& placement,
                       std::int64_t microbatches);
 

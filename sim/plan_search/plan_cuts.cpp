@@ -36,26 +36,30 @@ class BoundedCut {
     return room.room_bytes == 0 || bytes <= room.room_bytes;
   }
 
-  /// Largest ends of the stages from the front; empty when the chain does not end in time.
-  std::vector<std::size_t> furthest(Ticks bound) const {
-    std::vector<std::size_t> ends{0};
+  /// By stage, the ends that it can have when all stages up to it fit; the last list is empty when the chain cannot
+  /// end. Of the begins of a stage the largest below an end leaves it the least, so one look at each end decides.
+  std::vector<std::vector<std::size_t>> ends(Ticks bound) const {
+    std::vector<std::vector<std::size_t>> all{{0}};
     for (std::size_t s = 0; s < rooms_.size(); ++s) {
+      const std::vector<std::size_t>& begins = all.back();
+      std::vector<std::size_t> reached;
       const std::size_t most = layers() - (rooms_.size() - 1 - s);  // a layer for every stage behind
-      std::size_t low = ends.back() + 1;
-      if (low > most || !fits(s, ends.back(), low, bound)) return {};
-      std::size_t high = most;
-      while (low < high) {
-        const std::size_t middle = (low + high + 1) / 2;
-        (fits(s, ends.back(), middle, bound) ? low : high) = fits(s, ends.back(), middle, bound) ? middle : middle - 1;
+      const bool last = s + 1 == rooms_.size();
+      std::size_t next = 0;
+      for (std::size_t end = begins.empty() ? most + 1 : begins.front() + 1; end <= most; ++end) {
+        while (next < begins.size() && begins[next] < end) ++next;
+        if ((!last || end == most) && fits(s, begins[next - 1], end, bound)) reached.push_back(end);
       }
-      ends.push_back(low);
+      all.push_back(std::move(reached));
     }
-    if (ends.back() != layers()) ends.clear();
-    return ends;
+    return all;
   }
 
+  bool feasible(Ticks bound) const { return !ends(bound).back().empty(); }
+
   /// Of the boundaries that `bound` allows, those nearest to even shares.
-  Partition even(Ticks bound, const std::vector<std::size_t>& furthest_ends) const {
+  Partition even(Ticks bound) const {
+    const std::vector<std::vector<std::size_t>> reached = ends(bound);
     double together = 0;
     for (const StageRoom& room : rooms_) together += room.speed;
     Partition cut{std::vector<std::size_t>(rooms_.size() + 1)};
@@ -63,21 +67,14 @@ class BoundedCut {
     double share = 0;
     for (std::size_t s = rooms_.size(); s-- > 1;) {
       share += rooms_[s].speed;
-      const std::size_t end = cut.bounds[s + 1];
       const double wanted = static_cast<double>(all()) * (1 - share / together);
+      const auto away = [&](std::size_t at) { return std::abs(static_cast<double>(load_[at]) - wanted); };
       std::size_t best = 0;
-      // Any begin up to the furthest end of the stage before leaves layers that the stages before can take.
-      for (std::size_t begin = std::min(end - 1, furthest_ends[s]); begin >= s; --begin) {
-        if (!fits(s, begin, end, bound)) break;
-        const auto away = [&](std::size_t at) { return std::abs(static_cast<double>(load_[at]) - wanted); };
+      for (const std::size_t begin : reached[s]) {
+        if (begin >= cut.bounds[s + 1] || !fits(s, begin, cut.bounds[s + 1], bound)) continue;
         if (best == 0 || away(begin) < away(best)) best = begin;
       }
       cut.bounds[s] = best;
-    }
-    // With unlike rooms a smaller stage may have to take a layer that only a later one can hold.
-    for (std::size_t s = 0; s < rooms_.size(); ++s) {
-      const bool empty = cut.bounds[s] >= cut.bounds[s + 1];
-      if (empty || !fits(s, cut.bounds[s], cut.bounds[s + 1], bound)) return Partition{furthest_ends};
     }
     return cut;
   }
@@ -122,16 +119,16 @@ std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const 
   double slowest = 1.0;
   for (const StageRoom& room : rooms) slowest = std::min(slowest, room.speed);
   Ticks high = static_cast<Ticks>(std::ceil(static_cast<double>(bounded.all()) / slowest)) + 1;
-  if (bounded.furthest(high).empty()) return std::nullopt;
+  if (!bounded.feasible(high)) return std::nullopt;
   for (Ticks low = 0; low < high;) {
     const Ticks middle = low + (high - low) / 2;
-    if (bounded.furthest(middle).empty()) {
-      low = middle + 1;
-    } else {
+    if (bounded.feasible(middle)) {
       high = middle;
+    } else {
+      low = middle + 1;
     }
   }
-  return bounded.even(high, bounded.furthest(high));
+  return bounded.even(high);
 }
 
 std::int64_t count_cuts(std::size_t layers, std::size_t stages, std::int64_t most) {

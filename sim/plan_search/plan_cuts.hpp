@@ -29,8 +29,8 @@ struct LayerLoads {
 /// The cut of the chain into `rooms.size()` stages whose slowest stage is as fast as can be, exactly, among those that
 /// fit; boundaries stand as near to even shares of the load as that allows. Nothing when none fits.
 ///
-/// A bound on the slowest stage is feasible when taking as many layers as bound and room allow, stage by stage, reaches
-/// the end (loads and bytes grow with the layers, so no cut gets further); the least such bound is found by bisection.
+/// The least bound on the slowest stage that is feasible is found by bisection; whether one is, by a dynamic program
+/// over the ends that every stage can have (loads and bytes grow with the layers).
 std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const StageRoom> rooms);
 
 /// Number of cuts of `layers` layers into `stages` stages, at most `most` + 1.

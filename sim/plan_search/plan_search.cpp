@@ -28,6 +28,8 @@ constexpr std::size_t kBatch = 64;
 constexpr std::size_t kMostOrders = 256;
 /// Schedules that are searched themselves are left out above so many stages times microbatches.
 constexpr std::int64_t kMostSearched = 4096;
+/// Cuts that local search adds in all.
+constexpr std::int64_t kMostNear = 50'000;
 
 using Degrees = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, std::int64_t>;
 
@@ -53,6 +55,7 @@ struct Part {
   enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
 
   Ticks bound = 0;
+  Ticks rank = 0;  ///< when its turn comes; the bound, but for cuts near a good one, whose setup has been left out
   Level level = Level::kSetup;
   bool slow = false;  ///< its schedule is searched itself
   std::int64_t number = 0;
@@ -64,7 +67,7 @@ struct Part {
   bool exact = false;  ///< all cuts and orders of the setup are there
   bool tried_room = false;
 
-  auto key() const { return std::tuple(bound, level, slow, number); }
+  auto key() const { return std::tuple(rank, level, slow, number); }
   friend bool operator<(const Part& a, const Part& b) { return a.key() < b.key(); }
 };
 
@@ -114,7 +117,7 @@ class Search {
         push({.bound = setups_[at].bound, .setup = at});
     }
     for (const PipelinePlan& seed : seeds) score_seed(seed);
-    while (!queue_.empty() && queue_.begin()->bound < best_ && !ended()) open_batch();
+    while (!queue_.empty() && queue_.begin()->rank < best_ && !ended()) open_batch();
     finish();
     return std::move(answer_);
   }
@@ -130,20 +133,21 @@ class Search {
 
   void push(Part part) {
     if (part.bound >= best_) return;
+    part.rank = std::max(part.rank, part.bound);
     part.number = ++parts_;
     queue_.insert(std::move(part));
   }
 
   void open_batch() {
     std::vector<Part> batch;
-    while (!queue_.empty() && batch.size() < kBatch && queue_.begin()->bound < best_) {
+    while (!queue_.empty() && batch.size() < kBatch && queue_.begin()->rank < best_) {
       batch.push_back(std::move(queue_.extract(queue_.begin()).value()));
     }
     std::vector<Opened> opened(batch.size());
     tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) { opened[at] = open(batch[at]); });
     for (std::size_t at = 0; at < batch.size(); ++at) take(batch[at], std::move(opened[at]));
     if (effort_.progress) {
-      const Ticks open = queue_.empty() ? best_ : queue_.begin()->bound;
+      const Ticks open = queue_.empty() ? best_ : queue_.begin()->rank;
       effort_.progress({answer_.simulated, best_ == kNever ? 0 : nanoseconds(best_),
                         nanoseconds(std::min({open, left_out_, best_})), static_cast<std::int64_t>(queue_.size())});
     }
@@ -287,7 +291,7 @@ class Search {
         again.partition = std::move(*roomy);
         again.stages = nullptr;
         again.tried_room = true;
-        again.bound = setups_[part.setup].bound;
+        again.bound = again.rank = setups_[part.setup].bound;
         opened.parts.push_back(std::move(again));
       }
     }
@@ -309,31 +313,36 @@ class Search {
     }
     if (!opened.score) return;
     answer_.simulated += opened.simulated ? 1 : 0;
-    const bool improves = take(*opened.score);
-    if (improves && !part.exact) add_near(part, *opened.stages);
+    take(*opened.score);
+    if (!part.exact && opened.score->fits()) climb(part, *opened.score, *opened.stages);
   }
 
-  /// Whether it is the best so far.
-  bool take(const ScoredPlan& score) {
+  /// Looks near a plan that is the best of its line (setup, schedule and order) and not far from the best of all.
+  void climb(const Part& part, const ScoredPlan& score, const PricedStages& stages) {
+    const Ticks step = score.step_ns * base_.ticks_per_ns;
+    const auto [line, is_new] = lines_.try_emplace({part.setup, part.variant, part.order}, step);
+    if (!is_new && step >= line->second) return;
+    line->second = step;
+    if (step <= best_ + best_ / 10 && near_ < kMostNear) add_near(part, stages, step);
+  }
+
+  void take(const ScoredPlan& score) {
     if (!score.fits()) {
       if (!closest_ || score.excess_bytes < closest_->excess_bytes) closest_ = score;
-      return false;
+      return;
     }
     front_.add(score);
     const auto [known, is_new] = kinds_.try_emplace(kind_of(score.plan), score);
     if (!is_new && better_plan(score, known->second)) known->second = score;
     const Ticks step = score.step_ns * base_.ticks_per_ns;
-    if (step >= best_) return false;
-    best_ = step;
-    return true;
+    best_ = std::min(best_, step);
   }
 
   bool is_new(const Part& part) {
     return seen_.insert({part.setup, part.variant, part.order, part.partition.bounds}).second;
   }
 
-  /// Cuts near the best plan.
-  void add_near(const Part& part, const PricedStages& stages) {
+  void add_near(const Part& part, const PricedStages& stages, Ticks step) {
     std::vector<std::size_t> by_load(part.partition.num_stages());
     std::iota(by_load.begin(), by_load.end(), std::size_t{0});
     const auto load = [&](std::size_t s) { return stages.costs.times[s].f + least_backward(stages.costs.times[s]); };
@@ -345,8 +354,11 @@ class Search {
       near.partition = std::move(cut);
       near.stages = nullptr;
       near.bound = setups_[part.setup].bound;
+      near.rank = near.bound + (step - near.bound) / 2;  // between what is promising by proof and what is known
       near.tried_room = true;
-      if (is_new(near)) push(std::move(near));
+      if (!is_new(near)) continue;
+      ++near_;
+      push(std::move(near));
     }
   }
 
@@ -366,7 +378,7 @@ class Search {
       answer_.best.resize(static_cast<std::size_t>(effort_.keep));
     }
     answer_.front = front_.take();
-    const Ticks open = queue_.empty() ? kNever : queue_.begin()->bound;
+    const Ticks open = queue_.empty() ? kNever : queue_.begin()->rank;
     const Ticks bound = std::min({best_, left_out_, open});
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
@@ -400,6 +412,8 @@ class Search {
   PlanFront front_;
   std::map<Kind, ScoredPlan> kinds_;
   std::set<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>, std::vector<std::size_t>>> seen_;
+  std::map<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>>, Ticks> lines_;  ///< best step of each
+  std::int64_t near_ = 0;
   std::optional<ScoredPlan> closest_;
   PlanAnswer answer_;
 };

@@ -25,7 +25,9 @@ std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
 }
 
 Network random_network(Random& random, std::size_t layers) {
-  Network network{.name = "random", .sequence = 1, .layers = {}};
+  Network network;
+  network.name = "random";
+  network.sequence = 1;
   for (std::size_t k = 0; k < layers; ++k) {
     LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
     layer.profiled = {.f_ns = between(random, 100, 2000),
@@ -41,12 +43,14 @@ Network random_network(Random& random, std::size_t layers) {
 }
 
 Cluster random_cluster(Random& random, std::int32_t nodes, std::int32_t per_node) {
-  Cluster cluster{.name = "random", .devices_per_node = per_node};
+  Cluster cluster;
+  cluster.name = "random";
+  cluster.devices_per_node = per_node;
   for (std::int32_t d = 0; d < nodes * per_node; ++d) {
     cluster.devices.push_back({.name = "device",
                                .flops_per_s = 1e12,
                                .memory_bytes_per_s = 1e12,
-                               .memory_bytes = random() % 3 == 0 ? 3'000'000 : 1'200'000,
+                               .memory_bytes = random() % 2 == 0 ? 5'000'000 : 1'700'000,
                                .speed = random() % 2 == 0 ? 1.0 : 0.625});
   }
   cluster.intra_node = {.latency_ns = between(random, 0, 100), .bytes_per_s = 1e12};
@@ -142,8 +146,8 @@ TEST_CASE("on small instances the answer is the best of all plans, and proved") 
     CHECK(answer.bound_ns == fastest);
     CHECK(simulate_plan(answer.best.front().plan, job.price).score.step_ns == fastest);
   }
-  CHECK(answered >= 6);  // the instances are neither all impossible ...
-  CHECK(answered <= 12);
+  CHECK(answered >= 6);   // the instances are neither all impossible ...
+  CHECK(answered <= 11);  // ... nor all possible
 }
 
 TEST_CASE("without room for all cuts the bound still holds and the same input gives the same answer") {
@@ -225,7 +229,9 @@ TEST_CASE("the front holds what nothing else equals in step, peak and devices") 
 
 TEST_CASE("a transformer on several devices: degrees, microbatch and recompute are chosen under a memory limit") {
   const Network network = load_network("gpt2-small");
-  Cluster cluster{.name = "four", .devices_per_node = 4};
+  Cluster cluster;
+  cluster.name = "four";
+  cluster.devices_per_node = 4;
   cluster.devices.assign(4, {.name = "A100",
                              .flops_per_s = 312e12,
                              .memory_bytes_per_s = 2e12,

@@ -1,0 +1,42 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "models/cluster_io.hpp"
+#include "models/network_io.hpp"
+#include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_search.hpp"
+#include "tests/support/source_directory.hpp"
+
+TEST_SUITE_BEGIN("plan search");
+
+using namespace plumb;
+
+TEST_CASE("A100 and V100 behind a slow link: the fast ones get more layers, and the slow link is crossed seldom") {
+  const Network network = load_network("gpt2-medium");
+  const Cluster cluster = load_cluster(testing::in_source("tools/examples/a100_v100.json"));
+  PlanJob job{.num_layers = network.layers.size(), .num_devices = 8, .batch = 8};
+  job.price = job_pricing(network, cluster, KernelRates{}, {});
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {8}, .chunks = {2}};
+  ranges.schedules = {"1f1b"};
+  const PlanAnswer answer = search_plan(job, ranges, {.most_simulations = 300});
+  REQUIRE(!answer.best.empty());
+  const PipelinePlan& best = answer.best.front().plan;
+  int crossings = 0;
+  for (std::size_t k = 0; k + 1 < best.order.size(); ++k) crossings += best.order[k] / 4 != best.order[k + 1] / 4;
+  CHECK(crossings <= 2);
+  std::size_t fast = 0;
+  for (std::size_t k = 0; k < 8; ++k) {
+    if (best.order[k] < 4) fast += best.partition.bounds[k + 1] - best.partition.bounds[k];
+  }
+  CHECK(2 * fast > network.layers.size());
+  // Much better than what does not look at the devices.
+  PipelinePlan plain = best;
+  plain.order = {0, 1, 2, 3, 4, 5, 6, 7};
+  plain.partition = equal_partition(network, 8);
+  CHECK(answer.best.front().step_ns * 10 < simulate_plan(plain, job.price).score.step_ns * 8);
+  CHECK(answer.bound_ns <= answer.best.front().step_ns);
+}
+
+TEST_SUITE_END();

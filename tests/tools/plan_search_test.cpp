@@ -1,0 +1,67 @@
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_command.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+using namespace plumb::testing;
+
+namespace {
+
+const std::string kPlan =
+    "plumbline plan --network gpt2-small --cluster a100-1x2 --batch 4 --tp 1 --dp 1 --pp 2 --microbatch-size 1 "
+    "--recompute none --schedule 1f1b,zb-h1 ";
+
+}  // namespace
+
+TEST_CASE("a plan's document simulates, by the command that the plan prints, to the step time that it promised") {
+  const ScratchDirectory scratch;
+  const CommandResult plan = run_command(kPlan + "-o best.json --json answer.json --html page.html", scratch.path());
+  REQUIRE(plan.status == 0);
+  CHECK(scratch.listing() == "answer.json best.json page.html");
+  const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
+  CHECK(answer.at("proved") == true);
+  CHECK(answer.at("best").size() == 2);
+  const std::size_t begin = plan.out.find("plumbline simulate best.json");
+  REQUIRE(begin != std::string::npos);
+  const std::string command = plan.out.substr(begin, plan.out.find('\n', begin) - begin);
+  const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
+  REQUIRE(simulated.status == 0);
+  CHECK(nlohmann::json::parse(simulated.out).at("step_time_ns") == answer.at("best")[0].at("step_time_ns"));
+}
+
+TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere says what misses how many bytes") {
+  const ScratchDirectory scratch;
+  const auto expect = [&](const std::string& command, int status, const std::string& said) {
+    CAPTURE(command);
+    const CommandResult result = run_command(command, scratch.path());
+    CHECK(result.status == status);
+    CHECK(result.err.find(said) != std::string::npos);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK(result.out.empty());
+  };
+  expect("plumbline plan --network gpt2-small --cluster a100", 2, "expected --batch N");
+  expect("plumbline plan --cluster a100 --batch 8", 2, "expected --network");
+  expect(kPlan + "--zero 7", 2, "--zero");
+  expect("plumbline plan --network gpt2-small --cluster a100 --batch 8 --schedule 1f1", 2, "did you mean '1f1b'");
+  expect("plumbline plan --network gpt2-small --cluster a100 --batch 8 --schedule pipedream", 2, "asynchronous");
+  expect(kPlan + "--memory-limit 1GB", 3, "bytes) on place");
+}
+
+TEST_CASE("what would help is told with the step time that it gives") {
+  const ScratchDirectory scratch;
+  const CommandResult plan = run_command(kPlan + "--explain --guide", scratch.path());
+  REQUIRE(plan.status == 0);
+  for (const char* said :
+       {"what would help", "computes 10 % faster", "25 % more memory", "all stages take the same time",
+        "--tensor-model-parallel-size 1", "--global-batch-size 4"}) {
+    CAPTURE(said);
+    CHECK(plan.out.find(said) != std::string::npos);
+  }
+}
+
+TEST_SUITE_END();
