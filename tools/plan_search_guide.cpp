@@ -27,6 +27,18 @@ void add_option(std::ostream& out, const char* name, std::int64_t value) {
   out << "  " << name << " " << value << "\n";
 }
 
+void add_megatron(std::ostream& out, const PlanQuestion& question, const Parallelism& job) {
+  add_option(out, "--tensor-model-parallel-size", job.tensor);
+  if (job.sequence_parallel) out << "  --sequence-parallel\n";
+  add_option(out, "--micro-batch-size", job.microbatch_size);
+  add_option(out, "--global-batch-size", question.job.batch);
+  if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
+  if (job.recompute == ActivationRecompute::kFull) {
+    out << "  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n";
+  }
+  if (job.recompute == ActivationRecompute::kSelective) out << "  --recompute-granularity selective\n";
+}
+
 }  // namespace
 
 std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) {
@@ -34,26 +46,16 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) 
   const Parallelism& job = plan.parallelism;
   std::ostringstream out;
   std::istringstream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
-  bool megatron = false;
+  bool megatron = false;  // the line before was its title
   for (std::string line; std::getline(guide, line);) {
-    if (line == "Megatron-LM") megatron = true;
     // The plan knows what the guide of a bare schedule has to leave open.
     const bool replaced =
         line.find("--micro-batch-size") != std::string::npos || line.find("--global-batch-size") != std::string::npos;
+    if (megatron && !line.starts_with("  no:")) add_megatron(out, question, job);
     if (!replaced) out << line << "\n";
-    if (line != "Megatron-LM") continue;
-    add_option(out, "--tensor-model-parallel-size", job.tensor);
-    if (job.sequence_parallel) out << "  --sequence-parallel\n";
-    add_option(out, "--micro-batch-size", job.microbatch_size);
-    add_option(out, "--global-batch-size", question.job.batch);
-    if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
-    if (job.recompute == ActivationRecompute::kFull) {
-      out << "  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n";
-    }
-    if (job.recompute == ActivationRecompute::kSelective) out << "  --recompute-granularity selective\n";
+    megatron = line == "Megatron-LM";
   }
-  if (megatron) out << "\n";
-  out << "Device mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data << ", tp " << job.tensor
+  out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data << ", tp " << job.tensor
       << "\n";
   return out.str();
 }

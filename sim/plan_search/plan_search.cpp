@@ -1,6 +1,8 @@
 #include "sim/plan_search/plan_search.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -23,8 +25,9 @@ namespace plumb {
 namespace {
 
 constexpr Ticks kNever = std::numeric_limits<Ticks>::max();
-/// Parts that are opened at a time; fixed, so that the answer does not depend on the number of threads.
-constexpr std::size_t kBatch = 64;
+/// Parts of each level that are opened at a time; fixed, so that the answer does not depend on the number of threads.
+/// Some of every level: plans are simulated while setups wait, so that there is an answer early.
+constexpr std::array<std::size_t, 3> kBatch{32, 16, 16};
 constexpr std::size_t kMostOrders = 256;
 /// Schedules that are searched themselves are left out above so many stages times microbatches.
 constexpr std::int64_t kMostSearched = 4096;
@@ -117,7 +120,7 @@ class Search {
         push({.bound = setups_[at].bound, .setup = at});
     }
     for (const PipelinePlan& seed : seeds) score_seed(seed);
-    while (!queue_.empty() && queue_.begin()->rank < best_ && !ended()) open_batch();
+    while (open_rank() < best_ && !ended()) open_batch();
     finish();
     return std::move(answer_);
   }
@@ -135,22 +138,34 @@ class Search {
     if (part.bound >= best_) return;
     part.rank = std::max(part.rank, part.bound);
     part.number = ++parts_;
-    queue_.insert(std::move(part));
+    queues_[static_cast<std::size_t>(part.level)].insert(std::move(part));
+  }
+
+  /// Of the part whose turn is next.
+  Ticks open_rank() const {
+    Ticks least = kNever;
+    for (const std::set<Part>& queue : queues_) {
+      if (!queue.empty()) least = std::min(least, queue.begin()->rank);
+    }
+    return least;
   }
 
   void open_batch() {
     std::vector<Part> batch;
-    while (!queue_.empty() && batch.size() < kBatch && queue_.begin()->rank < best_) {
-      batch.push_back(std::move(queue_.extract(queue_.begin()).value()));
+    for (std::size_t level = 0; level < queues_.size(); ++level) {
+      std::set<Part>& queue = queues_[level];
+      for (std::size_t k = 0; k < kBatch[level] && !queue.empty() && queue.begin()->rank < best_; ++k) {
+        batch.push_back(std::move(queue.extract(queue.begin()).value()));
+      }
     }
     std::vector<Opened> opened(batch.size());
     tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) { opened[at] = open(batch[at]); });
     for (std::size_t at = 0; at < batch.size(); ++at) take(batch[at], std::move(opened[at]));
-    if (effort_.progress) {
-      const Ticks open = queue_.empty() ? best_ : queue_.begin()->rank;
-      effort_.progress({answer_.simulated, best_ == kNever ? 0 : nanoseconds(best_),
-                        nanoseconds(std::min({open, left_out_, best_})), static_cast<std::int64_t>(queue_.size())});
-    }
+    if (!effort_.progress) return;
+    std::size_t open = 0;
+    for (const std::set<Part>& queue : queues_) open += queue.size();
+    effort_.progress({answer_.simulated, best_ == kNever ? 0 : nanoseconds(best_),
+                      nanoseconds(std::min({open_rank(), left_out_, best_})), static_cast<std::int64_t>(open)});
   }
 
   std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNever ? 0 : ticks / base_.ticks_per_ns; }
@@ -175,13 +190,14 @@ class Search {
       if (static_cast<std::size_t>(stages) <= job_.num_layers) counts.insert(stages);
     }
     Opened opened;
+    const DeviceOrders few = device_orders(*setup.prices, setup.places, 1);
     for (const std::int32_t stages : counts) {
       const auto count = static_cast<std::size_t>(stages);
       const std::int64_t cuts = count_cuts(job_.num_layers, count, effort_.most_exact);
       const bool exact =
           orders.complete && cuts * static_cast<std::int64_t>(orders.orders.size()) <= effort_.most_exact;
       if (!exact) opened.left_out = part.bound;
-      for (const auto& order : orders.orders) add_cuts(part, order, count, exact, opened);
+      for (const auto& order : exact ? orders.orders : few.orders) add_cuts(part, order, count, exact, opened);
     }
     return opened;
   }
@@ -197,23 +213,35 @@ class Search {
       for (Partition& partition : all_cuts(job_.num_layers, stages)) add(std::move(partition));
       return;
     }
-    if (auto partition = balanced(part.setup, order, std::vector<std::int64_t>(stages, 0))) add(std::move(*partition));
+    const std::vector<std::int64_t> no_limit(stages, 0);
+    auto down = balanced(part.setup, order, no_limit, false);
+    auto zigzag = balanced(part.setup, order, no_limit, true);
+    if (down && zigzag != down) add(*down);
+    if (zigzag) add(std::move(*zigzag));
   }
 
   /// The balanced cut with so many microbatches in flight on every stage; 0 everywhere: memory does not matter.
+  /// `zigzag`: stages run down the places and back up, as on a V.
   std::optional<Partition> balanced(std::size_t setup, const std::vector<std::int32_t>& order,
-                                    const std::vector<std::int64_t>& in_flight) const {
+                                    const std::vector<std::int64_t>& in_flight, bool zigzag) const {
     const LayerPrices& prices = *setups_[setup].prices;
     const std::size_t per_place = in_flight.size() / order.size();
     std::vector<StageRoom> rooms;
     for (std::size_t s = 0; s < in_flight.size(); ++s) {
-      const auto place = static_cast<std::size_t>(order[s % order.size()]);
+      const std::size_t along = s % order.size();
+      const bool back = zigzag && s / order.size() % 2 == 1;
+      const auto place = static_cast<std::size_t>(order[back ? order.size() - 1 - along : along]);
       const auto share = static_cast<std::int64_t>(per_place);
       rooms.push_back({.speed = prices.speed[place],
                        .room_bytes = in_flight[s] == 0 ? 0 : prices.usable_bytes[place] / share,
                        .in_flight = in_flight[s]});
     }
     return balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes}, rooms);
+  }
+
+  bool is_zigzag(std::size_t variant) const {
+    const std::string_view name = variants_[variant].spec->placement;
+    return name == "v" || name == "zigzag";
   }
 
   // A cut: its price, and the schedules.
@@ -285,7 +313,7 @@ class Search {
       opened.simulated = true;
     }
     if (!opened.score->fits() && !part.exact && !part.tried_room) {
-      auto roomy = balanced(part.setup, part.order, at_least_one(peak_in_flight(schedule)));
+      auto roomy = balanced(part.setup, part.order, at_least_one(peak_in_flight(schedule)), is_zigzag(part.variant));
       if (roomy && *roomy != part.partition) {
         Part again = part;
         again.partition = std::move(*roomy);
@@ -356,10 +384,36 @@ class Search {
       near.bound = setups_[part.setup].bound;
       near.rank = near.bound + (step - near.bound) / 2;  // between what is promising by proof and what is known
       near.tried_room = true;
-      if (!is_new(near)) continue;
-      ++near_;
-      push(std::move(near));
+      push_near(std::move(near));
     }
+    const LayerPrices& prices = *setups_[part.setup].prices;
+    const auto kind = [&](std::int32_t place) {
+      const auto at = static_cast<std::size_t>(place);
+      return std::tuple(prices.speed[at], prices.usable_bytes[at], prices.node[at]);
+    };
+    const bool alike =
+        std::adjacent_find(prices.speed.begin(), prices.speed.end(), std::not_equal_to<>()) == prices.speed.end();
+    for (std::size_t a = 0; a < part.order.size() && !alike; ++a) {
+      for (std::size_t b = a + 1; b < part.order.size(); ++b) {
+        if (kind(part.order[a]) == kind(part.order[b])) continue;
+        Part near = part;
+        std::swap(near.order[a], near.order[b]);
+        near.stages = nullptr;
+        near.bound = setups_[part.setup].bound;
+        near.rank = near.bound + (step - near.bound) / 2;
+        if (auto cut = balanced(part.setup, near.order, std::vector<std::int64_t>(part.partition.num_stages(), 0),
+                                is_zigzag(part.variant))) {
+          near.partition = std::move(*cut);
+          push_near(std::move(near));
+        }
+      }
+    }
+  }
+
+  void push_near(Part near) {
+    if (!is_new(near)) return;
+    ++near_;
+    push(std::move(near));
   }
 
   void score_seed(const PipelinePlan& seed) {
@@ -378,8 +432,7 @@ class Search {
       answer_.best.resize(static_cast<std::size_t>(effort_.keep));
     }
     answer_.front = front_.take();
-    const Ticks open = queue_.empty() ? kNever : queue_.begin()->rank;
-    const Ticks bound = std::min({best_, left_out_, open});
+    const Ticks bound = std::min({best_, left_out_, open_rank()});
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
     if (answer_.best.empty()) answer_.closest = closest_;
@@ -404,7 +457,7 @@ class Search {
   bool named_;
   std::vector<ScheduleVariant> variants_;
   std::vector<PlanSetup> setups_;
-  std::set<Part> queue_;
+  std::array<std::set<Part>, 3> queues_;  ///< by level
   std::int64_t parts_ = 0;
   Ticks best_ = kNever;
   Ticks left_out_ = kNever;

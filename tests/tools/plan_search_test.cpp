@@ -54,13 +54,28 @@ TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere s
 
 TEST_CASE("what would help is told with the step time that it gives") {
   const ScratchDirectory scratch;
-  const CommandResult plan = run_command(kPlan + "--explain --guide", scratch.path());
+  const CommandResult plan = run_command(kPlan + "--explain", scratch.path());
   REQUIRE(plan.status == 0);
-  for (const char* said :
-       {"what would help", "computes 10 % faster", "25 % more memory", "all stages take the same time",
-        "--tensor-model-parallel-size 1", "--global-batch-size 4"}) {
+  for (const char* said : {"what would help", "computes 10 % faster", "25 % more memory",
+                           "all stages take the same time"
+                           "--tensor-model-parallel-size 1",
+                           "--global-batch-size 4"}) {
     CAPTURE(said);
     CHECK(plan.out.find(said) != std::string::npos);
+  }
+}
+
+TEST_CASE("settings of Megatron-LM say degrees and batch, where it can run the schedule at all") {
+  const ScratchDirectory scratch;
+  const std::string plan =
+      "plumbline plan --network gpt2-small --cluster a100-1x2 --batch 4 --tp 2 --dp 1 --pp 1 --microbatch-size 1 "
+      "--recompute full --schedule 1f1b --guide";
+  const CommandResult result = run_command(plan, scratch.path());
+  REQUIRE(result.status == 0);
+  for (const char* said : {"--tensor-model-parallel-size 2", "--global-batch-size 4", "--micro-batch-size 1",
+                           "--recompute-granularity full", "--sequence-parallel"}) {
+    CAPTURE(said);
+    CHECK(result.out.find(said) != std::string::npos);
   }
 }
 
