@@ -76,7 +76,7 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
   report.note = "The best " + std::to_string(timelines.size()) + " plans of different kinds, of " +
                 std::to_string(answer.simulated) + " simulated. The fastest is " +
                 (answer.exhausted ? "proved optimal."
-                                  : "at most " + percent_text(answer.gap()) + " slower than any plan could be.");
+                                  : "not proved optimal: no plan can take " + percent_text(answer.gap()) + " less.");
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
     section.note = "layers " + to_string(answer.best[at].plan.partition);

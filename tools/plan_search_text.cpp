@@ -52,10 +52,9 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
   TextTable table({{"plan"}, {plan_line(best.plan)}});
-  const std::string proof = answer.exhausted
-                                ? "proved: no plan of the space is faster"
-                                : "at most " + percent_text(answer.gap()) + " slower than any plan could be (bound " +
-                                      time_text(answer.bound_ns) + ")";
+  const std::string proof = answer.exhausted ? "proved: no plan of the space is faster"
+                                             : "no plan can take " + percent_text(answer.gap()) + " less (bound " +
+                                                   time_text(answer.bound_ns) + ")";
   table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
   table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " tokens/s, " +
                                    cost_text(best, question, shown) + " " + cost_title(shown)});
