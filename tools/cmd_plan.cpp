@@ -15,9 +15,8 @@ namespace {
 
 /// Without one of these the joint search answers.
 bool asks_published_planner(const CommandLine& command_line) {
-  return std::any_of(command_line.begin(), command_line.end(), [](const std::string& word) {
-    return word.starts_with("--method") || word == "--list";
-  });
+  return std::any_of(command_line.begin(), command_line.end(),
+                     [](const std::string& word) { return word.starts_with("--method") || word == "--list"; });
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "tools/plan_search_arguments.hpp"
 
