@@ -1,12 +1,11 @@
 #include "models/collectives.hpp"
+#include "models/units.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace plumb {
 namespace {
-
-constexpr double kNsPerSecond = 1e9;
 
 double per_byte(const LinkRate& link) { return link.bytes_per_s > 0 ? 1 / link.bytes_per_s : 0; }
 

@@ -11,11 +11,10 @@
 #include "models/job_memory.hpp"
 #include "models/network_costs.hpp"
 #include "models/stage_layout.hpp"
+#include "models/units.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr double kNsPerSecond = 1e9;
 
 std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSecond); }
 

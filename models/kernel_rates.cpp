@@ -9,13 +9,12 @@
 
 #include "models/json_reader.hpp"
 #include "models/presets.hpp"
+#include "models/units.hpp"
 
 namespace plumb {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double kNsPerSecond = 1e9;
 
 struct RateNumber {
   std::string_view key;

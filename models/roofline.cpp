@@ -8,11 +8,10 @@
 #include "models/layer.hpp"
 #include "models/network_costs.hpp"
 #include "models/reverses.hpp"
+#include "models/units.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr double kNsPerSecond = 1e9;
 
 /// Rates that kernels reach on every device of a cluster, at speed 1.
 struct ReachedRates {

@@ -36,4 +36,7 @@ template <class Id>
 requires std::is_enum_v<Id>
 constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
+inline constexpr double kNsPerSecond = 1e9;
+inline constexpr std::int64_t kTicksPerSecond = 1'000'000'000;
+
 }  // namespace plumb

@@ -25,9 +25,9 @@ void append_number(std::string& out, std::int64_t number) {
 }
 
 /// Reads an action from left to right; every step returns false where the text does not go on as it should.
-class Reader {
+class ActionReader {
  public:
-  explicit Reader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+  explicit ActionReader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   std::string_view read(Action& action) {
     std::int64_t stage = 0;
@@ -156,7 +156,7 @@ std::size_t append_item(std::string& out, std::span<const Action> actions, std::
   return at + 2;
 }
 
-std::string_view read_action(std::string_view text, Action& action) { return Reader(text).read(action); }
+std::string_view read_action(std::string_view text, Action& action) { return ActionReader(text).read(action); }
 
 std::string_view read_item(std::string_view text, std::vector<Action>& actions) {
   Action action;

@@ -33,9 +33,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// One device per stage; a buffer's k-th use by an instruction is its k-th microbatch in that buffer, so microbatches
 /// are counted and the buffers only checked.
-class Reader {
+class DeepSpeedReader {
  public:
-  Reader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name) {}
+  DeepSpeedReader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name) {}
 
   Schedule read() {
     schedule_.name = std::filesystem::path(file_name_).stem().string();
@@ -165,7 +165,7 @@ class Reader {
 }  // namespace
 
 Schedule schedule_from_deepspeed(std::string_view text, std::string_view file_name) {
-  return Reader(text, file_name).read();
+  return DeepSpeedReader(text, file_name).read();
 }
 
 }  // namespace plumb

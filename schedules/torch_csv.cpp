@@ -27,9 +27,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// Reads one line per device.
-class Reader {
+class CsvReader {
  public:
-  Reader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name) {}
+  CsvReader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name) {}
 
   Schedule read() {
     schedule_.name = std::filesystem::path(file_name_).stem().string();
@@ -254,7 +254,7 @@ std::vector<std::vector<std::size_t>> torch_csv_cells(std::string_view text) {
 }
 
 Schedule schedule_from_torch_csv(std::string_view text, std::string_view file_name) {
-  return Reader(text, file_name).read();
+  return CsvReader(text, file_name).read();
 }
 
 }  // namespace plumb

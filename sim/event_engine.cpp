@@ -16,7 +16,7 @@ namespace plumb {
 namespace {
 
 /// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
-constexpr std::size_t kInstrsAhead = 16;
+constexpr std::size_t kEventsAhead = 16;
 constexpr std::size_t kNotesAhead = 16;
 constexpr std::size_t kMessagesAhead = 4;
 
@@ -255,10 +255,10 @@ class EventEngine {
   }
 
   void prefetch(InstrIndex at) const {
-    __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
-    __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
-    __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);
-    __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
+    __builtin_prefetch(program_.instrs.data() + at + kEventsAhead);
+    __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kEventsAhead);
+    __builtin_prefetch(times_.start.data() + at + kEventsAhead, 1);
+    __builtin_prefetch(times_.end.data() + at + kEventsAhead, 1);
   }
 
   const Program& program_;

@@ -4,18 +4,18 @@
 #include <limits>
 
 #include "models/error.hpp"
+#include "models/units.hpp"
 #include "sim/transfer_semantics.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
 FairShare::FairShare(const Program& program)
-    : per_byte_(static_cast<Wide>(kNsPerSecond) * static_cast<Wide>(program.base.ticks_per_ns)) {
+    : per_byte_(static_cast<Wide>(kTicksPerSecond) * static_cast<Wide>(program.base.ticks_per_ns)) {
   for (const SharedLink& shared : program.shared_links)
     link_.emplace_back().capacity = whole_bytes_per_s(shared.bytes_per_s);
   links_.begin.push_back(0);

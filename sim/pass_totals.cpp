@@ -12,11 +12,11 @@ namespace {
 /// A word per instr: 0 before it has run, 1 + its end afterwards; in between, while lanes wait for it, -1 - the first
 /// one.
 constexpr Ticks kNotRun = 0;
-constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
+constexpr std::uint32_t kNobody = 0xFFFFFFFFU;
 
 /// How far ahead of its instr a lane asks for memory. Hundreds of lanes take turns after two or three instrs each, so
 /// the processor cannot see the pattern itself.
-constexpr std::size_t kInstrsAhead = 16;
+constexpr std::size_t kTotalsAhead = 16;
 
 struct alignas(32) RowFacts {
   Ticks duration = 0;
@@ -28,7 +28,7 @@ struct alignas(32) RowFacts {
 struct alignas(64) Lane {
   InstrIndex next = 0;
   InstrIndex end = 0;
-  std::uint32_t next_waiter = kNoLane;  ///< behind this lane in the list that waits for the same instr
+  std::uint32_t next_waiter = kNobody;  ///< behind this lane in the list that waits for the same instr
   bool started = false;
   Ticks clock = 0;
   Ticks gaps = 0;  ///< idle time since the first start
@@ -44,7 +44,7 @@ class TotalsPass {
       : instrs_(program.instrs.data()),
         waits_(program.waits.data()),
         comm_(program.comm.value_or(0)),
-        end_(program.size() + kInstrsAhead),
+        end_(program.size() + kTotalsAhead),
         lanes_(static_cast<std::size_t>(program.num_devices)),
         totals_(lanes_.size()),
         first_update_(lanes_.size()) {
@@ -96,7 +96,7 @@ class TotalsPass {
         const Wait& wait = waits_[w];
         Ticks& word = end_[wait.source];
         if (word <= kNotRun) {
-          lane.next_waiter = word == kNotRun ? kNoLane : static_cast<std::uint32_t>(-1 - word);
+          lane.next_waiter = word == kNotRun ? kNobody : static_cast<std::uint32_t>(-1 - word);
           word = -1 - static_cast<Ticks>(self);
           lanes_[self] = lane;
           return;
@@ -140,16 +140,16 @@ class TotalsPass {
   }
 
   void wake(std::uint32_t lane) {
-    while (lane != kNoLane) {
+    while (lane != kNobody) {
       ready_.push_back(lane);
       lane = lanes_[lane].next_waiter;
     }
   }
 
   void prefetch(InstrIndex at) const {
-    __builtin_prefetch(instrs_ + at + kInstrsAhead);
-    __builtin_prefetch(waits_ + instrs_[at].first_wait + kInstrsAhead);
-    __builtin_prefetch(end_.data() + at + kInstrsAhead, 1);
+    __builtin_prefetch(instrs_ + at + kTotalsAhead);
+    __builtin_prefetch(waits_ + instrs_[at].first_wait + kTotalsAhead);
+    __builtin_prefetch(end_.data() + at + kTotalsAhead, 1);
   }
 
   const Instr* instrs_;

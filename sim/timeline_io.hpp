@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -13,6 +14,9 @@ namespace plumb {
 //
 // Times are whole nanoseconds. Where a tick is less than a nanosecond they are rounded so that sums still hold: of
 // every device busy + idle is the makespan, and the causes add up to idle.
+
+/// Names of `Lane`s in documents.
+inline constexpr std::array<std::string_view, 3> kLaneNames{"compute", "transfer", "collective"};
 
 /// Takes the next piece of a document.
 using TextSink = std::function<void(std::string_view)>;

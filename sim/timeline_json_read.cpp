@@ -13,8 +13,6 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 3> kLaneNames{"compute", "transfer", "collective"};
-
 /// Position of the value's text among `names`.
 template <std::size_t n>
 std::size_t name_index(const JsonValue& value, const std::array<std::string_view, n>& names, std::string_view what) {

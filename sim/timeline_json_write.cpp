@@ -10,7 +10,6 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 3> kLaneNames{"compute", "transfer", "collective"};
 constexpr std::size_t kPiece = std::size_t{1} << 20U;
 
 /// Appends JSON to a buffer and hands it on when it is full.

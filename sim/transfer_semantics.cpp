@@ -6,13 +6,12 @@
 #include <tuple>
 
 #include "models/error.hpp"
+#include "models/units.hpp"
 
 namespace plumb {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
-
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 /// Takes `part` from the end of what is left of a wait.
 Ticks take(Ticks& left, Ticks part) {
@@ -73,7 +72,8 @@ std::int64_t whole_bytes_per_s(double bytes_per_s) {
 Ticks sending_time(std::int64_t bytes, std::int64_t bytes_per_s, Timebase base) {
   if (bytes_per_s == 0) return 0;
   const auto rate = static_cast<Wide>(bytes_per_s);
-  const Wide work = static_cast<Wide>(bytes) * static_cast<Wide>(kNsPerSecond) * static_cast<Wide>(base.ticks_per_ns);
+  const Wide work =
+      static_cast<Wide>(bytes) * static_cast<Wide>(kTicksPerSecond) * static_cast<Wide>(base.ticks_per_ns);
   const Wide ticks = (2 * work + rate) / (2 * rate);
   if (ticks >> 62U != 0) {
     throw Error("sending " + std::to_string(bytes) + " bytes at " + std::to_string(bytes_per_s) +

@@ -11,8 +11,6 @@ namespace {
 
 std::string error_text(double error) { return (error > 0 ? "+" : "") + fixed_text(100 * error, 2) + " %"; }
 
-std::string share_text(double share) { return fixed_text(100 * share, 2) + " %"; }
-
 std::string ns_text(double ns) { return time_text(std::llround(ns)); }
 
 double relative(std::int64_t predicted, std::int64_t measured) {

@@ -69,9 +69,9 @@ std::int64_t most_memory(const Timeline& timeline) {
   return most;
 }
 
-std::string share_text(double share) { return fixed_text(100 * share, 1) + " %"; }
+std::string table_share(double share) { return fixed_text(100 * share, 1) + " %"; }
 
-std::string signed_share_text(double share) { return (share > 0 ? "+" : "") + share_text(share); }
+std::string signed_table_share(double share) { return (share > 0 ? "+" : "") + table_share(share); }
 
 }  // namespace
 
@@ -125,8 +125,8 @@ std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& resul
     const Comparison& c = result.comparison;
     table.add_row({result.schedule, time_text(static_cast<std::int64_t>(c.step_time_ns.predicted)),
                    time_text(static_cast<std::int64_t>(c.step_time_ns.measured)),
-                   signed_share_text(c.step_time_ns.error), share_text(c.spread),
-                   share_text(c.bubble_fraction.predicted), share_text(c.bubble_fraction.measured),
+                   signed_table_share(c.step_time_ns.error), table_share(c.spread),
+                   table_share(c.bubble_fraction.predicted), table_share(c.bubble_fraction.measured),
                    bytes_text(most_memory(result.predicted)), bytes_text(most_memory(result.measured[result.median])),
                    fixed_text(result.first_loss, 2) + " -> " + fixed_text(result.last_loss, 2)});
   }

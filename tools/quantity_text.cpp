@@ -66,4 +66,6 @@ std::string fixed_text(double value, int digits) {
   return text.data();
 }
 
+std::string share_text(double share) { return fixed_text(100 * share, 2) + " %"; }
+
 }  // namespace plumb

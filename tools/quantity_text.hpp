@@ -33,4 +33,7 @@ std::string count_text(std::int64_t count);
 /// Exactly `digits` after the point, for columns: fixed_text(2.5, 2) = `2.50`.
 std::string fixed_text(double value, int digits);
 
+/// A share in columns: share_text(0.273) = `27.30 %`.
+std::string share_text(double share);
+
 }  // namespace plumb

@@ -1,14 +1,11 @@
 #include "tools/report_csv.hpp"
 
-#include <array>
 #include <string_view>
 
+#include "sim/timeline_io.hpp"
+
 namespace plumb {
-namespace {
-
-constexpr std::array<std::string_view, 3> kLaneNames{"compute", "transfer", "collective"};
-
-}  // namespace
+namespace {}  // namespace
 
 std::string csv_report(const Timeline& timeline) {
   std::string out = "device,lane,op,stage,microbatch,replica,start_ns,end_ns,idle_before_ns,cause\n";

@@ -20,10 +20,10 @@
 namespace plumb {
 namespace {
 
-constexpr double kWidth = 1280;
-constexpr double kLeft = 84;  ///< of the time axis
-constexpr double kRight = 28;
-constexpr double kTop = 96;                       ///< of the first row
+constexpr double kChartWidth = 1280;
+constexpr double kChartLeft = 84;  ///< of the time axis
+constexpr double kChartRight = 28;
+constexpr double kChartTop = 96;                  ///< of the first row
 constexpr double kMergeBelow = 0.5;               ///< pixels
 constexpr double kSmallestNumber = 8;             ///< pixels
 constexpr std::size_t kSpansWithTooltips = 4000;  ///< more of them are drawn as paths without tooltips
@@ -73,8 +73,8 @@ class SvgPicture {
     row_height_ = std::clamp(560 / devices, 9.0, 40.0);
     strip_height_ = strips_ ? std::max(2.0, std::round(row_height_ * 0.22)) : 0;
     pitch_ = row_height_ + (strips_ ? strip_height_ + 1 : 0) + std::max(2.0, std::round(row_height_ * 0.2));
-    bottom_ = kTop + pitch_ * devices;
-    scale_ = (kWidth - kLeft - kRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1));
+    bottom_ = kChartTop + pitch_ * devices;
+    scale_ = (kChartWidth - kChartLeft - kChartRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1));
     number_size_ = number_size();
   }
 
@@ -85,17 +85,18 @@ class SvgPicture {
     device_names();
     const double height = legend(bottom_ + 58);
     title();
-    std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )" + px(kWidth) + " " + px(height) +
+    std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )" + px(kChartWidth) + " " + px(height) +
                       R"(" role="img" aria-label=")" + xml_escaped(summary()) + "\">\n<title>" +
                       xml_escaped(summary()) + "</title>\n";
     out += kSvgStyle;
-    out += patterns() + R"(<rect class="bg" width=")" + px(kWidth) + R"(" height=")" + px(height) + "\" rx=\"10\"/>\n";
+    out += patterns() + R"(<rect class="bg" width=")" + px(kChartWidth) + R"(" height=")" + px(height) +
+           "\" rx=\"10\"/>\n";
     return out + body_ + "</svg>\n";
   }
 
  private:
-  double x(Ticks time) const { return kLeft + static_cast<double>(time) * scale_; }
-  double y(DeviceId device) const { return kTop + pitch_ * static_cast<double>(index(device)); }
+  double x(Ticks time) const { return kChartLeft + static_cast<double>(time) * scale_; }
+  double y(DeviceId device) const { return kChartTop + pitch_ * static_cast<double>(index(device)); }
   std::int64_t ns(Ticks ticks) const { return to_ns(ticks, timeline_.base); }
 
   std::string_view kind() const { return timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured"; }
@@ -107,16 +108,16 @@ class SvgPicture {
   }
 
   void title() {
-    body_ += svg_text(kLeft, 42, 26, R"(class="ink" font-weight="700")", timeline_.schedule);
+    body_ += svg_text(kChartLeft, 42, 26, R"(class="ink" font-weight="700")", timeline_.schedule);
     std::string line = std::to_string(timeline_.devices.size()) + " devices · " +
                        std::to_string(timeline_.num_microbatches) + " microbatches";
     if (timeline_.updates > 1) line += " · " + std::to_string(timeline_.updates) + " updates";
     line += " · " + std::string(kind());
     if (!timeline_.machine.empty()) line += " · " + timeline_.machine;
-    body_ += svg_text(kLeft, 66, 14, R"(class="dim")", shortened(line, 100));
-    figure(kWidth - kRight, "makespan", time_text(ns(timeline_.makespan)));
-    figure(kWidth - kRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
-    figure(kWidth - kRight - 280, "utilization", percent_text(timeline_.utilization));
+    body_ += svg_text(kChartLeft, 66, 14, R"(class="dim")", shortened(line, 100));
+    figure(kChartWidth - kChartRight, "makespan", time_text(ns(timeline_.makespan)));
+    figure(kChartWidth - kChartRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
+    figure(kChartWidth - kChartRight - 280, "utilization", percent_text(timeline_.utilization));
   }
 
   void figure(double right, std::string_view name, std::string_view value) {
@@ -126,8 +127,8 @@ class SvgPicture {
 
   void axis() {
     for (std::size_t d = 0; d < timeline_.devices.size(); ++d) {
-      body_ += svg_rect(kLeft, y(DeviceId(static_cast<std::int32_t>(d))), kWidth - kLeft - kRight, row_height_,
-                        R"(class="lane")") +
+      body_ += svg_rect(kChartLeft, y(DeviceId(static_cast<std::int32_t>(d))), kChartWidth - kChartLeft - kChartRight,
+                        row_height_, R"(class="lane")") +
                "\n";
     }
     const TimeUnit unit = time_unit(ns(timeline_.makespan));
@@ -135,13 +136,14 @@ class SvgPicture {
     const double length = static_cast<double>(timeline_.makespan) / ticks_per_unit;
     const double step = nice_step(std::max(length, 1e-9) / 10);
     for (int k = 0; k * step <= length * (1 + 1e-9); ++k) {
-      const double at = kLeft + k * step * ticks_per_unit * scale_;
-      body_ += "<path class=\"grid\" d=\"M" + px(at) + " " + px(kTop - 6) + "V" + px(bottom_ + 4) + "\"/>\n";
+      const double at = kChartLeft + k * step * ticks_per_unit * scale_;
+      body_ += "<path class=\"grid\" d=\"M" + px(at) + " " + px(kChartTop - 6) + "V" + px(bottom_ + 4) + "\"/>\n";
       body_ += svg_text(at, bottom_ + 20, 12.5, R"(class="dim" text-anchor="middle")", number_text(k * step));
     }
-    body_ += "<path class=\"axis\" d=\"M" + px(kLeft) + " " + px(bottom_ + 4) + "H" + px(kWidth - kRight) + "\"/>\n";
-    body_ +=
-        svg_text(kLeft - 12, bottom_ + 20, 12.5, R"(class="dim" text-anchor="end")", "time, " + std::string(unit.name));
+    body_ += "<path class=\"axis\" d=\"M" + px(kChartLeft) + " " + px(bottom_ + 4) + "H" +
+             px(kChartWidth - kChartRight) + "\"/>\n";
+    body_ += svg_text(kChartLeft - 12, bottom_ + 20, 12.5, R"(class="dim" text-anchor="end")",
+                      "time, " + std::string(unit.name));
   }
 
   void device_names() {
@@ -149,7 +151,8 @@ class SvgPicture {
     for (std::size_t d = 0; d < timeline_.devices.size(); d += every) {
       const double size = std::clamp(row_height_ * 0.6, 10.0, 13.5);
       const double middle = y(DeviceId(static_cast<std::int32_t>(d))) + row_height_ / 2 + size * 0.35;
-      body_ += svg_text(kLeft - 12, middle, size, R"(class="dim" text-anchor="end")", "device " + std::to_string(d));
+      body_ +=
+          svg_text(kChartLeft - 12, middle, size, R"(class="dim" text-anchor="end")", "device " + std::to_string(d));
     }
   }
 
@@ -275,11 +278,11 @@ class SvgPicture {
   /// Ops, then idle causes, wrapped; returns the height of the whole picture.
   double legend(double top) {
     body_ += labels_;
-    double left = kLeft;
+    double left = kChartLeft;
     const auto entry = [&](std::string_view fill, std::string_view name) {
       const double width = 40 + 6.5 * static_cast<double>(name.size());
-      if (left + width > kWidth - kRight + 20) {
-        left = kLeft;
+      if (left + width > kChartWidth - kChartRight + 20) {
+        left = kChartLeft;
         top += 22;
       }
       body_ += svg_rect(left, top - 10, 16, 12, "rx=\"2\" fill=\"" + std::string(fill) + "\"") + "\n";

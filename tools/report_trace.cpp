@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kMostEntries = 4'000'000;
+constexpr std::size_t kMostTraceEntries = 4'000'000;
 
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -255,9 +255,9 @@ class TraceWriter {
 }  // namespace
 
 std::string trace_report(const Timeline& timeline) {
-  if (const std::size_t count = timeline.spans.size() + timeline.memory.points.size(); count > kMostEntries) {
+  if (const std::size_t count = timeline.spans.size() + timeline.memory.points.size(); count > kMostTraceEntries) {
     throw Error("trace: " + std::to_string(count) + " spans and memory changes, expected at most " +
-                std::to_string(kMostEntries) + " (fewer microbatches or devices, or --csv)");
+                std::to_string(kMostTraceEntries) + " (fewer microbatches or devices, or --csv)");
   }
   return TraceWriter(timeline).write();
 }

@@ -44,8 +44,6 @@ std::string interval_text(double value, const std::optional<Interval>& interval,
 
 std::string ns_text(double ns) { return time_text(std::llround(ns)); }
 
-std::string share_text(double share) { return fixed_text(100 * share, 2) + " %"; }
-
 }  // namespace
 
 std::string sweep_title(const SweepPoint& point) {

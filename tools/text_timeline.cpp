@@ -34,9 +34,9 @@ std::string_view colour_of(Op op) {
 }
 
 /// One row of characters with the op that each belongs to; kNone is idle.
-class Row {
+class CharacterRow {
  public:
-  explicit Row(std::size_t width) : text_(width, ' '), ops_(width, kNone) {}
+  explicit CharacterRow(std::size_t width) : text_(width, ' '), ops_(width, kNone) {}
 
   void fill(std::size_t begin, std::string_view text, Op op) {
     for (std::size_t i = 0; i < text.size() && begin + i < text_.size(); ++i) {
@@ -108,8 +108,8 @@ Grid find_grid(const std::vector<std::vector<Span>>& devices, bool with_stage) {
   return grid;
 }
 
-Row draw_cells(std::span<const Span> spans, const Grid& grid, std::size_t width, bool with_stage) {
-  Row row(width);
+CharacterRow draw_cells(std::span<const Span> spans, const Grid& grid, std::size_t width, bool with_stage) {
+  CharacterRow row(width);
   for (const Span& span : spans) {
     const auto begin = static_cast<std::size_t>(span.start / grid.step) * grid.cell;
     const auto end = static_cast<std::size_t>(span.end / grid.step) * grid.cell;
@@ -121,8 +121,8 @@ Row draw_cells(std::span<const Span> spans, const Grid& grid, std::size_t width,
   return row;
 }
 
-Row draw_shares(std::span<const Span> spans, Ticks makespan, std::size_t width) {
-  Row row(width);
+CharacterRow draw_shares(std::span<const Span> spans, Ticks makespan, std::size_t width) {
+  CharacterRow row(width);
   const double column = static_cast<double>(makespan) / static_cast<double>(width);
   std::size_t next = 0;
   for (std::size_t i = 0; i < width; ++i) {
@@ -171,7 +171,7 @@ std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& o
   const std::size_t width = fits ? static_cast<std::size_t>(timeline.makespan / grid.step) * grid.cell : available;
   std::string text;
   for (std::size_t d = 0; d < drawn; ++d) {
-    const Row row =
+    const CharacterRow row =
         fits ? draw_cells(devices[d], grid, width, with_stage) : draw_shares(devices[d], timeline.makespan, width);
     text += device_name(d, digits) + row.to_string(options.colour) + (fits ? "|\n" : " |\n");
   }

@@ -14,8 +14,6 @@ constexpr std::size_t kMostTensors = 12;
 
 std::string time_of(Ticks ticks, const Timeline& timeline) { return time_text(to_ns(ticks, timeline.base)); }
 
-std::string share_text(double share) { return fixed_text(100 * share, 2) + " %"; }
-
 void add_rate(TextTable& table, const char* name, const std::optional<double>& rate, const char* unit) {
   if (rate) table.add_row({name, number_text(*rate) + " " + unit});
 }

@@ -13,20 +13,20 @@ namespace plumb {
 namespace {
 
 /// What becomes of one image: pixel (y, x) is that of (y + down, x + right), counted from the right when mirrored.
-struct Cut {
+struct Crop {
   std::int64_t down = 0;
   std::int64_t right = 0;
   bool mirrored = false;
 };
 
-Cut random_cut(std::int64_t padding, Random random) {
+Crop random_cut(std::int64_t padding, Random random) {
   const auto places = static_cast<std::uint64_t>(2 * padding + 1);
   const auto down = static_cast<std::int64_t>(random.below(places)) - padding;
   const auto right = static_cast<std::int64_t>(random.below(places)) - padding;
   return {down, right, random.below(2) == 1};
 }
 
-void apply(const Cut& cut, const ImageShape& image, std::span<std::int32_t> bytes) {
+void apply(const Crop& cut, const ImageShape& image, std::span<std::int32_t> bytes) {
   const std::vector<std::int32_t> whole(bytes.begin(), bytes.end());
   std::size_t to = 0;
   for (std::int64_t y = 0; y < image.height; ++y) {
@@ -69,7 +69,7 @@ Microbatch AugmentedImages::microbatch(std::int64_t k, const MicrobatchShape& sh
   const auto features = static_cast<std::size_t>(image_.features());
   const std::uint64_t own_seed = seed_for(seed, "augmentation");
   for (std::int64_t i = 0; i < shape.tokens(); ++i) {
-    const Cut cut =
+    const Crop cut =
         random_cut(padding_, Random(seed_for(own_seed, static_cast<std::uint64_t>(k * shape.tokens() + i))));
     apply(cut, image_, std::span(batch.tokens).subspan(static_cast<std::size_t>(i) * features, features));
   }

@@ -7,9 +7,9 @@
 namespace plumb {
 namespace {
 
-class Cut {
+class CutSearch {
  public:
-  explicit Cut(const Program& program) : program_(program) {
+  explicit CutSearch(const Program& program) : program_(program) {
     cut_.assign(program.lane_begin.begin(), program.lane_begin.end() - 1);
   }
 
@@ -66,7 +66,7 @@ class Cut {
 }  // namespace
 
 std::vector<InstrIndex> checkpoint_cut(const Program& program, std::int64_t updates) {
-  return Cut(program).behind_updates(updates);
+  return CutSearch(program).behind_updates(updates);
 }
 
 }  // namespace plumb

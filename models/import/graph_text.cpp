@@ -8,14 +8,13 @@
 #include <string>
 
 #include "models/error.hpp"
+#include "models/import/limits.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::string_view kSeparator = " -- ";
 constexpr std::size_t kMostNodes = 100'000;
-constexpr double kMostMs = 1e9;  // eleven days
-constexpr double kMostBytes = 1e15;
 constexpr double kNsPerMs = 1e6;
 
 std::string_view trimmed(std::string_view text) {
@@ -131,10 +130,10 @@ class GraphTextReader {
       values.erase(found);
       return value;
     };
-    node.forward_ns = std::llround(take("forward_compute_time", kMostMs) * kNsPerMs);
-    node.backward_ns = std::llround(take("backward_compute_time", kMostMs) * kNsPerMs);
-    node.output_bytes = std::llround(take("activation_size", kMostBytes));
-    node.parameter_bytes = std::llround(take("parameter_size", kMostBytes));
+    node.forward_ns = std::llround(take("forward_compute_time", kMostImportedMs) * kNsPerMs);
+    node.backward_ns = std::llround(take("backward_compute_time", kMostImportedMs) * kNsPerMs);
+    node.output_bytes = std::llround(take("activation_size", kMostImportedBytes));
+    node.parameter_bytes = std::llround(take("parameter_size", kMostImportedBytes));
     if (!values.empty()) line.fail("unknown figure '" + std::string(values.begin()->first) + "'");
   }
 

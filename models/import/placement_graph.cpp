@@ -5,18 +5,17 @@
 #include <map>
 
 #include "models/error.hpp"
+#include "models/import/limits.hpp"
 #include "models/json_reader.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kMostMs = 1e9;
-constexpr double kMostBytes = 1e15;
-constexpr std::int64_t kMostDevices = 4096;
+constexpr std::int64_t kMostPlacementDevices = 4096;
 
-std::int64_t nanoseconds(const JsonValue& ms) { return std::llround(ms.number(0, kMostMs) * 1e6); }
+std::int64_t nanoseconds(const JsonValue& ms) { return std::llround(ms.number(0, kMostImportedMs) * 1e6); }
 
-std::int64_t bytes_of(const JsonValue& value) { return std::llround(value.number(0, kMostBytes)); }
+std::int64_t bytes_of(const JsonValue& value) { return std::llround(value.number(0, kMostImportedBytes)); }
 
 bool flag_of(const JsonValue& value) {
   return value.kind() == JsonValue::Kind::kBoolean ? value.boolean() : value.integer(0, 1) == 1;
@@ -118,8 +117,8 @@ PlacementGraph placement_graph_from_json(std::string_view text, std::string_view
   root.allow_only({"maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges"});
   PlacementReader reader;
   reader.graph.accelerator_bytes = bytes_of(root.at("maxSizePerFPGA"));
-  reader.graph.accelerators = static_cast<std::int32_t>(root.at("maxFPGAs").integer(0, kMostDevices));
-  reader.graph.cpus = static_cast<std::int32_t>(root.at("maxCPUs").integer(0, kMostDevices));
+  reader.graph.accelerators = static_cast<std::int32_t>(root.at("maxFPGAs").integer(0, kMostPlacementDevices));
+  reader.graph.cpus = static_cast<std::int32_t>(root.at("maxCPUs").integer(0, kMostPlacementDevices));
   reader.read_nodes(root.at("nodes"));
   if (reader.graph.nodes.empty()) root.at("nodes").fail("expected at least one node");
   for (const JsonValue& edge : root.at("edges").elements()) reader.read_edge(edge);

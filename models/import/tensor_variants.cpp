@@ -6,14 +6,14 @@
 #include <map>
 
 #include "models/error.hpp"
+#include "models/import/limits.hpp"
 #include "models/json_reader.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr double kMostSeconds = 1e9;
-constexpr double kMostBytes = 1e15;
-constexpr std::int64_t kMostDevices = 1 << 20;
+constexpr std::int64_t kMostVariantDevices = 1 << 20;
 constexpr std::int64_t kMostMicrobatches = 1 << 24;
 
 /// A whole number that is the key of a member.
@@ -36,7 +36,7 @@ struct RawVariant {
 std::map<std::int64_t, double> bytes_by_id(const JsonValue& object) {
   std::map<std::int64_t, double> bytes;
   for (const JsonValue::Member& member : object.members()) {
-    bytes[number_key(object, member.key, 0)] = member.value.number(0, kMostBytes);
+    bytes[number_key(object, member.key, 0)] = member.value.number(0, kMostImportedBytes);
   }
   return bytes;
 }
@@ -47,9 +47,9 @@ RawVariant variant_of(const JsonValue& item, std::int64_t degree) {
   raw.variant.degree = static_cast<std::int32_t>(degree);
   raw.variant.id = item.at("id").text();
   raw.variant.seconds = item.at("timePerSample").number(0, kMostSeconds);
-  raw.variant.parameter_bytes = item.at("parameterSize").number(0, kMostBytes);
-  raw.variant.bytes_per_copy = item.at("memoryUsageA").number(0, kMostBytes);
-  raw.variant.bytes_fixed = item.at("memoryUsageB").number(0, kMostBytes);
+  raw.variant.parameter_bytes = item.at("parameterSize").number(0, kMostImportedBytes);
+  raw.variant.bytes_per_copy = item.at("memoryUsageA").number(0, kMostImportedBytes);
+  raw.variant.bytes_fixed = item.at("memoryUsageB").number(0, kMostImportedBytes);
   raw.receives = bytes_by_id(item.at("syncTimeFw"));
   raw.sends = bytes_by_id(item.at("syncTimeBw"));
   return raw;
@@ -76,7 +76,7 @@ struct VariantReader {
     const JsonValue degrees = item.at("TMPCs");
     for (const JsonValue::Member& member : degrees.members()) {
       const std::int64_t degree = number_key(degrees, member.key, 1);
-      if (degree > kMostDevices) degrees.fail("expected degrees up to " + std::to_string(kMostDevices));
+      if (degree > kMostVariantDevices) degrees.fail("expected degrees up to " + std::to_string(kMostVariantDevices));
       for (const JsonValue& variant : member.value.elements()) found.push_back(variant_of(variant, degree));
     }
     if (found.empty()) degrees.fail("expected at least one configuration");
@@ -95,7 +95,7 @@ struct VariantReader {
     const std::pair edge{known(item.at("sourceId")), known(item.at("destId"))};
     if (std::find(edges.begin(), edges.end(), edge) != edges.end()) item.fail("this edge stands there twice");
     edges.push_back(edge);
-    edge_bytes.push_back(item.at("communicationCost").number(0, kMostBytes));
+    edge_bytes.push_back(item.at("communicationCost").number(0, kMostImportedBytes));
   }
 
   /// Extra bytes by neighbour; 0 where the file has none.
@@ -146,9 +146,9 @@ VariantGraph variant_graph_from_json(std::string_view text, std::string_view fil
   const JsonValue root = document.root();
   root.allow_only({"maxDevices", "maxMemoryPerDevice", "bandwidth", "mbsInBatch", "nodes", "edges"});
   VariantGraph graph;
-  graph.devices = static_cast<std::int32_t>(root.at("maxDevices").integer(1, kMostDevices));
-  graph.device_bytes = root.at("maxMemoryPerDevice").number(0, kMostBytes);
-  graph.bytes_per_s = root.at("bandwidth").number(1, kMostBytes);
+  graph.devices = static_cast<std::int32_t>(root.at("maxDevices").integer(1, kMostVariantDevices));
+  graph.device_bytes = root.at("maxMemoryPerDevice").number(0, kMostImportedBytes);
+  graph.bytes_per_s = root.at("bandwidth").number(1, kMostImportedBytes);
   graph.microbatches = root.at("mbsInBatch").integer(1, kMostMicrobatches);
   VariantReader reader;
   for (const JsonValue& node : root.at("nodes").elements()) reader.read_node(node);

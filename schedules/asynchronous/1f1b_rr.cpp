@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kName = "1f1b-rr";
+constexpr std::string_view kRoundRobin = "1f1b-rr";
 
 /// Devices of every stage, from "2-1-1"; without the option all but one of them hold the first of two stages.
 std::vector<std::int64_t> replicas_of(const ScheduleParams& params) {
@@ -32,7 +32,7 @@ std::vector<std::int64_t> replicas_of(const ScheduleParams& params) {
     at = stop + 1;
   }
   good = good && std::accumulate(replicas.begin(), replicas.end(), std::int64_t{0}) == p;
-  require(good, kName,
+  require(good, kRoundRobin,
           "option replicas: expected the devices of each stage, as 2-1-1, " + std::to_string(p) + " together, found '" +
               text + "'");
   return replicas;
@@ -43,7 +43,7 @@ std::int64_t round_of(const std::vector<std::int64_t>& replicas) {
   std::int64_t round = 1;
   for (const std::int64_t count : replicas) {
     const std::int64_t factor = count / std::gcd(round, count);
-    require(factor <= kMostMicrobatches / round, kName, "the least common multiple of the replicas is too large");
+    require(factor <= kMostMicrobatches / round, kRoundRobin, "the least common multiple of the replicas is too large");
     round *= factor;
   }
   return round;
@@ -64,16 +64,16 @@ std::int64_t round_of(const std::vector<std::int64_t>& replicas) {
 ///   d1: 0F1 0F3 0B1 0U0 0B3 0U1
 ///   d2: 1F0 1B0 1U0 1F1 1B1 1U1 1F2 1B2 1U2 1F3 1B3 1U3
 Schedule one_f_one_b_rr(const ScheduleParams& params) {
-  require_one_chunk(kName, params);
+  require_one_chunk(kRoundRobin, params);
   const std::vector<std::int64_t> replicas = replicas_of(params);
   const std::int64_t round = round_of(replicas);
   const std::int64_t m = params.num_microbatches;
-  require(m <= kMostMicrobatches / round, kName,
+  require(m <= kMostMicrobatches / round, kRoundRobin,
           "num_microbatches (" + std::to_string(m) + ") must be at most " + std::to_string(kMostMicrobatches / round));
   ScheduleParams all = params;
   all.num_microbatches = m * round;
   const std::int64_t updates = steady_updates(all, params.num_devices);
-  Schedule schedule = looped_schedule(kName, all, 1, updates);
+  Schedule schedule = looped_schedule(kRoundRobin, all, 1, updates);
   schedule.num_stages = static_cast<std::int32_t>(replicas.size());
   schedule.parameters["m"] = m;
   schedule.parameters["updates"] = updates;

@@ -41,9 +41,9 @@ struct Pipelines {
 };
 
 /// Writes one device: rounds of p slots, round n with forward n and backward n - 1 of every pipeline.
-class Device {
+class AmdpDevice {
  public:
-  Device(const Pipelines& pipelines, std::int64_t device, std::int64_t per_update)
+  AmdpDevice(const Pipelines& pipelines, std::int64_t device, std::int64_t per_update)
       : pipelines_(pipelines), round_(pipelines.round_on(device)), per_update_(per_update) {}
 
   DeviceList write(std::int64_t updates) {
@@ -123,7 +123,7 @@ Schedule amdp(const ScheduleParams& params) {
     }
   }
   for (std::int64_t d = 0; d < p; ++d) {
-    schedule.devices.push_back(Device(pipelines, d, m / pipelines.count()).write(updates));
+    schedule.devices.push_back(AmdpDevice(pipelines, d, m / pipelines.count()).write(updates));
   }
   return schedule;
 }

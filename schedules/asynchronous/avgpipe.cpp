@@ -6,13 +6,13 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kName = "avgpipe";
+constexpr std::string_view kAvgPipe = "avgpipe";
 constexpr std::int64_t kMostCopies = std::int64_t{1} << 20;  ///< of stages
 
 /// One device of `avgpipe`. Microbatches come in batches of `batch`, one for each pipeline in turn.
-class Device {
+class AvgPipeDevice {
  public:
-  Device(StageId stage, std::int64_t pipelines, std::int64_t batch, std::int64_t warmup)
+  AvgPipeDevice(StageId stage, std::int64_t pipelines, std::int64_t batch, std::int64_t warmup)
       : stage_(stage), pipelines_(pipelines), batch_(batch), warmup_(warmup) {}
 
   /// A period is a batch of every pipeline; the first and the last one differ from those between.
@@ -80,29 +80,29 @@ class Device {
 
 /// Several pipelines, each with its own copy of the model, share the devices; each is flushed for its own update while
 /// the others keep the devices busy. Batches of m / pipelines microbatches go to the pipelines in turn, 1F1B within and
-/// across them; a copy's first forward waits for its update. `pipelines=N` (default 2). Device d runs p - 1 - d
+/// across them; a copy's first forward waits for its update. `pipelines=N` (default 2). AvgPipeDevice d runs p - 1 - d
 /// forwards ahead; with `warmup=advance` 2(p - 1 - d) (advance forward propagation, as far as the paper's figure goes;
 /// it hides transfers, and wants batches as long). Copies are held together by elastic averaging with a reference
 /// model (method elastic), which is part of the update and on the same device: no message, and nobody waits. m a
-/// multiple of N. Device d keeps its forwards ahead + 1 activations, and N copies. (AvgPipe, PPoPP 2023; the order of
-/// its pipelines on a device is ours, the paper leaves it to the GPU)
+/// multiple of N. AvgPipeDevice d keeps its forwards ahead + 1 activations, and N copies. (AvgPipe, PPoPP 2023; the
+/// order of its pipelines on a device is ours, the paper leaves it to the GPU)
 ///
 ///   p = 2, m = 4, 2 updates, warmup=1f1b (1: is the second pipeline)
 ///   d0: 0F0 0F1 0B0 1:0F2 0B1 0U0 1:0F3 1:0B2 0F4 1:0B3 1:0U0 0F5 0B4 1:0F6 0B5 0U1 1:0F7 1:0B6 1:0B7 1:0U1
 ///   d1: 1F0 1B0 1F1 1B1 1U0 1:1F2 1:1B2 1:1F3 1:1B3 1:1U0 1F4 1B4 1F5 1B5 1U1 1:1F6 1:1B6 1:1F7 1:1B7 1:1U1
 Schedule avgpipe(const ScheduleParams& params) {
-  require_one_chunk(kName, params);
-  const std::int64_t pipelines = whole_number(kName, params, "pipelines", 2);
-  const std::string warmup = choice(kName, params, "warmup", {"1f1b", "advance"});
+  require_one_chunk(kAvgPipe, params);
+  const std::int64_t pipelines = whole_number(kAvgPipe, params, "pipelines", 2);
+  const std::string warmup = choice(kAvgPipe, params, "warmup", {"1f1b", "advance"});
   const std::int64_t m = params.num_microbatches;
   const std::int64_t most = std::min<std::int64_t>(kMostCopies / params.num_devices, 1024);
-  require(pipelines <= most, kName,
+  require(pipelines <= most, kAvgPipe,
           "pipelines (" + std::to_string(pipelines) + ") must be at most " + std::to_string(most));
-  require(m % pipelines == 0, kName,
+  require(m % pipelines == 0, kAvgPipe,
           "num_microbatches (" + std::to_string(m) + ") must be a multiple of pipelines (" + std::to_string(pipelines) +
               ")");
   const std::int64_t updates = updates_or(params, std::clamp<std::int64_t>(kMostMicrobatches / m, 1, 8));
-  Schedule schedule = looped_schedule(kName, params, 1, updates);
+  Schedule schedule = looped_schedule(kAvgPipe, params, 1, updates);
   schedule.parameters["updates"] = updates;
   schedule.parameters["pipelines"] = pipelines;
   schedule.parameters["warmup"] = warmup;
@@ -112,7 +112,7 @@ Schedule avgpipe(const ScheduleParams& params) {
   schedule.reduce_groups = {{}};
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     const std::int64_t ahead = params.num_devices - 1 - d;
-    Device device(StageId{d}, pipelines, m / pipelines, warmup == "advance" ? 2 * ahead : ahead);
+    AvgPipeDevice device(StageId{d}, pipelines, m / pipelines, warmup == "advance" ? 2 * ahead : ahead);
     schedule.devices.push_back(device.write(updates));
   }
   return schedule;

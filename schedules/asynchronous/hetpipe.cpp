@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kName = "hetpipe";
+constexpr std::string_view kHetPipe = "hetpipe";
 constexpr std::int64_t kMostWorkers = 32767;  ///< replicas of a document
 
 /// What `hetpipe` is made of.
@@ -20,23 +20,23 @@ struct Plan {
 Plan plan_of(const ScheduleParams& params) {
   const std::int64_t p = params.num_devices;
   Plan plan;
-  plan.workers = whole_number(kName, params, "virtual-workers", 2);
-  require(plan.workers <= kMostWorkers, kName,
+  plan.workers = whole_number(kHetPipe, params, "virtual-workers", 2);
+  require(plan.workers <= kMostWorkers, kHetPipe,
           "virtual-workers (" + std::to_string(plan.workers) + ") must be at most " + std::to_string(kMostWorkers));
-  require(p % plan.workers == 0, kName,
+  require(p % plan.workers == 0, kHetPipe,
           "num_devices (" + std::to_string(p) + ") must be a multiple of virtual-workers (" +
               std::to_string(plan.workers) + ")");
-  require(params.num_microbatches % plan.workers == 0, kName,
+  require(params.num_microbatches % plan.workers == 0, kHetPipe,
           "num_microbatches (" + std::to_string(params.num_microbatches) + ") must be a multiple of virtual-workers (" +
               std::to_string(plan.workers) + ")");
   plan.stages = p / plan.workers;
-  plan.concurrent = whole_number(kName, params, "concurrent", plan.stages);
-  require(plan.concurrent <= plan.stages, kName,
+  plan.concurrent = whole_number(kHetPipe, params, "concurrent", plan.stages);
+  require(plan.concurrent <= plan.stages, kHetPipe,
           "concurrent (" + std::to_string(plan.concurrent) + ") must be at most the devices of a virtual worker (" +
               std::to_string(plan.stages) + ")");
   if (params.options.contains("distance") && params.options.at("distance") != "0") {
-    plan.distance = whole_number(kName, params, "distance", 1);
-    require(plan.distance <= kMostMicrobatches, kName,
+    plan.distance = whole_number(kHetPipe, params, "distance", 1);
+    require(plan.distance <= kMostMicrobatches, kHetPipe,
             "distance (" + std::to_string(plan.distance) + ") must be at most " + std::to_string(kMostMicrobatches));
   }
   return plan;
@@ -57,12 +57,12 @@ Plan plan_of(const ScheduleParams& params) {
 ///   d0: 0F0 0F2 0B0 0U0 0F4 0B2 0U1 0SYNC_WEIGHTS 0F6 0B4 0U2 0B6 0U3 0SYNC_WEIGHTS
 ///   d1: 1F0 1B0 1U0 1F2 1B2 1U1 1SYNC_WEIGHTS 1F4 1B4 1U2 1F6 1B6 1U3 1SYNC_WEIGHTS
 Schedule hetpipe(const ScheduleParams& params) {
-  require_one_chunk(kName, params);
+  require_one_chunk(kHetPipe, params);
   const Plan plan = plan_of(params);
   const std::int64_t per_update = params.num_microbatches / plan.workers;
   const std::int64_t most = std::max<std::int64_t>(kMostMicrobatches / params.num_microbatches, 1);
   const std::int64_t updates = updates_or(params, std::min(4 * plan.concurrent, most));
-  Schedule schedule = looped_schedule(kName, params, 1, updates);
+  Schedule schedule = looped_schedule(kHetPipe, params, 1, updates);
   schedule.parameters["updates"] = updates;
   schedule.parameters["virtual-workers"] = plan.workers;
   schedule.parameters["concurrent"] = plan.concurrent;

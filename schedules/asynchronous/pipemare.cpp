@@ -6,12 +6,12 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kName = "pipemare";
+constexpr std::string_view kPipeMare = "pipemare";
 
 /// PipeMare-Recompute: stages that share one stashed input; 0 when every stage keeps its activations.
 std::int64_t segment_of(const ScheduleParams& params) {
-  const std::int64_t segment = params.options.contains("segment") ? whole_number(kName, params, "segment", 1) : 0;
-  require(segment <= params.num_devices, kName,
+  const std::int64_t segment = params.options.contains("segment") ? whole_number(kPipeMare, params, "segment", 1) : 0;
+  require(segment <= params.num_devices, kPipeMare,
           "segment (" + std::to_string(segment) + ") must be at most the stages (" +
               std::to_string(params.num_devices) + ")");
   return segment;
@@ -21,8 +21,8 @@ std::int64_t segment_of(const ScheduleParams& params) {
 std::int64_t synchronous_updates(const ScheduleParams& params) {
   const auto option = params.options.find("synchronous");
   if (option != params.options.end() && option->second == "0") return 0;
-  const std::int64_t updates = whole_number(kName, params, "synchronous", 0);
-  require(updates <= kMostMicrobatches, kName,
+  const std::int64_t updates = whole_number(kPipeMare, params, "synchronous", 0);
+  require(updates <= kMostMicrobatches, kPipeMare,
           "synchronous (" + std::to_string(updates) + ") must be at most " + std::to_string(kMostMicrobatches));
   return updates;
 }
@@ -46,10 +46,10 @@ std::int64_t synchronous_updates(const ScheduleParams& params) {
 Schedule pipemare(const ScheduleParams& params) {
   const std::int64_t synchronous = synchronous_updates(params);
   const std::int64_t segment = segment_of(params);
-  Schedule schedule = flush_free_schedule(kName, params, {Timing::k1f1b, Timing::kSlots}, synchronous, segment);
+  Schedule schedule = flush_free_schedule(kPipeMare, params, {Timing::k1f1b, Timing::kSlots}, synchronous, segment);
   if (segment > 0) schedule.parameters["segment"] = segment;
   schedule.weights.policy = WeightPolicy::kLatest;
-  if (choice(kName, params, "correction", {"none", "t2"}) == "t2") schedule.weights.methods = {{"t2", {}}};
+  if (choice(kPipeMare, params, "correction", {"none", "t2"}) == "t2") schedule.weights.methods = {{"t2", {}}};
   if (synchronous > 0) {
     const std::int64_t updates = schedule.num_microbatches / params.num_microbatches;
     schedule.weights.phases = {{std::min(synchronous, updates), WeightPolicy::kFlush}};

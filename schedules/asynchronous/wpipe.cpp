@@ -8,9 +8,9 @@ namespace {
 
 /// One device of `wpipe`. Forwards and backwards are two endless streams, m microbatches of one group in turn: forward
 /// number n belongs to round n / 2m, the first m of a round to group 0; a round's backwards begin with group 1.
-class Device {
+class WPipeDevice {
  public:
-  Device(const ScheduleParams& params, std::int32_t d, std::int64_t rounds)
+  WPipeDevice(const ScheduleParams& params, std::int32_t d, std::int64_t rounds)
       : p_(params.num_devices),
         m_(params.num_microbatches),
         d_(d),
@@ -110,7 +110,7 @@ Schedule wpipe(const ScheduleParams& params) {
   schedule.weights.policy = WeightPolicy::kDoubleBuffer;
   schedule.weights.per_stage.assign(static_cast<std::size_t>(p), WeightPolicy::kDoubleBuffer);
   schedule.weights.per_stage.resize(static_cast<std::size_t>(2 * p), WeightPolicy::kFlush);
-  for (std::int32_t d = 0; d < p; ++d) schedule.devices.push_back(Device(params, d, updates).write());
+  for (std::int32_t d = 0; d < p; ++d) schedule.devices.push_back(WPipeDevice(params, d, updates).write());
   return schedule;
 }
 

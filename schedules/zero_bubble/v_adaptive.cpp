@@ -7,14 +7,14 @@
 namespace plumb {
 namespace {
 
-constexpr std::int32_t kPeriod = 6;
+constexpr std::int32_t kAdaptivePeriod = 6;
 
 /// Slots of device 0: F0 at 0, the others at all distinct places.
 std::vector<VPattern> first_patterns() {
   std::vector<VPattern> patterns;
-  for (std::int32_t f1 = 1; f1 < kPeriod; ++f1) {
-    for (std::int32_t i1 = 1; i1 < kPeriod; ++i1) {
-      for (std::int32_t i0 = 1; i0 < kPeriod; ++i0) {
+  for (std::int32_t f1 = 1; f1 < kAdaptivePeriod; ++f1) {
+    for (std::int32_t i1 = 1; i1 < kAdaptivePeriod; ++i1) {
+      for (std::int32_t i0 = 1; i0 < kAdaptivePeriod; ++i0) {
         if (f1 != i1 && f1 != i0 && i1 != i0) patterns.push_back(with_weights({0, f1, i1, i0, 0, 0}));
       }
     }
@@ -32,7 +32,8 @@ std::optional<std::vector<VPattern>> block_of(const VPattern& first, std::int32_
     VPattern pattern{};
     std::uint32_t taken = 0;
     for (const VPass pass : {VPass::kF0, VPass::kF1, VPass::kI1, VPass::kI0}) {
-      const std::int32_t slot = (block.back()[index(pass)] + (goes_down(pass) ? step : kPeriod - 1)) % kPeriod;
+      const std::int32_t slot =
+          (block.back()[index(pass)] + (goes_down(pass) ? step : kAdaptivePeriod - 1)) % kAdaptivePeriod;
       if ((taken >> slot & 1U) != 0) return std::nullopt;
       taken |= 1U << slot;
       pattern[index(pass)] = slot;
@@ -57,7 +58,7 @@ class AdaptiveSearch {
 
   std::optional<std::vector<VWord>> run() {
     for (const VPattern& first : first_patterns()) {
-      for (std::int32_t near = 1; near < kPeriod; ++near) {
+      for (std::int32_t near = 1; near < kAdaptivePeriod; ++near) {
         for (std::int32_t far = 1; far <= near; ++far) {
           if (best_ && best_span_ == least_span_) return std::move(best_);
           try_turns(first, near, far);

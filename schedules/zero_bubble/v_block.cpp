@@ -6,7 +6,7 @@ namespace plumb {
 namespace {
 
 constexpr std::int8_t kEmpty = -1;
-constexpr std::int32_t kPeriod = 6;
+constexpr std::int32_t kBlockPeriod = 6;
 
 constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::int8_t cell(VPass pass) { return static_cast<std::int8_t>(pass); }
@@ -157,11 +157,11 @@ class IdleSlots {
 }  // namespace
 
 VPattern with_weights(VPattern pattern) {
-  std::array<bool, kPeriod> taken{};
+  std::array<bool, kBlockPeriod> taken{};
   for (const VPass pass : {VPass::kF0, VPass::kF1, VPass::kI1, VPass::kI0}) taken[at(pattern[index(pass)])] = true;
   for (const VPass backward : {VPass::kI1, VPass::kI0}) {
     std::int32_t slot = pattern[index(backward)];
-    while (taken[at(slot)]) slot = (slot + 1) % kPeriod;
+    while (taken[at(slot)]) slot = (slot + 1) % kBlockPeriod;
     pattern[index(weight_of(backward))] = slot;
     taken[at(slot)] = true;
   }
@@ -171,9 +171,9 @@ VPattern with_weights(VPattern pattern) {
 std::vector<VPattern> first_slots(const std::vector<VPattern>& block) {
   const auto p = static_cast<std::int32_t>(block.size());
   std::vector<VPattern> first(block.size());
-  std::int32_t slot = kPeriod;
+  std::int32_t slot = kBlockPeriod;
   const auto next = [&](std::int32_t from, std::int32_t phase) {
-    return from + (phase - from % kPeriod + kPeriod) % kPeriod;
+    return from + (phase - from % kBlockPeriod + kBlockPeriod) % kBlockPeriod;
   };
   for (const VPass pass : {VPass::kF0, VPass::kF1, VPass::kI1, VPass::kI0}) {
     for (std::int32_t i = 0; i < p; ++i) {
@@ -228,10 +228,10 @@ void BlockUnroller::repeat(const std::vector<VPattern>& block) {
   const std::vector<VPattern> first = first_slots(block);
   for (std::size_t d = 0; d < block.size(); ++d) {
     const std::int32_t last = *std::max_element(first[d].begin(), first[d].end());
-    Row row(at(last + kPeriod * (repeats_ - 1) + 1), kEmpty);
+    Row row(at(last + kBlockPeriod * (repeats_ - 1) + 1), kEmpty);
     for (std::size_t pass = 0; pass < kVPassCount; ++pass) {
       for (std::int64_t k = 0; k < repeats_; ++k) {
-        row[at(first[d][pass] + kPeriod * k)] = static_cast<std::int8_t>(pass);
+        row[at(first[d][pass] + kBlockPeriod * k)] = static_cast<std::int8_t>(pass);
       }
     }
     words_[d] = word_of(row);

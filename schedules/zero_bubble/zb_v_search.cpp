@@ -15,9 +15,9 @@ struct FillChoices {
 
 /// One run of the heuristic. Symbols: p devices, m microbatches; device d, microbatch k. Idle times that `approved`
 /// grants a device do no harm there.
-class Search {
+class VSearch {
  public:
-  Search(const PassCosts& costs, std::int32_t m, FillChoices choices, std::vector<Ticks> approved)
+  VSearch(const PassCosts& costs, std::int32_t m, FillChoices choices, std::vector<Ticks> approved)
       : costs_(costs),
         p_(static_cast<std::int32_t>(costs.stages.size() / 2)),
         m_(m),
@@ -241,7 +241,7 @@ std::optional<Found> refine(const PassCosts& costs, std::int32_t m, FillChoices 
   std::optional<Found> best;
   std::vector<Ticks> approved(costs.stages.size() / 2, -1);
   while (true) {
-    Search search(costs, m, choices, approved);
+    VSearch search(costs, m, choices, approved);
     if (!search.run() || (best && search.worst_idle() >= best->idle)) return best;
     best = Found{search.take_words(), search.worst_idle()};
     approved = search.idle_times();

@@ -33,7 +33,7 @@ std::int64_t limit_of(const DeviceSpec& device, const PricingLimits& limits) {
 void price_host_copies(StageCosts& costs, double host_bytes_per_s) {
   if (host_bytes_per_s <= 0) return;
   for (std::size_t s = 0; s < costs.times.size(); ++s) {
-    const double seconds = static_cast<double>(kept_bytes(costs.memory[s])) / host_bytes_per_s;
+    const double seconds = static_cast<double>(stash_bytes(costs.memory[s])) / host_bytes_per_s;
     const Ticks ticks = std::max<Ticks>(1, std::llround(seconds * 1e9 * static_cast<double>(costs.base.ticks_per_ns)));
     costs.times[s].evict = costs.times[s].load = ticks;
   }

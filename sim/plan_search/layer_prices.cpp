@@ -9,7 +9,7 @@ std::int64_t held_bytes(const StageMemory& memory) {
   return memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
 }
 
-std::int64_t kept_bytes(const StageMemory& memory, bool weight_grad_only) {
+std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only) {
   const auto counts = [&](LastUse use) {
     return use == LastUse::kWeightGrad || (!weight_grad_only && use == LastUse::kInputGrad);
   };
@@ -34,7 +34,7 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     prices.load.push_back(layers.costs.times[layer].f + least_backward(layers.costs.times[layer]));
     const bool known = !layers.costs.memory.empty();
     prices.held_bytes.push_back(known ? held_bytes(layers.costs.memory[layer]) : 0);
-    prices.kept_bytes.push_back(known ? kept_bytes(layers.costs.memory[layer]) : 0);
+    prices.kept_bytes.push_back(known ? stash_bytes(layers.costs.memory[layer]) : 0);
   }
   const Cluster::Network& near = whole.pipeline.intra_node;
   const Cluster::Network& far = whole.pipeline.inter_node;

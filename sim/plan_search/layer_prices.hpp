@@ -27,7 +27,7 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
 std::int64_t held_bytes(const StageMemory& memory);
 
 /// What a microbatch leaves between its forward and its backward; `weight_grad_only`: only what W still reads.
-std::int64_t kept_bytes(const StageMemory& memory, bool weight_grad_only = false);
+std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only = false);
 
 /// The backward of a stage: fused or in halves, whichever is less.
 Ticks least_backward(const StageTimes& times);

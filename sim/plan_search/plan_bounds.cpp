@@ -135,7 +135,7 @@ std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule) 
       const bool alone = schedule.placement.size() == 1 && replica[s].size() == 1;
       for (const DeviceId device : replica[s]) {
         held[index(device)] += held_bytes(memory);
-        const std::int64_t all = alone ? in_flight[s] * kept_bytes(memory, split) : 0;
+        const std::int64_t all = alone ? in_flight[s] * stash_bytes(memory, split) : 0;
         kept[index(device)] = std::max(kept[index(device)], all);
       }
     }

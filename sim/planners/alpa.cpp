@@ -4,11 +4,11 @@
 #include "models/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kUnevenness = 0.5;  // how far a group may be above the average
 constexpr double kStateCopies = 4;   // weights, gradients and two moments
 constexpr std::size_t kMostGroups = 24;

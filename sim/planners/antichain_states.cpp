@@ -8,13 +8,12 @@
 
 #include "models/error.hpp"
 #include "models/ideals.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
 using Antichain = std::vector<std::int32_t>;  // ascending
-
-std::size_t at(std::int32_t k) { return static_cast<std::size_t>(k); }
 
 /// What the program drops before it plans.
 std::vector<bool> left_out(const LayerGraph& graph) {

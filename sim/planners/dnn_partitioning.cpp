@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::size_t kMostIdeals = 400'000;
 
 /// Devices and sets of blocks that may lie in front of a cut, with everything that a pair of them is judged by.
@@ -48,7 +48,7 @@ class PlacementSearch {
   std::int64_t solve(std::int64_t limit) {
     limit_ = limit;
     const auto layers = static_cast<std::size_t>((accelerators_ + 1) * (cpus_ + 1));
-    value_.assign(layers, std::vector<std::int64_t>(ideals_.size(), kNever));
+    value_.assign(layers, std::vector<std::int64_t>(ideals_.size(), kNoTime));
     from_.assign(layers, std::vector<Step>(ideals_.size()));
     value_[0][0] = 0;
     for (std::int32_t used = 0; used <= accelerators_ + cpus_; ++used) {
@@ -204,7 +204,7 @@ class PlacementSearch {
   std::vector<std::int32_t> by_load_, by_cpu_;
   std::vector<std::vector<std::int32_t>> split_;  ///< by ideal: outputs with blocks on both sides
   double cpu_ratio_ = 0;
-  std::int64_t limit_ = kNever;
+  std::int64_t limit_ = kNoTime;
   std::size_t best_layer_ = 0;
   std::vector<std::vector<std::int64_t>> value_;  ///< by devices used and ideal: the largest load
   std::vector<std::vector<Step>> from_;
@@ -292,7 +292,7 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
   const PlacementBlocks blocks = placement_blocks(graph);
   PlacementSearch chain(blocks, graph, chain_ideals(blocks));
   PlacementSearch* search = &chain;
-  std::int64_t best = chain.solve(kNever);
+  std::int64_t best = chain.solve(kNoTime);
   std::optional<PlacementSearch> full;
   Plan plan;
   plan.states = static_cast<std::int64_t>(chain.size());
@@ -304,7 +304,7 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
       search = &*full;
     }
   }
-  if (best >= kNever) throw Error("dnn-partitioning: the network does not fit into the memory of the devices");
+  if (best >= kNoTime) throw Error("dnn-partitioning: the network does not fit into the memory of the devices");
   plan.claimed_ns = static_cast<double>(best);
   if (full) plan.lower_bound_ns = plan.claimed_ns;
   for (const PlacementSearch::Device& device : search->devices()) {

@@ -5,11 +5,11 @@
 #include "models/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostTables = 20'000'000;
 
 /// Devices of one speed in a virtual worker.

@@ -3,12 +3,11 @@
 
 #include "models/layer_chain.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 #include "sim/planners/pipedream_scores.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// One level of the hierarchy. best[i][j][m]: layers i to j (both included) on m parts of this level. `single` is the
 /// last stage, on m parts and without a cut; from[i][j][m]: how the best was made.

@@ -4,11 +4,11 @@
 #include "models/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRecomputeFactor = 4.0 / 3.0;  // as in the paper
 
 struct Shape {

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "models/error.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Then plans improve on each other until none does.
 constexpr int kHalvings = 24;
 

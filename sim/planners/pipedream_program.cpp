@@ -6,12 +6,12 @@
 #include "models/error.hpp"
 #include "sim/planners/antichain_states.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 #include "sim/planners/pipedream_flat.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostStates = 60'000;
 constexpr std::size_t kMostCuts = 500'000;
 /// Bytes of a level's tables: more is refused.

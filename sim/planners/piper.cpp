@@ -5,14 +5,12 @@
 #include "models/error.hpp"
 #include "models/ideals.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostIdeals = 60'000;
-
-std::size_t at(std::int32_t k) { return static_cast<std::size_t>(k); }
 
 /// Time, weights and communication of a stage at one tensor degree, before it is replicated.
 struct StageSums {

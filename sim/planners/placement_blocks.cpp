@@ -1,4 +1,5 @@
 #include "sim/planners/placement_blocks.hpp"
+#include "sim/planners/numbers.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,8 +13,6 @@ namespace plumb {
 namespace {
 
 using Edges = std::set<std::pair<std::int32_t, std::int32_t>>;
-
-std::size_t at(std::int32_t k) { return static_cast<std::size_t>(k); }
 
 /// Numbers 0 .. n - 1 for the values of `labels`, by first occurrence.
 std::int32_t make_dense(std::vector<std::int32_t>& labels) {

@@ -6,16 +6,14 @@
 
 #include "models/error.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kPopulation = 16;
 constexpr std::size_t kElite = 5;
 constexpr double kInheritance = 0.7;  // of a key from the elite parent
-
-std::size_t at(std::int32_t k) { return static_cast<std::size_t>(k); }
 
 /// Work of a layer and the cost of bringing its output over a border, in nanoseconds.
 struct SliceCosts {

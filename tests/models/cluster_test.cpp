@@ -31,7 +31,7 @@ std::string document(const std::string& fields) {
   return "{\"format\": \"plumbline-cluster\", \"version\": 1, \"name\": \"c\", " + fields + "}";
 }
 
-std::string refusal(const std::string& fields) {
+std::string cluster_refusal(const std::string& fields) {
   return error_message([&] { cluster_from_json(document(fields), "c.json"); });
 }
 
@@ -158,15 +158,15 @@ TEST_CASE("single devices may differ") {
 
 TEST_CASE("a cluster document that says something wrong is refused at the place") {
   const std::string device = R"("device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e9})";
-  CHECK(refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops_per_s": 1e12})") ==
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops_per_s": 1e12})") ==
         "c.json:1:105: device: missing key 'memory_bytes_per_s'");
-  CHECK(refusal(R"("nodes": 1, "devices_per_node": 2, )" + device) == "c.json:1:1: missing key 'intra_node'");
-  CHECK(refusal(R"("nodes": 2, "devices_per_node": 1, )" + device) == "c.json:1:1: missing key 'inter_node'");
-  CHECK(refusal(R"("nodes": 65536, "devices_per_node": 65536, )" + device).find("at most 65536 devices") !=
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 2, )" + device) == "c.json:1:1: missing key 'intra_node'");
+  CHECK(cluster_refusal(R"("nodes": 2, "devices_per_node": 1, )" + device) == "c.json:1:1: missing key 'inter_node'");
+  CHECK(cluster_refusal(R"("nodes": 65536, "devices_per_node": 65536, )" + device).find("at most 65536 devices") !=
         std::string::npos);
-  CHECK(refusal(R"("nodes": 1, "devices_per_node": 1, "overrides": [{"device": 1}], )" + device)
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "overrides": [{"device": 1}], )" + device)
             .find("overrides[0].device: expected an integer from 0 to 0, found 1") != std::string::npos);
-  CHECK(refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops": 1})").find("unknown key 'flops'") !=
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops": 1})").find("unknown key 'flops'") !=
         std::string::npos);
 }
 

@@ -52,7 +52,7 @@ class RandomProgramMaker {
     instr.action.overlaps_next = first_of_pair ? 1 : 0;
     instr.row = static_cast<std::uint32_t>(program_.rows.size());
     program_.instrs.push_back(instr);
-    Row row;
+    plumb::Row row;
     row.holder = static_cast<std::uint32_t>(device);
     row.op = Op::kF;
     row.overlapped = first_of_pair;

@@ -29,7 +29,7 @@ std::vector<double> output_of(const LayerSpec& layer, const MicrobatchShape& sha
   return values_of<double>(stash.end_forward());
 }
 
-std::vector<double> random_values(std::size_t count, std::uint64_t seed) {
+std::vector<double> values_of_seed(std::size_t count, std::uint64_t seed) {
   Random random(seed);
   std::vector<double> values(count);
   for (double& value : values) value = random.normal();
@@ -139,8 +139,8 @@ TEST_CASE("attention of two tokens weighs their values by the softmax of the sco
 
 TEST_CASE("a later token changes earlier outputs only when attention is not causal") {
   const MicrobatchShape shape{.samples = 1, .sequence = 70};
-  const std::vector<double> weights = random_values(16, 1);
-  std::vector<double> input = random_values(140, 2);
+  const std::vector<double> weights = values_of_seed(16, 1);
+  std::vector<double> input = values_of_seed(140, 2);
   for (const bool causal : {true, false}) {
     CAPTURE(causal);
     LayerSpec layer = kOneHead;
@@ -155,8 +155,8 @@ TEST_CASE("a later token changes earlier outputs only when attention is not caus
 }
 
 TEST_CASE("samples of a microbatch do not see each other") {
-  const std::vector<double> weights = random_values(16, 1);
-  const std::vector<double> input = random_values(12, 2);
+  const std::vector<double> weights = values_of_seed(16, 1);
+  const std::vector<double> input = values_of_seed(12, 2);
   LayerSpec layer = kOneHead;
   layer.causal = false;
   const std::vector<double> both = output_of(layer, {2, 3}, weights, input);
@@ -169,14 +169,14 @@ TEST_CASE("grouped-query attention equals full attention whose key and value hea
       .kind = LayerKind::kAttention, .name = "a", .width = 4, .heads = 4, .kv_heads = 2, .bias = false};
   LayerSpec full = grouped;
   full.kv_heads = 0;
-  const std::vector<double> w = random_values(32 + 16, 3);  // qkv rows: 4 queries, 2 keys, 2 values; then out
+  const std::vector<double> w = values_of_seed(32 + 16, 3);  // qkv rows: 4 queries, 2 keys, 2 values; then out
   std::vector<double> repeated(w.begin(), w.begin() + 16);
   for (const std::size_t row : {4U, 4U, 5U, 5U, 6U, 6U, 7U, 7U}) {
     repeated.insert(repeated.end(), w.begin() + static_cast<std::ptrdiff_t>(row) * 4,
                     w.begin() + static_cast<std::ptrdiff_t>(row) * 4 + 4);
   }
   repeated.insert(repeated.end(), w.begin() + 32, w.end());
-  const std::vector<double> input = random_values(20, 4);
+  const std::vector<double> input = values_of_seed(20, 4);
   const std::vector<double> a = output_of(grouped, {1, 5}, w, input);
   const std::vector<double> b = output_of(full, {1, 5}, repeated, input);
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-13));

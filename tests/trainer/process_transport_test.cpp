@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Killed : std::runtime_error {
-  Killed() : std::runtime_error("killed") {}
+struct KilledPlayer : std::runtime_error {
+  KilledPlayer() : std::runtime_error("killed") {}
 };
 
 void check_equal(const TrainResult& many, const TrainResult& one) {
@@ -103,12 +103,12 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
       options.checkpoint.directory = scratch.path;
       options.checkpoint.resume = true;
       options.on_update = [](std::int64_t update, double) {
-        if (update == 3) throw Killed();
+        if (update == 3) throw KilledPlayer();
       };
       if (first_in_one) {
-        CHECK_THROWS_AS(train(options), Killed);
+        CHECK_THROWS_AS(train(options), KilledPlayer);
       } else {
-        CHECK_THROWS_AS(train_in_processes(options), Killed);
+        CHECK_THROWS_AS(train_in_processes(options), KilledPlayer);
       }
       REQUIRE(newest_checkpoint(scratch.path).has_value());
       options.on_update = nullptr;

@@ -16,7 +16,7 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool mentions(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// Seconds of a step: as logged, or from the throughput.
 double step_seconds(const CsvTable& table, std::size_t at, const PublicRow& row) {
@@ -72,7 +72,7 @@ LayerSpec attention_of(const PublicRow& row, const std::string& name) {
   layer.name = name;
   layer.width = row.hidden;
   layer.heads = row.heads;
-  if (has(row.model, "DeepSeek")) {
+  if (mentions(row.model, "DeepSeek")) {
     layer.kind = LayerKind::kLatentAttention;
     layer.query_rank = 1536;
     layer.key_rank = 512;
@@ -101,7 +101,7 @@ LayerSpec mlp_of(const PublicRow& row, const std::string& name, bool dense) {
   if (!dense) {
     layer.experts = row.experts;
     layer.experts_per_token = row.experts_per_token;
-    layer.shared_experts = has(row.model, "DeepSeek-V2") ? 2 : has(row.model, "DeepSeek") ? 1 : 0;
+    layer.shared_experts = mentions(row.model, "DeepSeek-V2") ? 2 : mentions(row.model, "DeepSeek") ? 1 : 0;
   }
   return layer;
 }
@@ -145,11 +145,11 @@ std::string refusal(const PublicRow& row) {
     return "sizes of the model are not stated";
   if (row.hidden % row.heads != 0 || row.hidden / row.heads % 2 != 0) return "heads of another width than the model's";
   if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
-  if (has(row.schedule, "vocabulary parallel") || has(row.schedule, "interlaced")) {
+  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
     return "vocabulary-parallel passes are not modelled";
   }
-  if (has(row.precision, "FP8") || has(row.precision, "fp8") || has(row.precision, "MXFP") ||
-      has(row.precision, "NVFP")) {
+  if (mentions(row.precision, "FP8") || mentions(row.precision, "fp8") || mentions(row.precision, "MXFP") ||
+      mentions(row.precision, "NVFP")) {
     return "low precision is not modelled";
   }
   if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
@@ -171,8 +171,8 @@ Network public_network(const PublicRow& row) {
   network.layers.push_back(embedding);
   for (std::int64_t k = 0; k < row.layers; ++k) {
     const std::string n = std::to_string(k);
-    const bool dense = row.experts == 0 || (k == 0 && has(row.model, "DeepSeek-V2")) ||
-                       (k < 3 && has(row.model, "DeepSeekV3") && row.layers > 4);
+    const bool dense = row.experts == 0 || (k == 0 && mentions(row.model, "DeepSeek-V2")) ||
+                       (k < 3 && mentions(row.model, "DeepSeekV3") && row.layers > 4);
     network.layers.push_back(residual_of(norm_of(row, "n" + n), attention_of(row, "a" + n), "ra" + n));
     network.layers.push_back(residual_of(norm_of(row, "o" + n), mlp_of(row, "m" + n, dense), "rm" + n));
   }
@@ -194,9 +194,9 @@ Parallelism public_parallelism(const PublicRow& row) {
   job.expert = row.expert;
   job.data = row.data_degree;
   job.microbatch_size = row.microbatch_size;
-  job.sequence_parallel = row.tensor > 1 && (has(row.recompute, "sequence") || is_gated(row));
-  if (has(row.recompute, "full")) job.recompute = ActivationRecompute::kFull;
-  if (has(row.recompute, "selective")) job.recompute = ActivationRecompute::kSelective;
+  job.sequence_parallel = row.tensor > 1 && (mentions(row.recompute, "sequence") || is_gated(row));
+  if (mentions(row.recompute, "full")) job.recompute = ActivationRecompute::kFull;
+  if (mentions(row.recompute, "selective")) job.recompute = ActivationRecompute::kSelective;
   // The published memory of the zero-bubble runs holds scores, that of the vocabulary-parallel ones does not.
   job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper";
   // Megatron-DeepSpeed reduces 16-bit gradients; Megatron's main gradients have 32 bits.

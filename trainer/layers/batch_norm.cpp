@@ -2,12 +2,11 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
+#include "trainer/layers/norm_epsilon.hpp"
 
 namespace plumb {
 
 namespace {
-
-constexpr double kEpsilon = 1e-5;
 
 /// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias, mean and variance by channel over all pixels of the
 /// microbatch (Ioffe and Szegedy, 2015). Parameters: weight, bias; their gradients are made by I. Stash: mean, inverse
@@ -76,7 +75,7 @@ class BatchNorm final : public Layer<T> {
       for (std::int64_t c = 0; c < channels_; ++c) inverse[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
     }
     for (std::int64_t c = 0; c < channels_; ++c) {
-      inverse[c] = T(1) / std::sqrt(inverse[c] / static_cast<T>(pixels_) + T(kEpsilon));
+      inverse[c] = T(1) / std::sqrt(inverse[c] / static_cast<T>(pixels_) + T(kNormEpsilon));
     }
   }
 

@@ -1,12 +1,11 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
+#include "trainer/layers/norm_epsilon.hpp"
 
 namespace plumb {
 
 namespace {
-
-constexpr double kEpsilon = 1e-5;
 
 /// As batch norm, but mean and variance are those of a group of channels in one image (Wu and He, 2018).
 /// Parameters: weight, bias; their gradients are made by I. Stash: mean, inverse deviation, by image and group.
@@ -26,7 +25,7 @@ class GroupNorm final : public Layer<T> {
       const T* x = pass.input + at;
       const T mean = sum([&](std::int64_t i, std::int64_t) { return x[i]; }) / size_;
       const T variance = sum([&](std::int64_t i, std::int64_t) { return (x[i] - mean) * (x[i] - mean); }) / size_;
-      const T inverse = T(1) / std::sqrt(variance + T(kEpsilon));
+      const T inverse = T(1) / std::sqrt(variance + T(kNormEpsilon));
       pass.stash_values(0)[number] = mean;
       pass.stash_values(1)[number] = inverse;
       if (pass.output == nullptr) return;

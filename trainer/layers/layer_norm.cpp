@@ -1,13 +1,12 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
+#include "trainer/layers/norm_epsilon.hpp"
 #include "trainer/layers/row.hpp"
 
 namespace plumb {
 
 namespace {
-
-constexpr double kEpsilon = 1e-5;
 
 /// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias, per token (Ba et al., 2016).
 /// Parameters: weight, bias (optional); their gradients are made by I. Stash: mean, inverse deviation.
@@ -24,7 +23,7 @@ class LayerNorm final : public Layer<T> {
       const T* x = pass.input + t * width_;
       const T mean = row_sum<T>(width_, [x](auto j) { return x[j]; }) / T(width_);
       const T variance = row_sum<T>(width_, [x, mean](auto j) { return (x[j] - mean) * (x[j] - mean); }) / T(width_);
-      const T inverse = T(1) / std::sqrt(variance + T(kEpsilon));
+      const T inverse = T(1) / std::sqrt(variance + T(kNormEpsilon));
       pass.stash_values(0)[t] = mean;
       pass.stash_values(1)[t] = inverse;
       if (pass.output == nullptr) continue;

@@ -1,13 +1,12 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
+#include "trainer/layers/norm_epsilon.hpp"
 #include "trainer/layers/row.hpp"
 
 namespace plumb {
 
 namespace {
-
-constexpr double kEpsilon = 1e-5;
 
 /// y = x / sqrt(mean(x^2) + 1e-5) * weight, per token (Zhang and Sennrich, 2019).
 /// Parameter: weight; its gradient is made by I. Stash: inverse deviation.
@@ -21,7 +20,7 @@ class RmsNorm final : public Layer<T> {
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const T* x = pass.input + t * width_;
       const T square = row_sum<T>(width_, [x](auto j) { return x[j] * x[j]; }) / T(width_);
-      const T inverse = T(1) / std::sqrt(square + T(kEpsilon));
+      const T inverse = T(1) / std::sqrt(square + T(kNormEpsilon));
       pass.stash_values(0)[t] = inverse;
       if (pass.output == nullptr) continue;
       T* y = pass.output + t * width_;

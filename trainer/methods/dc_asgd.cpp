@@ -4,7 +4,7 @@ namespace plumb {
 namespace {
 
 constexpr double kKeep = 0.95;  ///< of the mean square, adaptive form
-constexpr double kEpsilon = 1e-7;
+constexpr double kCompensationEpsilon = 1e-7;
 
 /// Delay compensation: g + lambda g g (w - w of the forward), the first term of what the gradient would be at the
 /// newest weights. Adaptive: lambda divided by the root of a running mean of g g.
@@ -19,7 +19,7 @@ class DelayCompensation : public Correction {
     const double strength = lambda_ * step.gradient_scale;
     const HolderBlocks& blocks = holder.blocks;
     if (adaptive_) {
-      holder.arithmetic.apply(CompensateDelayAdaptively{strength, step.gradient_scale, kKeep, kEpsilon},
+      holder.arithmetic.apply(CompensateDelayAdaptively{strength, step.gradient_scale, kKeep, kCompensationEpsilon},
                               {blocks.gradients, blocks.weights, holder.forward_weights, holder.buffers.front()});
     } else {
       holder.arithmetic.apply(CompensateDelay{strength}, {blocks.gradients, blocks.weights, holder.forward_weights});

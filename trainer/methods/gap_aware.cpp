@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-constexpr double kEpsilon = 1e-8;
+constexpr double kGapEpsilon = 1e-8;
 
 /// Gap-aware: each number of the gradient is divided by 1 + its gap, the distance between the newest weights and those
 /// of the forward, counted in steps of usual size: the largest learning rate times the root of a running mean of
@@ -21,7 +21,7 @@ class GapAware : public Correction {
     const HolderBlocks& blocks = holder.blocks;
     // The gradients are sums: what is added is multiplied by `gradient_scale` later.
     const double decay = setting_.optimizer.weight_decay / step.gradient_scale;
-    holder.arithmetic.apply(PunishGap{setting_.learning_rate.base, corrected, kEpsilon, decay},
+    holder.arithmetic.apply(PunishGap{setting_.learning_rate.base, corrected, kGapEpsilon, decay},
                             {blocks.gradients, blocks.weights, holder.forward_weights, holder.buffers.front()});
   }
 

@@ -20,15 +20,15 @@ constexpr const char* kTable = "results/search/table.csv";
 
 /// A row of the table: what results/search/authors.py prints, and our span behind it.
 struct Case {
-  std::string text;  ///< without ours
+  std::string text{};  ///< without ours
   std::string what;
   std::int32_t p = 0;
   std::int64_t m = 0;
-  StageCosts costs;
+  StageCosts costs{};
   std::int64_t limit = 0;
   Ticks theirs = 0;
   std::int64_t their_peak = 0;
-  std::string ours;  ///< as recorded; empty: not yet
+  std::string ours{};  ///< as recorded; empty: not yet
 };
 
 std::vector<std::string> split(const std::string& text, char at) {

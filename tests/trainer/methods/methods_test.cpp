@@ -14,8 +14,8 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb::scalar {
 namespace {
 
-constexpr std::size_t kUpdates = 14;
-constexpr double kRate = 0.01;
+constexpr std::size_t kMethodUpdates = 14;
+constexpr double kMethodRate = 0.01;
 constexpr double kBeta = 0.9;
 constexpr OptimizerOptions kSgd{.kind = OptimizerKind::kSgd, .momentum = kBeta, .weight_decay = 0};
 constexpr OptimizerOptions kAdam{.kind = OptimizerKind::kAdam, .weight_decay = 0};
@@ -30,11 +30,12 @@ struct Real {
 };
 
 TrainOptions options_of(const Real& real) {
-  ScheduleParams params{.num_devices = 3, .num_microbatches = real.n, .updates = static_cast<std::int64_t>(kUpdates)};
+  ScheduleParams params{
+      .num_devices = 3, .num_microbatches = real.n, .updates = static_cast<std::int64_t>(kMethodUpdates)};
   if (real.slots) params.options = {{"timing", "slots"}};
   TrainOptions options = three_factors(with_methods(generate(real.schedule, params), real.methods));
   options.optimizer = real.optimizer;
-  options.learning_rate.base = kRate;
+  options.learning_rate.base = kMethodRate;
   return options;
 }
 
@@ -47,9 +48,9 @@ PlainTrainer plain(const Real& real) {
   trainer.forward = [](const PlainStage& stage, const PlainPass& pass) { return stage.w[pass.read]; };
   trainer.backward = [](const PlainStage& stage, const PlainPass& pass) { return stage.w[pass.t]; };
   if (real.optimizer.kind == OptimizerKind::kSgd) {
-    trainer.update = [](PlainStage& stage, const PlainUpdate& of) { sgd(stage, of.g, kRate, kBeta); };
+    trainer.update = [](PlainStage& stage, const PlainUpdate& of) { sgd(stage, of.g, kMethodRate, kBeta); };
   } else {
-    trainer.update = [](PlainStage& stage, const PlainUpdate& of) { adam(stage, of.t, of.g, kRate); };
+    trainer.update = [](PlainStage& stage, const PlainUpdate& of) { adam(stage, of.t, of.g, kMethodRate); };
   }
   return trainer;
 }
@@ -58,7 +59,7 @@ void check_equal(const Real& real, const PlainTrainer& trainer) {
   CAPTURE(real.schedule);
   CAPTURE(real.methods);
   const auto versions = versions_of(options_of(real));
-  const auto expected = trainer.run(kUpdates);
+  const auto expected = trainer.run(kMethodUpdates);
   REQUIRE(versions.size() == expected.size());
   for (std::size_t v = 0; v < expected.size(); ++v) {
     for (std::size_t i = 0; i < 3; ++i) {
@@ -67,7 +68,7 @@ void check_equal(const Real& real, const PlainTrainer& trainer) {
       CHECK(std::abs(versions[v][i] - expected[v][i]) < 1e-13);
     }
   }
-  const auto uncorrected = plain(real).run(kUpdates);
+  const auto uncorrected = plain(real).run(kMethodUpdates);
   CHECK(std::abs(versions.back()[0] - uncorrected.back()[0]) > 1e-7);  // the method does something
 }
 
@@ -98,7 +99,7 @@ TEST_CASE("t1 and t2 are their formulas with sgd, adam and adamw: the velocity k
     };
     trainer.update = [&](PlainStage& stage, const PlainUpdate& of) {
       const double tau = trainer.tau(of.stage);
-      const double rate = kRate / std::pow(std::max(tau, 1.0), 1 - std::min(static_cast<double>(of.t) / 6, 1.0));
+      const double rate = kMethodRate / std::pow(std::max(tau, 1.0), 1 - std::min(static_cast<double>(of.t) / 6, 1.0));
       kind == OptimizerKind::kSgd ? sgd(stage, of.g, rate, kBeta)
                                   : adam(stage, of.t, of.g, rate, optimizer.weight_decay);
       const double gamma = std::pow(0.3, 1 / tau);
@@ -119,14 +120,14 @@ TEST_CASE("t3 drains, starts t1 and t2 at the switch and leaves the synchronous 
   }());
   for (std::size_t v = 0; v <= 5; ++v) CHECK(versions[v] == synchronous[v]);
   // Behind the switch the first forwards of all stages read version 5, and k counts from there.
-  const double rate = kRate / 5;
+  const double rate = kMethodRate / 5;
   const std::array<double, 3>& w = versions[5];
   const double x = 1 + 0.25 * 1;
   const double g3 = (w[0] * w[1] * w[2] - 1.5) * x * w[0] * w[1] * x;
-  const double v3 = (versions[4][2] - versions[5][2]) / kRate;
-  CHECK(std::abs(versions[6][2] - (w[2] - kRate * (kBeta * v3 + g3))) < 1e-13);  // tau = 1
+  const double v3 = (versions[4][2] - versions[5][2]) / kMethodRate;
+  CHECK(std::abs(versions[6][2] - (w[2] - kMethodRate * (kBeta * v3 + g3))) < 1e-13);  // tau = 1
   const double g1 = (w[0] * w[1] * w[2] - 1.5) * x * w[2] * w[1] * x;
-  const double v1 = (versions[4][0] - versions[5][0]) / kRate;
+  const double v1 = (versions[4][0] - versions[5][0]) / kMethodRate;
   CHECK(std::abs(versions[6][0] - (w[0] - rate * (kBeta * v1 + g1))) < 1e-13);
 }
 
@@ -136,14 +137,14 @@ TEST_CASE("spectrain predicts towards the end of the round trip, as released for
   constexpr std::array<double, 3> kForward{2, 1, 1};
   constexpr std::array<double, 3> kBackward{0, 0, 1};
   trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
-    return stage.w[pass.read] - kRate * kForward[pass.stage] * stage.m[pass.read];
+    return stage.w[pass.read] - kMethodRate * kForward[pass.stage] * stage.m[pass.read];
   };
   trainer.backward = [&](const PlainStage& stage, const PlainPass& pass) {
-    return stage.w[pass.t] - kRate * kBackward[pass.stage] * stage.m[pass.t];
+    return stage.w[pass.t] - kMethodRate * kBackward[pass.stage] * stage.m[pass.t];
   };
   check_equal(paper, trainer);
   trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
-    return stage.w[pass.read] - kRate * static_cast<double>(2 - pass.stage) * stage.m[pass.read];
+    return stage.w[pass.read] - kMethodRate * static_cast<double>(2 - pass.stage) * stage.m[pass.read];
   };
   trainer.backward = trainer.forward;
   check_equal({"pipemare", "spectrain:released=1"}, trainer);
@@ -153,7 +154,7 @@ TEST_CASE("with two microbatches per update predictions are as many updates ahea
   for (const bool slots : {false, true}) {
     CAPTURE(slots);
     const auto along = [](const PlainStage& stage, std::size_t v, std::size_t target) {
-      return stage.w[v] - kRate * static_cast<double>(target - v) * stage.m[v];
+      return stage.w[v] - kMethodRate * static_cast<double>(target - v) * stage.m[v];
     };
     const Real own{"pipemare", "pipeoptim", kSgd, 2, slots};
     PlainTrainer trainer = plain(own);
@@ -163,7 +164,7 @@ TEST_CASE("with two microbatches per update predictions are as many updates ahea
     check_equal({"pipemare", "spectrain:released=1", kSgd, 2, slots}, trainer);
     const auto target = [](const PlainPass& pass) {  // the end of the round trip; no further than the run
       const auto backward = static_cast<std::size_t>(pass.k) + pass.stage / 2;
-      return std::min(backward / 2, kUpdates);
+      return std::min(backward / 2, kMethodUpdates);
     };
     trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
       return along(stage, pass.read, target(pass));
@@ -184,7 +185,7 @@ TEST_CASE("xpipe predicts at the first microbatch of an update for all of them, 
     const auto predicted = [&](const PlainStage& stage, std::size_t v, double steps) {
       const double along =
           &optimizer == &kSgd || optimizer.kind == OptimizerKind::kSgd ? stage.m[v] : direction(stage, v, false);
-      return v == 0 ? stage.w[0] : stage.w[v] - kRate * steps * along;
+      return v == 0 ? stage.w[0] : stage.w[v] - kMethodRate * steps * along;
     };
     trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
       const std::int64_t first = pass.k / 2 * 2;  // the bellwether's newest version
@@ -207,7 +208,8 @@ TEST_CASE("pipeoptim predicts the forward's weights from the optimizer's own dir
       trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
         const double steps = static_cast<double>(2 - pass.stage) + (released ? 1 : 0);
         const bool by_velocity = optimizer.kind == OptimizerKind::kSgd;
-        return stage.w[pass.read] - kRate * steps * (by_velocity ? stage.m[pass.read] : direction(stage, pass.read));
+        return stage.w[pass.read] -
+               kMethodRate * steps * (by_velocity ? stage.m[pass.read] : direction(stage, pass.read));
       };
       check_equal(real, trainer);
     }
@@ -219,7 +221,7 @@ TEST_CASE("msnag makes the updates before the backward with momentum alone") {
   trainer.forward = [](const PlainStage& stage, const PlainPass& pass) {
     double w = stage.w[pass.read];
     for (std::size_t q = 1; q <= pass.t - pass.read; ++q) {
-      w -= kRate * std::pow(kBeta, static_cast<double>(q)) * stage.m[pass.read];
+      w -= kMethodRate * std::pow(kBeta, static_cast<double>(q)) * stage.m[pass.read];
     }
     return w;
   };
@@ -231,7 +233,7 @@ TEST_CASE("msnag makes the updates before the backward with momentum alone") {
     for (std::size_t q = 1; pass.read > 0 && q <= pass.t - pass.read; ++q) {
       const auto t = static_cast<double>(pass.read + q);
       m *= 0.9;
-      w -= kRate * m / (1 - std::pow(0.9, t)) / (std::sqrt(stage.s[pass.read] / (1 - std::pow(0.999, t))) + 1e-8);
+      w -= kMethodRate * m / (1 - std::pow(0.9, t)) / (std::sqrt(stage.s[pass.read] / (1 - std::pow(0.999, t))) + 1e-8);
     }
     return w;
   };
@@ -245,13 +247,13 @@ TEST_CASE("linear prediction goes along the velocity or the last change, and com
     trainer.distance = {4, 2, 0};
     trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
       const std::size_t v = pass.read;
-      const double by = difference ? -2 * (v == 0 ? 0 : stage.w[v] - stage.w[v - 1]) : kRate * stage.m[v];
+      const double by = difference ? -2 * (v == 0 ? 0 : stage.w[v] - stage.w[v - 1]) : kMethodRate * stage.m[v];
       return stage.w[v] - trainer.tau(pass.stage) * by;
     };
     trainer.update = [&](PlainStage& stage, const PlainUpdate& of) {
       const double a = std::pow(kBeta, trainer.tau(of.stage));
       stage.m.push_back(kBeta * stage.m.back() + of.g);
-      stage.w.push_back(stage.w.back() - kRate * (a * stage.m.back() + (1 - a) / (1 - kBeta) * of.g));
+      stage.w.push_back(stage.w.back() - kMethodRate * (a * stage.m.back() + (1 - a) / (1 - kBeta) * of.g));
     };
     check_equal(real, trainer);
   }
@@ -263,7 +265,7 @@ TEST_CASE("adaptive braking damps gradients along the velocity") {
   trainer.update = [](PlainStage& stage, const PlainUpdate& of) {
     const double product = of.g * stage.m.back();
     const double cosine = product > 0 ? 1 : product < 0 ? -1 : 0;
-    sgd(stage, of.g * (1 - 0.3 * cosine), kRate, kBeta);
+    sgd(stage, of.g * (1 - 0.3 * cosine), kMethodRate, kBeta);
   };
   check_equal(real, trainer);
 }
@@ -280,9 +282,9 @@ TEST_CASE("gap-aware divides gradient and decay by the gap in usual steps") {
       const double now = stage.w.back();
       if (of.t > 0) {
         const double r = stage.extra / (1 - std::pow(0.8, static_cast<double>(of.t)));
-        p = 1 + std::abs(now - stage.w[of.read]) / (kRate * (std::sqrt(r) + 1e-8));
+        p = 1 + std::abs(now - stage.w[of.read]) / (kMethodRate * (std::sqrt(r) + 1e-8));
       }
-      sgd(stage, of.g / p + 0.01 * now / p, kRate, kBeta);
+      sgd(stage, of.g / p + 0.01 * now / p, kMethodRate, kBeta);
       stage.extra = 0.8 * stage.extra + 0.2 * stage.m.back() * stage.m.back();
     };
     check_equal(real, trainer);
@@ -297,7 +299,7 @@ TEST_CASE("dc-asgd adds the first term of the delay, adaptively divided by the r
     trainer.update = [&](PlainStage& stage, const PlainUpdate& of) {
       stage.extra = 0.95 * stage.extra + 0.05 * of.g * of.g;
       const double lambda = adaptive ? 0.5 / std::sqrt(stage.extra + 1e-7) : 0.5;
-      sgd(stage, of.g + lambda * of.g * of.g * (stage.w.back() - stage.w[of.read]), kRate, kBeta);
+      sgd(stage, of.g + lambda * of.g * of.g * (stage.w.back() - stage.w[of.read]), kMethodRate, kBeta);
     };
     check_equal(real, trainer);
   }
@@ -310,7 +312,7 @@ TEST_CASE("asyncpp's nesterov is its published recursion, read at the look-ahead
   trainer.update = [](PlainStage& stage, const PlainUpdate& of) {
     if (of.t == 0) stage.m.back() = stage.w.back();
     const double before = stage.m.back();
-    const double after = stage.w.back() - kRate * (1 - kBeta) * of.g;
+    const double after = stage.w.back() - kMethodRate * (1 - kBeta) * of.g;
     stage.m.push_back(after);
     stage.w.push_back(after + kBeta * (after - before));
   };
@@ -331,7 +333,7 @@ TEST_CASE("nadam with momentum by stage is asyncpp's practice") {
     const double second = stage.s.back() / (1 - std::pow(0.999, static_cast<double>(of.t + 1)));
     const double numerator =
         mu(of.t + 2) * stage.m.back() / (1 - product * mu(of.t + 2)) + (1 - mu(of.t + 1)) * of.g / (1 - product);
-    stage.w.push_back((1 - kRate * 0.01) * stage.w.back() - kRate * numerator / (std::sqrt(second) + 1e-8));
+    stage.w.push_back((1 - kMethodRate * 0.01) * stage.w.back() - kMethodRate * numerator / (std::sqrt(second) + 1e-8));
   };
   check_equal(real, trainer);
 }

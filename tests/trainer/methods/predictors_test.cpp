@@ -49,16 +49,16 @@ double predicted(const std::string& method, const OptimizerOptions& optimizer, s
   return *reinterpret_cast<const double*>(read);
 }
 
-constexpr OptimizerOptions kAdam{.kind = OptimizerKind::kAdam, .weight_decay = 0};
+constexpr OptimizerOptions kPredictedAdam{.kind = OptimizerKind::kPredictedAdam, .weight_decay = 0};
 
 }  // namespace
 
 TEST_CASE("predictions from adam's state are the published numbers") {
-  CHECK(predicted("msnag", kAdam, 3) == doctest::Approx(0.499628353484).epsilon(1e-12));
-  CHECK(predicted("pipeoptim", kAdam, 1) == doctest::Approx(0.499846810934).epsilon(1e-12));
-  CHECK(predicted("pipeoptim", kAdam, 2) == doctest::Approx(0.499693621867).epsilon(1e-12));
-  CHECK(predicted("pipeoptim", kAdam, 3) == doctest::Approx(0.499540432801).epsilon(1e-12));
-  CHECK(predicted("xpipe", kAdam, 3) == doctest::Approx(0.499051316717).epsilon(1e-12));
+  CHECK(predicted("msnag", kPredictedAdam, 3) == doctest::Approx(0.499628353484).epsilon(1e-12));
+  CHECK(predicted("pipeoptim", kPredictedAdam, 1) == doctest::Approx(0.499846810934).epsilon(1e-12));
+  CHECK(predicted("pipeoptim", kPredictedAdam, 2) == doctest::Approx(0.499693621867).epsilon(1e-12));
+  CHECK(predicted("pipeoptim", kPredictedAdam, 3) == doctest::Approx(0.499540432801).epsilon(1e-12));
+  CHECK(predicted("xpipe", kPredictedAdam, 3) == doctest::Approx(0.499051316717).epsilon(1e-12));
 }
 
 TEST_CASE("msnag's coefficients for sgd with momentum 0.9 are the published ones") {
@@ -78,7 +78,7 @@ TEST_CASE("what cannot be predicted from, or compensated, is refused with the op
                        Error);
   for (const std::string method : {"spike", "gap-aware", "adaptive-braking", "nesterov"}) {
     CAPTURE(method);
-    CHECK_THROWS_AS(predicted(method, kAdam, 1), Error);
+    CHECK_THROWS_AS(predicted(method, kPredictedAdam, 1), Error);
   }
   CHECK_THROWS_AS(predicted("adaptive-momentum", plain, 1), Error);
 }

@@ -16,12 +16,12 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb::scalar {
 namespace {
 
-constexpr std::int64_t kUpdates = 12;
+constexpr std::int64_t kRecomputedUpdates = 12;
 
 /// PipeMare on three stages, one by one, where stage 0 runs its forwards again just before the update in front of their
 /// backwards: forwards are two updates late there, replays one, backwards none.
 Schedule with_replays() {
-  Schedule schedule = generate("pipemare", {.num_devices = 3, .num_microbatches = 1, .updates = kUpdates});
+  Schedule schedule = generate("pipemare", {.num_devices = 3, .num_microbatches = 1, .updates = kRecomputedUpdates});
   DeviceList list;
   for (const Action& action : expand(schedule.devices[0])) {
     Action replay = action;
@@ -29,7 +29,8 @@ Schedule with_replays() {
     if (action.op == Op::kB && action.microbatch == MicrobatchId{0}) list.actions.push_back(replay);
     list.actions.push_back(action);
     replay.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + 1};
-    if (action.op == Op::kB && static_cast<std::int32_t>(replay.microbatch) < kUpdates) list.actions.push_back(replay);
+    if (action.op == Op::kB && static_cast<std::int32_t>(replay.microbatch) < kRecomputedUpdates)
+      list.actions.push_back(replay);
   }
   schedule.devices[0] = list;
   return schedule;
@@ -53,7 +54,7 @@ std::vector<double> plain(bool corrected) {
   std::vector<double> w3{0.7};
   double delta_b = 0;
   const auto late = [](std::size_t k, std::size_t updates) { return k < updates ? 0 : k - updates; };
-  for (std::size_t k = 0; k < kUpdates; ++k) {
+  for (std::size_t k = 0; k < kRecomputedUpdates; ++k) {
     const double x = 1 + 0.25 * static_cast<double>(k % 4);
     const double y0 = b[late(k, 2)] * a[late(k, 2)] * x;
     const double y1 = w2[late(k, 1)] * y0;

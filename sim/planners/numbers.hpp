@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace plumb {
+
+/// Cost of what cannot be.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// Position in a table of what is numbered from 0.
+constexpr std::size_t at(std::int32_t k) { return static_cast<std::size_t>(k); }
+
+}  // namespace plumb
