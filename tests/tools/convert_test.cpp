@@ -11,7 +11,7 @@ namespace {
 
 using namespace plumb::testing;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// DeepSpeed's instruction lists of 1F1B, step by step, from the description of its TrainSchedule.
 std::string deepspeed_text(int stages, int microbatches) {
@@ -71,11 +71,11 @@ TEST_CASE("every format that is read is simulated and trained") {
     const CommandResult simulated =
         run_command("plumbline simulate " + file + " --cost F=1,B=2 --summary", scratch.path());
     CHECK(simulated.status == 0);
-    CHECK(has(simulated.out, "bubble fraction"));
+    CHECK(mentions(simulated.out, "bubble fraction"));
     const CommandResult trained =
         run_command("plumbline train " + file + " --network gpt-tiny --executor serial", scratch.path());
     CHECK(trained.status == 0);
-    CHECK(has(trained.out, "loss"));
+    CHECK(mentions(trained.out, "loss"));
   }
 }
 
@@ -132,8 +132,8 @@ TEST_CASE("what PyTorch lets pass is told with line and cell") {
   scratch.write("x.csv", "0F0,,0F0,0B0\n1B0,1F0\n");
   const CommandResult result = run_command("plumbline convert x.csv y.json", scratch.path());
   CHECK(result.status == 3);
-  CHECK(has(result.err, "x.csv:1: cell 3: 0F0: "));
-  CHECK(has(result.err, "x.csv:2: cell 1: 1B0: "));
+  CHECK(mentions(result.err, "x.csv:1: cell 3: 0F0: "));
+  CHECK(mentions(result.err, "x.csv:2: cell 1: 1B0: "));
   CHECK(scratch.listing() == "x.csv");
   scratch.write("late.csv", "0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n");
   CHECK(run_command("plumbline validate late.csv", scratch.path()).err ==
@@ -146,8 +146,8 @@ TEST_CASE("late receives that would mix up messages are refused, and nothing is 
   const CommandResult result =
       run_command("plumbline schedule torch-zbv -p 3 -m 8 --format torch-comms-late -o late.csv", scratch.path());
   CHECK(result.status == 3);
-  CHECK(has(result.err, "torch-zbv as torch-comms-late: device "));
-  CHECK(has(result.err, "expected the same order"));
+  CHECK(mentions(result.err, "torch-zbv as torch-comms-late: device "));
+  CHECK(mentions(result.err, "expected the same order"));
   CHECK(scratch.listing() == "");
 }
 
@@ -186,11 +186,11 @@ TEST_CASE("hangs of transfers are found by validate") {
   CHECK(run_command("plumbline validate x.csv --transfers buffered", scratch.path()).status == 0);
   const CommandResult result = run_command("plumbline validate x.csv --transfers all", scratch.path());
   CHECK(result.status == 3);
-  CHECK(has(result.out,
+  CHECK(mentions(result.out,
             "x.csv:1: cell 4: 0SEND_F1: hang (rendezvous): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 "
             "of device 1, which stands at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of "
             "device 0, which stands at 0SEND_F1\n"));
-  CHECK(has(result.out, "x.csv:1: cell 4: 0SEND_F1: hang (pair-fifo): "));
+  CHECK(mentions(result.out, "x.csv:1: cell 4: 0SEND_F1: hang (pair-fifo): "));
   CHECK(run_command("plumbline validate torch-zbv -p 4 -m 8 --transfers all", scratch.path()).status == 0);
 }
 
@@ -199,17 +199,17 @@ TEST_CASE("explain says how to run a schedule in PyTorch and Megatron-LM") {
   const CommandResult looped =
       run_command("plumbline schedule interleaved -p 4 -m 8 -v 2 --explain --layers 26", scratch.path());
   CHECK(looped.status == 0);
-  CHECK(has(looped.out, "built in: Interleaved1F1B makes this order itself\n"));
-  CHECK(has(looped.out, "_load_csv(\"schedule.csv\")"));
-  CHECK(has(looped.out, "0@0 1@1 2@2 3@3 4@0 5@1 6@2 7@3 (stage@rank, style loop)\n"));
-  CHECK(has(looped.out, "--pipeline-model-parallel-layout \"Etttt|tttt|(ttt|)*5,tttL\"\n"));
-  CHECK(has(looped.out, "pair-fifo:    runs to its end\n"));
+  CHECK(mentions(looped.out, "built in: Interleaved1F1B makes this order itself\n"));
+  CHECK(mentions(looped.out, "_load_csv(\"schedule.csv\")"));
+  CHECK(mentions(looped.out, "0@0 1@1 2@2 3@3 4@0 5@1 6@2 7@3 (stage@rank, style loop)\n"));
+  CHECK(mentions(looped.out, "--pipeline-model-parallel-layout \"Etttt|tttt|(ttt|)*5,tttL\"\n"));
+  CHECK(mentions(looped.out, "pair-fifo:    runs to its end\n"));
   const CommandResult vee = run_command("plumbline schedule torch-zbv -p 2 -m 4 --explain", scratch.path());
-  CHECK(has(vee.out, "pipeline_parallel_schedule ZBVZeroBubble  # decides the placement, v\n"));
-  CHECK(has(vee.out,
+  CHECK(mentions(vee.out, "pipeline_parallel_schedule ZBVZeroBubble  # decides the placement, v\n"));
+  CHECK(mentions(vee.out,
             "Megatron-LM\n  no: schedule 'torch-zbv' cannot be run by Megatron-LM: stage 2 must be on device 0"));
   const CommandResult both = run_command("plumbline schedule chimera -p 4 -m 8 --explain", scratch.path());
-  CHECK(has(both.out, "  no: schedule 'chimera' cannot be written as PyTorch CSV: it has several replicas"));
+  CHECK(mentions(both.out, "  no: schedule 'chimera' cannot be written as PyTorch CSV: it has several replicas"));
 }
 
 TEST_CASE("a runtime sets how messages travel, and an option changes it") {
@@ -227,7 +227,7 @@ TEST_CASE("a runtime sets how messages travel, and an option changes it") {
         makespan("--transfers rendezvous --receives on-send --send-buffers 2147483647"));
   CHECK(makespan("--runtime megatron") == makespan("--transfers rendezvous --receives ahead --send-buffers 1"));
   CHECK(makespan("--runtime pytorch --transfers buffered --receives ahead --send-buffers 2") == makespan(""));
-  CHECK(has(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1 --runtime torch", scratch.path()).err,
+  CHECK(mentions(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1 --runtime torch", scratch.path()).err,
             "unknown runtime 'torch'"));
 }
 

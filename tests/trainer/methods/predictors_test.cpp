@@ -49,7 +49,7 @@ double predicted(const std::string& method, const OptimizerOptions& optimizer, s
   return *reinterpret_cast<const double*>(read);
 }
 
-constexpr OptimizerOptions kPredictedAdam{.kind = OptimizerKind::kPredictedAdam, .weight_decay = 0};
+constexpr OptimizerOptions kPredictedAdam{.kind = OptimizerKind::kAdam, .weight_decay = 0};
 
 }  // namespace
 
