@@ -29,16 +29,18 @@ __device__ inline std::int64_t pixel_at(const ImageWindow& window, std::int64_t 
 /// f(output pixel, place in its window) for all windows that a pixel is in, in the order of the output pixels.
 template <class F>
 __device__ inline void for_windows(const ImageWindow& window, std::int64_t pixel, F f) {
-  const std::int64_t column = pixel % window.columns + window.padding;
-  const std::int64_t line = pixel / window.columns % window.height + window.padding;
+  // Inside an image 32 bits are enough, and divide without a call.
+  const auto column = static_cast<std::int32_t>(pixel % window.columns + window.padding);
+  const auto line = static_cast<std::int32_t>(pixel / window.columns % window.height + window.padding);
   const std::int64_t image = pixel / window.columns / window.height;
-  const auto first = [&](std::int64_t at, std::int64_t kernel) {
-    return at < kernel ? 0 : (at - kernel) / window.stride + 1;
+  const auto stride = static_cast<std::int32_t>(window.stride);
+  const auto first = [&](std::int32_t at, std::int64_t size) {
+    const auto kernel = static_cast<std::int32_t>(size);
+    return at < kernel ? 0 : (at - kernel) / stride + 1;
   };
-  for (std::int64_t y = first(line, window.kernel_height); y * window.stride <= line && y < window.out_height; ++y) {
-    for (std::int64_t x = first(column, window.kernel_columns); x * window.stride <= column && x < window.out_columns;
-         ++x) {
-      const std::int64_t place = (line - y * window.stride) * window.kernel_columns + (column - x * window.stride);
+  for (std::int32_t y = first(line, window.kernel_height); y * stride <= line && y < window.out_height; ++y) {
+    for (std::int32_t x = first(column, window.kernel_columns); x * stride <= column && x < window.out_columns; ++x) {
+      const std::int64_t place = (line - y * stride) * window.kernel_columns + (column - x * stride);
       f((image * window.out_height + y) * window.out_columns + x, place);
     }
   }
