@@ -187,9 +187,9 @@ TEST_CASE("hangs of transfers are found by validate") {
   const CommandResult result = run_command("plumbline validate x.csv --transfers all", scratch.path());
   CHECK(result.status == 3);
   CHECK(mentions(result.out,
-            "x.csv:1: cell 4: 0SEND_F1: hang (rendezvous): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 "
-            "of device 1, which stands at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of "
-            "device 0, which stands at 0SEND_F1\n"));
+                 "x.csv:1: cell 4: 0SEND_F1: hang (rendezvous): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 "
+                 "of device 1, which stands at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of "
+                 "device 0, which stands at 0SEND_F1\n"));
   CHECK(mentions(result.out, "x.csv:1: cell 4: 0SEND_F1: hang (pair-fifo): "));
   CHECK(run_command("plumbline validate torch-zbv -p 4 -m 8 --transfers all", scratch.path()).status == 0);
 }
@@ -207,7 +207,7 @@ TEST_CASE("explain says how to run a schedule in PyTorch and Megatron-LM") {
   const CommandResult vee = run_command("plumbline schedule torch-zbv -p 2 -m 4 --explain", scratch.path());
   CHECK(mentions(vee.out, "pipeline_parallel_schedule ZBVZeroBubble  # decides the placement, v\n"));
   CHECK(mentions(vee.out,
-            "Megatron-LM\n  no: schedule 'torch-zbv' cannot be run by Megatron-LM: stage 2 must be on device 0"));
+                 "Megatron-LM\n  no: schedule 'torch-zbv' cannot be run by Megatron-LM: stage 2 must be on device 0"));
   const CommandResult both = run_command("plumbline schedule chimera -p 4 -m 8 --explain", scratch.path());
   CHECK(mentions(both.out, "  no: schedule 'chimera' cannot be written as PyTorch CSV: it has several replicas"));
 }
@@ -228,7 +228,7 @@ TEST_CASE("a runtime sets how messages travel, and an option changes it") {
   CHECK(makespan("--runtime megatron") == makespan("--transfers rendezvous --receives ahead --send-buffers 1"));
   CHECK(makespan("--runtime pytorch --transfers buffered --receives ahead --send-buffers 2") == makespan(""));
   CHECK(mentions(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1 --runtime torch", scratch.path()).err,
-            "unknown runtime 'torch'"));
+                 "unknown runtime 'torch'"));
 }
 
 TEST_SUITE_END();

@@ -20,9 +20,7 @@ Schedule dynapipe(std::int64_t p, std::int64_t m, std::map<std::string, std::str
                   {.num_devices = static_cast<std::int32_t>(p), .num_microbatches = m, .options = std::move(options)});
 }
 
-std::int64_t dynapipe_makespan(const Schedule& schedule) {
-  return replay(schedule, {.f = 1, .b = 2}).makespan;
-}
+std::int64_t dynapipe_makespan(const Schedule& schedule) { return replay(schedule, {.f = 1, .b = 2}).makespan; }
 
 }  // namespace
 
