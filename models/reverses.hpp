@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "models/stage_costs.hpp"
 
 namespace plumb {
@@ -7,8 +9,9 @@ namespace plumb {
 /// The stage keeps nothing for its backward, which makes everything again from the stage's output: that comes back
 /// beside its gradient, so more comes back than went out.
 inline bool reverses(const StageMemory& memory) {
-  return memory.stash.empty() && memory.input_last_use == LastUse::kForward &&
-         memory.output_grad_bytes > memory.output_bytes;
+  const auto kept = [](const StashTensor& tensor) { return tensor.made_by == StashTensor::MadeBy::kForward; };
+  return memory.output_grad_bytes > memory.output_bytes && memory.input_last_use == LastUse::kForward &&
+         std::ranges::none_of(memory.stash, kept);
 }
 
 }  // namespace plumb
