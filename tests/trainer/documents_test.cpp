@@ -90,8 +90,8 @@ TEST_CASE("sequence slices that recompute keep the keys that others read, and tr
                                          "1F0.0 1F0.1 1F0.2 1I0.2 1I0.1 1W0.2 1I0.0 1F1 1W0.1 1B1 1W0.0 1U0"};
   Schedule schedule = sliced(devices, 2, Slices::Axis::kSequence, {{2, 2, 1}});
   const auto kept = [](const Schedule& of) {
-    const auto& peak = predicted(run_of(of)).devices[0].peak_memory_by_class;
-    return peak[static_cast<std::size_t>(MemoryClass::kKeptForWeightGrad)];
+    const auto timeline = predicted(run_of(of));
+    return timeline.devices[0].peak_memory_by_class[static_cast<std::size_t>(MemoryClass::kKeptForWeightGrad)];
   };
   const std::int64_t all = kept(schedule);
   for (const auto& [first, last] : {std::pair{0, 1}, {0, 0}, {1, 1}}) {
