@@ -329,7 +329,8 @@ Partition load_partition(const std::string& partition, const Network& network, s
 
 Precision precision_of(const std::string& name, const std::string& cluster) {
   static constexpr std::array<std::string_view, 2> kNames{"mixed", "single"};
-  const std::string_view chosen = !name.empty() ? name : cluster == "host" ? "single" : "mixed";
+  const std::string_view usual = cluster == "host" ? "single" : "mixed";
+  const std::string_view chosen = name.empty() ? usual : std::string_view(name);
   if (chosen == "mixed") return kMixedPrecision;
   if (chosen == "single") return Precision{};
   throw_unknown("precision", chosen, kNames);
