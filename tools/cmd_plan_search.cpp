@@ -5,6 +5,7 @@
 #include "models/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/planner_seeds.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"
 #include "tools/plan_explain.hpp"
@@ -113,7 +114,9 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   PlanAnswer answer;
   {
     Progress progress("plan");
-    answer = search_plan(question.job, question.ranges, effort_of(command.job, progress, 1));
+    std::vector<PipelinePlan> seeds;
+    for (PlannerSeed& seed : planner_seeds(question.job, question.ranges)) seeds.push_back(std::move(seed.plan));
+    answer = search_plan(question.job, question.ranges, effort_of(command.job, progress, 1), seeds);
   }
   if (json_file) json_file->finish(plan_answer_json(question, answer));
   if (answer.best.empty()) {

@@ -53,7 +53,11 @@ std::int64_t balanced_step(const SimulatedPlan& best) {
   PricedStages stages = best.stages;
   std::vector<StageTimes>& times = stages.costs.times;
   const auto& placement = best.schedule.placement[0];
-  const auto speed = [&](std::size_t s) { return stages.pipeline.devices[index(placement[s].front())].speed; };
+  const auto speed = [&](std::size_t s) {
+    double sum = 0;
+    for (const DeviceId device : placement[s]) sum += stages.pipeline.devices[index(device)].speed;
+    return sum;
+  };
   double together = 0;
   for (std::size_t s = 0; s < times.size(); ++s) together += speed(s);
   for (Ticks StageTimes::*member : {&StageTimes::f, &StageTimes::b, &StageTimes::i, &StageTimes::w, &StageTimes::r}) {

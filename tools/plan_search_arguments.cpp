@@ -163,6 +163,9 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
     question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
   }
   question.ranges.schedules = names_of(arguments.schedules);
+  const auto& names = question.ranges.schedules;
+  question.ranges.replicated =
+      arguments.data.empty() && (names.empty() || std::find(names.begin(), names.end(), "dapple") != names.end());
   return question;
 }
 

@@ -12,7 +12,7 @@ Json plan_to_json(const ScoredPlan& score) {
   const Parallelism& job = plan.parallelism;
   Json json{{"schedule", plan.schedule},
             {"places", plan.places},
-            {"chunks", static_cast<std::int64_t>(plan.partition.num_stages()) / std::max(1, plan.places)},
+            {"chunks", plan.stages_per_place()},
             {"microbatches", plan.microbatches},
             {"microbatch_size", job.microbatch_size},
             {"tensor", job.tensor},
@@ -28,6 +28,7 @@ Json plan_to_json(const ScoredPlan& score) {
             {"bubble_fraction", score.bubble_fraction},
             {"peak_memory_bytes", score.peak_bytes},
             {"device_seconds", score.device_seconds()}};
+  if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
   return json;
 }

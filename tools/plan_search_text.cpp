@@ -44,6 +44,13 @@ std::string order_text(const std::vector<std::int32_t>& order) {
   return text;
 }
 
+/// "3-1".
+std::string replicas_text(const std::vector<std::int32_t>& replicas) {
+  std::string text;
+  for (const std::int32_t holders : replicas) text += (text.empty() ? "" : "-") + std::to_string(holders);
+  return text;
+}
+
 bool is_natural(const std::vector<std::int32_t>& order) {
   return std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
 }
@@ -74,7 +81,8 @@ std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best
   const PipelinePlan& plan = best.score.plan;
   const std::size_t stages = plan.partition.num_stages();
   for (std::size_t s = 0; s < std::min(stages, kMostStages); ++s) {
-    const DeviceId device = best.schedule.placement[0][s].front();
+    const std::vector<DeviceId>& holders = best.schedule.placement[0][s];
+    const DeviceId device = holders.front();
     const DeviceSpec& spec = best.stages.pipeline.devices[index(device)];
     const LayerRange range = plan.partition.range(s);
     const StageTimes& times = best.stages.costs.times[s];
@@ -84,7 +92,8 @@ std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best
     const std::string first = question.network.layers[range.begin].name;
     const std::string last = question.network.layers[range.end - 1].name;
     const std::int64_t held = best.stages.costs.memory.empty() ? 0 : held_bytes(best.stages.costs.memory[s]);
-    table.add_row({std::to_string(s), std::to_string(index(device)), spec.name,
+    const std::string more = holders.size() > 1 ? " and " + std::to_string(holders.size() - 1) + " more" : "";
+    table.add_row({std::to_string(s), std::to_string(index(device)) + more, spec.name,
                    first == last ? first : first + " to " + last, taken(times.f), taken(times.b), bytes_text(held)});
   }
   return table.to_string() +
@@ -112,8 +121,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
     const PipelinePlan& plan = score.plan;
     const Parallelism& job = plan.parallelism;
     table.add_row({std::to_string(plan.num_devices()), std::to_string(job.tensor), std::to_string(plan.places),
-                   std::to_string(job.data), plan.schedule,
-                   std::to_string(static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places),
+                   std::to_string(job.data), plan.schedule, std::to_string(plan.stages_per_place()),
                    std::to_string(plan.microbatches), std::to_string(job.microbatch_size),
                    std::string(recompute_name(job.recompute)), std::to_string(static_cast<int>(job.zero)),
                    time_text(score.step_ns), percent_text(score.bubble_fraction), bytes_text(score.peak_bytes),
@@ -153,10 +161,11 @@ std::string commands(const PlanQuestion& question, const SimulatedPlan& best, co
 
 std::string plan_line(const PipelinePlan& plan) {
   const Parallelism& job = plan.parallelism;
-  const auto per_place = static_cast<std::int64_t>(plan.partition.num_stages()) / std::max(1, plan.places);
+  const std::int64_t per_place = plan.stages_per_place();
   std::string text = plan.schedule.empty() ? "any schedule" : plan.schedule;
   text += " over " + count(plan.places, "place", "places");
   if (per_place > 1) text += " with " + std::to_string(per_place) + " stages each";
+  if (!plan.replicas.empty()) text += " (stages on " + replicas_text(plan.replicas) + ")";
   if (job.tensor > 1) text += ", tensor " + std::to_string(job.tensor);
   if (job.data > 1) text += ", data " + std::to_string(job.data);
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));

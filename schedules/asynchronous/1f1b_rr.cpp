@@ -1,41 +1,22 @@
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "schedules/asynchronous/flush_free.hpp"
+#include "schedules/replicas_option.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::string_view kRoundRobin = "1f1b-rr";
 
-/// Devices of every stage, from "2-1-1"; without the option all but one of them hold the first of two stages.
+/// Devices of every stage; without the option all but one of them hold the first of two stages.
 std::vector<std::int64_t> replicas_of(const ScheduleParams& params) {
+  std::vector<std::int64_t> replicas = replicas_option(kRoundRobin, params);
+  if (!replicas.empty()) return replicas;
   const std::int64_t p = params.num_devices;
-  const auto option = params.options.find("replicas");
-  if (option == params.options.end())
-    return p == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{p - 1, 1};
-  const std::string& text = option->second;
-  std::vector<std::int64_t> replicas;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  bool good = true;
-  while (good) {
-    std::int64_t count = 0;
-    const auto [stop, error] = std::from_chars(at, end, count);
-    good = error == std::errc{} && count >= 1 && count <= p;
-    replicas.push_back(count);
-    if (stop == end) break;
-    good = good && *stop == '-';
-    at = stop + 1;
-  }
-  good = good && std::accumulate(replicas.begin(), replicas.end(), std::int64_t{0}) == p;
-  require(good, kRoundRobin,
-          "option replicas: expected the devices of each stage, as 2-1-1, " + std::to_string(p) + " together, found '" +
-              text + "'");
-  return replicas;
+  return p == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{p - 1, 1};
 }
 
 /// Smallest number of microbatches after which every stage stands at its first device again.

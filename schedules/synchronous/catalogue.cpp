@@ -68,7 +68,8 @@ const std::array kRows{
                  .source = "Fan et al., DAPPLE, arXiv 2007.01045",
                  .options = "policy=a|b: warm up with p - d or 2(p - d) - 1 forwards; "
                             "limit=K: at most K forwards ahead of the backwards; "
-                            "recompute=never|always|except-last|early|early-except-last: forwards that are run again",
+                            "recompute=never|always|except-last|early|early-except-last: forwards that are run again; "
+                            "replicas=2-1-1: devices of each stage, which take microbatches in turn",
                  .make = dapple},
     ScheduleSpec{.name = "eager-1f1b",
                  .summary = "1f1b with twice the warm-up, so that transfers hide behind compute",

@@ -20,7 +20,13 @@ struct PipelinePlan {
   Partition partition{};
   /// Which place of the cluster stands at each position of the pipeline.
   std::vector<std::int32_t> order{};
+  /// By stage: how many positions hold it and take its microbatches in turn; empty: as the schedule says, one each.
+  std::vector<std::int32_t> replicas{};
 
+  /// Of the pipeline's own stages; 1 where stages are replicated.
+  std::int64_t stages_per_place() const {
+    return replicas.empty() ? static_cast<std::int64_t>(partition.num_stages()) / (places > 0 ? places : 1) : 1;
+  }
   std::int64_t num_devices() const { return places * parallelism.devices_per_stage(); }
   friend bool operator==(const PipelinePlan&, const PipelinePlan&) = default;
 };

@@ -84,7 +84,7 @@ double stash_room(const PipelinePlan& plan, const PricedStages& stages) {
   if (stages.costs.memory.empty()) return 0;
   std::int64_t held = 0;
   for (const StageMemory& stage : stages.costs.memory) held = std::max(held, held_bytes(stage));
-  const auto per_place = static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places;
+  const std::int64_t per_place = plan.stages_per_place();
   std::int64_t room = 0;
   for (const std::int32_t place : plan.order) {
     const std::int64_t usable = stages.usable_bytes[static_cast<std::size_t>(place)];
@@ -130,6 +130,10 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
     return costs;
   };
   params.memory_limit = stash_room(plan, stages);
+  for (const std::int32_t count : plan.replicas) {
+    std::string& text = params.options["replicas"];
+    text += (text.empty() ? "" : "-") + std::to_string(count);
+  }
   Schedule schedule = generate(plan.schedule, params);
   if (schedule.num_stages != num_stages || schedule.num_devices != plan.places) {
     throw Error("schedule '" + plan.schedule + "': has " + std::to_string(schedule.num_stages) + " stages on " +

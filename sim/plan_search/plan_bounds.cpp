@@ -66,6 +66,17 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
                    scaled(path, speed.front()) - (alike ? 0 : 2 * stages)});
 }
 
+Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {
+  const double together = std::accumulate(prices.speed.begin(), prices.speed.end(), 0.0);
+  const double fastest_place = *std::max_element(prices.speed.begin(), prices.speed.end());
+  const auto stages = static_cast<Ticks>(prices.load.size());
+  const StageTimes& whole = prices.whole;
+  const Ticks work = floor_at_zero(whole.f + least_backward(whole) - 3 * stages) * microbatches;
+  const Ticks path = floor_at_zero(whole.f + std::min(whole.b, whole.i) - 2 * stages);
+  return std::max(static_cast<Ticks>(std::floor(static_cast<double>(work) / together)),
+                  floor_at_zero(scaled(path, fastest_place) - 2 * stages));
+}
+
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {
   std::vector<std::int64_t> usable = prices.usable_bytes;
   if (std::find(usable.begin(), usable.end(), 0) != usable.end()) return 0;

@@ -18,6 +18,11 @@ namespace plumb {
 /// Less a tick per pass that rounding may take.
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches);
 
+/// Whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order: the larger of
+/// all work divided over all places that `prices` knows, and one microbatch through the whole network and back on the
+/// fastest. Less rounding.
+Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches);
+
 /// Bytes that are missing whatever the cut and the schedule: one copy of weights, gradients and optimizer state must
 /// lie on the `places` largest places, and the largest layer on one. 0: not proved impossible.
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);

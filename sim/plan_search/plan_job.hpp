@@ -44,6 +44,8 @@ struct PlanRanges {
   std::vector<std::int32_t> chunks{2, 3, 4};  ///< stages per place, for schedules that have several
   /// Names of the catalogue; empty: every synchronous one that cuts no microbatches into slices.
   std::vector<std::string> schedules{};
+  /// Stages of a pipeline without data ranks may be held by unlike numbers of places (`PipelinePlan::replicas`).
+  bool replicated = false;
 };
 
 struct PlanProgress {

@@ -20,6 +20,7 @@
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_setups.hpp"
+#include "sim/plan_search/seed_scores.hpp"
 
 namespace plumb {
 namespace {
@@ -47,10 +48,10 @@ Degrees degrees_of(const Parallelism& job) {
 }
 
 /// What makes two plans of another kind.
-using Kind = std::tuple<Degrees, std::int32_t, std::string, std::int32_t>;
+using Kind = std::tuple<Degrees, std::int32_t, std::string, std::int32_t, std::vector<std::int32_t>>;
 
 Kind kind_of(const PipelinePlan& plan) {
-  return {degrees_of(plan.parallelism), plan.places, plan.schedule, plan.chunks};
+  return {degrees_of(plan.parallelism), plan.places, plan.schedule, plan.chunks, plan.replicas};
 }
 
 /// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
@@ -104,6 +105,7 @@ class Search {
       : job_(job),
         effort_(effort),
         named_(!ranges.schedules.empty()),
+        replicated_(ranges.replicated),
         variants_(schedule_variants(ranges.schedules, ranges.chunks)) {
     PlanSetups all = plan_setups(job, ranges);
     setups_ = std::move(all.setups);
@@ -119,7 +121,7 @@ class Search {
       else
         push({.bound = setups_[at].bound, .setup = at});
     }
-    for (const PipelinePlan& seed : seeds) score_seed(seed);
+    take_seeds(seeds);
     while (open_rank() < best_ && !ended()) open_batch();
     finish();
     return std::move(answer_);
@@ -416,13 +418,15 @@ class Search {
     push(std::move(near));
   }
 
-  void score_seed(const PipelinePlan& seed) {
-    try {
-      const ScoredPlan score = simulate_plan(seed, job_.price).score;
-      ++answer_.simulated;
-      take(score);
-    } catch (const Error&) {  // a plan of somebody else that cannot be here
+  /// Plans of others, and the bound on all that stages of several holders could do.
+  void take_seeds(const std::vector<PipelinePlan>& seeds) {
+    for (const PlanSetup& setup : setups_) {
+      if (!replicated_ || setup.parallelism.data != 1) continue;
+      left_out_ = std::min(left_out_, replicated_bound(*setup.prices, setup.microbatches));
     }
+    const SeedScores known = seed_scores(job_, seeds, effort_);
+    answer_.simulated += known.simulated;
+    for (const ScoredPlan& score : known.scores) take(score);
   }
 
   void finish() {
@@ -455,6 +459,7 @@ class Search {
   const PlanJob& job_;
   const PlanEffort& effort_;
   bool named_;
+  bool replicated_;
   std::vector<ScheduleVariant> variants_;
   std::vector<PlanSetup> setups_;
   std::array<std::set<Part>, 3> queues_;  ///< by level

@@ -18,5 +18,13 @@ Plan plan_alpa(const PlanProblem& problem);
 Plan plan_autopipe(const PlanProblem& problem);
 Plan plan_varuna(const PlanProblem& problem);
 Plan plan_slicegraph(const PlanProblem& problem);
+Plan plan_gpipe(const PlanProblem& problem);
+Plan plan_pipe_torch(const PlanProblem& problem);
+Plan plan_bapipe(const PlanProblem& problem);
+Plan plan_spp(const PlanProblem& problem);
+Plan plan_galvatron(const PlanProblem& problem);
+Plan plan_dynapipe(const PlanProblem& problem);
+Plan plan_diffusionpipe(const PlanProblem& problem);
+Plan plan_autopipe_dynamic(const PlanProblem& problem);
 
 }  // namespace plumb

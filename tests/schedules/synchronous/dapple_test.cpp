@@ -4,6 +4,7 @@
 #include <map>
 
 #include "schedules/registry.hpp"
+#include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
@@ -88,6 +89,38 @@ TEST_CASE("dapple that recomputes in the backward takes (m + p - 1)(F + R + B)")
       CHECK(replay(schedule, {.f = 1, .b = 2, .r = 1}).makespan == (m + 3) * 4);
     }
   }
+}
+
+TEST_CASE("dapple over replicated stages: any shares of the devices run, in turn, with a window per device") {
+  const Schedule small = dapple(3, 4, {{"replicas", "2-1"}});
+  CHECK(list_text(small, 0) == "0F0 0F2 0B0 0B2 0REDUCE_GRAD 0U0");
+  CHECK(list_text(small, 1) == "0F1 0F3 0B1 0B3 0REDUCE_GRAD 0U0");
+  CHECK(list_text(small, 2) == "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3 1U0");
+  for (const char* replicas : {"4", "1-3", "3-1", "2-2", "1-1-2", "1-2-1", "2-1-1", "1-1-1-1"}) {
+    for (const std::int64_t m : {4, 5, 7, 12}) {
+      CAPTURE(replicas);
+      CAPTURE(m);
+      const Schedule schedule = dapple(4, m, {{"replicas", replicas}});
+      CHECK(validate(schedule).empty());
+      const auto& stages = schedule.placement[0];
+      // The stage with the most work per device is never kept waiting but while the pipeline fills and drains.
+      std::int64_t slowest = 0;
+      for (const auto& holders : stages) {
+        const auto r = std::ssize(holders);
+        slowest = std::max(slowest, (m + r - 1) / r);
+      }
+      CHECK(replay(schedule, {.f = 1, .b = 1}).makespan <= 2 * (slowest + std::ssize(stages) - 1));
+    }
+  }
+  const Schedule two =
+      generate("dapple", {.num_devices = 3, .num_microbatches = 4, .updates = 2, .options = {{"replicas", "2-1"}}});
+  CHECK(validate(two).empty());
+  CHECK(error_message([] {
+          dapple(3, 4, {{"replicas", "2-2"}});
+        }) == "dapple: option replicas: expected the devices of each stage, as 2-1-1, 3 together, found '2-2'");
+  CHECK(error_message([] {
+          dapple(3, 1, {{"replicas", "2-1"}});
+        }).find("at least the devices of every stage (2)") != std::string::npos);
 }
 
 TEST_CASE("dapple names the rule that a request breaks") {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/layer_chain.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/plan_job.hpp"
+#include "sim/planners/plan.hpp"
+#include "sim/planners/problem.hpp"
+
+namespace plumb {
+
+/// What a published planner says about a job, as a plan that the simulator can score.
+struct PlannerSeed {
+  std::string method;
+  PipelinePlan plan{};
+};
+
+/// `plan`, made for the layers of `chain`, on the places of a cluster: 1F1B, or over replicated stages `dapple` with
+/// microbatches in turn. Copies of a whole pipeline are copies of its stages. Where all stages have the same number of
+/// copies there are two ways to lay them out: stages together, or pipelines together. `base` has everything else.
+///
+/// Empty where it cannot be said: stages that are no runs of the chain, that stand on a CPU, or whose copies are
+/// themselves divided. A planner's recompute is left to `base`.
+std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, const PipelinePlan& base);
+
+/// What planners are asked about `job` on one way to spread stages: its layers with the times and bytes that they have
+/// alone in a stage, links and speeds of the places, `microbatches` per update.
+PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism);
+
+/// Answers of all planners of sim/planners, with their default options, to `job` for every choice of `ranges` without
+/// data ranks, in a fixed order; as far as `ranges` allow what they say. Same copies of all stages are data ranks, too.
+/// Planners that cannot do it, or whose programs grow too fast for its size, say nothing.
+std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges);
+
+}  // namespace plumb

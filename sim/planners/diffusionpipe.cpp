@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <string>
+
+#include "models/error.hpp"
+#include "sim/planners/chain_stages.hpp"
+#include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
+#include "sim/planners/ordered_stages.hpp"
+
+namespace plumb {
+
+/// DiffusionPipe's partition of the trained backbone (MLSys 2024): for every number of stages S the cut over devices in
+/// a row, stages replicated, whose slowest stage or link T_max is fastest; minimised is
+///
+///     (M + S - 1) T_max + the longest all-reduce of a stage
+///
+/// The remark tells the idle time that the frozen layers may fill; filling it is the schedule `diffusionpipe`.
+Plan plan_diffusionpipe(const PlanProblem& problem) {
+  const LayerChain chain = chain_of(problem.network.layers);
+  const std::int32_t devices = problem.num_devices();
+  const OrderedCosts costs{
+      .stage =
+          [&](const DeviceRun& run) {
+            return static_cast<double>(chain.total(run.begin, run.end)) / run.count / speed_of(problem, run);
+          },
+      .link =
+          [&](std::size_t layer, std::int32_t device) {
+            return 2e9 * static_cast<double>(chain.cut_bytes[layer]) / bytes_per_s_before(problem, device);
+          },
+      .most_devices = devices};
+  const auto reduce = [&](const OrderedCut& cut) {
+    double longest = 0;
+    for (const DeviceRun& run : cut.stages) {
+      longest = std::max(longest, ring_ns(static_cast<double>(chain.parameters(run.begin, run.end)), run.count,
+                                          bytes_per_s_inside(problem, run)));
+    }
+    return longest;
+  };
+  const auto m = static_cast<double>(problem.microbatches);
+  Plan plan;
+  plan.claimed_ns = kNever;
+  for (const OrderedCut& cut : cuts_by_stages(chain.size(), devices, at(devices), costs)) {
+    ++plan.states;
+    if (cut.stages.empty()) continue;
+    const double bound = (m + static_cast<double>(cut.stages.size()) - 1) * cut.largest + reduce(cut);
+    if (bound >= plan.claimed_ns) continue;
+    plan.claimed_ns = bound;
+    plan.stages = plan_stages(chain, cut, costs);
+  }
+  plan.microbatches = problem.microbatches;
+  if (!problem.speed.empty()) return plan;
+  const double busy = m * static_cast<double>(chain.total(0, chain.size()));
+  plan.remarks.push_back("idle for frozen layers: " + std::to_string((devices * plan.claimed_ns - busy) / 1e6) +
+                         " device-ms of a step");
+  return plan;
+}
+
+}  // namespace plumb
