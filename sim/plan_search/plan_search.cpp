@@ -134,7 +134,9 @@ class Search {
            " on " + std::to_string(job_.num_devices) + " devices";
   }
 
-  bool ended() const { return answer_.simulated >= effort_.most_simulations || (effort_.stop && effort_.stop()); }
+  bool ended() const {
+    return answer_.simulated - seeded_ >= effort_.most_simulations || (effort_.stop && effort_.stop());
+  }
 
   void push(Part part) {
     if (part.bound >= best_) return;
@@ -425,7 +427,7 @@ class Search {
       left_out_ = std::min(left_out_, replicated_bound(*setup.prices, setup.microbatches));
     }
     const SeedScores known = seed_scores(job_, seeds, effort_);
-    answer_.simulated += known.simulated;
+    answer_.simulated = seeded_ = known.simulated;
     for (const ScoredPlan& score : known.scores) take(score);
   }
 
@@ -460,6 +462,7 @@ class Search {
   const PlanEffort& effort_;
   bool named_;
   bool replicated_;
+  std::int64_t seeded_ = 0;  ///< simulations of seeds, which are not counted against the effort
   std::vector<ScheduleVariant> variants_;
   std::vector<PlanSetup> setups_;
   std::array<std::set<Part>, 3> queues_;  ///< by level
