@@ -10,6 +10,11 @@ add_library(plumb_sanitizers INTERFACE)
 if(PLUMB_SANITIZE)
   target_compile_options(plumb_sanitizers INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  if(PLUMB_SANITIZE MATCHES undefined)
+    # A null dereference stops the program anyway; these three checks on every access double the time to compile.
+    target_compile_options(plumb_sanitizers INTERFACE
+      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,vptr>)
+  endif()
   target_link_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE})
 endif()
 

@@ -33,6 +33,13 @@ void Block::swap(Block& other) noexcept {
   std::swap(class_, other.class_);
 }
 
+bool Block::trade_storage(Block& other) noexcept {
+  if (bytes_ != other.bytes_ || storage_ != other.storage_) return false;
+  if (arena_ != nullptr && &arena_->memory() != &other.arena_->memory()) return false;
+  std::swap(data_, other.data_);
+  return true;
+}
+
 Arena::~Arena() {
   assert(total_ == 0 && "a block outlives its arena");
   for (const auto& [size, blocks] : free_) {

@@ -34,6 +34,9 @@ class Block {
   /// Counts the block under another class from now on (a received input becomes a kept one).
   void move_to(MemoryClass cls);
   void swap(Block& other) noexcept;
+  /// Exchanges the storage with a block of the same size, perhaps of another arena of the same memory; both stay
+  /// counted where they are. False where that cannot be: then nothing was done.
+  bool trade_storage(Block& other) noexcept;
 
  private:
   friend class Arena;

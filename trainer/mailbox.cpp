@@ -38,20 +38,30 @@ void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& 
   if (stopped_) throw Stopped();
 }
 
-void Mailbox::send(std::uint32_t transfer, std::span<const Block> message) {
-  const Ticks start = clock_.now_ns();
-  put(transfer, gathered(message), start);
+void Mailbox::send(std::uint32_t transfer, std::span<Block> message) {
+  add(transfer, {.lent = message, .bytes = {}, .times = {.start = clock_.now_ns()}});
 }
 
 void Mailbox::put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start) {
-  Letter letter;
-  letter.times.start = start;
-  letter.bytes = std::move(message);
+  add(transfer, {.lent = {}, .bytes = std::move(message), .times = {.start = start}});
+}
+
+void Mailbox::add(std::uint32_t transfer, Letter letter) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
-  letter.times.done = letter.times.available = std::max(start, clock_.now_ns());
+  letter.times.done = letter.times.available = std::max(letter.times.start, clock_.now_ns());
   box.letters.emplace(transfer, std::move(letter));
   box.arrived.notify_one();
+}
+
+/// The sender frees its blocks, and the receiver has not come yet.
+void Mailbox::await_sent(std::uint32_t transfer) {
+  Box& box = box_of(transfer);
+  const std::scoped_lock lock(box.mutex);
+  const auto found = box.letters.find(transfer);
+  if (found == box.letters.end() || found->second.lent.empty()) return;
+  found->second.bytes = found->second.copy();
+  found->second.lent = {};
 }
 
 TransferTimes Mailbox::await(std::uint32_t transfer) {
@@ -65,21 +75,19 @@ TransferTimes Mailbox::await(std::uint32_t transfer) {
   return found->second.times;
 }
 
-std::vector<std::byte> Mailbox::extract(std::uint32_t transfer) {
+void Mailbox::take(std::uint32_t transfer, std::span<Block> slots) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
-  auto letter = box.letters.extract(transfer);
-  assert(!letter.empty());
-  return std::move(letter.mapped().bytes);
-}
-
-void Mailbox::take(std::uint32_t transfer, std::span<const Block> slots) {
-  const std::vector<std::byte> message = extract(transfer);
-  std::span<const std::byte> rest = message;
-  for (const Block& slot : slots) {
-    const std::span<std::byte> bytes = slot.span();
-    if (!bytes.empty()) std::memcpy(bytes.data(), rest.data(), bytes.size());
-    rest = rest.subspan(bytes.size());
+  auto node = box.letters.extract(transfer);
+  assert(!node.empty());
+  const Letter& letter = node.mapped();
+  std::span<const std::byte> rest = letter.bytes;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::span<std::byte> bytes = slots[i].span();
+    if (bytes.empty() || (!letter.lent.empty() && slots[i].trade_storage(letter.lent[i]))) continue;
+    const std::span<const std::byte> from = letter.lent.empty() ? rest.first(bytes.size()) : letter.lent[i].span();
+    std::memcpy(bytes.data(), from.data(), bytes.size());
+    if (letter.lent.empty()) rest = rest.subspan(bytes.size());
   }
   assert(rest.empty());
 }
@@ -88,6 +96,7 @@ void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> mess
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
   Letter& letter = box.letters[transfer];
+  letter.lent = {};
   letter.bytes.assign(message.begin(), message.end());
   letter.times.done = letter.times.available = clock_.now_ns();
   box.again.insert(transfer);
@@ -102,13 +111,11 @@ void Mailbox::await_again(std::uint32_t transfer) {
 }
 
 bool Mailbox::take_again(std::uint32_t transfer, std::span<std::byte> slot) {
-  {
-    Box& box = box_of(transfer);
-    const std::scoped_lock lock(box.mutex);
-    if (!box.letters.contains(transfer)) return false;
-  }
-  const std::vector<std::byte> message = extract(transfer);
-  std::ranges::copy(message, slot.begin());
+  Box& box = box_of(transfer);
+  const std::scoped_lock lock(box.mutex);
+  const auto node = box.letters.extract(transfer);
+  if (node.empty()) return false;
+  std::ranges::copy(node.mapped().copy(), slot.begin());
   return true;
 }
 
@@ -215,7 +222,7 @@ void Mailbox::stop() {
 Mailbox::Contents Mailbox::contents() const {
   Contents contents;
   for (const Box& box : boxes_) {
-    for (const auto& [transfer, letter] : box.letters) contents.messages[transfer] = letter.bytes;
+    for (const auto& [transfer, letter] : box.letters) contents.messages[transfer] = letter.copy();
   }
   contents.reductions = reductions_;
   return contents;
@@ -229,7 +236,7 @@ void Mailbox::restore(Contents contents, std::span<const InstrIndex> positions) 
   }
   for (auto& [transfer, bytes] : contents.messages) {
     if (!is_here(receiver(transfer))) continue;
-    box_of(transfer).letters.emplace(transfer, Letter{std::move(bytes), {}});
+    box_of(transfer).letters.emplace(transfer, Letter{.lent = {}, .bytes = std::move(bytes), .times = {}});
   }
   notes_.clear();
   reductions_.clear();

@@ -23,8 +23,9 @@ std::vector<std::byte> gathered(std::span<const Block> blocks);
 std::vector<std::byte> gathered(Pieces pieces);
 
 /// Transport between the threads of one process, and where a device of another process waits for what comes from there.
-/// A device that waits sleeps on a condition variable of its own, so 2 cores can carry any number of devices. Messages
-/// and reductions live outside of the devices' arenas, like the buffers of a communication library.
+/// A device that waits sleeps on a condition variable of its own, so 2 cores can carry any number of devices. A
+/// message between threads is not copied: the receiver's blocks trade their storage with the sender's. What is under
+/// way otherwise lives outside of the devices' arenas, like the buffers of a communication library.
 class Mailbox : public Transport {
  public:
   using Add = std::function<void(std::span<std::byte>, std::span<const std::byte>)>;
@@ -34,9 +35,10 @@ class Mailbox : public Transport {
   /// several.
   Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only = {});
 
-  void send(std::uint32_t transfer, std::span<const Block> message) override;
+  void send(std::uint32_t transfer, std::span<Block> message) override;
+  void await_sent(std::uint32_t transfer) override;
   TransferTimes await(std::uint32_t transfer) override;
-  void take(std::uint32_t transfer, std::span<const Block> slots) override;
+  void take(std::uint32_t transfer, std::span<Block> slots) override;
   void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;
   void await_again(std::uint32_t transfer) override;
   bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override;
@@ -78,9 +80,13 @@ class Mailbox : public Transport {
   void restore(Contents contents, std::span<const InstrIndex> positions);
 
  private:
+  /// A message is in the blocks of its sender until somebody needs them: then it is copied.
   struct Letter {
-    std::vector<std::byte> bytes;
+    std::span<Block> lent;
+    std::vector<std::byte> bytes;  ///< when nothing is lent
     TransferTimes times;
+
+    std::vector<std::byte> copy() const { return lent.empty() ? bytes : gathered(lent); }
   };
   /// What came in for one device, and how far it is.
   struct Box {
@@ -95,7 +101,7 @@ class Mailbox : public Transport {
   Box& box_of(std::uint32_t transfer) { return boxes_[index(receiver(transfer))]; }
   bool is_here(DeviceId device) const { return !only_ || *only_ == device; }
   DeviceId receiver(std::uint32_t transfer) const { return program_.channels[program_.transfers[transfer].channel].to; }
-  std::vector<std::byte> extract(std::uint32_t transfer);
+  void add(std::uint32_t transfer, Letter letter);
   std::size_t collectors(std::uint32_t collective) const;
   std::size_t collected(std::uint32_t collective, std::span<const InstrIndex> positions) const;
   template <class Ready>

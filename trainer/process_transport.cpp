@@ -39,7 +39,7 @@ std::size_t ProcessTransport::receiver_of(std::uint32_t transfer) const {
   return rank_of(plan_.program.channels[plan_.program.transfers[transfer].channel].to);
 }
 
-void ProcessTransport::send(std::uint32_t transfer, std::span<const Block> message) {
+void ProcessTransport::send(std::uint32_t transfer, std::span<Block> message) {
   PacketWriter data;
   data.put(Kind::kMessage).put(transfer).put(clock_->now_ns());
   for (const Block& part : message) data.put_bytes(part.span());

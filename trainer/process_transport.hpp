@@ -26,9 +26,9 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   ProcessTransport& operator=(const ProcessTransport&) = delete;
   ~ProcessTransport() override { group_.close(); }
 
-  void send(std::uint32_t transfer, std::span<const Block> message) override;
+  void send(std::uint32_t transfer, std::span<Block> message) override;
   TransferTimes await(std::uint32_t transfer) override { return mailbox_.await(transfer); }
-  void take(std::uint32_t transfer, std::span<const Block> slots) override { mailbox_.take(transfer, slots); }
+  void take(std::uint32_t transfer, std::span<Block> slots) override { mailbox_.take(transfer, slots); }
   void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;
   void await_again(std::uint32_t transfer) override { mailbox_.await_again(transfer); }
   bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override {

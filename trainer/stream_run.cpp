@@ -34,7 +34,7 @@ class StreamRun::Port : public Transport {
  public:
   Port(StreamRun& run, DeviceId device) : run_(run), device_(device) {}
 
-  void send(std::uint32_t transfer, std::span<const Block> message) override { run_.messages_.send(transfer, message); }
+  void send(std::uint32_t transfer, std::span<Block> message) override { run_.messages_.send(transfer, message); }
   void await_sent(std::uint32_t transfer) override { run_.messages_.await_sent(transfer); }
   void post(std::uint32_t transfer, std::span<const Block> slots) override { run_.messages_.post(transfer, slots); }
 
@@ -43,7 +43,7 @@ class StreamRun::Port : public Transport {
     return run_.messages_.times(transfer);
   }
 
-  void take(std::uint32_t transfer, std::span<const Block> slots) override {
+  void take(std::uint32_t transfer, std::span<Block> slots) override {
     if (run_.messages_.take(transfer)) return;
     std::vector<std::byte> message(static_cast<std::size_t>(run_.plan_.program.transfers[transfer].bytes));
     run_.mailbox_.take_again(transfer, message);

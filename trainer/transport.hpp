@@ -20,17 +20,17 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Hands over a copy of the message of `transfer`, its parts in `message`. The sender may reuse them behind
-  /// `await_sent`; where that does nothing, at once (buffered semantics).
-  virtual void send(std::uint32_t transfer, std::span<const Block> message) = 0;
-  /// The sender is about to reuse its buffer.
+  /// Hands over the message of `transfer`, its parts in `message`: what is in them is the transport's from now on, they
+  /// themselves behind `await_sent`, which never waits for the receiver of a buffered send.
+  virtual void send(std::uint32_t transfer, std::span<Block> message) = 0;
+  /// The sender is about to free its buffer.
   virtual void await_sent(std::uint32_t /*transfer*/) {}
   /// The receiver has made room for the parts of a message: from now on it may be written there.
   virtual void post(std::uint32_t /*transfer*/, std::span<const Block> /*slots*/) {}
   /// Waits for the message of `transfer`, and says when it travelled.
   virtual TransferTimes await(std::uint32_t transfer) = 0;
   /// Writes the parts of the awaited message to `slots` and forgets it.
-  virtual void take(std::uint32_t transfer, std::span<const Block> slots) = 0;
+  virtual void take(std::uint32_t transfer, std::span<Block> slots) = 0;
 
   /// Replaces a message by the value of a forward that was run again. Whoever took it already gets another one.
   virtual void send_again(std::uint32_t transfer, std::span<const std::byte> message) = 0;
