@@ -69,18 +69,21 @@ void add_host_links(Cluster& cluster, std::int32_t nodes) {
 }  // namespace
 
 void Cluster::finish() {
+  const auto together = [](const Network& network) {
+    return network.shared_bytes_per_s > 0 ? network.shared_bytes_per_s : network.bytes_per_s;
+  };
   assert(devices_per_node > 0 && devices.size() % static_cast<std::size_t>(devices_per_node) == 0);
   shared_links.clear();
   const auto nodes = static_cast<std::int32_t>(devices.size()) / devices_per_node;
   for (std::int32_t node = 0; node < nodes; ++node) {
     const std::string prefix = "node" + std::to_string(node);
-    if (intra_node.shared) shared_links.push_back({prefix + ".bus", intra_node.bytes_per_s});
+    if (intra_node.shared) shared_links.push_back({prefix + ".bus", together(intra_node)});
     if (!inter_node.shared) continue;
     if (inter_node.half_duplex) {
-      shared_links.push_back({prefix + ".card", inter_node.bytes_per_s});
+      shared_links.push_back({prefix + ".card", together(inter_node)});
     } else {
-      shared_links.push_back({prefix + ".out", inter_node.bytes_per_s});
-      shared_links.push_back({prefix + ".in", inter_node.bytes_per_s});
+      shared_links.push_back({prefix + ".out", together(inter_node)});
+      shared_links.push_back({prefix + ".in", together(inter_node)});
     }
   }
   add_host_links(*this, nodes);

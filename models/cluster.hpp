@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/contention.hpp"
 #include "models/units.hpp"
 
 namespace plumb {
@@ -63,6 +64,7 @@ struct Cluster {
     /// Pairs share it: inside a node one bus, between nodes the node's cards (one bottleneck out, one in).
     bool shared = false;
     bool half_duplex = false;
+    double shared_bytes_per_s = 0;  ///< of what is shared; 0: as fast as one pair
 
     friend bool operator==(const Network&, const Network&) = default;
   };
@@ -74,6 +76,7 @@ struct Cluster {
   Network intra_node;
   Network inter_node;
   HostLink host_link;
+  Contention contention;                 ///< between devices of a node; empty: there is none
   std::vector<SharedLink> shared_links;  ///< filled by `finish()`
 
   /// Derives `shared_links` from the networks. Call once after the fields are set.

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/contention_io.hpp"
 #include "models/error.hpp"
 #include "models/host.hpp"
 #include "models/json_reader.hpp"
@@ -66,12 +67,16 @@ std::vector<std::string_view> device_keys(std::string_view more) {
 }
 
 Cluster::Network read_network(const JsonValue& json) {
-  json.allow_only({"latency_ns", "bytes_per_s", "shared", "half_duplex"});
+  json.allow_only({"latency_ns", "bytes_per_s", "shared", "half_duplex", "shared_bytes_per_s"});
   Cluster::Network network;
   network.latency_ns = json.at("latency_ns").integer(0, 1'000'000'000'000);
   network.bytes_per_s = json.at("bytes_per_s").number(1, kMostRate);
   if (const auto shared = json.find("shared")) network.shared = shared->boolean();
   if (const auto half = json.find("half_duplex")) network.half_duplex = half->boolean();
+  if (const auto together = json.find("shared_bytes_per_s")) {
+    if (!network.shared) together->fail("is of a shared network, expected \"shared\": true beside it");
+    network.shared_bytes_per_s = together->number(1, kMostRate);
+  }
   return network;
 }
 
@@ -108,10 +113,12 @@ Json device_to_json(const DeviceSpec& device, const DeviceSpec& base) {
 }
 
 Json network_to_json(const Cluster::Network& network) {
-  return {{"latency_ns", network.latency_ns},
-          {"bytes_per_s", number_to_json(network.bytes_per_s)},
-          {"shared", network.shared},
-          {"half_duplex", network.half_duplex}};
+  Json json{{"latency_ns", network.latency_ns},
+            {"bytes_per_s", number_to_json(network.bytes_per_s)},
+            {"shared", network.shared},
+            {"half_duplex", network.half_duplex}};
+  if (network.shared_bytes_per_s > 0) json["shared_bytes_per_s"] = number_to_json(network.shared_bytes_per_s);
+  return json;
 }
 
 Json host_link_to_json(const HostLink& link) {
@@ -177,7 +184,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
   root.allow_only({"format", "version", "name", "source", "nodes", "devices_per_node", "device", "overrides",
-                   "intra_node", "inter_node", "host_link"});
+                   "intra_node", "inter_node", "host_link", "contention"});
   check_format(root, "plumbline-cluster", 1);
   Cluster cluster;
   cluster.name = root.at("name").text();
@@ -203,6 +210,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   if (const auto inter = root.find("inter_node")) cluster.inter_node = read_network(*inter);
   if (shape.nodes > 1) root.at("inter_node");
   if (const auto host = root.find("host_link")) cluster.host_link = read_host_link(*host);
+  if (const auto contention = root.find("contention")) cluster.contention = read_contention(*contention);
   cluster.finish();
   return cluster;
 }
@@ -225,6 +233,7 @@ std::string cluster_to_json(const Cluster& cluster) {
   if (cluster.intra_node.bytes_per_s > 0) json["intra_node"] = network_to_json(cluster.intra_node);
   if (cluster.inter_node.bytes_per_s > 0) json["inter_node"] = network_to_json(cluster.inter_node);
   if (cluster.host_link.bytes_per_s > 0) json["host_link"] = host_link_to_json(cluster.host_link);
+  if (!cluster.contention.empty()) json["contention"] = Json::parse(contention_to_json(cluster.contention));
   return json.dump(2) + "\n";
 }
 

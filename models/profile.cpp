@@ -94,6 +94,7 @@ Cluster profile_cluster(const Profile& profile, std::int32_t num_devices, std::i
   cluster.source = "profile of '" + profile.network + "'";
   cluster.devices.assign(static_cast<std::size_t>(num_devices), DeviceSpec{.name = profile.machine});
   cluster.devices_per_node = num_devices;
+  cluster.contention = profile.contention;
   const auto distance = [&](const ProfiledTransfer& transfer) { return std::abs(transfer.bytes - message_bytes); };
   const auto nearest =
       std::min_element(profile.transfers.begin(), profile.transfers.end(),

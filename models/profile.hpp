@@ -61,6 +61,8 @@ struct Profile {
   std::vector<ProfiledTimes> crowded;       ///< optional: the same stages with more microbatches in flight
   std::vector<ProfiledTimes> layers;        ///< optional: one layer each, so that other partitions can be costed
   std::vector<ProfiledTransfer> transfers;  ///< by ascending bytes
+  /// Fitted between the devices of the machine; the times above are then those of actions that run alone.
+  Contention contention = {};
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };

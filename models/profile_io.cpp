@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/contention_io.hpp"
 #include "models/json_reader.hpp"
 #include "models/profile.hpp"
 
@@ -136,7 +137,7 @@ Profile profile_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
   root.allow_only({"format", "version", "machine", "backend", "network", "samples", "sequence", "precision", "stages",
-                   "crowded", "layers", "transfers"});
+                   "crowded", "layers", "transfers", "contention"});
   check_format(root, "plumbline-profile", 1);
   Profile profile;
   profile.machine = root.at("machine").text();
@@ -162,6 +163,7 @@ Profile profile_from_json(std::string_view text, std::string_view file_name) {
       profile.transfers.push_back(read_transfer(item, least));
     }
   }
+  if (const auto contention = root.find("contention")) profile.contention = read_contention(*contention);
   return profile;
 }
 
@@ -182,6 +184,7 @@ std::string profile_to_json(const Profile& profile) {
   json += lines("transfers", profile.transfers, [](const ProfiledTransfer& transfer) {
     return Json{{"bytes", transfer.bytes}, {"latency_ns", transfer.latency_ns}, {"bytes_per_s", transfer.bytes_per_s}};
   });
+  if (!profile.contention.empty()) json += ",\n  \"contention\": " + contention_to_json(profile.contention);
   return json + "\n}\n";
 }
 

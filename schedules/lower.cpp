@@ -87,6 +87,8 @@ void describe(State& state) {
   program.work = mean_work(state.costs.work, schedule.microbatch_sizes);
   if (state.cluster == nullptr) return;
   program.shared_links = state.cluster->shared_links;
+  program.contention = state.cluster->contention;
+  program.devices_per_node = state.cluster->devices_per_node;
   program.device_specs.assign(state.cluster->devices.begin(), state.cluster->devices.begin() + schedule.num_devices);
 }
 

@@ -122,6 +122,8 @@ struct Program {
   std::optional<Ticks> comm;              ///< see StageCosts
   std::vector<SharedLink> shared_links;
   std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known
+  Contention contention;                 ///< between the devices of a node; empty: there is none
+  std::int32_t devices_per_node = 1;
   WorkUnits work;
 
   /// What a transfer carries: SEND_F (an activation), SEND_R (one that is made again) or SEND_B (a gradient); EVICT or

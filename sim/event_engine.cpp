@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/huge_pages.hpp"
+#include "sim/compute_share.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/jitter.hpp"
 #include "sim/link_servers.hpp"
@@ -44,9 +45,14 @@ class EventEngine {
         options_(options),
         rules_(rules_of(options.transfers)),
         jitter_(has_jitter(program)),
-        queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
+        contended_(is_contended(program)),
+        behind_links_(static_cast<std::uint32_t>(program.num_devices) +
+                      static_cast<std::uint32_t>(program.channels.size())),
+        queue_(behind_links_ + ComputeShare::slots(program)),
         moments_(static_cast<std::size_t>(program.num_devices)),
+        compute_(program, queue_, behind_links_),
         links_(program, options.transfers, queue_, moments_, times_) {
+    if (contended_) links_.tell(compute_);
     reserve_huge(times_.start, program.size());
     reserve_huge(times_.end, program.size());
     times_.start.assign(program.size(), Moments::kUnknown);
@@ -64,7 +70,11 @@ class EventEngine {
 
   std::optional<RunTimes> run() {
     const bool transfers = !program_.transfers.empty();
-    transfers ? run_all<true>() : run_all<false>();
+    if (contended_) {
+      transfers ? run_all<true, true>() : run_all<false, true>();
+    } else {
+      transfers ? run_all<true, false>() : run_all<false, false>();
+    }
     for (const Lane& lane : lanes_) {
       if (lane.next != lane.end) return std::nullopt;
       if (lane.previous != lane.end) times_.makespan = std::max(times_.makespan, times_.end[lane.previous]);
@@ -100,31 +110,42 @@ class EventEngine {
     lane.step = Step::kReach;
   }
 
-  template <bool kTransfers>
+  template <bool kTransfers, bool kContended>
   void run_all() {
-    for (std::uint32_t d = 0; d < lanes_.size(); ++d) advance<kTransfers>(d, 0);
+    for (std::uint32_t d = 0; d < lanes_.size(); ++d) advance<kTransfers, kContended>(d, 0);
     const auto lanes = static_cast<std::uint32_t>(lanes_.size());
     Ticks now = 0;
     for (;;) {
-      while (moments_.has_woken()) advance<kTransfers>(moments_.take_woken(), now);
-      if (kTransfers && !links_.is_settled() && (queue_.empty() || queue_.first().time > now)) {
-        links_.settle(now);
-        continue;
-      }
+      while (moments_.has_woken()) advance<kTransfers, kContended>(moments_.take_woken(), now);
+      if (must_settle<kTransfers, kContended>(now)) continue;
       if (queue_.empty()) return;
       const EventQueue::Event event = queue_.take();
       now = event.time;
-      if (event.slot >= lanes) {
+      if (event.slot < lanes) {
+        if (lanes_[event.slot].step == Step::kRun) end_unit<kTransfers, kContended>(lanes_[event.slot], now);
+        advance<kTransfers, kContended>(event.slot, now);
+      } else if (!kContended || event.slot < behind_links_) {
         links_.finish(event.slot - lanes, now);
       } else {
-        if (lanes_[event.slot].step == Step::kRun) end_unit<kTransfers>(lanes_[event.slot], now);
-        advance<kTransfers>(event.slot, now);
+        compute_.handle(event.slot);
       }
     }
   }
 
-  template <bool kTransfers>
+  /// When nothing else happens at `now`, lets links be divided, then devices; true when one of them had to be.
+  template <bool kTransfers, bool kContended>
+  bool must_settle(Ticks now) {
+    const bool links = kTransfers && !links_.is_settled();
+    const bool compute = kContended && !compute_.is_settled();
+    if (!links && !compute) return false;
+    if (!queue_.empty() && queue_.first().time <= now) return false;
+    links ? links_.settle(now) : compute_.settle(now);
+    return true;
+  }
+
+  template <bool kTransfers, bool kContended>
   void end_unit(Lane& lane, Ticks now) {
+    if constexpr (kContended) compute_.finish(static_cast<std::uint32_t>(&lane - lanes_.data()));
     for (InstrIndex i = lane.next; i != lane.behind; ++i) moments_.set(times_.end[i], now);
     if constexpr (kTransfers) offer(lane, now);
     if (!joins_.empty()) join(lane, now);
@@ -146,7 +167,7 @@ class EventEngine {
   }
 
   /// Takes the lane as far as it gets at `now`.
-  template <bool kTransfers>
+  template <bool kTransfers, bool kContended>
   void advance(std::uint32_t self, Ticks now) {
     Lane& lane = lanes_[self];
     if (lane.next == lane.end || lane.step == Step::kRun) return;
@@ -164,14 +185,22 @@ class EventEngine {
       }
       lane.clock = std::max(lane.clock, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
     }
-    start_unit(lane, self);
+    // Others feel an action from the moment when it begins.
+    if (kContended && !be_there(lane, self, now)) return;
+    start_unit<kContended>(lane, self);
   }
 
+  template <bool kContended>
   void start_unit(Lane& lane, std::uint32_t self) {
     prefetch(lane.next);
     for (InstrIndex i = lane.next; i != lane.behind; ++i) times_.start[i] = lane.clock;
     lane.step = Step::kRun;
-    queue_.schedule(self, lane.clock + duration(lane.next, self));
+    const Ticks alone = duration(lane.next, self);
+    if (kContended && alone > 0) {
+      compute_.start(self, program_.instrs[lane.next].row, alone, lane.clock);
+    } else {
+      queue_.schedule(self, lane.clock + alone);
+    }
   }
 
   Ticks duration(InstrIndex i, std::uint32_t lane) const {
@@ -250,7 +279,9 @@ class EventEngine {
     const auto from = std::ranges::lower_bound(joins_, std::pair(lane.next, 0U));
     for (auto at = from; at != joins_.end() && at->first < lane.behind; ++at) {
       const std::uint32_t c = at->second;
-      if (--missing_[c] == 0) moments_.set(times_.collective_end[c], now + program_.collectives[c].duration);
+      if (--missing_[c] != 0) continue;
+      moments_.set(times_.collective_end[c], now + program_.collectives[c].duration);
+      if (contended_) compute_.begin_collective(c, now);
     }
   }
 
@@ -266,8 +297,11 @@ class EventEngine {
   TransferRules rules_;
   bool jitter_;
   RunTimes times_;
+  bool contended_;
+  std::uint32_t behind_links_;  ///< first slot of the queue that is neither a lane nor a link
   EventQueue queue_;
   Moments moments_;
+  ComputeShare compute_;  ///< touched only where something is contended
   LinkServers links_;
   std::vector<Lane> lanes_;
   LaneNotes notes_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/error.hpp"
 #include "models/units.hpp"
 #include "sim/transfer_semantics.hpp"
 
@@ -15,7 +14,7 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 FairShare::FairShare(const Program& program)
-    : per_byte_(static_cast<Wide>(kTicksPerSecond) * static_cast<Wide>(program.base.ticks_per_ns)) {
+    : per_byte_(static_cast<Progress::Wide>(kTicksPerSecond) * static_cast<Progress::Wide>(program.base.ticks_per_ns)) {
   for (const SharedLink& shared : program.shared_links)
     link_.emplace_back().capacity = whole_bytes_per_s(shared.bytes_per_s);
   links_.begin.push_back(0);
@@ -33,9 +32,7 @@ FairShare::FairShare(const Program& program)
 
 void FairShare::start(std::uint32_t channel, std::int64_t bytes, Ticks now) {
   Message& message = messages_[channel];
-  message.left = static_cast<Wide>(bytes) * per_byte_;
-  message.since = now;
-  message.rate = 0;
+  message.sent = {static_cast<Progress::Wide>(bytes) * per_byte_, now, 0};
   for (const std::uint32_t link : links_.of(channel)) link_[link].messages.push_back(channel);
   touched_.push_back(channel);
 }
@@ -56,7 +53,8 @@ const std::vector<FairShare::Change>& FairShare::settle(Ticks now) {
   divide();
   for (const std::uint32_t channel : some_messages_) {
     Message& message = messages_[channel];
-    if (message.next_rate != message.rate) changes_.push_back({channel, apply(message, now)});
+    if (message.next_rate == message.sent.rate) continue;
+    changes_.push_back({channel, message.sent.go_on(message.next_rate, now, "a message on a shared link")});
   }
   return changes_;
 }
@@ -133,20 +131,6 @@ void FairShare::serve(std::uint32_t channel, std::int64_t rate) {
     link_[at].left = std::max<std::int64_t>(0, link_[at].left - rate);
     --link_[at].waiting;
   }
-}
-
-/// Moves the bytes sent so far, takes up the new rate and returns when the message will be done.
-Ticks FairShare::apply(Message& message, Ticks now) const {
-  const Wide moved = static_cast<Wide>(message.rate) * static_cast<Wide>(now - message.since);
-  message.left = moved < message.left ? message.left - moved : 0;
-  message.since = now;
-  message.rate = message.next_rate;
-  const auto rate = static_cast<Wide>(message.rate);
-  const Wide twice = 2 * message.left + rate;
-  const Wide ticks =
-      twice >> 64U == 0 ? static_cast<std::uint64_t>(twice) / static_cast<std::uint64_t>(2 * rate) : twice / (2 * rate);
-  if (ticks >> 62U != 0) throw Error("a message on a shared link takes longer than the clock can count");
-  return now + static_cast<Ticks>(ticks);
 }
 
 }  // namespace plumb

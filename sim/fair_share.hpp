@@ -6,6 +6,7 @@
 #include "models/units.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
+#include "sim/progress.hpp"
 
 namespace plumb {
 
@@ -42,13 +43,9 @@ class FairShare {
   bool is_settled() const { return touched_.empty(); }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
   struct Message {
-    Wide left = 0;  ///< bytes x ticks per second still to be sent, at `since`
-    Ticks since = 0;
-    std::int64_t rate = 0;  ///< bytes/s; 0: has none yet
-    std::int64_t own = 0;   ///< bytes/s of the channel's route; 0: not limited
+    Progress sent;         ///< in bytes x ticks per second, at bytes/s
+    std::int64_t own = 0;  ///< bytes/s of the channel's route; 0: not limited
     std::int64_t next_rate = 0;
     std::uint32_t seen = 0;  ///< number of the settling that met it last
     bool served = false;     ///< in this settling
@@ -67,12 +64,11 @@ class FairShare {
   void divide();
   bool serve_slow_route(std::int64_t share);
   void serve(std::uint32_t channel, std::int64_t rate);
-  Ticks apply(Message& message, Ticks now) const;
 
   IndexLists links_;               ///< shared links with a limit, by channel
   std::vector<Message> messages_;  ///< by channel
   std::vector<Link> link_;
-  Wide per_byte_ = 0;                      ///< ticks per second
+  Progress::Wide per_byte_ = 0;            ///< ticks per second
   std::vector<std::uint32_t> touched_;     ///< channels that started or ended since the last settling
   std::vector<std::uint32_t> some_links_;  ///< of this settling, reached from what was touched
   std::vector<std::uint32_t> some_messages_;

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "models/huge_pages.hpp"
+#include "sim/compute_share.hpp"
 #include "sim/index_lists.hpp"
+#include "sim/jitter.hpp"
 #include "sim/waits.hpp"
 
 namespace plumb {
@@ -97,6 +99,7 @@ LaneReader::LaneReader(const Program& program, const RunTimes& times, const SimO
       times_(times),
       options_(options),
       timeline_(timeline),
+      contended_(is_contended(program)),
       causes_(program, times, options),
       stash_(stash_changes(program)) {
   timeline.devices.assign(static_cast<std::size_t>(program.num_devices), {});
@@ -150,6 +153,7 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
   const RowFacts& row = facts(i);
   summary.busy += busy;
   summary.useful += busy;
+  if (contended_) summary.slowed += busy - duration_of(program_, i, device, options_.seed);
   if (row.not_useful != 0) [[unlikely]] {
     summary.useful -=
         busy == row.duration ? row.not_useful : busy - useful_share(program_, program_.instrs[i].row, busy);

@@ -64,6 +64,7 @@ class LaneReader {
   const RunTimes& times_;
   const SimOptions& options_;
   Timeline& timeline_;
+  bool contended_;
   IdleCauses causes_;
   StashChanges stash_;
   std::vector<RowFacts> rows_;

@@ -78,6 +78,7 @@ void LinkServers::begin(std::uint32_t channel, Ticks now) {
   server.sending = t;
   server.may_start = Moments::kUnknown;
   times_.transfers[t].start = now;
+  if (compute_ != nullptr) compute_->begin_message(channel);
   if (server.shared) {
     shares_.start(channel, bytes, now);
     return;
@@ -93,6 +94,7 @@ std::uint32_t LinkServers::finish(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
   const std::uint32_t t = std::exchange(server.sending, kNone);
   TransferTimes& times = times_.transfers[t];
+  if (compute_ != nullptr) compute_->end_message(channel);
   if (!times_.sent_at.empty()) times.done = now;
   const std::uint32_t sends = batches_.of_send.empty() ? Batches::kNone : batches_.of_send[t];
   const std::uint32_t receives = batches_.of_receive.empty() ? Batches::kNone : batches_.of_receive[t];

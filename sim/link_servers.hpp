@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "schedules/program.hpp"
+#include "sim/compute_share.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fair_share.hpp"
 #include "sim/moments.hpp"
@@ -20,6 +21,9 @@ namespace plumb {
 class LinkServers {
  public:
   LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments, RunTimes& times);
+
+  /// From now on `compute` is told which messages are being sent.
+  void tell(ComputeShare& compute) { compute_ = &compute; }
 
   /// The message may be sent as far as the sender is concerned. A channel serves its messages in the order of these
   /// calls.
@@ -92,6 +96,7 @@ class LinkServers {
   std::uint32_t first_slot_;
   Moments& moments_;
   RunTimes& times_;
+  ComputeShare* compute_ = nullptr;
   std::vector<std::uint32_t> queued_;  ///< messages by channel, in the order of their offers
   std::vector<Server> servers_;        ///< by channel
   FairShare shares_;

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "models/huge_pages.hpp"
+#include "sim/compute_share.hpp"
 #include "sim/jitter.hpp"
 #include "sim/pass_engine.hpp"
 #include "sim/waits.hpp"
@@ -318,6 +319,7 @@ inline void OnePass::prefetch(InstrIndex at) const {
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options) {
   const bool messages = program.transfers.size() > program.moves.size();
   if (messages && rules_of(options.transfers).pair_queues) return "both directions of a pair are one queue";
+  if (is_contended(program)) return "actions take longer when others are under way";
   for (const Channel& channel : program.channels) {
     if (!channel.route.shared.empty()) return "links are shared by several pairs of devices";
     if (channel.route.half_duplex) return "links are half duplex";

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/compute_share.hpp"
 #include "sim/jitter.hpp"
 #include "sim/lanes.hpp"
 #include "sim/pass_engine.hpp"
@@ -168,7 +169,8 @@ class TotalsPass {
 
 bool has_plain_waits_only(const Program& program) {
   const bool pairs = std::ranges::any_of(program.rows, &Row::overlapped);
-  return program.transfers.empty() && program.collectives.empty() && !pairs && !has_jitter(program);
+  return program.transfers.empty() && program.collectives.empty() && !pairs && !has_jitter(program) &&
+         !is_contended(program);
 }
 
 std::optional<std::vector<LaneTotals>> run_totals(const Program& program) { return TotalsPass(program).run(); }

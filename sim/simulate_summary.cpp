@@ -5,6 +5,7 @@
 
 #include "models/error.hpp"
 #include "schedules/walk.hpp"
+#include "sim/compute_share.hpp"
 #include "sim/fold.hpp"
 #include "sim/jitter.hpp"
 #include "sim/memory.hpp"
@@ -71,7 +72,7 @@ bool has_simple_messages(const Program& program, const SummaryJob& job) {
 
 bool can_jump(const Program& program, const Schedule& schedule, const SummaryJob& job) {
   const bool tensors = job.options.peak_composition && knows_bytes(program);
-  return has_simple_messages(program, job) && !has_jitter(program) && !tensors &&
+  return has_simple_messages(program, job) && !has_jitter(program) && !is_contended(program) && !tensors &&
          job.options.engine != EngineChoice::kEvent && stands_as_written(program, schedule);
 }
 

@@ -63,6 +63,7 @@ struct PeakTensor {
 struct DeviceSummary {
   Ticks busy = 0;
   Ticks useful = 0;  ///< busy without recompute and extra work
+  Ticks slowed = 0;  ///< part of busy that actions take longer because others are under way (simulated runs)
   Ticks idle = 0;
   std::array<Ticks, kIdleCauseCount> idle_causes{};
   Ticks first_start = 0;

@@ -51,11 +51,12 @@ PeakTensor read_tensor(const JsonValue& object) {
 }
 
 DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
-  object.allow_only({"busy_ns", "useful_ns", "idle_ns", "idle_causes_ns", "first_start_ns", "last_end_ns",
+  object.allow_only({"busy_ns", "useful_ns", "slowed_ns", "idle_ns", "idle_causes_ns", "first_start_ns", "last_end_ns",
                      "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors"});
   DeviceSummary device;
   device.busy = natural(object, "busy_ns");
   device.useful = object.at("useful_ns").integer(0, device.busy);
+  if (const auto slowed = object.find("slowed_ns")) device.slowed = slowed->integer(0, device.busy);
   device.idle = natural(object, "idle_ns");
   if (device.busy > makespan || device.idle != makespan - device.busy) {
     object.at("idle_ns").fail("expected makespan_ns - busy_ns = " + std::to_string(makespan - device.busy));

@@ -129,6 +129,7 @@ class Writer {
     raw("{\"busy_ns\":");
     number(busy_ns);
     field("useful_ns", ns(device.useful));
+    if (device.slowed != 0) field("slowed_ns", ns(device.slowed));
     field("idle_ns", idle_ns);
     key("idle_causes_ns");
     write_causes(device, idle_ns);

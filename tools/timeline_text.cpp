@@ -64,12 +64,18 @@ std::string figures_text(const Timeline& timeline) {
 std::string devices_text(const Timeline& timeline) {
   std::vector<std::size_t> causes;
   bool has_memory = false;
+  bool slowed = false;
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     const auto occurs = [&](const DeviceSummary& device) { return device.idle_causes[c] != 0; };
     if (std::any_of(timeline.devices.begin(), timeline.devices.end(), occurs)) causes.push_back(c);
   }
-  for (const DeviceSummary& device : timeline.devices) has_memory |= device.peak_memory_bytes != 0;
-  std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}, {"idle", '>'}};
+  for (const DeviceSummary& device : timeline.devices) {
+    has_memory |= device.peak_memory_bytes != 0;
+    slowed |= device.slowed != 0;
+  }
+  std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}};
+  if (slowed) columns.push_back({"  slowed by", '>'});
+  columns.push_back({"idle", '>'});
   for (const std::size_t cause : causes) {
     std::string name(kIdleCauseNames[cause]);
     std::replace(name.begin(), name.end(), '_', ' ');
@@ -80,7 +86,9 @@ std::string devices_text(const Timeline& timeline) {
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevices, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
-    std::vector<std::string> cells{std::to_string(d), time_of(device.busy, timeline), time_of(device.idle, timeline)};
+    std::vector<std::string> cells{std::to_string(d), time_of(device.busy, timeline)};
+    if (slowed) cells.push_back(time_of(device.slowed, timeline));
+    cells.push_back(time_of(device.idle, timeline));
     for (const std::size_t cause : causes) cells.push_back(time_of(device.idle_causes[cause], timeline));
     cells.push_back(number_text(device.peak_activations));
     if (has_memory) cells.push_back(bytes_text(device.peak_memory_bytes));

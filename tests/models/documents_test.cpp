@@ -59,7 +59,7 @@ bool reads_or_refuses(const std::string& text) {
 
 TEST_CASE("the README's documents are valid and say what the text says") {
   const std::vector<std::string> blocks = examples();
-  REQUIRE(blocks.size() == 3);
+  REQUIRE(blocks.size() == 4);
   const Network network = network_from_json(blocks[0], "README.md");
   CHECK(network.layers == load_network("gpt2-small").layers);
   CHECK(parameter_count(network) == 124'439'808);
@@ -67,7 +67,11 @@ TEST_CASE("the README's documents are valid and say what the text says") {
   CHECK(cluster.devices.size() == 4);
   CHECK(cluster.devices[3].speed == 0.8);
   CHECK(cluster.shared_links.size() == 8);
-  const Profile profile = profile_from_json(blocks[2], "README.md");
+  const Cluster contended = cluster_from_json(blocks[2], "README.md");
+  CHECK(contended.contention.slowdowns.size() == 2);
+  CHECK(contended.contention.clock->points.back().clock == 0.93);
+  CHECK(contended.shared_links[0].bytes_per_s == 100e9);
+  const Profile profile = profile_from_json(blocks[3], "README.md");
   CHECK(to_string(profiled_partition(profile)) == "1,1");
 }
 

@@ -1,0 +1,139 @@
+#include "sim/contention_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <Eigen/Dense>
+
+namespace plumb {
+namespace {
+
+/// Errors much smaller than the usual one count by their squares: where that ends, as a share of the median.
+constexpr double kRounded = 0.3;
+constexpr double kLeastRounded = 1e-6;
+
+/// The step that `normal` and `right` ask for, from `values` on, with no value below 0.
+Eigen::VectorXd bounded_step(const Eigen::MatrixXd& normal, const Eigen::VectorXd& right,
+                             const std::vector<double>& values) {
+  const Eigen::Index size = right.size();
+  std::vector<bool> held(static_cast<std::size_t>(size), false);
+  Eigen::VectorXd step = Eigen::VectorXd::Zero(size);
+  for (Eigen::Index round = 0; round <= size; ++round) {
+    Eigen::MatrixXd system = normal;
+    Eigen::VectorXd target = right;
+    for (Eigen::Index k = 0; k < size; ++k) {
+      system(k, k) += 1e-12;
+      if (!held[static_cast<std::size_t>(k)]) continue;
+      const double to_zero = -values[static_cast<std::size_t>(k)];
+      target -= normal.col(k) * to_zero;
+      system.row(k).setZero();
+      system.col(k).setZero();
+      system(k, k) = 1;
+      target(k) = to_zero;
+    }
+    step = system.ldlt().solve(target);
+    for (Eigen::Index k = 0; k < size; ++k) {
+      if (held[static_cast<std::size_t>(k)]) step(k) = -values[static_cast<std::size_t>(k)];
+    }
+    bool fine = true;
+    for (Eigen::Index k = 0; k < size; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      if (held[at] || values[at] + step(k) >= 0) continue;
+      held[at] = true;
+      fine = false;
+    }
+    if (fine) break;
+  }
+  return step;
+}
+
+}  // namespace
+
+ContentionSolver::ContentionSolver(const ContentionData& data, const ContentionCurves& curves,
+                                   std::vector<std::size_t> actions)
+    : data_(data), curves_(curves), actions_(std::move(actions)) {
+  std::vector<ContentionCurves::PartOf> parts;
+  for (const std::size_t a : actions_) {
+    const MetAction& met = data.actions[a].met;
+    first_stretch_.push_back(part_begin_.size());
+    for (std::size_t s = met.first; s != met.behind; ++s) {
+      curves.parts(static_cast<std::size_t>(met.kind), data.stretches[s], parts);
+      part_begin_.push_back(parts_.size());
+      parts_.insert(parts_.end(), parts.begin(), parts.end());
+    }
+  }
+  part_begin_.push_back(parts_.size());
+}
+
+double ContentionSolver::integral(std::size_t action, std::span<const double> values,
+                                  std::vector<Slope>* slopes) const {
+  const MetAction& met = data_.actions[actions_[action]].met;
+  const std::size_t theft = curves_.has_theft() ? curves_.size() - 1 : curves_.size();
+  double sum = 0;
+  for (std::size_t s = met.first, at = first_stretch_[action]; s != met.behind; ++s, ++at) {
+    double slow = 1;
+    double left = 1;
+    for (std::size_t p = part_begin_[at]; p != part_begin_[at + 1]; ++p) {
+      const auto& part = parts_[p];
+      (part.unknown == theft ? left : slow) += (part.unknown == theft ? -1 : 1) * part.weight * values[part.unknown];
+    }
+    left = std::max(left, 0.01);
+    const double ns = data_.stretches[s].ns;
+    sum += ns * left / slow;
+    for (std::size_t p = part_begin_[at]; slopes != nullptr && p != part_begin_[at + 1]; ++p) {
+      const auto& part = parts_[p];
+      slopes->push_back({part.unknown, -part.weight * ns * (part.unknown == theft ? 1 / slow : left / (slow * slow))});
+    }
+  }
+  return sum;
+}
+
+std::vector<double> ContentionSolver::errors(std::span<const double> values, std::span<const double> work) const {
+  std::vector<double> errors;
+  for (std::size_t a = 0; a < actions_.size(); ++a) {
+    errors.push_back(integral(a, values, nullptr) / work[data_.actions[actions_[a]].group] - 1);
+  }
+  return errors;
+}
+
+std::vector<double> ContentionSolver::solve(std::vector<double> values, std::span<const double> work,
+                                            std::span<const double> weight, int iterations) const {
+  const auto size = static_cast<Eigen::Index>(curves_.size());
+  std::vector<Slope> slopes;
+  for (int round = 0; round < iterations && size > 0; ++round) {
+    std::vector<double> sizes = errors(values, work);
+    for (double& error : sizes) error = std::abs(error);
+    const double rounded = std::max(kLeastRounded, kRounded * median_of(std::move(sizes)));
+    Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(size, size);
+    Eigen::VectorXd right = Eigen::VectorXd::Zero(size);
+    Eigen::VectorXd row = Eigen::VectorXd::Zero(size);
+    for (std::size_t a = 0; a < actions_.size(); ++a) {
+      const SeenAction& action = data_.actions[actions_[a]];
+      if (weight[action.block] == 0) continue;
+      slopes.clear();
+      const double error = integral(a, values, &slopes) / work[action.group] - 1;
+      const double counts = weight[action.block] / std::max(rounded, std::abs(error));
+      for (const Slope& slope : slopes)
+        row(static_cast<Eigen::Index>(slope.unknown)) += slope.value / work[action.group];
+      for (const Slope& one : slopes) {
+        const auto i = static_cast<Eigen::Index>(one.unknown);
+        if (row(i) == 0) continue;
+        right(i) -= counts * row(i) * error;
+        for (const Slope& other : slopes) {
+          const auto j = static_cast<Eigen::Index>(other.unknown);
+          normal(i, j) += counts * row(i) * (other.value / work[action.group]);
+        }
+        row(i) = 0;
+      }
+      for (const Slope& slope : slopes) row(static_cast<Eigen::Index>(slope.unknown)) = 0;
+    }
+    const Eigen::VectorXd step = bounded_step(normal, right, values);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = std::max(0.0, values[k] + step(static_cast<Eigen::Index>(k)));
+    }
+  }
+  return values;
+}
+
+}  // namespace plumb

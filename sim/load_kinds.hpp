@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+
+#include "models/contention.hpp"
+#include "schedules/action.hpp"
+
+namespace plumb {
+
+/// As what others feel an action of `op` that is not in a pair; nothing for what does not compute.
+constexpr std::optional<Load> load_of(Op op) {
+  switch (op) {
+    case Op::kF:
+      return Load::kF;
+    case Op::kB:
+      return Load::kB;
+    case Op::kI:
+      return Load::kI;
+    case Op::kW:
+      return Load::kW;
+    case Op::kR:
+      return Load::kR;
+    case Op::kU:
+    case Op::kV:
+      return Load::kU;
+    case Op::kX:
+      return Load::kX;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace plumb
