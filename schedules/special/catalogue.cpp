@@ -28,6 +28,8 @@ std::span<const ScheduleSpec> special_schedules() {
                    .year = 2023,
                    .source = "Feng et al., Mobius, ASPLOS 2023, doi 10.1145/3575693.3575703",
                    .placement = "looped",
+                   .options = "complexes=N: root complexes of the host that the ring of stages visits in turn "
+                              "(divides p; default 1)",
                    .make = mobius},
       ScheduleSpec{.name = "diffusionpipe",
                    .summary = "frozen layers of the next iteration fill the bubbles of 1f1b",

@@ -105,7 +105,7 @@ const std::array kRows{
                  .year = 2021,
                  .source = "Narayanan et al., arXiv 2104.04473, as named in arXiv 2211.05953",
                  .placement = "looped",
-                 .needs = "m a multiple of p, or a rest of at least p; or m < p",
+                 .needs = "m a multiple of p; or m < p",
                  .alias_of = "interleaved",
                  .make = depth_first},
     ScheduleSpec{.name = "breadth-first",

@@ -79,7 +79,8 @@ SliceOrder checked_order(const ScheduleParams& params, std::int64_t slices) {
   order.group = std::min((order.devices + slices - 1) / slices * slices, units);
   require(order.chunks == 1 || units % order.group == 0, "seq1f1b",
           "microbatches times slices (" + std::to_string(units) + ") must be a multiple of " +
-              std::to_string(order.group) + " with several chunks per device");
+              std::to_string(order.group) +
+              " (num_devices rounded up to whole microbatches) with several chunks per device");
   return order;
 }
 

@@ -155,7 +155,8 @@ const std::array kRows{
                  .source = "Wan et al., PipeOffload, arXiv 2503.01328",
                  .placement = "looped",
                  .needs = kSearchable,
-                 .options = "group=N: as of gis; offload=N: chunks per device whose stashes go (default all)",
+                 .options = "group=N: as of gis; offload=N: chunks per device whose stashes go (default all); "
+                            "solo=N: a copy takes N % of its time while nothing comes back (default 70)",
                  .folds = false,
                  .make = pipeoffload},
     ScheduleSpec{

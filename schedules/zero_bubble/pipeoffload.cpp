@@ -28,12 +28,18 @@ struct TimedMove {
   }
 };
 
-/// Chooses when the stashes of one device go to the host and come back. A pair of devices shares one link to the host;
-/// a copy takes `copy`, out and back take turns, and the odd device of a pair goes out while the even one comes back.
+/// How long copies take on the link to the host that a pair of devices shares.
+struct CopyTimes {
+  Ticks both_ways = 0;  ///< while others come back
+  Ticks solo = 0;       ///< while nothing comes back
+};
+
+/// Chooses when the stashes of one device go to the host and come back. Out and back take turns, and the odd device of
+/// a pair goes out while the even one comes back.
 class OffloadPlan {
  public:
-  OffloadPlan(const Spans& spans, std::int32_t last_stage, Ticks copy, Ticks phase)
-      : spans_(spans), copy_(copy), phase_(phase) {
+  OffloadPlan(const Spans& spans, std::int32_t last_stage, CopyTimes copies, Ticks phase)
+      : spans_(spans), copy_(copies.both_ways), solo_(copies.solo), phase_(phase) {
     constexpr Ticks kWorthwhile = 6;  // copies that must fit between forward and backward
     std::map<StashKey, Ticks> forward_end;
     for (const auto& [action, start, end] : spans) {
@@ -41,7 +47,7 @@ class OffloadPlan {
       if (action.op == Op::kF) forward_end[key_of(action)] = end;
       if (action.op != Op::kI) continue;
       const Ticks length = end - start;
-      if (start - length - forward_end.at(key_of(action)) > kWorthwhile * copy) keys_.insert(key_of(action));
+      if (start - length - forward_end.at(key_of(action)) > kWorthwhile * copy_) keys_.insert(key_of(action));
     }
   }
 
@@ -82,7 +88,7 @@ class OffloadPlan {
     return possible;
   }
 
-  /// Until the first stash comes back, those that go out need not take turns with it.
+  /// Until the first stash comes back, those that go out need not take turns with it, only with those of the partner.
   void close_up(std::vector<TimedMove>& moves) const {
     Ticks first_back = spans_.back().end;
     for (const TimedMove& move : moves) {
@@ -93,12 +99,13 @@ class OffloadPlan {
       if (move.op != Op::kEvict) continue;
       const Ticks earlier = std::max(free, move.possible);
       if (earlier < move.start && earlier + copy_ <= first_back) move.start = earlier;
-      free = move.start + copy_;
+      free = move.start + 2 * solo_;
     }
   }
 
   const Spans& spans_;
   Ticks copy_;
+  Ticks solo_;
   Ticks phase_;
   std::set<StashKey> keys_;
 };
@@ -116,11 +123,12 @@ Ticks copy_time(const ScheduleParams& params, const PassCosts& costs) {
   return given > 0 ? given : std::max<Ticks>(1, longest / 4);
 }
 
-/// Appends the actions of `spans` with `moves` at their times.
+/// Appends the actions of `spans` with `moves` at their times: what goes out when the action before is over, what comes
+/// back before the action that runs then, so that it is not late.
 void write_with_moves(const Spans& spans, const std::vector<TimedMove>& moves, ListBuilder& list) {
   auto next = moves.begin();
   for (const auto& [action, start, end] : spans) {
-    for (; next != moves.end() && next->start <= start; ++next) {
+    for (; next != moves.end() && (next->op == Op::kLoad ? next->start < end : next->start <= start); ++next) {
       Action move;
       move.op = next->op;
       std::tie(move.stage, move.microbatch) = next->key;
@@ -136,21 +144,24 @@ void write_with_moves(const Spans& spans, const std::vector<TimedMove>& moves, L
 /// The order of `gis` with the stashes of the first `offload=N` chunks (default: all) of every device in host memory
 /// between forward and backward, where that is long enough. Copies of two neighbouring devices share a link; one copy
 /// takes as long as EVICT or LOAD, by default a quarter of F + I + W. With everything offloaded a device keeps a
-/// handful of stashes whatever p and m are. `group=N` as of `gis`. (Wan et al., PipeOffload, arXiv 2503.01328, and its
-/// released code; without its last touches: warm-up forwards as late as possible, and faster copies while nothing comes
-/// back)
+/// handful of stashes whatever p and m are. `group=N` as of `gis`. `solo=N`: a copy takes N % of its time (default 70)
+/// while nothing comes back; 100 for links whose directions do not slow each other down. (Wan et al., PipeOffload,
+/// arXiv 2503.01328, and its released code; without its last touch, warm-up forwards as late as possible)
 ///
-///   p = 2, m = 3, v = 2
-///   d0: 0F0 0EVICT0@host 0F1 0EVICT1@host 2F0 2F1 2I0 2W0 0F2 2I1 0LOAD0@host 0EVICT2@host 2W1 0I0 0LOAD1@host 0W0 2F2
-///   0I1 0W1 0LOAD2@host 2I2 2W2 0I2 0W2 0U0 2U0 d1: 1F0 1EVICT0@host 1F1 1EVICT1@host 3F0 3I0 3W0 3F1 3I1 1LOAD0@host
-///   3W1 1LOAD1@host 1F2 1I0 1W0 1EVICT2@host 1I1 1W1 3F2 1LOAD2@host 3I2 3W2 1I2 1W2 1U0 3U0
+///   p = 2, m = 3, v = 2 (all moves @host)
+///   d0: 0F0 0EVICT0 0F1 2F0 0EVICT1 2F1 2I0 2W0 0F2 0LOAD0 2I1 0EVICT2 2W1 0LOAD1 0I0 0W0 2F2 0I1 0LOAD2 0W1 2I2 2W2
+///   0I2
+///       0W2 0U0 2U0
+///   d1: 1F0 1EVICT0 1F1 3F0 1EVICT1 3I0 3W0 3F1 1LOAD0 3I1 3W1 1LOAD1 1F2 1I0 1W0 1EVICT2 1I1 1W1 3F2 1LOAD2 3I2 3W2
+///   1I2
+///       1W2 1U0 3U0
 Schedule pipeoffload(const ScheduleParams& params) {
   const std::int32_t chunks = gis_chunks(params);
   const std::int32_t p = params.num_devices;
   require_searchable("pipeoffload", params, chunks * p);
   PassCosts costs = pass_costs(params, chunks * p);
   if (!params.costs) {
-    for (StagePasses& stage : costs.stages) stage.f.time = stage.i.time = stage.w.time = 4;  // quarters stay whole
+    for (StagePasses& stage : costs.stages) stage.f.time = stage.i.time = stage.w.time = 40;  // shares stay whole
   }
   const GisOrder order = gis_order("pipeoffload", params, costs);
   const std::int64_t offload = whole_number("pipeoffload", params, "offload", chunks);
@@ -170,14 +181,17 @@ Schedule pipeoffload(const ScheduleParams& params) {
     return action.op == Op::kF ? stage.f.time : action.op == Op::kI ? stage.i.time : stage.w.time;
   };
   const ListTimes times = list_times(step, duration, costs.comm);
+  const std::int64_t solo = whole_number("pipeoffload", params, "solo", 70);
+  require(solo <= 100, "pipeoffload", "solo (" + std::to_string(solo) + ") must be at most 100, in percent");
   const Ticks copy = copy_time(params, costs);
+  const CopyTimes copies{.both_ways = copy, .solo = std::max<Ticks>(1, copy / 100 * solo + copy % 100 * solo / 100)};
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule("pipeoffload", params, chunks, updates);
   schedule.parameters["group"] = order.group;
   for (std::int32_t d = 0; d < p; ++d) {
     const Spans& spans = times.devices[static_cast<std::size_t>(d)];
     const auto last_stage = static_cast<std::int32_t>(offload) * p - 1;
-    const auto moves = OffloadPlan(spans, last_stage, copy, d % 2 == 0 ? 0 : copy).moves();
+    const auto moves = OffloadPlan(spans, last_stage, copies, d % 2 == 0 ? 0 : copy).moves();
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
       write_with_moves(spans, moves, list);
       for (std::int32_t chunk = 0; chunk < chunks; ++chunk) list.add(StageId{chunk * p + d}, Op::kU, 0);

@@ -2,12 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "models/error.hpp"
 #include "schedules/schedule_io.hpp"
+#include "schedules/transfer_hang.hpp"
 #include "schedules/validate.hpp"
 #include "schedules/walk.hpp"
 #include "tests/support/error_message.hpp"
@@ -56,7 +60,60 @@ std::int64_t total_size(const Schedule& schedule) {
   return total;
 }
 
+/// Names of the options of `spec`, which stand before '=' in "key=value: meaning; key=value: meaning".
+std::set<std::string> options_of(const ScheduleSpec& spec) {
+  std::set<std::string> names;
+  for (std::string_view rest = spec.options; !rest.empty();) {
+    names.emplace(rest.substr(0, rest.find('=')));
+    rest.remove_prefix(std::min(rest.find("; "), rest.size() - 2) + 2);
+  }
+  return names;
+}
+
+/// Whether `message` is a rule of `spec` that speaks of no option of another schedule.
+bool in_own_terms(const ScheduleSpec& spec, const std::string& message) {
+  const std::string rule = std::string(spec.name) + ": ";
+  const std::set<std::string> own = options_of(spec);
+  return message.starts_with(rule) && std::ranges::none_of(schedule_catalogue(), [&](const ScheduleSpec& other) {
+           return std::ranges::any_of(options_of(other), [&](const std::string& name) {
+             const bool told =
+                 message.starts_with(rule + name + " (") || message.find("option " + name) != message.npos;
+             return told && !own.contains(name);
+           });
+         });
+}
+
 }  // namespace
+
+TEST_CASE("odd sizes make a schedule that is valid and cannot hang, or break a rule that is told in its own terms") {
+  int made = 0;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    CAPTURE(spec.name);
+    for (const std::int32_t p : {1, 2, 5}) {
+      for (const std::int64_t m : {1, 5, 17}) {
+        for (const std::int32_t v : {0, 2, 3, 4}) {
+          CAPTURE(p);
+          CAPTURE(m);
+          CAPTURE(v);
+          Schedule schedule;
+          try {
+            schedule = generate(spec.name, {.num_devices = p, .num_microbatches = m, .chunks = v});
+          } catch (const Error& error) {
+            if (!in_own_terms(spec, error.what())) FAIL_CHECK(error.what());
+            continue;
+          }
+          ++made;
+          if (const auto faults = validate(schedule); !faults.empty()) FAIL_CHECK(to_string(faults.front()));
+          for (const TransferModel model :
+               {TransferModel::kBuffered, TransferModel::kRendezvous, TransferModel::kPairFifo}) {
+            if (const auto hang = find_hang(schedule, model)) FAIL_CHECK(to_string(*hang));
+          }
+        }
+      }
+    }
+  }
+  CHECK(made > 700);
+}
 
 TEST_CASE("every generated schedule is valid and runs to its end") {
   const int count = for_each_schedule([](const ScheduleSpec&, const Schedule& schedule) {

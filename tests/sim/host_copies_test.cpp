@@ -105,6 +105,21 @@ TEST_CASE("devices behind one switch get half of its link each, and all of it wh
   CHECK(back({.bytes_per_s = 1e9, .host_bytes_per_s = 1.6e9}) == 10 + 2 * 1250);
 }
 
+TEST_CASE(
+    "stages of mobius that load one after another do not share a link when neighbours stand below two complexes") {
+  const auto makespan = [](const char* complexes, std::int32_t devices_per_link) {
+    const Schedule schedule = generate(
+        "mobius", {.num_devices = 4, .num_microbatches = 4, .chunks = 3, .options = {{"complexes", complexes}}});
+    StageCosts costs = costs_of(schedule.num_stages);
+    for (StageTimes& times : costs.times) times.f = 1000, times.b = 2000;
+    const Cluster cluster = cluster_of(4, {.bytes_per_s = 2e9, .devices_per_link = devices_per_link});
+    return simulate(lower(schedule, costs, &cluster)).makespan;
+  };
+  CHECK(makespan("2", 1) == makespan("1", 1));
+  CHECK(makespan("2", 2) < makespan("1", 2));
+  CHECK(makespan("2", 2) > makespan("2", 1));  // all load at once in the beginning
+}
+
 TEST_CASE("on a half-duplex link to the host what goes out and what comes back share it") {
   // 1 goes out from 30 on while 0 comes back.
   const Schedule schedule =

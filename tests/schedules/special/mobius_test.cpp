@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "schedules/registry.hpp"
+#include "schedules/validate.hpp"
+#include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
 #include "tests/support/unrolled.hpp"
@@ -45,6 +47,21 @@ TEST_CASE("a device of mobius holds two chunks at most, computes only on what it
       }
     }
   }
+}
+
+TEST_CASE("stages of mobius alternate between root complexes, in lists that are those of the ring") {
+  ScheduleParams params{.num_devices = 6, .num_microbatches = 2, .chunks = 2, .options = {{"complexes", "2"}}};
+  const Schedule crossed = generate("mobius", params);
+  CHECK(validate(crossed).empty());
+  const std::vector<std::int32_t> ring{0, 3, 1,
+                                       4, 2, 5};  // devices 0 to 2 stand below one complex, 3 to 5 below another
+  for (std::size_t stage = 0; stage < 12; ++stage) {
+    CHECK(crossed.placement[0][stage] == std::vector{DeviceId{ring[stage % 6]}});
+    const std::size_t device = static_cast<std::size_t>(ring[stage % 6]);
+    CHECK(crossed.devices[device] == mobius(6, 2, 2).devices[stage % 6]);
+  }
+  params.options["complexes"] = "4";
+  CHECK(error_message([&] { generate("mobius", params); }) == "mobius: complexes (4) must divide num_devices (6)");
 }
 
 TEST_CASE("without the moves mobius takes m v (F + B) + (p - 1)(F + B) of a chunk") {

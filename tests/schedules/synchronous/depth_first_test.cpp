@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "schedules/registry.hpp"
+#include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -32,6 +33,14 @@ TEST_CASE("depth-first changes the chunk of a device far more often than breadth
   CHECK(changes("depth-first", 1) == 18);
   CHECK(changes("depth-first", 2) == 12);
   CHECK(changes("depth-first", 3) == 4);
+}
+
+TEST_CASE("depth-first refuses a rest of microbatches without naming an option that it has not") {
+  CHECK(generate("depth-first", {.num_devices = 4, .num_microbatches = 3}).num_microbatches == 3);
+  CHECK(
+      error_message([] { generate("depth-first", {.num_devices = 4, .num_microbatches = 6}); }) ==
+      "depth-first: num_microbatches (6) must be a multiple of num_devices (4) or smaller; 'interleaved' has groups of "
+      "other sizes");
 }
 
 }  // namespace plumb::testing

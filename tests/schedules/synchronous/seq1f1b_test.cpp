@@ -161,7 +161,8 @@ TEST_CASE("seq1f1b over chunks runs for every number of slices, also those that 
 
 TEST_CASE("seq1f1b names the rule that a request breaks") {
   CHECK(error_message([] { seq1f1b(4, 3, 2, 2); }) ==
-        "seq1f1b: microbatches times slices (6) must be a multiple of 4 with several chunks per device");
+        "seq1f1b: microbatches times slices (6) must be a multiple of 4 (num_devices rounded up to whole "
+        "microbatches) with several chunks per device");
   CHECK(
       error_message([] {
         generate("seq1f1b", {.num_devices = 2, .num_microbatches = 2, .chunks = 2, .options = {{"backward", "split"}}});
