@@ -31,6 +31,15 @@ TrainOptions run_of(Schedule schedule, MicrobatchShape shape = {2, 5}) {
   return options;
 }
 
+/// A Llama-like network: rotary positions, grouped heads.
+TrainOptions llama_run_of(Schedule schedule) {
+  TrainOptions options = run_of(std::move(schedule));
+  options.network.layers = tiny_llama();
+  options.network.layers.front().vocabulary = options.network.layers.back().vocabulary = 256;
+  options.partition = equal_partition(options.network, options.schedule.num_stages);
+  return options;
+}
+
 /// Both executors, and the simulator, agree about `options`; weights and losses are those of training in one piece.
 void check_trains(TrainOptions options, double tolerance) {
   const Timeline expected = predicted(options);
@@ -113,11 +122,7 @@ TEST_CASE("sequence slices that recompute keep the keys that others read, and tr
 TEST_CASE("an R of sequence slices, whole or slice by slice, reads the keys that the forwards have left") {
   const std::vector<std::string> devices{"0F0.0 0F0.1 0F1 0R0.1 0I0.1 0R0.0 0I0.0 0W0.1 0W0.0 0R1 0B1.1 0B1.0 0U0",
                                          "1F0 1R0 1I0.1 1W0.1 1I0.0 1F1.0 1F1.1 1W0.0 1R1.0 1R1.1 1B1.1 1B1.0 1U0"};
-  TrainOptions options = run_of(sliced(devices, 2, Slices::Axis::kSequence, {{3, 2}, {1, 4}}));
-  options.network.layers = tiny_llama();
-  options.network.layers.front().vocabulary = options.network.layers.back().vocabulary = 256;
-  options.partition = equal_partition(options.network, 2);
-  check_trains(options, kRounding);
+  check_trains(llama_run_of(sliced(devices, 2, Slices::Axis::kSequence, {{3, 2}, {1, 4}})), kRounding);
 }
 
 TEST_CASE("a segment of stages is replayed slice by slice") {
@@ -136,11 +141,7 @@ TEST_CASE("a segment of stages is replayed slice by slice") {
 TEST_CASE("sequence slices with split backwards, rotary positions and whole actions among them") {
   const std::vector<std::string> devices{"0F0.0 0F0.1 0F1 0I0.1 0I0.0 0W0.1 0W0.0 0B1 0U0",
                                          "1F0 1I0.1 1W0.1 1I0.0 1F1.0 1F1.1 1W0.0 1B1.1 1B1.0 1U0"};
-  TrainOptions options = run_of(sliced(devices, 2, Slices::Axis::kSequence, {{3, 2}, {1, 4}}));
-  options.network.layers = tiny_llama();
-  options.network.layers.front().vocabulary = options.network.layers.back().vocabulary = 256;
-  options.partition = equal_partition(options.network, 2);
-  check_trains(options, kRounding);
+  check_trains(llama_run_of(sliced(devices, 2, Slices::Axis::kSequence, {{3, 2}, {1, 4}})), kRounding);
 }
 
 TEST_CASE("microbatches of different length train as in one piece, every token counting the same") {
