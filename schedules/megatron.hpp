@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "schedules/schedule.hpp"
 
@@ -26,6 +27,11 @@ MegatronPlan megatron_plan(const Schedule& schedule);
 
 /// Command-line options, one per line, comments behind `#`.
 std::string to_string(const MegatronPlan& plan);
+
+/// The schedule that Megatron-LM runs with the pipeline options in `text`: `--name value` or `--name=value`, on any
+/// number of lines, `#` begins a comment. The batch sizes say how many microbatches there are; `--data-parallel-size`
+/// (1) is not an option there, but follows from the number of ranks. Throws `Error` with the line.
+Schedule schedule_from_megatron_options(std::string_view text, std::string_view file_name);
 
 /// `to_string(megatron_plan(schedule))`.
 std::string schedule_to_megatron_options(const Schedule& schedule);

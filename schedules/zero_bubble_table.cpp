@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/error.hpp"
@@ -57,6 +58,14 @@ std::string schedule_to_zero_bubble_table(const Schedule& schedule) {
       first = false;
     });
     text += "],\n";
+  }
+  text += "]\n# By rank: the stage (layer group) of every chunk.\nSTAGES = [";
+  for (std::size_t device = 0; device < schedule.devices.size(); ++device) {
+    text += device > 0 ? ", [" : "[";
+    for (bool first = true; const StageId stage : chunks_of(schedule, device)) {
+      text += (std::exchange(first, false) ? "" : ", ") + std::to_string(index(stage));
+    }
+    text += "]";
   }
   return text + "]\n";
 }

@@ -16,7 +16,7 @@ ExitStatus run_convert(const CommandLine& arguments) {
       "Rewrites a schedule in another format, by extension (.json, .csv, .txt, .megatron, .deepspeed) or as given:\n"
       "json, text, torch-csv (compute only), torch-comms and torch-comms-late (with PyTorch's transfers; late "
       "receives),\n"
-      "megatron (options) and zero-bubble (Python table), written only; deepspeed (instruction lists), read only.\n"
+      "megatron (pipeline options), zero-bubble (Python table); deepspeed (instruction lists), read only.\n"
       "- is standard input or output.\n"
       "Exit status 3: the schedule is invalid, or would be in that format.");
   std::string in;

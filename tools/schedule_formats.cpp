@@ -11,6 +11,7 @@
 #include "schedules/megatron.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/torch_lowering.hpp"
+#include "schedules/zero_bubble_table.hpp"
 #include "tools/arguments.hpp"
 
 namespace plumb {
@@ -51,8 +52,8 @@ constexpr std::array kFormats{
     ScheduleFormat{"torch-comms", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered},
     ScheduleFormat{"torch-comms-late", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered_late},
     ScheduleFormat{"text", ".txt", schedule_from_text, schedule_to_text},
-    ScheduleFormat{"zero-bubble", "", nullptr, schedule_to_zero_bubble_table},
-    ScheduleFormat{"megatron", ".megatron", nullptr, schedule_to_megatron_options},
+    ScheduleFormat{"zero-bubble", "", schedule_from_zero_bubble_table, schedule_to_zero_bubble_table},
+    ScheduleFormat{"megatron", ".megatron", schedule_from_megatron_options, schedule_to_megatron_options},
     ScheduleFormat{"deepspeed", ".deepspeed", schedule_from_deepspeed},
 };
 
@@ -63,16 +64,14 @@ const ScheduleFormat& format_of(std::string_view text) {
   const auto named = [](std::string_view name) -> const ScheduleFormat& { return schedule_format(name, {}); };
   if (begin.starts_with('{')) return named("json");
   if (begin.starts_with("d0:")) return named("text");
-  const bool instructions = begin.find("ForwardPass") != std::string_view::npos;
-  return named(instructions ? "deepspeed" : "torch-csv");
+  const auto says = [&](std::string_view words) { return begin.find(words) != std::string_view::npos; };
+  if (says("SCHEDULE =")) return named("zero-bubble");
+  if (says("--pipeline-model-parallel-size")) return named("megatron");
+  return named(says("ForwardPass") ? "deepspeed" : "torch-csv");
 }
 
 /// Reads `text`; what a CSV's letters were translated to is told on standard error.
 Schedule read_as(const ScheduleFormat& format, std::string_view text, std::string_view name) {
-  if (format.read == nullptr) {
-    throw Error(std::string(name) + ": format '" + std::string(format.name) +
-                "' is only written, expected json or csv");
-  }
   Schedule schedule = format.read(text, name);
   const auto letters = schedule.parameters.find("letters");
   if (format.read == schedule_from_torch_csv && letters != schedule.parameters.end()) {

@@ -12,9 +12,9 @@ namespace plumb {
 struct ScheduleFormat {
   std::string_view name;       ///< as in `--format`
   std::string_view extension;  ///< of its files; empty: chosen by name only
-  Schedule (*read)(std::string_view text, std::string_view file_name) = nullptr;  ///< none: written only
-  std::string (*write)(const Schedule& schedule) = nullptr;                       ///< none: read only
-  Schedule (*lower)(const Schedule& schedule) = nullptr;  ///< what is done to a valid schedule before it is written
+  Schedule (*read)(std::string_view text, std::string_view file_name) = nullptr;
+  std::string (*write)(const Schedule& schedule) = nullptr;  ///< none: read only
+  Schedule (*lower)(const Schedule& schedule) = nullptr;     ///< what is done to a valid schedule before it is written
 };
 
 std::span<const ScheduleFormat> schedule_formats();

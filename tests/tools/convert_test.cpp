@@ -61,12 +61,14 @@ TEST_CASE("every format that is read is simulated and trained") {
   REQUIRE(run_command("plumbline schedule torch-dualpipev -p 2 -m 4 -o pairs.csv && "
                       "plumbline schedule torch-zbv -p 2 -m 4 --format torch-comms -o comms.csv && "
                       "plumbline schedule torch-1f1b -p 2 -m 4 --format torch-comms-late -o late.csv && "
+                      "plumbline schedule zb-v -p 2 -m 4 --format zero-bubble -o table.py && "
+                      "plumbline schedule interleaved -p 2 -m 4 -o options.megatron && "
                       "plumbline schedule 1f1b -p 2 -m 4 -o text.txt && "
                       "plumbline schedule 1f1b -p 2 -m 4 -o own.json",
                       scratch.path())
               .status == 0);
-  for (const std::string file :
-       {"ds.deepspeed", "old.csv", "pairs.csv", "comms.csv", "late.csv", "text.txt", "own.json"}) {
+  for (const std::string file : {"ds.deepspeed", "old.csv", "pairs.csv", "comms.csv", "late.csv", "table.py",
+                                 "options.megatron", "text.txt", "own.json"}) {
     CAPTURE(file);
     const CommandResult simulated =
         run_command("plumbline simulate " + file + " --cost F=1,B=2 --summary", scratch.path());
@@ -164,7 +166,14 @@ TEST_CASE("Megatron's options are told for its own orders, and why there are non
   CHECK(other.err ==
         "plumbline: error: schedule 'gpipe' cannot be run by Megatron-LM: on device 0 its order has 0B0 where this one "
         "has 0F2 (PyTorch's runtime takes it as CSV)\n");
-  CHECK(run_command("plumbline convert x.megatron y.json", scratch.path()).status == 2);
+}
+
+TEST_CASE("Megatron's options come back as the schedule that they were written from") {
+  const ScratchDirectory scratch;
+  const std::string name = "interleaved -p 2 -m 6 -v 2 --opt group=3";
+  REQUIRE(run_command("plumbline schedule " + name + " -o x.megatron", scratch.path()).status == 0);
+  CHECK(compute_text(scratch, "x.megatron") ==
+        run_command("plumbline schedule " + name + " --format torch-csv", scratch.path()).out);
 }
 
 TEST_CASE("the table for the zero-bubble fork speaks its letters and chunks") {
@@ -175,7 +184,19 @@ TEST_CASE("the table for the zero-bubble fork speaks its letters and chunks") {
       result.out ==
       "# 1 ranks, 2 chunks, 1 microbatches. By rank: (type, microbatch, chunk); B is the input gradient, BW the whole "
       "backward.\nSCHEDULE = [\n    [(\"F\", 0, 0), (\"F\", 0, 1), (\"B\", 0, 1), (\"W\", 0, 1), (\"B\", 0, 0), "
-      "(\"W\", 0, 0)],\n]\n");
+      "(\"W\", 0, 0)],\n]\n# By rank: the stage (layer group) of every chunk.\nSTAGES = [[0, 1]]\n");
+}
+
+TEST_CASE("a table of the zero-bubble fork comes back as it was, its stages named or found out") {
+  const ScratchDirectory scratch;
+  for (const std::string name : {"zb-h1 -p 3 -m 4", "v-half -p 3 -m 4", "torch-interleaved-zb -p 2 -m 4"}) {
+    CAPTURE(name);
+    const std::string list = run_command("plumbline schedule " + name + " --format torch-csv", scratch.path()).out;
+    REQUIRE(run_command("plumbline schedule " + name + " --format zero-bubble -o table", scratch.path()).status == 0);
+    CHECK(compute_text(scratch, "table") == list);
+    REQUIRE(run_command("sed -i /STAGES/d table", scratch.path()).status == 0);
+    CHECK(compute_text(scratch, "table") == list);
+  }
 }
 
 TEST_CASE("hangs of transfers are found by validate") {
