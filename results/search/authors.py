@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the zero-bubble authors' schedulers over a grid of cases and prints their results as CSV.
 
-usage: authors.py CHECKOUT > authors.csv
+usage: authors.py CHECKOUT [DEVICES]... > authors.csv      (default: all numbers of devices of the grid)
 
 CHECKOUT is a copy of github.com/sail-sg/zero-bubble-pipeline-parallelism; only the files under
 megatron/core/pipeline_parallel/zerobubble/scheduler are used. Columns: what ran (zb: the straight pipeline's automatic
@@ -105,10 +105,13 @@ def main():
     zb, zbv, greedy, auto = load("zb"), load("zbv"), load("zbv_greedy"), load("v_auto_schedule")
     sys.setrecursionlimit(100000)
     chance = random.Random(2401)
+    wanted = [int(devices) for devices in sys.argv[2:]]
     print("what,p,m,f,i,w,comm,limit,span,peak")
     for p in (2, 3, 4, 6, 8, 12, 16):
         for m in sorted({p, 2 * p + 1, 3 * p, 4 * p}):
             cases = VECTORS + [uneven(p, chance) for _ in range(4)]
+            if wanted and p not in wanted:
+                continue
             for costs in cases:
                 for limit in sorted({p + 1, 3 * p // 2, 2 * p, 3 * p, 4 * p}):
                     emit("zb", p, m, costs, limit, lambda: straight(zb, p, m, *costs, limit))
