@@ -44,6 +44,14 @@ std::string ours_text(const CheckedClaim& checked) {
   return beside ? text + " (simulated " + value_text(*result.simulated) + ")" : text;
 }
 
+/// The kind, and how far ours may be where that is more than the last digits of a computation.
+std::string kind_text(const Claim& claim) {
+  constexpr double kDigits = 1e-6;
+  const std::string kind(kClaimKindNames[static_cast<std::size_t>(claim.kind)]);
+  const bool told = claim.tolerance > kDigits * std::max(1.0, std::abs(claim.published));
+  return told ? kind + " ± " + value_text(claim.tolerance) : kind;
+}
+
 std::string difference_text(const CheckedClaim& checked) {
   const ClaimResult& result = checked.result;
   if (!result.ours) return "-";
@@ -100,8 +108,8 @@ std::string system_markdown(const System& system) {
   for (const CheckedClaim* checked : system.claims) {
     const Claim& claim = checked->claim;
     text += "| " + cell(claim.what) + " | " + value_text(claim.published) + " | " + ours_text(*checked) + " | " +
-            difference_text(*checked) + " | " + std::string(kClaimKindNames[static_cast<std::size_t>(claim.kind)]) +
-            " | " + cell(how(claim)) + " | " + cell(remark(*checked)) + " |\n";
+            difference_text(*checked) + " | " + kind_text(claim) + " | " + cell(how(claim)) + " | " +
+            cell(remark(*checked)) + " |\n";
   }
   return text + (many ? "\n</details>\n\n" : "\n");
 }

@@ -43,7 +43,8 @@ ExitStatus run_validate(const CommandLine& arguments) {
   std::string transfers;
   ScheduleArguments size;
   parser.positional(path, "NAME|FILE")
-      .text("from", format, "FORMAT", "json, torch-csv, text or deepspeed (default: by extension)")
+      .text("from", format, "FORMAT",
+            "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by extension)")
       .text("transfers", transfers, "MODELS",
             "also look for hangs of sends and receives: buffered, rendezvous, pair-fifo, several with commas, or all");
   size.add_to(parser);
