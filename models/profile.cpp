@@ -22,6 +22,8 @@ void add_times(const ProfiledTimes& part, StageTimes& stage) {
   stage.b += or_else(part.b, part.i.expected_ns() + part.w.expected_ns());
   stage.r += or_else(part.r, part.f.expected_ns());
   stage.u += part.u.expected_ns();
+  stage.evict += part.evict.expected_ns();
+  stage.load += part.load.expected_ns();
 }
 
 /// The stage that has exactly `range`, if any.

@@ -35,8 +35,10 @@ struct ProfiledTimes {
   Measured b;  ///< fused backward; not measured: I + W
   Measured i;
   Measured w;
-  Measured r;  ///< recompute; not measured: F
-  Measured u;  ///< optimizer update
+  Measured r;      ///< recompute; not measured: F
+  Measured u;      ///< optimizer update
+  Measured evict;  ///< a microbatch's stash on its way to the host, and back; not measured: no time
+  Measured load;
 
   friend bool operator==(const ProfiledTimes&, const ProfiledTimes&) = default;
 };

@@ -25,12 +25,14 @@ struct MeasuredField {
   bool required;
 };
 
-constexpr std::array<MeasuredField, 6> kMeasuredFields{{{"f_ns", &ProfiledTimes::f, true},
+constexpr std::array<MeasuredField, 8> kMeasuredFields{{{"f_ns", &ProfiledTimes::f, true},
                                                         {"b_ns", &ProfiledTimes::b, false},
                                                         {"i_ns", &ProfiledTimes::i, true},
                                                         {"w_ns", &ProfiledTimes::w, true},
                                                         {"r_ns", &ProfiledTimes::r, false},
-                                                        {"u_ns", &ProfiledTimes::u, false}}};
+                                                        {"u_ns", &ProfiledTimes::u, false},
+                                                        {"evict_ns", &ProfiledTimes::evict, false},
+                                                        {"load_ns", &ProfiledTimes::load, false}}};
 
 struct PrecisionField {
   std::string_view key;
@@ -55,7 +57,7 @@ Measured read_measured(const JsonValue& json) {
 
 /// The range must begin at `begin`, so that a list covers the chain without gaps.
 ProfiledTimes read_times(const JsonValue& json, std::size_t begin, std::size_t most_layers) {
-  json.allow_only({"layers", "in_flight", "f_ns", "b_ns", "i_ns", "w_ns", "r_ns", "u_ns"});
+  json.allow_only({"layers", "in_flight", "f_ns", "b_ns", "i_ns", "w_ns", "r_ns", "u_ns", "evict_ns", "load_ns"});
   const JsonValue layers = json.at("layers");
   if (layers.size() != 2 || !layers.is_array()) layers.fail_expected("[begin, end]");
   const JsonValue first = *layers.elements().begin();

@@ -26,6 +26,7 @@ constexpr double kUncountedBytesPerSecond = 1e12;
 struct RoundKind {
   bool split = false;    ///< I and W apart
   bool crowded = false;  ///< all forwards of an update before its backwards
+  bool copies = false;   ///< stashes go to the host and back; nothing else of it counts
 };
 
 /// 1F1B of devices, or GPipe where it is crowded; device d runs stages [d S / P, (d + 1) S / P), forwards in order,
@@ -34,7 +35,7 @@ class GroupedSchedule {
  public:
   GroupedSchedule(std::int32_t devices, std::int32_t stages, const ProfileOptions& options, RoundKind kind)
       : stages_(stages), devices_(devices), m_(options.microbatches), kind_(kind) {
-    schedule_.name = kind.split ? "profile-split" : "profile-fused";
+    schedule_.name = kind.copies ? "profile-copies" : kind.split ? "profile-split" : "profile-fused";
     schedule_.num_devices = devices;
     schedule_.num_stages = stages;
     schedule_.microbatches_per_update = {m_};
@@ -62,6 +63,7 @@ class GroupedSchedule {
     action.stage = StageId{stage};
     action.op = op;
     action.microbatch = MicrobatchId{static_cast<std::int32_t>(number)};
+    if (is_move(op)) action.where = Action::kHost;
     list.actions.push_back(action);
   }
 
@@ -81,11 +83,17 @@ class GroupedSchedule {
   }
 
   void add_forward(std::int32_t device, std::int64_t microbatch, DeviceList& list) const {
-    for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) add(list, stage, Op::kF, microbatch);
+    for (std::int32_t stage = first(device); stage < first(device + 1); ++stage) {
+      add(list, stage, Op::kF, microbatch);
+      if (kind_.copies) add(list, stage, Op::kEvict, microbatch);
+    }
   }
 
   void add_backwards(std::int32_t device, Op op, std::int64_t microbatch, DeviceList& list) const {
-    for (std::int32_t stage = first(device + 1); stage-- > first(device);) add(list, stage, op, microbatch);
+    for (std::int32_t stage = first(device + 1); stage-- > first(device);) {
+      if (kind_.copies) add(list, stage, Op::kLoad, microbatch);
+      add(list, stage, op, microbatch);
+    }
   }
 
   std::int32_t stages_;
@@ -137,7 +145,7 @@ class StageProfiler::Samples {
   void measure(const ProfileOptions& options, RoundKind kind) {
     const Schedule schedule = round_schedule(options, kind);
     if (!kind.split) in_flight_ = peak_in_flight(schedule);
-    add(measured_timeline_of(options, schedule), options.microbatches);
+    add(measured_timeline_of(options, schedule), options.microbatches, kind.copies);
   }
 
   Measured hand_over() const { return summary(hand_overs_); }
@@ -152,17 +160,19 @@ class StageProfiler::Samples {
                         .i = of(stage, Op::kI),
                         .w = of(stage, Op::kW),
                         .r = {},
-                        .u = of(stage, Op::kU)});
+                        .u = of(stage, Op::kU),
+                        .evict = of(stage, Op::kEvict),
+                        .load = of(stage, Op::kLoad)});
     }
     return stages;
   }
 
  private:
-  void add(const Timeline& timeline, std::int64_t warm_microbatches) {
+  void add(const Timeline& timeline, std::int64_t warm_microbatches, bool copies) {
     std::map<std::tuple<bool, StageId, MicrobatchId>, const Span*> consumers;
     for (const Span& span : timeline.spans) {
       const Op op = span.action.op;
-      if (span.lane != Lane::kCompute) continue;
+      if (span.lane != Lane::kCompute || is_move(op) != copies) continue;
       const bool warm = op == Op::kU ? index(span.action.microbatch) > 0
                                      : static_cast<std::int64_t>(span.action.microbatch) >= warm_microbatches;
       if (!warm) continue;
@@ -170,7 +180,7 @@ class StageProfiler::Samples {
       if (op == Op::kF || is_backward(op)) consumers[{op == Op::kF, span.action.stage, span.action.microbatch}] = &span;
     }
     for (const Span& span : timeline.spans) {
-      if (span.lane == Lane::kTransfer) add_hand_over(span, consumers);
+      if (span.lane == Lane::kTransfer && !copies) add_hand_over(span, consumers);
     }
   }
 
@@ -218,6 +228,7 @@ void StageProfiler::measure_round() {
     calm_->measure(options_, {.split = split, .crowded = false});
     crowded_->measure(options_, {.split = split, .crowded = true});
   }
+  calm_->measure(options_, {.copies = true});
 }
 
 Profile StageProfiler::profile() const {

@@ -34,7 +34,8 @@ struct ProfileOptions {
 
 /// Measures every stage's F, B, I, W and U and the hand-over of messages by really training, all devices at work at
 /// once (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other); then
-/// once more with all microbatches of an update in flight (`Profile::crowded`). The first update of every training
+/// once more with all microbatches of an update in flight (`Profile::crowded`), and with every stash going to the host
+/// and back (EVICT and LOAD; on a CPU they are copies by the device's own thread). The first update of every training
 /// warms up and is not counted.
 ///
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
@@ -47,7 +48,8 @@ class StageProfiler {
   explicit StageProfiler(ProfileOptions options);
   ~StageProfiler();
 
-  /// Trains with fused and with split backwards, both with as few microbatches in flight as 1F1B and with all.
+  /// Trains with fused and with split backwards, both with as few microbatches in flight as 1F1B and with all, and with
+  /// copies to the host.
   void measure_round();
 
   /// What all rounds until now measured.

@@ -50,6 +50,11 @@ TEST_CASE("a profile has every action of every stage, as often as it was run aft
   CHECK(profile.stages[0].in_flight == 2);
   CHECK(profile.stages[1].in_flight == 1);
   for (const ProfiledTimes& stage : profile.crowded) CHECK(stage.in_flight == 4);
+  for (const ProfiledTimes& stage : profile.stages) {
+    CHECK(stage.evict.count == 2 * 8);
+    CHECK(stage.load.count == 2 * 8);
+    CHECK(stage.evict.p10_ns > 0);
+  }
   REQUIRE(profile.transfers.size() == 1);
   CHECK(profile.transfers[0].bytes == 2 * 5 * 8 * 4);
 }
@@ -66,6 +71,8 @@ TEST_CASE("a profile reads back as it was, and costs a schedule") {
   CHECK(profile_from_json(profile_to_json(profile), "profile.json") == profile);
   const StageCosts costs = profile_costs(profile, options.network, options.partition);
   CHECK(costs.times[0].f == profile.stages[0].f.mean_ns);
+  CHECK(costs.times[1].evict == profile.stages[1].evict.mean_ns);
+  CHECK(costs.times[1].load == profile.stages[1].load.mean_ns);
 }
 
 TEST_CASE("more devices than stages are refused") {
