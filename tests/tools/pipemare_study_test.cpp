@@ -24,8 +24,8 @@ namespace {
 
 constexpr const char* kDocument = R"({
  "format": "plumbline-study", "version": 1, "seeds": 2,
- "tasks": [{"name": "text", "quality": "loss", "target": 5.5, "words": {"TIMING": "slots"},
-            "arguments": "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --executor serial --evaluate-every 4"}],
+ "tasks": [{"name": "text", "quality": "loss", "target": 5.5, "words": {"TIMING": "slots"}, "arguments":
+ "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --executor serial --evaluate-every 4 --evaluate-samples 64"}],
  "methods": [{"name": "synchronous", "arguments": "gpipe"},
              {"name": "naive", "title": "naive asynchronous", "arguments": "pipemare --opt timing={TIMING}"}]
 })";
