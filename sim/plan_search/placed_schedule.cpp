@@ -120,6 +120,20 @@ std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& n
   return variants;
 }
 
+std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
+                                                             const std::vector<std::int32_t>& order) {
+  const std::size_t p = order.size();
+  std::vector<std::vector<DeviceId>> stages;
+  for (std::size_t s = 0; s < p * static_cast<std::size_t>(variant.per_place); ++s) {
+    std::size_t position = s % p;
+    if (variant.spec->placement == "v" && s >= p) position = 2 * p - 1 - s;
+    stages.push_back({DeviceId{order[position]}});
+  }
+  const std::string_view name = variant.spec->placement;
+  if (name != "linear" && name != "looped" && name != "v") return {};
+  return {std::move(stages)};
+}
+
 Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named) {
   ScheduleParams params{.num_devices = plan.places, .num_microbatches = plan.microbatches, .chunks = plan.chunks};
   const auto num_stages = static_cast<std::int32_t>(plan.partition.num_stages());

@@ -27,6 +27,10 @@ struct ScheduleVariant {
 std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
                                                const std::vector<std::int32_t>& chunks);
 
+/// Placement of stages on places in `order`, by the name that the catalogue has for it; empty when that does not say.
+std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
+                                                             const std::vector<std::int32_t>& order);
+
 /// The schedule of `plan` in positions of the pipeline. Searched ones are made for `stages`. Throws `Error` when the
 /// schedule cannot have this size, and for those that cannot be scored: `named` says that the user asked for it.
 Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named);

@@ -19,6 +19,7 @@
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_front.hpp"
+#include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 
@@ -27,32 +28,14 @@ namespace {
 
 constexpr Ticks kNever = std::numeric_limits<Ticks>::max();
 /// Parts of each level that are opened at a time; fixed, so that the answer does not depend on the number of threads.
-/// Some of every level: plans are simulated while setups wait, so that there is an answer early.
-constexpr std::array<std::size_t, 3> kBatch{32, 16, 16};
+/// Some of every queue: plans are simulated while setups wait, so that there is an answer early, and those whose
+/// schedules are searched themselves, each for as long as many others take, hold nobody up.
+constexpr std::array<std::size_t, 4> kBatch{32, 16, 16, 4};
 constexpr std::size_t kMostOrders = 256;
 /// Schedules that are searched themselves are left out above so many stages times microbatches.
 constexpr std::int64_t kMostSearched = 4096;
 /// Cuts that local search adds in all.
 constexpr std::int64_t kMostNear = 50'000;
-
-using Degrees = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, std::int64_t>;
-
-Degrees degrees_of(const Parallelism& job) {
-  return {job.tensor,
-          job.context,
-          job.expert,
-          job.data,
-          static_cast<int>(job.zero),
-          static_cast<int>(job.recompute),
-          job.microbatch_size};
-}
-
-/// What makes two plans of another kind.
-using Kind = std::tuple<Degrees, std::int32_t, std::string, std::int32_t, std::vector<std::int32_t>>;
-
-Kind kind_of(const PipelinePlan& plan) {
-  return {degrees_of(plan.parallelism), plan.places, plan.schedule, plan.chunks, plan.replicas};
-}
 
 /// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
 struct Part {
@@ -71,7 +54,8 @@ struct Part {
   bool exact = false;  ///< all cuts and orders of the setup are there
   bool tried_room = false;
 
-  auto key() const { return std::tuple(rank, level, slow, number); }
+  std::size_t queue() const { return slow && level == Level::kPlan ? 3 : static_cast<std::size_t>(level); }
+  auto key() const { return std::tuple(rank, level, number); }
   friend bool operator<(const Part& a, const Part& b) { return a.key() < b.key(); }
 };
 
@@ -83,21 +67,6 @@ struct Opened {
   Ticks left_out = kNever;  ///< least bound of what was not opened
   bool simulated = false;
 };
-
-/// Placement of stages by its name in the catalogue; empty when the name does not say.
-std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
-                                                             const std::vector<std::int32_t>& order) {
-  const std::size_t p = order.size();
-  std::vector<std::vector<DeviceId>> stages;
-  for (std::size_t s = 0; s < p * static_cast<std::size_t>(variant.per_place); ++s) {
-    std::size_t position = s % p;
-    if (variant.spec->placement == "v" && s >= p) position = 2 * p - 1 - s;
-    stages.push_back({DeviceId{order[position]}});
-  }
-  const std::string_view name = variant.spec->placement;
-  if (name != "linear" && name != "looped" && name != "v") return {};
-  return {std::move(stages)};
-}
 
 class Search {
  public:
@@ -142,7 +111,7 @@ class Search {
     if (part.bound >= best_) return;
     part.rank = std::max(part.rank, part.bound);
     part.number = ++parts_;
-    queues_[static_cast<std::size_t>(part.level)].insert(std::move(part));
+    queues_[part.queue()].insert(std::move(part));
   }
 
   /// Of the part whose turn is next.
@@ -156,9 +125,9 @@ class Search {
 
   void open_batch() {
     std::vector<Part> batch;
-    for (std::size_t level = 0; level < queues_.size(); ++level) {
-      std::set<Part>& queue = queues_[level];
-      for (std::size_t k = 0; k < kBatch[level] && !queue.empty() && queue.begin()->rank < best_; ++k) {
+    for (std::size_t which = 0; which < queues_.size(); ++which) {
+      std::set<Part>& queue = queues_[which];
+      for (std::size_t k = 0; k < kBatch[which] && !queue.empty() && queue.begin()->rank < best_; ++k) {
         batch.push_back(std::move(queue.extract(queue.begin()).value()));
       }
     }
@@ -364,7 +333,7 @@ class Search {
       return;
     }
     front_.add(score);
-    const auto [known, is_new] = kinds_.try_emplace(kind_of(score.plan), score);
+    const auto [known, is_new] = kinds_.try_emplace(plan_kind(score.plan), score);
     if (!is_new && better_plan(score, known->second)) known->second = score;
     const Ticks step = score.step_ns * base_.ticks_per_ns;
     best_ = std::min(best_, step);
@@ -465,13 +434,13 @@ class Search {
   std::int64_t seeded_ = 0;  ///< simulations of seeds, which are not counted against the effort
   std::vector<ScheduleVariant> variants_;
   std::vector<PlanSetup> setups_;
-  std::array<std::set<Part>, 3> queues_;  ///< by level
+  std::array<std::set<Part>, 4> queues_;  ///< by level; the last: slow plans
   std::int64_t parts_ = 0;
   Ticks best_ = kNever;
   Ticks left_out_ = kNever;
   Timebase base_{};
   PlanFront front_;
-  std::map<Kind, ScoredPlan> kinds_;
+  std::map<PlanKind, ScoredPlan> kinds_;
   std::set<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>, std::vector<std::size_t>>> seen_;
   std::map<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>>, Ticks> lines_;  ///< best step of each
   std::int64_t near_ = 0;
@@ -479,20 +448,49 @@ class Search {
   PlanAnswer answer_;
 };
 
-}  // namespace
+/// A search of a part of the space, with a part of the effort.
+struct NarrowSearch {
+  PlanRanges ranges{};
+  PlanEffort effort{};
+};
 
-bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {
-  const auto key = [](const ScoredPlan& score) {
-    const PipelinePlan& plan = score.plan;
-    return std::tuple(score.excess_bytes, score.step_ns, plan.num_devices(), score.peak_bytes, kind_of(plan),
-                      plan.order, plan.partition.bounds);
-  };
-  return key(a) < key(b);
+/// Where there are many schedules, those that are simulated fastest and are seldom far from the best, one at a time:
+/// cuts, degrees and orders that are good for them are where the search of all schedules begins.
+std::vector<NarrowSearch> narrow_searches(const PlanRanges& ranges, const PlanEffort& effort) {
+  constexpr std::int64_t kShare = 8;
+  constexpr std::int64_t kMost = 300;
+  std::vector<NarrowSearch> parts;
+  for (const char* name : {"1f1b", "zb-v"}) {
+    const auto& names = ranges.schedules;
+    const bool allowed = names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+    if (!allowed || names.size() == 1) continue;
+    NarrowSearch part{ranges, effort};
+    part.ranges.schedules = {name};
+    part.ranges.replicated = false;
+    part.effort.most_simulations = std::min(kMost, effort.most_simulations / kShare);
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
+
+}  // namespace
 
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds) {
-  return Search(job, ranges, effort).run(seeds);
+  std::vector<PipelinePlan> known = seeds;
+  std::int64_t simulated = 0;
+  for (const NarrowSearch& narrow : narrow_searches(ranges, effort)) {
+    if (effort.stop && effort.stop()) break;
+    try {
+      PlanAnswer part = Search(job, narrow.ranges, narrow.effort).run({});
+      simulated += part.simulated;
+      for (ScoredPlan& score : part.best) known.push_back(std::move(score.plan));
+    } catch (const Error&) {  // nothing is possible with this schedule alone
+    }
+  }
+  PlanAnswer answer = Search(job, ranges, effort).run(known);
+  answer.simulated += simulated;
+  return answer;
 }
 
 }  // namespace plumb

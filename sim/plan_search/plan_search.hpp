@@ -12,14 +12,12 @@ namespace plumb {
 /// simulated in parallel, until no part is left whose bound is below the best step. A setup with few cuts and orders
 /// (`PlanEffort::most_exact`) is opened into all of them; of others balanced cuts are taken, and cuts near the best
 /// plan so far, and its bound stays in the answer's. So `PlanAnswer::gap` is 0 only when the best plan is proved
-/// optimal. `seeds` are simulated first: what other planners say.
+/// optimal. `seeds` are simulated first: what other planners say. With several schedules, searches of "1f1b" and "zb-v"
+/// alone, with an eighth of the effort each and at most 300 simulations, come before that of all.
 ///
 /// Same input, same answer, whatever the number of threads; only where `PlanEffort::stop` ends the search does it
 /// depend on the machine. Throws `Error` when no setup is possible at all.
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds = {});
-
-/// Which of two plans is better: that fits, by step, devices, peak, then a fixed order of choices.
-bool better_plan(const ScoredPlan& a, const ScoredPlan& b);
 
 }  // namespace plumb

@@ -12,7 +12,7 @@
 #include "models/error.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
-#include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/plan_kinds.hpp"
 
 namespace plumb {
 namespace {
@@ -129,23 +129,12 @@ class SeedSearch {
   }
 
   bool is_new(const PipelinePlan& plan) {
-    const Parallelism& job = plan.parallelism;
-    return seen_
-        .insert({{job.tensor, job.context, job.expert, job.data, static_cast<std::int64_t>(job.zero),
-                  static_cast<std::int64_t>(job.recompute), job.microbatch_size, plan.chunks},
-                 plan.schedule,
-                 plan.partition.bounds,
-                 plan.order,
-                 plan.replicas})
-        .second;
+    return seen_.insert({plan_kind(plan), plan.partition.bounds, plan.order}).second;
   }
-
-  using Key = std::tuple<std::vector<std::int64_t>, std::string, std::vector<std::size_t>, std::vector<std::int32_t>,
-                         std::vector<std::int32_t>>;
 
   const PlanJob& job_;
   const PlanEffort& effort_;
-  std::set<Key> seen_;
+  std::set<std::tuple<PlanKind, std::vector<std::size_t>, std::vector<std::int32_t>>> seen_;
   SeedScores found_;
 };
 

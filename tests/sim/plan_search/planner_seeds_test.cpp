@@ -11,6 +11,7 @@
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/planners/planner.hpp"

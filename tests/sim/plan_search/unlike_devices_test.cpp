@@ -39,4 +39,21 @@ TEST_CASE("A100 and V100 behind a slow link: the fast ones get more layers, and 
   CHECK(answer.bound_ns <= answer.best.front().step_ns);
 }
 
+TEST_CASE("a search of all schedules is no worse than one of the simplest, however little it may simulate") {
+  const Network network = load_network("gpt2-small");
+  const Cluster cluster = load_cluster(testing::in_source("tools/examples/a100_v100.json"));
+  PlanJob job{.num_layers = network.layers.size(), .num_devices = 8, .batch = 8};
+  job.price = job_pricing(network, cluster, KernelRates{}, {});
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {4}, .chunks = {2}};
+  ranges.schedules = {"1f1b", "gpipe", "zb-h1", "interleaved", "hanayo"};
+  for (const std::int64_t simulations : {160, 400}) {
+    PlanRanges narrow = ranges;
+    narrow.schedules = {"1f1b"};
+    const PlanAnswer alone = search_plan(job, narrow, {.most_simulations = simulations / 8, .most_exact = 10});
+    const PlanAnswer all = search_plan(job, ranges, {.most_simulations = simulations, .most_exact = 10});
+    REQUIRE(!alone.best.empty());
+    CHECK(all.best.front().step_ns <= alone.best.front().step_ns);
+  }
+}
+
 TEST_SUITE_END();

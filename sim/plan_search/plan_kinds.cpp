@@ -1,0 +1,30 @@
+#include "sim/plan_search/plan_kinds.hpp"
+
+#include <utility>
+
+namespace plumb {
+
+PlanKind plan_kind(const PipelinePlan& plan) {
+  const Parallelism& job = plan.parallelism;
+  std::vector<std::int64_t> degrees{job.tensor,
+                                    job.context,
+                                    job.expert,
+                                    job.data,
+                                    static_cast<std::int64_t>(job.zero),
+                                    static_cast<std::int64_t>(job.recompute),
+                                    job.microbatch_size};
+  return {std::move(degrees), plan.places, plan.schedule, plan.chunks, plan.replicas};
+}
+
+bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {
+  const auto key = [](const ScoredPlan& score) {
+    return std::tuple(score.excess_bytes, score.step_ns, score.plan.num_devices(), score.peak_bytes);
+  };
+  if (key(a) != key(b)) return key(a) < key(b);
+  const auto choices = [](const ScoredPlan& score) {
+    return std::tuple(plan_kind(score.plan), score.plan.order, score.plan.partition.bounds);
+  };
+  return choices(a) < choices(b);
+}
+
+}  // namespace plumb
