@@ -15,6 +15,7 @@
 
 #include "models/error.hpp"
 #include "schedules/in_flight.hpp"
+#include "sim/plan_search/narrow_searches.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -42,7 +43,8 @@ struct Part {
   enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
 
   Ticks bound = 0;
-  Ticks rank = 0;  ///< when its turn comes; the bound, but for cuts near a good one, whose setup has been left out
+  Ticks rank = 0;      ///< when its turn comes; the bound, but for cuts near a good one, whose setup has been left out
+  Ticks estimate = 0;  ///< of a setup: the order in which they are opened
   Level level = Level::kSetup;
   bool slow = false;  ///< its schedule is searched itself
   std::int64_t number = 0;
@@ -55,7 +57,7 @@ struct Part {
   bool tried_room = false;
 
   std::size_t queue() const { return slow && level == Level::kPlan ? 3 : static_cast<std::size_t>(level); }
-  auto key() const { return std::tuple(rank, level, number); }
+  auto key() const { return std::tuple(std::max(rank, estimate), level, number); }
   friend bool operator<(const Part& a, const Part& b) { return a.key() < b.key(); }
 };
 
@@ -70,15 +72,14 @@ struct Opened {
 
 class Search {
  public:
-  Search(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort)
+  Search(const PlanJob& job, const PlanSetups& all, const PlanRanges& ranges, const PlanEffort& effort)
       : job_(job),
         effort_(effort),
         named_(!ranges.schedules.empty()),
         replicated_(ranges.replicated),
+        setups_(all.setups),
         variants_(schedule_variants(ranges.schedules, ranges.chunks)) {
-    PlanSetups all = plan_setups(job, ranges);
-    setups_ = std::move(all.setups);
-    answer_.refused = std::move(all.refused);
+    answer_.refused = all.refused;
     answer_.setups = static_cast<std::int64_t>(setups_.size());
   }
 
@@ -88,7 +89,7 @@ class Search {
       if (setups_[at].missing_bytes > 0)
         ++answer_.without_memory;
       else
-        push({.bound = setups_[at].bound, .setup = at});
+        push({.bound = setups_[at].bound, .estimate = setups_[at].estimate, .setup = at});
     }
     take_seeds(seeds);
     while (open_rank() < best_ && !ended()) open_batch();
@@ -114,11 +115,14 @@ class Search {
     queues_[part.queue()].insert(std::move(part));
   }
 
-  /// Of the part whose turn is next.
+  /// The least rank of what is open.
   Ticks open_rank() const {
     Ticks least = kNever;
     for (const std::set<Part>& queue : queues_) {
-      if (!queue.empty()) least = std::min(least, queue.begin()->rank);
+      for (const Part& part : queue) {
+        least = std::min(least, part.rank);
+        if (part.level != Part::Level::kSetup) break;  // all others stand by rank
+      }
     }
     return least;
   }
@@ -127,8 +131,11 @@ class Search {
     std::vector<Part> batch;
     for (std::size_t which = 0; which < queues_.size(); ++which) {
       std::set<Part>& queue = queues_[which];
-      for (std::size_t k = 0; k < kBatch[which] && !queue.empty() && queue.begin()->rank < best_; ++k) {
-        batch.push_back(std::move(queue.extract(queue.begin()).value()));
+      for (std::size_t k = 0; k < kBatch[which] && !queue.empty();) {
+        Part part = std::move(queue.extract(queue.begin()).value());
+        if (part.rank >= best_) continue;
+        batch.push_back(std::move(part));
+        ++k;
       }
     }
     std::vector<Opened> opened(batch.size());
@@ -432,8 +439,8 @@ class Search {
   bool named_;
   bool replicated_;
   std::int64_t seeded_ = 0;  ///< simulations of seeds, which are not counted against the effort
+  const std::vector<PlanSetup>& setups_;
   std::vector<ScheduleVariant> variants_;
-  std::vector<PlanSetup> setups_;
   std::array<std::set<Part>, 4> queues_;  ///< by level; the last: slow plans
   std::int64_t parts_ = 0;
   Ticks best_ = kNever;
@@ -448,47 +455,23 @@ class Search {
   PlanAnswer answer_;
 };
 
-/// A search of a part of the space, with a part of the effort.
-struct NarrowSearch {
-  PlanRanges ranges{};
-  PlanEffort effort{};
-};
-
-/// Where there are many schedules, those that are simulated fastest and are seldom far from the best, one at a time:
-/// cuts, degrees and orders that are good for them are where the search of all schedules begins.
-std::vector<NarrowSearch> narrow_searches(const PlanRanges& ranges, const PlanEffort& effort) {
-  constexpr std::int64_t kShare = 8;
-  constexpr std::int64_t kMost = 300;
-  std::vector<NarrowSearch> parts;
-  for (const char* name : {"1f1b", "zb-v"}) {
-    const auto& names = ranges.schedules;
-    const bool allowed = names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-    if (!allowed || names.size() == 1) continue;
-    NarrowSearch part{ranges, effort};
-    part.ranges.schedules = {name};
-    part.ranges.replicated = false;
-    part.effort.most_simulations = std::min(kMost, effort.most_simulations / kShare);
-    parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
 }  // namespace
 
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds) {
+  const PlanSetups setups = plan_setups(job, ranges);
   std::vector<PipelinePlan> known = seeds;
   std::int64_t simulated = 0;
-  for (const NarrowSearch& narrow : narrow_searches(ranges, effort)) {
+  for (const NarrowSearch& narrow : narrow_searches(job, ranges, effort)) {
     if (effort.stop && effort.stop()) break;
     try {
-      PlanAnswer part = Search(job, narrow.ranges, narrow.effort).run({});
+      PlanAnswer part = Search(job, setups, narrow.ranges, narrow.effort).run({});
       simulated += part.simulated;
       for (ScoredPlan& score : part.best) known.push_back(std::move(score.plan));
     } catch (const Error&) {  // nothing is possible with this schedule alone
     }
   }
-  PlanAnswer answer = Search(job, ranges, effort).run(known);
+  PlanAnswer answer = Search(job, setups, ranges, effort).run(known);
   answer.simulated += simulated;
   return answer;
 }

@@ -29,6 +29,17 @@ std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, cons
   return longest;
 }
 
+/// (m + p - 1) (F + B) / p and an update, on places as fast as they are on average.
+Ticks filled_estimate(const PlanSetup& setup) {
+  const StageTimes& whole = setup.prices->whole;
+  double together = 0;
+  for (const double speed : setup.prices->speed) together += speed;
+  const double mean = together / static_cast<double>(setup.prices->speed.size());
+  const auto turns = static_cast<double>(setup.microbatches + setup.places - 1);
+  const double ticks = static_cast<double>(whole.f + least_backward(whole)) * turns + static_cast<double>(whole.u);
+  return std::max(setup.bound, static_cast<Ticks>(ticks / (mean * setup.places)));
+}
+
 }  // namespace
 
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges) {
@@ -53,6 +64,7 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges) {
       PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
       setup.bound = setup_bound(*setup.prices, places, setup.microbatches);
+      setup.estimate = filled_estimate(setup);
       setup.missing_bytes = missing_bytes(*setup.prices, places);
       all.setups.push_back(std::move(setup));
     }

@@ -17,6 +17,7 @@ struct PlanSetup {
   std::int32_t places = 1;
   std::int64_t microbatches = 1;  ///< per update and copy
   Ticks bound = 0;
+  Ticks estimate = 0;              ///< balanced stages that fill and drain as 1F1B does; proves nothing
   std::int64_t missing_bytes = 0;  ///< proved not to fit by so many
   std::shared_ptr<const LayerPrices> prices{};
 };

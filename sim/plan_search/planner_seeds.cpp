@@ -28,7 +28,7 @@ constexpr std::array kLimits{PlannerLimit{"dapple", 200, 16},        PlannerLimi
                              PlannerLimit{"slicegraph", 200, 64},    PlannerLimit{"spp", 200, 16},
                              PlannerLimit{"diffusionpipe", 200, 16}, PlannerLimit{"bapipe", 200, 64},
                              PlannerLimit{"pipe-torch", 500, 64},    PlannerLimit{"galvatron", 500, 64}};
-constexpr PlannerLimit kOtherwise{"", 500, 256};
+constexpr PlannerLimit kOtherwise{"", 500, 64};
 
 bool is_affordable(const Planner& planner, const PlanProblem& problem) {
   PlannerLimit limit = kOtherwise;
