@@ -10,6 +10,7 @@
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
 #include "models/job_costs.hpp"
+#include "models/longest_edge.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 #include "models/profile.hpp"
@@ -152,13 +153,6 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   return input;
 }
 
-/// Bytes of the largest message between stages.
-std::int64_t largest_message(const StageCosts& costs) {
-  std::int64_t bytes = 0;
-  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
-  return bytes;
-}
-
 Partition partition_of(const Profile& profile, const CostArguments& arguments, const Network& network,
                        std::int32_t num_stages) {
   const Partition profiled = profiled_partition(profile);
@@ -211,18 +205,6 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
   if (documents.cluster && !job) input.cluster = documents.cluster;
   if (arguments.jitter) apply_jitter(input, *arguments.jitter, shape.num_devices);
   return input;
-}
-
-/// The longest message between neighbours on `cluster`.
-Ticks longest_edge(const StageCosts& costs, const Cluster& cluster, std::int32_t num_devices) {
-  double longest_ns = 0;
-  for (std::int32_t d = 0; d + 1 < num_devices; ++d) {
-    const Route route = cluster.route(DeviceId{d}, DeviceId{d + 1});
-    const double sending =
-        route.bytes_per_s > 0 ? static_cast<double>(largest_message(costs)) / route.bytes_per_s * 1e9 : 0;
-    longest_ns = std::max(longest_ns, static_cast<double>(route.latency_ns) + sending);
-  }
-  return std::llround(longest_ns * static_cast<double>(costs.base.ticks_per_ns));
 }
 
 }  // namespace

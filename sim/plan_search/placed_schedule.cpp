@@ -1,11 +1,11 @@
 #include "sim/plan_search/placed_schedule.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include "models/abstract_costs.hpp"
 #include "models/error.hpp"
+#include "models/longest_edge.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/simulate.hpp"
 
@@ -62,21 +62,6 @@ std::string why_not(const Schedule& schedule, const PipelinePlan& plan, const St
     }
   }
   return {};
-}
-
-/// The longest message between neighbours on its link: what searched schedules take for every edge.
-Ticks longest_edge(const PricedStages& stages) {
-  std::int64_t bytes = 0;
-  for (const StageMemory& stage : stages.costs.memory) {
-    bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
-  }
-  double longest_ns = 0;
-  for (std::int32_t d = 0; d + 1 < static_cast<std::int32_t>(stages.pipeline.devices.size()); ++d) {
-    const Route route = stages.pipeline.route(DeviceId{d}, DeviceId{d + 1});
-    const double sending = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s * 1e9 : 0;
-    longest_ns = std::max(longest_ns, static_cast<double>(route.latency_ns) + sending);
-  }
-  return std::llround(longest_ns * static_cast<double>(stages.costs.base.ticks_per_ns));
 }
 
 /// Bytes of stashes that the fullest place can take; 0: no limit.
@@ -140,7 +125,7 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
   params.costs = [&](std::int32_t wanted) {
     if (wanted != num_stages) throw Error("schedule '" + plan.schedule + "': has another number of stages");
     StageCosts costs = stages.costs;
-    costs.comm = longest_edge(stages);
+    costs.comm = longest_edge(costs, stages.pipeline, static_cast<std::int32_t>(stages.pipeline.devices.size()));
     return costs;
   };
   params.memory_limit = stash_room(plan, stages);

@@ -104,8 +104,12 @@ class Search {
            " on " + std::to_string(job_.num_devices) + " devices";
   }
 
+  /// Not before something fits, or some plans have been tried: "nothing fits" must not mean that time ran out.
   bool ended() const {
-    return answer_.simulated - seeded_ >= effort_.most_simulations || (effort_.stop && effort_.stop());
+    constexpr std::int64_t kFew = 100;
+    const std::int64_t tried = answer_.simulated - seeded_;
+    if (tried >= effort_.most_simulations) return true;
+    return effort_.stop && (best_ != kNever || tried >= kFew) && effort_.stop();
   }
 
   void push(Part part) {
