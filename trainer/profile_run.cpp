@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/error.hpp"
+#include "models/longest_edge.hpp"
 #include "models/network_costs.hpp"
 #include "schedules/in_flight.hpp"
 #include "trainer/backends.hpp"
@@ -122,12 +123,6 @@ Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& sch
   train_options.streams = options.streams;
   train_options.memory_curve = false;
   return train(train_options).timeline.value();
-}
-
-std::int64_t largest_message(const StageCosts& costs) {
-  std::int64_t bytes = 0;
-  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
-  return bytes;
 }
 
 Precision precision(const ProfileOptions& options) {
