@@ -15,12 +15,15 @@ namespace {
 
 constexpr double kMostUnknown = 0.02;  // of an action's time, with others of which there is no curve
 constexpr int kIterations = 25;
+constexpr double kWidest = 0.5;  // of an interval that still says something
 constexpr int kResampleIterations = 6;
 
 std::string decimals(double value) {
   const auto tenths = std::llround(value * 10);
   return std::to_string(tenths / 10) + "." + std::to_string(std::abs(tenths % 10));
 }
+
+std::string percents(double share) { return decimals(100 * share) + " %"; }
 
 std::string_view name(std::size_t load) { return kLoadNames[load]; }
 
@@ -52,6 +55,7 @@ class Fit {
     result_.actions = static_cast<std::int64_t>(actions.size());
     result_.left_out = static_cast<std::int64_t>(data_.actions.size()) - result_.actions;
     if (!actions.empty()) fit(curves, std::move(actions));
+    refuse_useless();
     return std::move(result_);
   }
 
@@ -214,23 +218,41 @@ class Fit {
 
   void tell(const ContentionCurves& curves, const std::vector<double>& values, std::vector<std::vector<double>> draws) {
     const auto& points = curves.points();
+    bool certain = true;
     for (std::size_t p = 0; p < points.size(); ++p) {
-      result_.gammas.push_back({static_cast<Load>(points[p].of), static_cast<Load>(points[p].by), points[p].others,
-                                with_interval(values[p], std::move(draws[p])), exposure_[p]});
+      const Estimate gamma = with_interval(values[p], std::move(draws[p]));
+      result_.gammas.push_back(
+          {static_cast<Load>(points[p].of), static_cast<Load>(points[p].by), points[p].others, gamma, exposure_[p]});
+      if (gamma.high - gamma.low > kWidest) {
+        certain = false;
+        result_.unknown.push_back(text_of(points[p]) + ": anything from " + percents(gamma.low) + " to " +
+                                  percents(gamma.high) + ", so its curve is left out");
+      }
       const bool last = p + 1 == points.size() || points[p + 1].of != points[p].of || points[p + 1].by != points[p].by;
       if (!last) continue;
-      Slowdown slowdown{.of = LoadSet{1} << points[p].of, .by = LoadSet{1} << points[p].by, .gamma = {}};
-      double sum = 0;
-      for (std::uint16_t n = 1; n <= points[p].others; ++n) {
-        const double gamma = curves.gamma(points[p].of, points[p].by, n, values);
-        slowdown.gamma.push_back(std::round(gamma * 1e6) / 1e6);
-        sum += slowdown.gamma.back();
-      }
-      if (sum > 0) result_.contention.slowdowns.push_back(std::move(slowdown));
+      if (certain) add_curve(curves, points[p], values);
+      certain = true;
     }
     if (!curves.has_theft()) return;
     result_.theft.push_back(with_interval(values.back(), std::move(draws.back())));
     result_.contention.message_theft = std::min(0.99, std::round(values.back() * 1e6) / 1e6);
+  }
+
+  void add_curve(const ContentionCurves& curves, const CurvePoint& last, const std::vector<double>& values) {
+    Slowdown slowdown{.of = LoadSet{1} << last.of, .by = LoadSet{1} << last.by, .gamma = {}};
+    double sum = 0;
+    for (std::uint16_t n = 1; n <= last.others; ++n) {
+      slowdown.gamma.push_back(std::round(curves.gamma(last.of, last.by, n, values) * 1e6) / 1e6);
+      sum += slowdown.gamma.back();
+    }
+    if (sum > 0) result_.contention.slowdowns.push_back(std::move(slowdown));
+  }
+
+  /// A fit that explains the runs no better than the times alone is none.
+  void refuse_useless() {
+    if (result_.error_fitted <= result_.error_alone || result_.contention.empty()) return;
+    result_.contention = {};
+    result_.unknown.emplace_back("everything: the runs are too disturbed, the fit is no better than the times alone");
   }
 
   ContentionFitOptions options_;

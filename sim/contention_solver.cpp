@@ -12,6 +12,8 @@ namespace {
 /// Errors much smaller than the usual one count by their squares: where that ends, as a share of the median.
 constexpr double kRounded = 0.3;
 constexpr double kLeastRounded = 1e-6;
+constexpr int kHalvings = 8;
+constexpr double kMostValue = 100;  // a hundred times as long: the run was disturbed, or hardly met it
 
 /// The step that `normal` and `right` ask for, from `values` on, with no value below 0.
 Eigen::VectorXd bounded_step(const Eigen::MatrixXd& normal, const Eigen::VectorXd& right,
@@ -129,11 +131,37 @@ std::vector<double> ContentionSolver::solve(std::vector<double> values, std::spa
       for (const Slope& slope : slopes) row(static_cast<Eigen::Index>(slope.unknown)) = 0;
     }
     const Eigen::VectorXd step = bounded_step(normal, right, values);
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      values[k] = std::max(0.0, values[k] + step(static_cast<Eigen::Index>(k)));
-    }
+    if (!advance({step.begin(), step.end()}, rounded, work, weight, values)) break;
   }
   return values;
+}
+
+/// Goes along `step` as far as the sum of errors falls: half of it, a quarter, ... False when it does not fall at all.
+bool ContentionSolver::advance(const std::vector<double>& step, double rounded, std::span<const double> work,
+                               std::span<const double> weight, std::vector<double>& values) const {
+  const double before = total_error(values, rounded, work, weight);
+  double share = 1;
+  for (int tries = 0; tries < kHalvings; ++tries, share /= 2) {
+    std::vector<double> next = values;
+    for (std::size_t k = 0; k < next.size(); ++k) {
+      next[k] = std::clamp(next[k] + share * step[k], 0.0, kMostValue);
+    }
+    if (total_error(next, rounded, work, weight) >= before) continue;
+    values = std::move(next);
+    return true;
+  }
+  return false;
+}
+
+double ContentionSolver::total_error(std::span<const double> values, double rounded, std::span<const double> work,
+                                     std::span<const double> weight) const {
+  const std::vector<double> all = errors(values, work);
+  double sum = 0;
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    const double error = std::abs(all[a]);
+    sum += weight[data_.actions[actions_[a]].block] * (error < rounded ? error * error / rounded : 2 * error - rounded);
+  }
+  return sum;
 }
 
 }  // namespace plumb

@@ -28,6 +28,10 @@ class ContentionSolver {
     double value = 0;
   };
 
+  bool advance(const std::vector<double>& step, double rounded, std::span<const double> work,
+               std::span<const double> weight, std::vector<double>& values) const;
+  double total_error(std::span<const double> values, double rounded, std::span<const double> work,
+                     std::span<const double> weight) const;
   double integral(std::size_t action, std::span<const double> values, std::vector<Slope>* slopes) const;
 
   const ContentionData& data_;

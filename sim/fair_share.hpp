@@ -44,7 +44,7 @@ class FairShare {
 
  private:
   struct Message {
-    Progress sent;         ///< in bytes x ticks per second, at bytes/s
+    Progress sent{};       ///< in bytes x ticks per second, at bytes/s
     std::int64_t own = 0;  ///< bytes/s of the channel's route; 0: not limited
     std::int64_t next_rate = 0;
     std::uint32_t seen = 0;  ///< number of the settling that met it last

@@ -13,10 +13,10 @@
 namespace plumb {
 
 struct RankingOptions {
-  double margin = 0.02;             ///< predictions closer than this are not held to an order
-  std::optional<double> max_error;  ///< most that the upper end of an error's interval may be
-  std::optional<double> max_idle;   ///< most that a device's idle share may differ, 0.02: two points
-  std::int64_t first_step = 0;      ///< of the measured steps; those before warm up
+  double margin = 0.02;               ///< predictions closer than this are not held to an order
+  std::optional<double> max_error{};  ///< most that the upper end of an error's interval may be
+  std::optional<double> max_idle{};   ///< most that a device's idle share may differ, 0.02: two points
+  std::int64_t first_step = 0;        ///< of the measured steps; those before warm up
 };
 
 /// One configuration, predicted and measured.

@@ -4,11 +4,13 @@
 #include "models/error.hpp"
 #include "models/text_file.hpp"
 #include "sim/compare.hpp"
+#include "sim/ranking.hpp"
 #include "sim/timeline_io.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/comparison_text.hpp"
 #include "tools/output_file.hpp"
+#include "tools/ranking_text.hpp"
 #include "tools/report_html.hpp"
 
 namespace plumb {
@@ -21,6 +23,9 @@ struct CompareArguments {
   std::string json;
   std::string max_error;
   bool memory_exact = false;
+  bool ranking = false;
+  std::optional<std::int64_t> first_step;
+  std::string max_idle;
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
@@ -33,19 +38,41 @@ struct CompareArguments {
         .text("json", json, "FILE", "everything, for programs (- is standard output)")
         .text("max-error", max_error, "X%",
               "exit status 3 when the step time is off by more, or the runs spread by more")
-        .flag("memory-exact", memory_exact, "exit status 3 when peaks differ by a byte");
+        .flag("memory-exact", memory_exact, "exit status 3 when peaks differ by a byte")
+        .flag("ranking", ranking,
+              "files are pairs: predicted, measured, predicted, measured ...; exit status 3 when measured step times "
+              "stand in another order than predictions that differ by more than 2 %")
+        .whole("first-step", first_step, {}, "of the measured steps that --ranking counts (default: 0)")
+        .text("max-idle", max_idle, "X%", "with --ranking: exit status 3 when a device's idle share is off by more");
     return parser.parse(arguments);
   }
 
   CompareOptions options() const {
-    CompareOptions options;
-    options.memory_exact = memory_exact;
-    if (max_error.empty()) return options;
-    const bool percent = max_error.ends_with('%');
-    const double value = parse_real(percent ? max_error.substr(0, max_error.size() - 1) : max_error, "--max-error");
-    if (value < 0) throw Error("--max-error: '" + max_error + "' is negative, expected a share such as 5%");
-    options.max_error = percent ? value / 100 : value;
-    return options;
+    if (first_step || !max_idle.empty()) {
+      throw Error("--first-step, --max-idle: are about several configurations, expected --ranking beside them");
+    }
+    return {.max_error = share(max_error, "--max-error"), .memory_exact = memory_exact};
+  }
+
+  RankingOptions ranking_options() const {
+    if (memory_exact || !html.empty()) throw Error("--ranking: expected no --memory-exact and no --html beside it");
+    if (others.size() % 2 == 0) {
+      throw Error("--ranking: found " + std::to_string(others.size() + 1) +
+                  " files, expected pairs: predicted, measured");
+    }
+    return {.max_error = share(max_error, "--max-error"),
+            .max_idle = share(max_idle, "--max-idle"),
+            .first_step = first_step.value_or(0)};
+  }
+
+ private:
+  /// "5%" or "0.05"; nothing when not given.
+  static std::optional<double> share(const std::string& text, const char* option) {
+    if (text.empty()) return std::nullopt;
+    const bool percent = text.ends_with('%');
+    const double value = parse_real(percent ? text.substr(0, text.size() - 1) : text, option);
+    if (value < 0) throw Error(std::string(option) + ": '" + text + "' is negative, expected a share such as 5%");
+    return percent ? value / 100 : value;
   }
 };
 
@@ -79,11 +106,28 @@ ExitStatus tell_verdict(const Comparison& comparison) {
   return refused ? ExitStatus::kNo : ExitStatus::kDone;
 }
 
+ExitStatus run_ranking(const CompareArguments& arguments) {
+  const RankingOptions options = arguments.ranking_options();
+  std::vector<std::pair<Timeline, Timeline>> runs;
+  for (std::size_t i = 0; i < arguments.others.size(); i += 2) {
+    runs.emplace_back(read_timeline(i == 0 ? arguments.first : arguments.others[i - 1]),
+                      read_timeline(arguments.others[i]));
+  }
+  std::optional<OutputFile> json;
+  if (!arguments.json.empty()) json.emplace(arguments.json);
+  const Ranking ranking = rank_runs(runs, options);
+  if (json) json->finish(ranking_to_json(ranking));
+  if (arguments.json != "-") print(ranking_text(ranking));
+  for (const std::string& finding : ranking.findings) std::cerr << finding << '\n';
+  return ranking.findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
+}
+
 }  // namespace
 
 ExitStatus run_compare(const CommandLine& command_line) {
   CompareArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  if (arguments.ranking) return run_ranking(arguments);
   const CompareOptions options = arguments.options();
   const Timeline first = read_timeline(arguments.first);
   std::vector<Timeline> others;

@@ -1,15 +1,18 @@
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "models/profile.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
+#include "tools/contention_text.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/output_file.hpp"
 #include "tools/profile_text.hpp"
 #include "tools/progress.hpp"
 #include "tools/stream_arguments.hpp"
 #include "tools/train_arguments.hpp"
+#include "trainer/contention_run.hpp"
 #include "trainer/profile_run.hpp"
 
 namespace plumb {
@@ -22,6 +25,8 @@ struct ProfileArguments {
   std::optional<std::int64_t> devices;
   std::optional<std::int64_t> microbatches;
   std::optional<std::int64_t> rounds;
+  bool calm = false;
+  bool contention = false;
   std::string path = "-";
 
   bool parse(const CommandLine& arguments) {
@@ -34,7 +39,11 @@ struct ProfileArguments {
         .whole("stages,p", stages, {1, kMost}, "stages that the model is cut into (default: one per hardware thread)")
         .whole("devices", devices, {1, kMost}, "threads that run at once (default: one per stage)")
         .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
-        .whole("rounds", rounds, {1, kMost}, "how often everything is measured (default: 2)");
+        .whole("rounds", rounds, {1, kMost}, "how often everything is measured (default: 2)")
+        .flag("calm", calm, "1F1B only: no runs that keep all microbatches in flight or copy to the host")
+        .flag("contention", contention,
+              "times of actions that run alone, and how much longer they take among others: what `simulate` then "
+              "reckons with");
     model.add_to(parser);
     streams.add_to(parser);
     return parser.parse(arguments);
@@ -43,7 +52,13 @@ struct ProfileArguments {
 
 std::int64_t hardware_threads() { return std::max<std::int64_t>(1, std::thread::hardware_concurrency()); }
 
-Profile measure(const ProfileArguments& arguments) {
+/// What was measured, and what the terminal shows of it.
+struct Measurement {
+  Profile profile;
+  std::string text;
+};
+
+Measurement measure(const ProfileArguments& arguments) {
   ProfileOptions options;
   options.network = arguments.model.load_network();
   const auto stages = static_cast<std::int32_t>(arguments.stages.value_or(hardware_threads()));
@@ -56,11 +71,19 @@ Profile measure(const ProfileArguments& arguments) {
   options.numbers = arguments.model.number_type();
   options.backend = arguments.model.backend;
   options.streams = arguments.streams.options();
+  options.crowded = !arguments.calm;
   options.microbatches = arguments.microbatches.value_or(options.microbatches);
   options.rounds = arguments.rounds.value_or(options.rounds);
   Progress progress("profile");
   options.on_round = [&](std::int64_t round) { progress.show(round + 1, options.rounds, "rounds"); };
-  return profile_run(options);
+  if (!arguments.contention) {
+    Profile profile = profile_run(options);
+    std::string text = profile_text(profile);
+    return {std::move(profile), std::move(text)};
+  }
+  ContentionRun run = measure_contention(options);
+  std::string text = profile_text(run.profile) + "\n" + contention_text(run.fit);
+  return {std::move(run.profile), std::move(text)};
 }
 
 }  // namespace
@@ -69,9 +92,9 @@ ExitStatus run_profile(const CommandLine& command_line) {
   ProfileArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   OutputFile file(arguments.path);
-  const Profile profile = measure(arguments);
-  file.finish(profile_to_json(profile));
-  if (!file.is_standard_output()) print(profile_text(profile));
+  const Measurement measured = measure(arguments);
+  file.finish(profile_to_json(measured.profile));
+  if (!file.is_standard_output()) print(measured.text);
   return ExitStatus::kDone;
 }
 

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -120,7 +121,10 @@ std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
 
 /// Losses and evaluations, for the timeline document; a loss that is no number is null.
 std::string training_json(const TrainResult& result) {
-  nlohmann::ordered_json json = {{"losses", result.losses}, {"evaluations", nlohmann::ordered_json::array()}};
+  std::ostringstream hash;
+  hash << std::hex << result.weights_hash;
+  nlohmann::ordered_json json = {
+      {"losses", result.losses}, {"weights_hash", hash.str()}, {"evaluations", nlohmann::ordered_json::array()}};
   for (const Evaluation& evaluation : result.evaluations) {
     json["evaluations"].push_back({{"updates", evaluation.update},
                                    {"loss", evaluation.loss},

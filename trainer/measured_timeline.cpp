@@ -29,7 +29,16 @@ void fill_idle_causes(Timeline& timeline) {
     causes[static_cast<std::size_t>(IdleCause::kWarmup)] = device.first_start;
     causes[static_cast<std::size_t>(IdleCause::kDrain)] = timeline.makespan - device.last_end;
     const Ticks told = std::accumulate(causes.begin(), causes.end(), Ticks{0});
-    causes[static_cast<std::size_t>(IdleCause::kOverhead)] += timeline.makespan - device.busy - told;
+    Ticks rest = timeline.makespan - device.busy - told;
+    // A wait may seem to have ended behind the start of what waited: threads note both. What is told too much goes off
+    // the largest causes.
+    while (rest < 0) {
+      Ticks& largest = *std::ranges::max_element(causes);
+      const Ticks off = std::min(largest, -rest);
+      largest -= off;
+      rest += off;
+    }
+    causes[static_cast<std::size_t>(IdleCause::kOverhead)] += rest;
   }
 }
 

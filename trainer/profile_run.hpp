@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "models/network.hpp"
@@ -10,6 +9,8 @@
 #include "models/profile.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/optimizer.hpp"
+#include "trainer/profile_samples.hpp"
+#include "trainer/profile_schedule.hpp"
 #include "trainer/stream_options.hpp"
 #include "trainer/training_data.hpp"
 
@@ -29,6 +30,7 @@ struct ProfileOptions {
   std::int64_t microbatches = 8;                     ///< per update; and in flight where the stages are crowded
   std::int64_t updates = 3;                          ///< measured, per round
   std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded
+  bool crowded = true;                               ///< false: 1F1B only, without copies
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
 };
 
@@ -46,7 +48,6 @@ class StageProfiler {
  public:
   /// Throws `Error` for more devices than stages.
   explicit StageProfiler(ProfileOptions options);
-  ~StageProfiler();
 
   /// Trains with fused and with split backwards, both with as few microbatches in flight as 1F1B and with all, and with
   /// copies to the host.
@@ -56,12 +57,23 @@ class StageProfiler {
   Profile profile() const;
 
  private:
-  class Samples;
-
   ProfileOptions options_;
-  std::unique_ptr<Samples> calm_;
-  std::unique_ptr<Samples> crowded_;
+  ProfileSamples calm_;
+  ProfileSamples crowded_;
 };
+
+/// One run of `profile_schedule` as the options say; the first update warms up. Alone, with so many more updates that
+/// every action is met as often.
+Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind);
+
+/// What a profile says of the machine and the network.
+Profile described_profile(const ProfileOptions& options);
+
+/// How long messages take in `samples`.
+ProfiledTransfer profiled_transfer(const ProfileOptions& options, const ProfileSamples& samples);
+
+/// `options` with the number of devices. Throws `Error` for more devices than stages.
+ProfileOptions with_devices(ProfileOptions options);
 
 /// All rounds of `options` in a row.
 Profile profile_run(const ProfileOptions& options);

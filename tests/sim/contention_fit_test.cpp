@@ -25,7 +25,7 @@ constexpr LoadSet kW = set_of(Load::kW);
 /// Four devices of one node that take from each other what `contention` says.
 Cluster machine(Contention contention, double jitter) {
   Cluster cluster;
-  cluster.devices.resize(4, {.jitter = jitter});
+  cluster.devices.resize(4, {.name = {}, .jitter = jitter});
   cluster.devices_per_node = 4;
   cluster.intra_node = {.latency_ns = 20, .bytes_per_s = 10e9};
   cluster.contention = std::move(contention);
@@ -97,7 +97,7 @@ TEST_CASE("an action's time is split where others begin and end") {
   timeline.devices.resize(2);
   timeline.num_microbatches = 2;
   const auto span = [](int device, Op op, Ticks start, Ticks end) {
-    Span made{.device = DeviceId{device}, .start = start, .end = end};
+    Span made{.action = {}, .device = DeviceId{device}, .start = start, .end = end};
     made.action.op = op;
     return made;
   };
@@ -182,13 +182,19 @@ TEST_CASE("an action that is never alone, and company that is never met, are sai
   CHECK(nothing.alone.size() == 8);
 }
 
+TEST_CASE("runs that are too disturbed to tell anything are said to be, and no curve comes of them") {
+  const ContentionFit fit = fit_contention(measured_runs(machine(truth(), 0.9)), {.resamples = 20});
+  CHECK(mentions(fit.unknown, "anything from"));
+  CHECK((fit.contention.empty() || fit.error_fitted <= fit.error_alone));
+}
+
 TEST_CASE("two kinds that are always met together are told as one, and the report says so") {
   // F on device 0 always meets a W on device 1 and an I on device 2 at once.
   Timeline timeline;
   timeline.devices.resize(3);
   timeline.num_microbatches = timeline.updates = 40;
   const auto add = [&](int device, Op op, std::int64_t update, Ticks start, Ticks end) {
-    Span made{.device = DeviceId{device}, .start = start, .end = end};
+    Span made{.action = {}, .device = DeviceId{device}, .start = start, .end = end};
     made.action.op = op;
     made.action.stage = StageId{device};
     made.action.microbatch = MicrobatchId{static_cast<std::int32_t>(update)};

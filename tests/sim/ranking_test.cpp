@@ -20,7 +20,7 @@ Timeline run_of(const std::string& schedule, const std::vector<double>& steps) {
   for (std::int64_t update = 0; update < timeline.updates; ++update) {
     if (update > 0) at += std::llround(1e6 * steps[static_cast<std::size_t>(update) - 1]);
     for (int device = 0; device < 2; ++device) {
-      Span span{.device = DeviceId{device}, .start = at - 1000, .end = at - (device == 0 ? 500 : 0)};
+      Span span{.action = {}, .device = DeviceId{device}, .start = at - 1000, .end = at - (device == 0 ? 500 : 0)};
       span.action.op = Op::kU;
       span.action.microbatch = MicrobatchId{static_cast<std::int32_t>(update)};
       timeline.spans.push_back(span);

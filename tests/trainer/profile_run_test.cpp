@@ -2,7 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/error.hpp"
+#include "schedules/lower.hpp"
+#include "schedules/validate.hpp"
+#include "sim/company.hpp"
+#include "sim/simulate.hpp"
+#include "trainer/contention_run.hpp"
+#include "trainer/profile_schedule.hpp"
 #include "training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
@@ -73,6 +81,40 @@ TEST_CASE("a profile reads back as it was, and costs a schedule") {
   CHECK(costs.times[0].f == profile.stages[0].f.mean_ns);
   CHECK(costs.times[1].evict == profile.stages[1].evict.mean_ns);
   CHECK(costs.times[1].load == profile.stages[1].load.mean_ns);
+}
+
+TEST_CASE("actions alone, then in company, are fitted on threads, too: times alone and what could not be told") {
+  ProfileOptions options = tiny_profile(2, 2);
+  options.rounds = 1;
+  const ContentionRun run = measure_contention(options);
+  REQUIRE(run.profile.stages.size() == 2);
+  for (const ProfiledTimes& stage : run.profile.stages) {
+    CHECK(stage.f.count == 2 * 8);  // fused and split, as many as elsewhere
+    CHECK(stage.b.count == 8);
+    CHECK(stage.w.count == 8);
+    CHECK(stage.u.count == 2 * 8);
+  }
+  CHECK(run.profile.crowded.empty());
+  CHECK(run.profile.contention == run.fit.contention);
+  CHECK(run.fit.actions > 0);
+  CHECK(profile_from_json(profile_to_json(run.profile), "profile.json") == run.profile);
+  CHECK(profile_cluster(run.profile, 2, 0).contention == run.profile.contention);
+}
+
+TEST_CASE("one at a time, nothing runs beside anything else, with fused and with split backwards") {
+  for (const bool split : {false, true}) {
+    const Schedule schedule =
+        profile_schedule({.devices = 3, .stages = 5, .microbatches = 1, .updates = 4}, {.split = split, .alone = true});
+    CHECK(validate(schedule).empty());
+    StageCosts costs;
+    costs.times.assign(5, {.f = 10, .b = 20, .i = 9, .w = 11, .u = 3});
+    costs.comm = 2;
+    const Timeline timeline = simulate(lower(schedule, costs));
+    for (const MetAction& action : company_of(timeline).actions) CHECK(action.behind - action.first == 1);
+    const Company company = company_of(timeline);
+    CHECK(company.actions.size() == static_cast<std::size_t>(4 * 5 * (split ? 4 : 3)));
+    CHECK(std::ranges::all_of(company.stretches, &Stretch::alone));
+  }
 }
 
 TEST_CASE("more devices than stages are refused") {

@@ -1,0 +1,33 @@
+#include "tools/contention_text.hpp"
+
+#include "tools/quantity_text.hpp"
+#include "tools/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+std::string interval_text(const Estimate& estimate) {
+  return share_text(estimate.low) + " - " + share_text(estimate.high);
+}
+
+}  // namespace
+
+std::string contention_text(const ContentionFit& fit) {
+  TextTable table({{"action"}, {"others", '>'}, {"of"}, {"longer by", '>'}, {"95 % interval", '>'}, {"met for", '>'}});
+  for (const FittedGamma& point : fit.gammas) {
+    table.add_row({std::string(kLoadNames[static_cast<std::size_t>(point.of)]), std::to_string(point.others),
+                   std::string(kLoadNames[static_cast<std::size_t>(point.by)]), share_text(point.gamma.value),
+                   interval_text(point.gamma), fixed_text(point.exposure, 1) + " actions"});
+  }
+  for (const Estimate& theft : fit.theft) {
+    table.add_row({"any", "1", "message", share_text(theft.value), interval_text(theft), ""});
+  }
+  std::string text = fit.gammas.empty() && fit.theft.empty() ? "no contention could be told\n" : table.to_string();
+  text += "\nfitted " + std::to_string(fit.actions) + " actions, left out " + std::to_string(fit.left_out) +
+          "; durations are off by " + share_text(fit.error_alone) + " with the times alone, by " +
+          share_text(fit.error_fitted) + " with the fit (medians)\n";
+  for (const std::string& line : fit.unknown) text += "not known: " + line + "\n";
+  return text;
+}
+
+}  // namespace plumb

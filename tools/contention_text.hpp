@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "sim/contention_fit.hpp"
+
+namespace plumb {
+
+/// The fitted points with their intervals, how well they explain the runs, and what the runs do not tell.
+std::string contention_text(const ContentionFit& fit);
+
+}  // namespace plumb

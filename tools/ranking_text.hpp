@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "sim/ranking.hpp"
+
+namespace plumb {
+
+/// A row per configuration, and how many orders were right.
+std::string ranking_text(const Ranking& ranking);
+
+}  // namespace plumb

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "models/partition.hpp"
+#include "models/profile.hpp"
+#include "schedules/action.hpp"
+#include "sim/timeline.hpp"
+
+namespace plumb {
+
+/// Collects what measured runs tell of every stage: durations by op, and how long messages take to be taken up.
+class ProfileSamples {
+ public:
+  explicit ProfileSamples(std::size_t stages) : by_op_(stages), in_flight_(stages) {}
+
+  /// Everything but the first `warm_microbatches` and the first update. `timeline` must have spans.
+  void add(const Timeline& timeline, std::int64_t warm_microbatches);
+  /// Of a run with copies to the host and back: these alone.
+  void add_copies(const Timeline& timeline, std::int64_t warm_microbatches);
+  /// Microbatches between forward and backward at most, by stage.
+  void set_in_flight(std::vector<std::int64_t> in_flight) { in_flight_ = std::move(in_flight); }
+
+  /// From the end of a message to the start of what waited for it.
+  Measured hand_over() const;
+  std::vector<ProfiledTimes> stages(const Partition& partition) const;
+
+ private:
+  Measured of(std::size_t stage, Op op) const;
+
+  std::vector<std::array<std::vector<Ticks>, kOpCount>> by_op_;  ///< by stage
+  std::vector<std::int64_t> in_flight_;                          ///< by stage
+  std::vector<Ticks> hand_overs_;
+};
+
+}  // namespace plumb
