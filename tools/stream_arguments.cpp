@@ -27,6 +27,8 @@ void StreamArguments::add_to(ArgumentParser& parser) {
       .text("device-mode", mode, "MODE", "accuracy: 8 multiprocessors each, or throughput: all (default: accuracy)")
       .real("link-latency", link_latency_us, "of links between virtual devices, in us (default: 0)")
       .text("link-bandwidth", link_bandwidth, "BYTES", "per second, of such links: 50GB (default: as fast as it goes)")
+      .text("product-table", product_table, "FILE",
+            "algorithms of matrix products: taken from FILE where it is, kept there (default: chosen anew)")
       .real("watchdog", watchdog_s, "seconds without progress that end a run of streams (default: 120)")
       .flag("no-graphs", no_graphs, "launch kernels one by one, not as a graph per action");
 }
@@ -40,6 +42,7 @@ StreamOptions StreamArguments::options() const {
   if (!link_bandwidth.empty()) {
     options.link_bytes_per_s = static_cast<double>(parse_bytes(link_bandwidth, "--link-bandwidth"));
   }
+  options.product_table = product_table;
   if (watchdog_s) options.watchdog_s = at_least_zero(watchdog_s, "--watchdog");
   options.graphs = !no_graphs;
   return options;

@@ -16,6 +16,7 @@ struct StreamArguments {
   std::optional<std::int64_t> gpus;
   std::optional<double> link_latency_us;
   std::string link_bandwidth;
+  std::string product_table;
   std::optional<double> watchdog_s;
   bool no_graphs = false;
 

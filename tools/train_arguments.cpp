@@ -26,7 +26,7 @@ namespace {
 /// Names on the command line, in the order of the enumerators.
 constexpr std::array<std::string_view, 4> kOptimizers{"sgd", "adam", "adamw", "nadam"};
 constexpr std::array<std::string_view, 4> kDecays{"constant", "cosine", "inverse-sqrt", "step"};
-constexpr std::array<std::string_view, 2> kNumbers{"float32", "float64"};
+constexpr std::array<std::string_view, 3> kNumbers{"float32", "float64", "bf16"};  // in the order of NumberType
 constexpr std::array<std::string_view, 2> kClips{"stage", "global"};
 
 /// Generated data.
@@ -81,7 +81,8 @@ void ModelArguments::add_to(ArgumentParser& parser) {
             "equal, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
       .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
-      .text("numbers", numbers, "TYPE", "float32 or float64 (default: float32)")
+      .text("numbers", numbers, "TYPE",
+            "float32, float64, or bf16 with float32 weights, gradients and optimizer (default: float32)")
       .text("optimizer", optimizer, "NAME", "sgd, adam, adamw or nadam (default: adamw)")
       .real("momentum", momentum, "of sgd (default: 0.9)")
       .real("weight-decay", weight_decay, "of matrices and tables (default: 0.01)");

@@ -12,14 +12,12 @@
 #include "models/stage_layout.hpp"
 #include "schedules/action.hpp"
 #include "trainer/elementwise.hpp"
+#include "trainer/number_type.hpp"
 #include "trainer/optimizer.hpp"
 #include "trainer/stage_module.hpp"
 #include "trainer/stage_stash.hpp"
 
 namespace plumb {
-
-/// Type of the numbers that a run computes with.
-enum class NumberType : std::uint8_t { kFloat32, kFloat64 };
 
 /// What a pass of a stage works on; unused members are null.
 struct PassArguments {
@@ -59,6 +57,10 @@ class StageBackend {
   virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;
 };
 
+namespace cuda {
+class ProductTable;
+}
+
 /// Where a stage's arithmetic runs, when that is a stream of a GPU.
 struct StreamPlace {
   void* stream = nullptr;  ///< cudaStream_t
@@ -66,7 +68,8 @@ struct StreamPlace {
   int sms = 0;                             ///< multiprocessors that the stream has; 0: all
   std::byte* product_workspace = nullptr;  ///< of the stream's matrix products
   std::int64_t product_workspace_bytes = 0;
-  std::byte* scratch = nullptr;  ///< as much as `Backend::scratch_bytes` has asked for; not counted
+  cuda::ProductTable* product_table = nullptr;  ///< their algorithms, those of all streams
+  std::byte* scratch = nullptr;                 ///< as much as `Backend::scratch_bytes` has asked for; not counted
 };
 
 /// What a back end is made for.
@@ -94,6 +97,7 @@ struct Backend {
   /// Memory that a stage needs besides its blocks, at its `StreamPlace`; null: none.
   std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;
   bool only_streams = false;  ///< its memory is not the host's: no other executor will do
+  bool bfloat16 = false;      ///< does `NumberType::kBFloat16`
 };
 
 }  // namespace plumb

@@ -136,6 +136,7 @@ void scale_numbers(std::span<std::byte> bytes, double factor) {
 }  // namespace
 
 std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& spec) {
+  assert(type != NumberType::kBFloat16 && "the run's plan refuses it");
   if (type == NumberType::kFloat64) return std::make_unique<CpuStage<double>>(spec);
   return std::make_unique<CpuStage<float>>(spec);
 }

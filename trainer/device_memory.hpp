@@ -31,6 +31,23 @@ class DeviceMemory {
   virtual void end_block(std::span<const std::byte>) {}
 };
 
+/// Memory of a device that no arena counts, for a moment.
+class LentMemory {
+ public:
+  LentMemory(DeviceMemory& memory, std::int64_t bytes)
+      : memory_(memory), storage_(memory.reserve(bytes)), bytes_(static_cast<std::size_t>(bytes)) {}
+  LentMemory(const LentMemory&) = delete;
+  LentMemory& operator=(const LentMemory&) = delete;
+  ~LentMemory() { memory_.give_back(storage_); }
+
+  std::span<std::byte> span() const { return {storage_, bytes_}; }
+
+ private:
+  DeviceMemory& memory_;
+  std::byte* storage_;
+  std::size_t bytes_;
+};
+
 /// This machine's memory, where everything is done when a call returns.
 DeviceMemory& host_memory();
 

@@ -95,7 +95,7 @@ class RaceFinder {
     if (call.kind == Kind::kFree) return end_memory(call);
     if (!clocks_.step(call)) add(text_of(call) + ", which was never recorded");
     if (call.kind == Kind::kBegin || call.kind == Kind::kEnd) return change_block(call, at);
-    if (call.kind != Kind::kWork && call.kind != Kind::kSend) return;
+    if (call.kind != Kind::kWork && call.kind != Kind::kCopy && call.kind != Kind::kSend) return;
     check_devices(call);
     for (const Access& access : call.accesses) touch(call, at, access);
   }
@@ -129,6 +129,7 @@ class RaceFinder {
     for (const Access& access : call.accesses) {
       if (access.bytes.empty()) continue;
       const auto device = device_of(access.bytes.data());
+      if (!device && call.kind == Kind::kWork) add(text_of(call) + " touches memory of the host");
       const bool may = !device || *device == own || (call.kind == Kind::kSend && *device == call.device);
       if (!may) add(text_of(call) + " touches memory of device " + std::to_string(index(*device)));
     }
@@ -225,7 +226,8 @@ std::vector<InstrWork> work_of_instrs(const StreamLog& log, std::size_t instrs) 
     clocks.step(call);
     if (call.kind == Kind::kInstr) current[call.stream] = call.instr;
     const auto instr = current.find(call.stream);
-    if (call.kind != Kind::kWork || instr == current.end() || instr->second == StreamMachine::kNoInstr) continue;
+    const bool is_work = call.kind == Kind::kWork || call.kind == Kind::kCopy;
+    if (!is_work || instr == current.end() || instr->second == StreamMachine::kNoInstr) continue;
     InstrWork& work = works[instr->second];
     if (!std::exchange(work.any, true)) work.before_first = clocks.of(call.stream);
     work.last = clocks.epoch(call, at);

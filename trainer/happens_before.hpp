@@ -14,7 +14,7 @@ namespace plumb {
 /// - of two accesses to the same memory, one of them a write, one happens before the other;
 /// - a block is touched behind its begin and before its end only, and read only behind a write;
 /// - an event is recorded before anybody waits for it;
-/// - work touches the memory of its own device (or the host's); only a send touches two.
+/// - work touches the memory of its own device, a copy also the host's; only a send touches two.
 ///
 /// A cycle cannot be: every wait is for a record that was asked for before.
 std::vector<std::string> find_races(const StreamLog& log);

@@ -30,11 +30,8 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
       memory().fill(corrections_.back().span(), std::byte{0});
     }
   }
-  HolderBlocks blocks = holder_blocks();
-  if (!away_.empty()) blocks.weights = away_.data();
-  backend(0).initialize(plan.options.seed, blocks);
-  memory().wait();
-  if (!plan.options.initial_parameters.empty()) set_initial_parameters(blocks.weights);
+  initialize();
+  if (!plan.options.initial_parameters.empty()) set_initial_parameters();
   if (plan.method_places.empty()) return;
   const TrainOptions& options = plan.options;
   chain_ = CorrectionChain({options.schedule, options.optimizer, options.learning_rate}, plan.method_places[holder],
@@ -42,7 +39,18 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
   chain_.start(corrected(nullptr));
 }
 
-void HolderState::set_initial_parameters(std::byte* weights) {
+void HolderState::initialize() {
+  HolderBlocks blocks = holder_blocks();
+  std::optional<LentMemory> made;
+  if (!away_.empty()) blocks.weights = made.emplace(memory(), layout_->memory.weight_bytes).span().data();
+  backend(0).initialize(plan_->options.seed, blocks);
+  memory().wait();
+  if (!made) return;
+  std::vector<std::byte> scratch;
+  std::ranges::copy(memory().view(made->span(), scratch), away_.begin());
+}
+
+void HolderState::set_initial_parameters() {
   const std::span<const std::byte> drawn = stored_weights();
   std::vector<std::byte> values(drawn.begin(), drawn.end());
   const std::span<const ParameterFacts> parameters(layout_->parameters);
@@ -51,7 +59,7 @@ void HolderState::set_initial_parameters(std::byte* weights) {
   } else {
     set_parameters(parameters, plan_->options.initial_parameters, reinterpret_cast<float*>(values.data()));
   }
-  memory().write(weights, values);
+  set_weights(values);
 }
 
 CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
@@ -66,15 +74,17 @@ CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
 }
 
 std::vector<std::byte> HolderState::given_weights() {
-  const std::span<const std::byte> stored = stored_weights();
-  std::vector<std::byte> given(stored.begin(), stored.end());
-  chain_.exchange(Exchange::kGive, given, corrected(nullptr));
-  memory().wait();
-  return given;
+  const LentMemory change(memory(), layout_->memory.weight_bytes);
+  const bool changed = chain_.exchange(Exchange::kGive, change.span(), corrected(nullptr));
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> given = changed ? memory().view(change.span(), scratch) : stored_weights();
+  return {given.begin(), given.end()};
 }
 
 void HolderState::take_weights(std::vector<std::byte> sum, std::size_t members) {
-  if (chain_.exchange(Exchange::kTake, sum, corrected(nullptr))) return memory().wait();
+  const LentMemory there(memory(), layout_->memory.weight_bytes);
+  memory().write(there.span().data(), sum);
+  if (chain_.exchange(Exchange::kTake, there.span(), corrected(nullptr))) return memory().wait();
   plan_->backend.scale(plan_->options.numbers, sum, 1.0 / static_cast<double>(members));
   set_weights(sum);
 }
@@ -85,7 +95,7 @@ const std::byte* HolderState::weights(const WeightRead& read) {
 }
 
 HolderState::Blocks HolderState::blocks() {
-  return {&weights_, &gradients_, &state_, &versions_, &corrections_, chain_.notes()};
+  return {&weights_, &gradients_, &versions_, &corrections_, chain_.notes()};
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {
@@ -112,7 +122,18 @@ WeightsPlace HolderState::weights_place() const {
   return weights_.bytes() > 0 ? WeightsPlace::kCopied : WeightsPlace::kAway;
 }
 
+std::span<std::byte> HolderState::masters() {
+  if (plan_->options.numbers != NumberType::kBFloat16 || state_.bytes() == 0) return {};
+  return state_.span().first(2 * static_cast<std::size_t>(layout_->memory.weight_bytes));
+}
+
 std::span<const std::byte> HolderState::stored_weights() {
+  if (!masters().empty()) return memory().view(masters(), seen_);
+  if (plan_->options.numbers == NumberType::kBFloat16) {
+    std::vector<std::byte> scratch;
+    seen_ = widened_from_bfloat16(away_.empty() ? memory().view(weights_.span(), scratch) : away_);
+    return seen_;
+  }
   if (!away_.empty()) return away_;
   return memory().view(weights_.span(), seen_);
 }
@@ -126,6 +147,9 @@ void HolderState::place_weights(WeightsPlace place) {
 }
 
 void HolderState::set_weights(std::span<const std::byte> weights) {
+  std::vector<std::byte> rounded;
+  if (!masters().empty()) memory().write(masters().data(), weights);
+  if (plan_->options.numbers == NumberType::kBFloat16) weights = rounded = rounded_to_bfloat16(weights);
   if (weights_.bytes() > 0) memory().write(weights_.data(), weights);
   if (!away_.empty()) std::ranges::copy(weights, away_.data());
 }

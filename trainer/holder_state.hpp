@@ -71,7 +71,8 @@ class HolderState {
   void free_weights() { weights_ = Block(); }
   void bring_weights_back();
   WeightsPlace weights_place() const;
-  /// The newest weights, wherever they are, for the host to read; until they change.
+  /// The newest weights, wherever they are, for the host to read; until they change. Those that updates work on:
+  /// float32 with bf16.
   std::span<const std::byte> stored_weights();
 
   /// The document begins anew: its versions count from 0 again.
@@ -84,7 +85,6 @@ class HolderState {
   struct Blocks {
     Block* weights = nullptr;
     Block* gradients = nullptr;
-    Block* state = nullptr;
     std::map<std::int32_t, Block>* versions = nullptr;
     std::vector<Block>* corrections = nullptr;
     std::vector<std::int64_t*> notes;  ///< of the methods
@@ -95,6 +95,8 @@ class HolderState {
   std::int64_t updates_rolled_back() const { return updates_rolled_back_; }
   void place_weights(WeightsPlace place);
   void set_weights(std::span<const std::byte> weights);
+  /// What the optimizer keeps besides the weights.
+  std::span<std::byte> optimizer_state() { return state_.span().subspan(masters().size()); }
   /// Takes over the counts of a checkpoint, and makes room for the old versions named.
   void restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions);
 
@@ -102,7 +104,10 @@ class HolderState {
   /// Microbatches that the gradients of the next update are a sum of.
   std::int64_t microbatches_summed() const;
   DeviceMemory& memory() const { return arena_->memory(); }
-  void set_initial_parameters(std::byte* weights);
+  void initialize();
+  void set_initial_parameters();
+  /// Weights that updates work on, where passes read rounded copies; otherwise empty.
+  std::span<std::byte> masters();
   void keep_last_gradients();
   /// What is known of the next update before anything changes it.
   UpdateStep next_step() const;

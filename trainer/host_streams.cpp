@@ -115,6 +115,10 @@ class ThreadStreams : public HostStreams {
     wait_until_idle();
     HostStreams::free(device, storage);
   }
+  void free_shared(std::byte* storage) override {
+    wait_until_idle();
+    HostStreams::free_shared(storage);
+  }
 
  private:
   struct Event {

@@ -75,6 +75,20 @@ TransferTimes Mailbox::await(std::uint32_t transfer) {
   return found->second.times;
 }
 
+bool Mailbox::has(std::uint32_t transfer) {
+  Box& box = box_of(transfer);
+  const std::scoped_lock lock(box.mutex);
+  if (stopped_) throw Stopped();
+  return box.letters.contains(transfer);
+}
+
+bool Mailbox::is_reduced(std::uint32_t collective) {
+  const std::scoped_lock lock(reductions_mutex_);
+  if (stopped_) throw Stopped();
+  const auto found = reductions_.find(collective);
+  return found != reductions_.end() && found->second.joined == program_.collectives[collective].members.size();
+}
+
 void Mailbox::take(std::uint32_t transfer, std::span<Block> slots) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);

@@ -52,6 +52,11 @@ class Mailbox : public Transport {
 
   /// A message that was handed over at `start`, perhaps by another process, and is here now.
   void put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start);
+  /// Whether `await` would return at once; throws `Stopped` as it does.
+  bool has(std::uint32_t transfer);
+  /// Whether `await_reduced` would.
+  bool is_reduced(std::uint32_t collective);
+
   /// A part of a reduction, perhaps of a device of another process.
   void put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part);
 

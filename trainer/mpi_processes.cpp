@@ -49,6 +49,12 @@ class MpiProcesses : public Processes {
       throw Error("transport mpi: this MPI has no threads; expected MPI_THREAD_SERIALIZED");
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+    MPI_Comm machine = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    int local = 0;
+    MPI_Comm_rank(machine, &local);
+    MPI_Comm_free(&machine);
+    local_rank_ = static_cast<std::size_t>(local);
     MPI_Type_contiguous(static_cast<int>(kUnitBytes), MPI_BYTE, &unit_);
     MPI_Type_commit(&unit_);
   }
@@ -63,6 +69,7 @@ class MpiProcesses : public Processes {
 
   std::size_t rank() const override { return number(MPI_Comm_rank); }
   std::size_t size() const override { return number(MPI_Comm_size); }
+  std::size_t local_rank() const override { return local_rank_; }
 
   void send(std::size_t to, std::vector<std::byte> bytes) override {
     const std::scoped_lock lock(mutex_);
@@ -117,6 +124,7 @@ class MpiProcesses : public Processes {
 
   std::mutex mutex_;  ///< around all calls of MPI while two threads make them
   MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::size_t local_rank_ = 0;
   MPI_Datatype unit_ = MPI_DATATYPE_NULL;
   std::list<Sending> sendings_;
 };

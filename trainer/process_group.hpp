@@ -54,6 +54,7 @@ class ProcessGroup {
 
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return size_; }
+  std::size_t local_rank() const { return processes_->local_rank(); }
   bool is_first() const { return rank_ == 0; }
 
   /// Data of this round for another process. Thread-safe.

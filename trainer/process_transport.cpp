@@ -40,9 +40,15 @@ std::size_t ProcessTransport::receiver_of(std::uint32_t transfer) const {
 }
 
 void ProcessTransport::send(std::uint32_t transfer, std::span<Block> message) {
+  std::vector<std::span<std::byte>> parts;
+  for (const Block& part : message) parts.push_back(part.span());
+  send(transfer, Pieces(parts));
+}
+
+void ProcessTransport::send(std::uint32_t transfer, Pieces message) {
   PacketWriter data;
   data.put(Kind::kMessage).put(transfer).put(clock_->now_ns());
-  for (const Block& part : message) data.put_bytes(part.span());
+  for (const std::span<std::byte> part : message) data.put_bytes(part);
   group_.send(receiver_of(transfer), data.take());
 }
 

@@ -27,6 +27,7 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   ~ProcessTransport() override { group_.close(); }
 
   void send(std::uint32_t transfer, std::span<Block> message) override;
+  void send(std::uint32_t transfer, Pieces message);
   TransferTimes await(std::uint32_t transfer) override { return mailbox_.await(transfer); }
   void take(std::uint32_t transfer, std::span<Block> slots) override { mailbox_.take(transfer, slots); }
   void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;

@@ -19,6 +19,8 @@ class Processes {
 
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
+  /// Among the processes of the same machine.
+  virtual std::size_t local_rank() const { return rank(); }
   /// Hands over a packet and returns at once. Packets between two processes arrive in the order of sending; a process
   /// may send to itself. Thread-safe.
   virtual void send(std::size_t to, std::vector<std::byte> bytes) = 0;

@@ -35,11 +35,6 @@ Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& sch
   return train(train_options).timeline.value();
 }
 
-Precision precision(const ProfileOptions& options) {
-  return options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
-                                                 : precision_of<float>(options.optimizer);
-}
-
 }  // namespace
 
 Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind) {
@@ -58,12 +53,13 @@ Profile described_profile(const ProfileOptions& options) {
   profile.backend = options.backend;
   profile.network = options.network.name;
   profile.shape = options.shape;
-  profile.precision = precision(options);
+  profile.precision = precision_of(options.numbers, options.optimizer);
   return profile;
 }
 
 ProfiledTransfer profiled_transfer(const ProfileOptions& options, const ProfileSamples& samples) {
-  const StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision(options));
+  const StageCosts costs = untimed_costs(options.network, options.partition, options.shape,
+                                         precision_of(options.numbers, options.optimizer));
   return {largest_message(costs), samples.hand_over().median_ns, kUncountedBytesPerSecond};
 }
 

@@ -27,6 +27,7 @@ std::int64_t block_bytes(const StageLayout& layout, StageBlock block, Op op) {
     case StageBlock::kMadeByInputGrad:
       return layout.made_by_input_grad.storage;
     case StageBlock::kKeyGrads:
+    case StageBlock::kKeys:
       return layout.key_grads.storage;
     case StageBlock::kWorkspace:
       if (op == Op::kI) return memory.workspace_i_bytes;
@@ -105,6 +106,7 @@ std::vector<Access> QueuedStage::accesses(Op op, const PassArguments& arguments)
     const EarlierSlice& slice = arguments.blocks.earlier[i];
     const auto block = [&](StageBlock which) { return slice.blocks.data[static_cast<std::size_t>(which)]; };
     list.push_back(read(block(StageBlock::kKeptForInputGrad), slice.layout->kept_for_input_grad.storage));
+    list.push_back(read(block(StageBlock::kKeys), slice.layout->key_grads.storage));
     list.push_back(write(block(StageBlock::kKeyGrads), slice.layout->key_grads.storage));
   }
   return list;

@@ -56,7 +56,7 @@ void RecordedStreams::fill(StreamId stream, std::span<std::byte> bytes, std::byt
 }
 
 void RecordedStreams::copy(StreamId stream, std::byte* to, std::span<const std::byte> from) {
-  log_.push_back({.kind = Kind::kWork, .stream = stream, .name = "copy", .accesses = moved(to, from)});
+  log_.push_back({.kind = Kind::kCopy, .stream = stream, .name = "copy", .accesses = moved(to, from)});
   machine_->copy(stream, to, from);
 }
 

@@ -22,6 +22,7 @@ class RecordedStreams : public StreamMachine {
   void fill(StreamId stream, std::span<std::byte> bytes, std::byte value) override;
   void copy(StreamId stream, std::byte* to, std::span<const std::byte> from) override;
   void send(StreamId stream, DeviceId peer, std::byte* to, std::span<const std::byte> from) override;
+  std::int64_t latency_ns(DeviceId from, DeviceId to) const override { return machine_->latency_ns(from, to); }
   void add(StreamId stream, NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) override;
   std::byte* allocate(DeviceId device, std::int64_t bytes) override;
   void free(DeviceId device, std::byte* storage) override;

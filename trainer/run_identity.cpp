@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
           {"optimizer", text_of(options.optimizer)},
           {"learning_rate", text_of(options.learning_rate)},
           {"clip_norm", text_of(options.clip_norm) + (options.clip_scope == ClipScope::kGlobal ? " global" : "")},
-          {"numbers", options.numbers == NumberType::kFloat64 ? "float64" : "float32"},
+          {"numbers", std::string(name_of(options.numbers))},
           {"steps", std::to_string(passes * plan.document_updates)}};
 }
 

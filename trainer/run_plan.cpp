@@ -17,10 +17,7 @@
 namespace plumb {
 namespace {
 
-Precision precision(const TrainOptions& options) {
-  return options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
-                                                 : precision_of<float>(options.optimizer);
-}
+Precision precision(const TrainOptions& options) { return precision_of(options.numbers, options.optimizer); }
 
 [[noreturn]] void refuse(const TrainOptions& options, const std::string& what) {
   throw Error("train '" + options.schedule.name + "': " + what);
@@ -65,6 +62,21 @@ void check_program(const TrainOptions& options, const Program& program) {
   if (moves_weights && validates) refuse(options, "weights that move cannot be validated; expected --clip stage");
 }
 
+/// Arithmetic on weights beside passes and updates would have to keep masters and their rounded copies together.
+void check_bfloat16(const TrainOptions& options, const Backend& backend, const Program& program) {
+  if (options.numbers != NumberType::kBFloat16) return;
+  if (!backend.bfloat16) {
+    refuse(options,
+           "the back end '" + std::string(backend.name) + "' has no bf16; expected --numbers float32 or float64");
+  }
+  const bool syncs = std::ranges::any_of(
+      program.collectives, [](const Collective& of) { return of.kind == Collective::Kind::kSyncWeights; });
+  if (syncs || !options.schedule.weights.methods.empty()) {
+    refuse(options,
+           "methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected --numbers float32");
+  }
+}
+
 Cluster free_links(std::int32_t num_devices) {
   Cluster cluster;
   cluster.name = "free links";
@@ -91,6 +103,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   check_data(options);
   program = lowered(options);
   check_program(options, program);
+  check_bfloat16(options, backend, program);
   validation = ValidationPlan(program, options);
   for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.shape));
   for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
@@ -225,7 +238,7 @@ std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId
   if (program.collectives[collective].kind == Collective::Kind::kSyncWeights) return {};
   const bool whole_network_in_one = program.num_stages < 2;
   const bool wants_tied = program.collectives[collective].kind == Collective::Kind::kReduceTied;
-  const std::int64_t number_bytes = options.numbers == NumberType::kFloat64 ? 8 : 4;
+  const std::int64_t number_bytes = precision(options).gradient_bytes;
   const LayerSpec& head = options.network.layers.back();
   const std::string tied_name =
       head.tied && !whole_network_in_one ? last_embedding(options.network.layers)->name + ".weight" : "";

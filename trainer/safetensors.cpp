@@ -27,6 +27,7 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the reference imple
 std::int64_t number_bytes(std::string_view dtype) {
   if (dtype == "F64") return 8;
   if (dtype == "F32") return 4;
+  if (dtype == "BF16") return 2;
   return dtype == "U8" ? 1 : 0;
 }
 

@@ -38,8 +38,7 @@ Op value_op(std::string_view text) {
 /// Collects a run's state.
 class Taker {
  public:
-  explicit Taker(TrainingRun& run)
-      : run_(run), dtype_(run.plan().options.numbers == NumberType::kFloat64 ? "F64" : "F32") {}
+  explicit Taker(TrainingRun& run) : run_(run), numbers_(run.plan().options.numbers) {}
 
   Snapshot take() {
     Json state;
@@ -70,13 +69,19 @@ class Taker {
   }
 
   void add_numbers(std::string name, std::span<const std::byte> bytes, std::vector<std::int64_t> shape) {
-    snapshot_.tensors.push_back({std::move(name), dtype_, std::move(shape), bytes});
+    snapshot_.tensors.push_back({std::move(name), number_bytes() == 8 ? "F64" : "F32", std::move(shape), bytes});
   }
 
-  std::int64_t number_bytes() const { return dtype_ == "F64" ? 8 : 4; }
+  std::int64_t number_bytes() const { return host_number_bytes(numbers_); }
 
-  void add_numbers(const std::string& name, const Block& block) {
-    add_numbers(name, seen(block.span()), {block.bytes() / number_bytes()});
+  void add_numbers(const std::string& name, std::span<const std::byte> on_device) {
+    add_numbers(name, seen(on_device), {static_cast<std::int64_t>(on_device.size()) / number_bytes()});
+  }
+
+  /// As passes read them.
+  void add_version(const std::string& name, const Block& block) {
+    if (numbers_ != NumberType::kBFloat16) return add_numbers(name, block.span());
+    snapshot_.tensors.push_back({name, "BF16", {block.bytes() / 2}, seen(block.span())});
   }
 
   /// What lies in the memory of the device that is being taken.
@@ -118,7 +123,7 @@ class Taker {
     Json old_versions = Json::array();
     for (const auto& [version, block] : *blocks.versions) {
       old_versions.push_back(version);
-      add_numbers(holder_name(number) + ".version" + std::to_string(version), block);
+      add_version(holder_name(number) + ".version" + std::to_string(version), block);
     }
     Json notes = Json::array();
     for (const std::int64_t* note : blocks.notes) notes.push_back(*note);
@@ -134,10 +139,10 @@ class Taker {
       add_numbers(holder_name(number) + ".weights." + parameter.name, rest.first(size), parameter.shape);
       rest = rest.subspan(size);
     }
-    add_numbers(holder_name(number) + ".gradients", *blocks.gradients);
-    add_numbers(holder_name(number) + ".optimizer", *blocks.state);
+    add_numbers(holder_name(number) + ".gradients", blocks.gradients->span());
+    add_numbers(holder_name(number) + ".optimizer", holder.optimizer_state());
     for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
-      add_numbers(holder_name(number) + ".correction" + std::to_string(i), (*blocks.corrections)[i]);
+      add_numbers(holder_name(number) + ".correction" + std::to_string(i), (*blocks.corrections)[i].span());
     }
   }
 
@@ -205,7 +210,7 @@ class Taker {
   }
 
   TrainingRun& run_;
-  std::string dtype_;
+  NumberType numbers_;
   DeviceMemory* memory_ = nullptr;
   Snapshot snapshot_;
 };
@@ -243,9 +248,21 @@ class Restorer {
     const JsonValue saved = state_.at("run");
     for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) {
       const std::string_view was = saved.at(name).text();
+      if (name == "numbers" && nothing_under_way() && was != "float64" && value != "float64") continue;
       if (was != value)
         saved.at(name).fail("the checkpoint was saved with '" + std::string(was) + "', this run has '" + value + "'");
     }
+  }
+
+  /// Then a checkpoint holds nothing but float32 weights and optimizer state, whatever passes compute with.
+  bool nothing_under_way() const {
+    for (const char* list : {"stashes", "values", "send_buffers", "messages", "evicted"}) {
+      if (state_.at(list).size() > 0) return false;
+    }
+    for (const JsonValue& holder : state_.at("holders").elements()) {
+      if (holder.at("old_versions").size() > 0) return false;
+    }
+    return true;
   }
 
   void fill(DeviceMemory& memory, std::span<std::byte> into, const std::string& name) const {
@@ -345,13 +362,14 @@ class Restorer {
       fill(memory, block.span(), holder_name(number) + ".version" + std::to_string(version));
     }
     fill(memory, blocks.gradients->span(), holder_name(number) + ".gradients");
-    fill(memory, blocks.state->span(), holder_name(number) + ".optimizer");
+    fill(memory, holder.optimizer_state(), holder_name(number) + ".optimizer");
     for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
       fill(memory, (*blocks.corrections)[i].span(), holder_name(number) + ".correction" + std::to_string(i));
     }
     restore_notes(saved.at("notes"), blocks.notes);
-    const std::int64_t number_bytes = run_.plan().options.numbers == NumberType::kFloat64 ? 8 : 4;
-    std::vector<std::byte> weights(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
+    const std::int64_t number_bytes = host_number_bytes(run_.plan().options.numbers);
+    const std::int64_t count = parameter_offsets(holder.layout()).back();
+    std::vector<std::byte> weights(static_cast<std::size_t>(count * number_bytes));
     std::span<std::byte> rest = weights;
     for (const ParameterFacts& parameter : holder.layout().parameters) {
       const auto size = static_cast<std::size_t>(parameter.count() * number_bytes);

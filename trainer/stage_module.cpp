@@ -1,101 +1,24 @@
 #include "trainer/stage_module.hpp"
 
-#include <array>
 #include <cassert>
 #include <cstring>
 
-#include "models/layer_shape.hpp"
+#include "trainer/step_pass.hpp"
 
 namespace plumb {
 
-namespace {
-
-/// More than any layer has parameters or stash tensors.
-constexpr std::size_t kMaxTensors = 8;
-
-}  // namespace
-
-template <class T>
-struct StageModule<T>::Parameters {
-  const T* weights = nullptr;
-  T* gradients = nullptr;
-};
-
-/// The arguments of one layer, with the pointer lists that they refer to.
-template <class T>
-struct StageModule<T>::StepPass {
-  std::array<const T*, kMaxTensors> weights{};
-  std::array<T*, kMaxTensors> gradients{};
-  std::array<std::byte*, kMaxTensors> stash{};
-  std::vector<EarlierKeys<T>> earlier;
-  LayerPass<T> pass;
-
-  /// `pass` with spans into this object.
-  LayerPass<T> bound() const {
-    LayerPass<T> result = pass;
-    result.weights = weights;
-    result.gradients = gradients;
-    result.stash = stash;
-    result.earlier = earlier;
-    return result;
-  }
-};
-
 template <class T>
 StageModule<T>::StageModule(const StageLayout& layout, const MicrobatchShape& shape)
-    : layout_(&layout), tokens_(static_cast<double>(shape.tokens())) {
-  for (const LayoutStep& step : layout.steps) {
-    assert(step.parameters.size() <= kMaxTensors && step.stash.size() <= kMaxTensors);
-    layers_.push_back(make_layer<T>(step.spec, shape));
-  }
-  std::int64_t offset = 0;
-  for (const ParameterFacts& parameter : layout.parameters) {
-    parameter_offsets_.push_back(offset);
-    offset += parameter.count();
-  }
-  assert(layout.memory.weight_bytes == offset * static_cast<std::int64_t>(sizeof(T)) &&
+    : layout_(&layout), tokens_(static_cast<double>(shape.tokens())), parameter_offsets_(parameter_offsets(layout)) {
+  for (const LayoutStep& step : layout.steps) layers_.push_back(make_layer<T>(step.spec, shape));
+  assert(layout.memory.weight_bytes == parameter_offsets_.back() * static_cast<std::int64_t>(sizeof(T)) &&
          "the layout must be made with the precision of T");
 }
 
 template <class T>
-typename StageModule<T>::StepPass StageModule<T>::step_pass(std::size_t k, PassPlace place,
-                                                            const Parameters& parameters,
-                                                            const StageBlocks& blocks) const {
-  const LayoutStep& step = layout_->steps[k];
-  const auto value = [&](const TensorPlaces& places) { return reinterpret_cast<T*>(blocks.at(places.*place)); };
-  StepPass result;
-  for (std::size_t i = 0; i < step.parameters.size(); ++i) {
-    const std::int64_t offset = parameter_offsets_[step.parameters[i]];
-    if (parameters.weights != nullptr) result.weights[i] = parameters.weights + offset;
-    if (parameters.gradients != nullptr) result.gradients[i] = parameters.gradients + offset;
-  }
-  for (std::size_t i = 0; i < step.stash.size(); ++i) result.stash[i] = blocks.at(step.stash[i].*place);
-  if (step.input != kNoValue) result.pass.input = value(layout_->values[step.input]);
-  if (step.from != kNoValue) result.pass.from = value(layout_->values[step.from]);
-  result.pass.output = value(layout_->values[step.output]);
-  result.pass.output_grad = value(layout_->gradients[step.output]);
-  result.pass.input_grad = value(step.input_grad);
-  result.pass.from_grad = value(step.from_grad);
-  result.pass.workspace = blocks.at(step.workspace.*place);
-  result.pass.keys = reinterpret_cast<T*>(blocks.at(step.keys));
-  result.pass.key_grads = reinterpret_cast<const T*>(blocks.at(step.key_grads));
-  if (step.spec.kind == LayerKind::kAttention) add_earlier(k, blocks, result.earlier);
-  return result;
-}
-
-/// The keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
-template <class T>
-void StageModule<T>::add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier) {
-  for (std::size_t i = 0; i < blocks.earlier_count; ++i) {
-    const EarlierSlice& slice = blocks.earlier[i];
-    const LayoutStep& step = slice.layout->steps[k];
-    const std::int64_t all = qkv_width(step.spec);
-    const T* keys = reinterpret_cast<const T*>(slice.blocks.at(step.keys));
-    const std::int64_t stride = keys != nullptr ? all - step.spec.width : all;
-    if (keys == nullptr) keys = reinterpret_cast<const T*>(slice.blocks.at(step.stash.front().f)) + step.spec.width;
-    earlier.push_back(
-        {keys, stride, reinterpret_cast<T*>(slice.blocks.at(step.key_grads)), slice.layout->shape.sequence});
-  }
+typename StageModule<T>::Step StageModule<T>::step_pass(std::size_t k, PassPlace place, const T* weights, T* gradients,
+                                                        const StageBlocks& blocks) const {
+  return plumb::step_pass<LayerPass<T>, T, T>({*layout_, parameter_offsets_, place, weights, gradients, blocks}, k);
 }
 
 template <class T>
@@ -123,7 +46,7 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
   std::size_t next = 0;
   for (std::size_t k = 0; k < layers_.size(); ++k) {
     next = move(layout_->forward_moves, next, k, kPlace, blocks);
-    const StepPass step = step_pass(k, kPlace, {weights, nullptr}, blocks);
+    const Step step = step_pass(k, kPlace, weights, nullptr, blocks);
     LayerPass<T> pass = step.bound();
     pass.ids = ids;
     pass.loss = loss;
@@ -141,7 +64,7 @@ void StageModule<T>::reverse(const T* weights, const StageBlocks& blocks, PassPl
   for (const ReversedBlock& block : layout_->reversed) {
     const T* again = values(block.again);
     for (std::size_t k = block.begin; k < block.end; ++k) {
-      const StepPass step = step_pass(k, place, {weights, nullptr}, blocks);
+      const Step step = step_pass(k, place, weights, nullptr, blocks);
       LayerPass<T> pass = step.bound();
       pass.workspace = blocks.at(block.workspaces[k - block.begin].*place);
       if (k + 1 == block.end) pass.output = values(block.again);
@@ -167,7 +90,7 @@ void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlock
   reverse(weights, blocks, kPlace);
   std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
   for (std::size_t k = layers_.size(); k-- > 0;) {
-    const StepPass step = step_pass(k, kPlace, {weights, gradients}, blocks);
+    const Step step = step_pass(k, kPlace, weights, gradients, blocks);
     layers_[k]->input_grad(step.bound());
     next = move(layout_->backward_moves, next, k, kPlace, blocks);
   }
@@ -176,7 +99,7 @@ void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlock
 template <class T>
 void StageModule<T>::weight_grad(T* gradients, const StageBlocks& blocks) const {
   for (std::size_t k = layers_.size(); k-- > 0;) {
-    const StepPass step = step_pass(k, &TensorPlaces::w, {nullptr, gradients}, blocks);
+    const Step step = step_pass(k, &TensorPlaces::w, nullptr, gradients, blocks);
     layers_[k]->weight_grad(step.bound());
   }
 }
@@ -187,7 +110,7 @@ void StageModule<T>::backward(const T* weights, T* gradients, const StageBlocks&
   reverse(weights, blocks, kPlace);
   std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
   for (std::size_t k = layers_.size(); k-- > 0;) {
-    const StepPass step = step_pass(k, kPlace, {weights, gradients}, blocks);
+    const Step step = step_pass(k, kPlace, weights, gradients, blocks);
     layers_[k]->input_grad(step.bound());
     next = move(layout_->backward_moves, next, k, kPlace, blocks);
     layers_[k]->weight_grad(step.bound());

@@ -7,6 +7,7 @@
 #include "models/stage_layout.hpp"
 #include "trainer/layer.hpp"
 #include "trainer/stage_stash.hpp"
+#include "trainer/step_pass.hpp"
 
 namespace plumb {
 
@@ -64,21 +65,19 @@ class StageModule {
 
  private:
   using PassPlace = TensorPlace TensorPlaces::*;
-  struct Parameters;
-  struct StepPass;
+  using Step = StepPass<LayerPass<T>, T, T>;
 
-  StepPass step_pass(std::size_t k, PassPlace place, const Parameters& parameters, const StageBlocks& blocks) const;
+  Step step_pass(std::size_t k, PassPlace place, const T* weights, T* gradients, const StageBlocks& blocks) const;
   /// Of a stage that reverses, and for one that does.
   void reverse(const T* weights, const StageBlocks& blocks, PassPlace place) const;
-  static void add_earlier(std::size_t k, const StageBlocks& blocks, std::vector<EarlierKeys<T>>& earlier);
   /// Does the moves at `at`, from `next` on; returns the first one behind them.
   static std::size_t move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,
                           const StageBlocks& blocks);
 
   const StageLayout* layout_;
   double tokens_;
+  std::vector<std::int64_t> parameter_offsets_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;  ///< by step
-  std::vector<std::int64_t> parameter_offsets_;    ///< into the flat block, in numbers
 };
 
 }  // namespace plumb

@@ -15,6 +15,7 @@ struct StreamCall {
     kAllocate,     ///< memory of `device`
     kFree,         ///< it is gone
     kWork,         ///< of a stream, on the memory of its device
+    kCopy,         ///< likewise, or between it and the host
     kSend,         ///< of a stream, between memories
     kRecord,       ///< of `event`
     kWait,         ///< for `event`

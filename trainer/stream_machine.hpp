@@ -57,6 +57,9 @@ class StreamMachine {
   virtual void copy(StreamId stream, std::byte* to, std::span<const std::byte> from) = 0;
   /// Between the memories of the stream's device and of `peer`, by the link between the two.
   virtual void send(StreamId stream, DeviceId peer, std::byte* to, std::span<const std::byte> from) = 0;
+  /// How long a message is still under way when `send` is done; whoever waits for it on another device waits that long,
+  /// too.
+  virtual std::int64_t latency_ns(DeviceId /*from*/, DeviceId /*to*/) const { return 0; }
   /// `sum += term`, number by number.
   virtual void add(StreamId stream, NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) = 0;
 

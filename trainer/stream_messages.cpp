@@ -109,7 +109,9 @@ bool StreamMessages::take(std::uint32_t transfer) {
 void StreamMessages::finish_part(const RunClock& clock, RunTimes& times) {
   for (const Travel& travel : travels_) {
     const auto at = [&](EventId event) { return setting_.machine.time_ns(event) - clock.origin_ns(); };
-    const TransferTimes measured{at(travel.begin), at(travel.end), at(travel.end)};
+    const Channel& link = channel(travel.transfer);
+    const Ticks end = at(travel.end);
+    const TransferTimes measured{at(travel.begin), end, end + setting_.machine.latency_ns(link.from, link.to)};
     times.transfers[travel.transfer] = measured;
     const auto message = messages_.find(travel.transfer);
     if (message != messages_.end()) message->second.times = measured;

@@ -16,6 +16,11 @@ namespace {
 StreamOptions options_for(const RunPlan& plan) {
   StreamOptions options = plan.options.streams;
   options.devices = plan.program.num_devices;
+  if (const ProcessGroup* processes = plan.options.processes) {
+    options.devices = 1;
+    options.first_device = static_cast<std::int32_t>(processes->rank());
+    options.first_gpu = static_cast<std::int32_t>(processes->local_rank());
+  }
   return options;
 }
 
@@ -122,7 +127,7 @@ class StreamRun::Port : public Transport {
   DeviceId device_;
 };
 
-StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox)
+StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* between)
     : plan_(plan),
       mailbox_(mailbox),
       own_machine_(machine_of(plan)),
@@ -131,8 +136,12 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox)
       marks_(machine_),
       queues_([this] {
         std::vector<std::unique_ptr<DeviceQueue>> queues;
+        const ProcessGroup* processes = plan_.options.processes;
         for (std::int32_t device = 0; device < plan_.program.num_devices; ++device) {
-          queues.push_back(std::make_unique<DeviceQueue>(machine_, order_, marks_, DeviceId{device}));
+          const bool is_here = processes == nullptr || static_cast<std::size_t>(device) == processes->rank();
+          queues.push_back(is_here ? std::make_unique<DeviceQueue>(machine_, order_, marks_, DeviceId{device})
+                                   : nullptr);
+          if (is_here) here_.push_back(queues.back().get());
         }
         return queues;
       }()),
@@ -140,31 +149,49 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox)
       reductions_({plan.program, machine_, order_, marks_, queues_}, plan.options.numbers),
       collective_ends_(plan.program.collectives.size(), -1),
       passed_(queues_.size()) {
-  for (const auto& queue : queues_) ports_.push_back(std::make_unique<Port>(*this, queue->device()));
+  if (between == nullptr) {
+    for (DeviceQueue* queue : here_) ports_.push_back(std::make_unique<Port>(*this, queue->device()));
+    return;
+  }
+  staged_ = std::make_unique<StagedTransport>(StagedTransport::Setting{.program = plan.program,
+                                                                       .between = *between,
+                                                                       .mailbox = mailbox,
+                                                                       .machine = machine_,
+                                                                       .order = order_,
+                                                                       .queue = *here_.front(),
+                                                                       .patience_s = plan.options.streams.watchdog_s,
+                                                                       .give_up = [this] { give_up(); }});
 }
 
 StreamRun::~StreamRun() = default;
+
+Transport& StreamRun::transport(DeviceId device) {
+  if (staged_) return *staged_;
+  return *ports_[index(device)];
+}
 
 void StreamRun::begin() {
   machine_.synchronize();
   order_.restart();
   marks_.restart();
   machine_.begin_part();
-  for (const auto& queue : queues_) queue->begin_part();
+  for (DeviceQueue* queue : here_) queue->begin_part();
 }
 
 void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) {
-  for (const auto& queue : queues_) queue->flush();
+  for (DeviceQueue* queue : here_) queue->flush();
+  if (staged_) staged_->flush();
   watch();
   machine_.synchronize();
-  for (const auto& queue : queues_) queue->finish_part(clock, times);
+  if (staged_) staged_->finish_part();
+  for (DeviceQueue* queue : here_) queue->finish_part(clock, times);
   messages_.finish_part(clock, times);
   reductions_.finish_part(clock, collective_ends_);
   for (auto& passed : passed_) {
     for (auto& [position, event] : passed) event = StreamOrder::kAlways;
   }
   std::vector<NotedLoss> noted;
-  for (const auto& queue : queues_) {
+  for (DeviceQueue* queue : here_) {
     const std::vector<NotedLoss> own = queue->take_losses();
     noted.insert(noted.end(), own.begin(), own.end());
   }
@@ -179,22 +206,26 @@ void StreamRun::watch() {
   Clock::time_point progressed = Clock::now();
   for (std::vector<std::optional<InstrIndex>> before;;) {
     std::vector<std::optional<InstrIndex>> stuck;
-    for (const auto& queue : queues_) stuck.push_back(queue->stuck_at());
+    for (DeviceQueue* queue : here_) stuck.push_back(queue->stuck_at());
     if (std::ranges::none_of(stuck, [](const auto& at) { return at.has_value(); })) return;
     if (stuck != before) progressed = Clock::now();
-    if (Clock::now() - progressed > patience) break;
+    if (Clock::now() - progressed > patience) give_up();
     before = std::move(stuck);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
+}
+
+void StreamRun::give_up() {
   std::string text;
-  for (const auto& queue : queues_) {
+  for (DeviceQueue* queue : here_) {
     const auto at = queue->stuck_at();
     if (!at) continue;
     text += std::string(text.empty() ? "" : ", ") + "device " + std::to_string(index(queue->device())) + " at ";
     append_text(text, plan_.program.instrs[*at].action);
   }
   machine_.abandon();
-  throw Error("train: no progress for " + std::to_string(std::llround(patience.count())) + " s; " + text);
+  const auto seconds = std::llround(plan_.options.streams.watchdog_s);
+  throw Error("train: no progress for " + std::to_string(seconds) + " s; " + text);
 }
 
 void StreamRun::restart(const Mailbox::Contents& contents) {

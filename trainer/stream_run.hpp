@@ -9,6 +9,7 @@
 #include "trainer/loss_log.hpp"
 #include "trainer/mailbox.hpp"
 #include "trainer/run_plan.hpp"
+#include "trainer/staged_transport.hpp"
 #include "trainer/stream_messages.hpp"
 #include "trainer/stream_reductions.hpp"
 
@@ -19,14 +20,15 @@ namespace plumb {
 /// checkpoint, go through the mailbox.
 class StreamRun {
  public:
-  /// All must outlive this. The machine is the back end's, unless the options bring their own.
-  StreamRun(const RunPlan& plan, Mailbox& mailbox);
+  /// All must outlive this. The machine is the back end's, unless the options bring their own. `between`: of several
+  /// processes, where only the own device is here; otherwise null.
+  StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* between);
   StreamRun(const StreamRun&) = delete;
   StreamRun& operator=(const StreamRun&) = delete;
   ~StreamRun();
 
   DeviceQueue& queue(DeviceId device) { return *queues_[index(device)]; }
-  Transport& transport(DeviceId device) { return *ports_[index(device)]; }
+  Transport& transport(DeviceId device);
   bool is_posted(std::uint32_t transfer) const { return messages_.is_posted(transfer); }
   std::string description() const { return machine_.description(); }
 
@@ -45,6 +47,7 @@ class StreamRun {
   class Port;
 
   void watch();
+  [[noreturn]] void give_up();
 
   const RunPlan& plan_;
   Mailbox& mailbox_;
@@ -52,10 +55,12 @@ class StreamRun {
   StreamMachine& machine_;
   StreamOrder order_;
   TimeMarks marks_;
-  std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< by device
+  std::vector<DeviceQueue*> here_;                    ///< those of this process
+  std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< by device; null: of another process
   StreamMessages messages_;
   StreamReductions reductions_;
-  std::vector<std::unique_ptr<Transport>> ports_;  ///< by device
+  std::vector<std::unique_ptr<Transport>> ports_;  ///< by device; empty with several processes, ...
+  std::unique_ptr<StagedTransport> staged_;        ///< ... which have this
   std::set<std::uint32_t> host_collectives_;       ///< those that the mailbox has
   std::vector<Ticks> collective_ends_;
   /// By device: how far it was at which event.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "trainer/settling.hpp"
+#include "trainer/stopped.hpp"
 #include "trainer/stream_run.hpp"
 
 namespace plumb {
@@ -77,6 +78,19 @@ class Rounds {
 
 }  // namespace
 
-void run_streams(const RunPart& part) { Rounds(part).run(); }
+void run_streams(const RunPart& part) {
+  if (std::ranges::all_of(part.workers, [](const auto& worker) { return worker != nullptr; })) {
+    return Rounds(part).run();
+  }
+  for (std::size_t device = 0; device < part.workers.size(); ++device) {  // the one of this process
+    if (!part.workers[device]) continue;
+    try {
+      part.workers[device]->run_to(part.limits[device]);
+      part.workers[device]->end_lane();
+    } catch (const Stopped&) {
+      return;  // what has stopped the run comes out where the processes meet
+    }
+  }
+}
 
 }  // namespace plumb

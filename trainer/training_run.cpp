@@ -58,9 +58,9 @@ void check_processes(const RunPlan& plan, const Executor& executor) {
                 std::to_string(devices) + " devices; expected one process per device (mpirun -np " +
                 std::to_string(devices) + " ...)");
   }
-  if (!executor.waits) {
+  if (!executor.waits && !executor.queues) {
     throw Error(run + "the executor " + std::string(executor.name) +
-                " runs all devices in one process; expected threads with several processes");
+                " runs all devices in one process; expected threads with several processes, or streams");
   }
 }
 
@@ -79,13 +79,13 @@ TrainingRun::TrainingRun(const TrainOptions& options)
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {
             plan_.backend.add(plan_.options.numbers, sum, term);
           },
-          executor_.waits, own_device(options)) {
+          executor_.waits || options.processes != nullptr, own_device(options)) {
   check_executor(plan_, executor_);
   check_processes(plan_, executor_);
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
   }
-  if (executor_.queues) streams_ = std::make_unique<StreamRun>(plan_, mailbox_);
+  if (executor_.queues) streams_ = std::make_unique<StreamRun>(plan_, mailbox_, between_processes_.get());
   for (std::int32_t number = 0; number < plan_.program.num_devices; ++number) {
     const DeviceId device{number};
     workers_.push_back(is_here(number) ? std::make_unique<DeviceWorker>(plan_, device, outputs_of(device)) : nullptr);
@@ -131,7 +131,9 @@ void TrainingRun::run_to(std::span<const InstrIndex> limits) {
   executor_.run({plan_.program, workers_, limits, mailbox_, streams_.get()});
   if (streams_) {
     streams_->finish(clock_, times_, losses_);
-    for (const auto& worker : workers_) worker->note_times();
+    for (const auto& worker : workers_) {
+      if (worker) worker->note_times();
+    }
   }
   if (between_processes_) between_processes_->end();
   clock_.pause();
@@ -174,7 +176,8 @@ NamedValues TrainingRun::newest_weights() const {
 
 TrainResult TrainingRun::result() const {
   std::vector<DeviceReport> reports;
-  const std::vector<Ticks>& collective_ends = streams_ ? streams_->collective_ends() : mailbox_.collective_ends();
+  const bool behind_streams = streams_ && !between_processes_;
+  const std::vector<Ticks>& collective_ends = behind_streams ? streams_->collective_ends() : mailbox_.collective_ends();
   for (const auto& worker : workers_) {
     if (worker) reports.push_back(report_of(*worker, plan_.program, times_, collective_ends));
   }

@@ -3,13 +3,14 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "tests/trainer/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("cuda");
 
 namespace plumb::cuda {
 namespace {
 
-const ProductKey kKey{64, 32, 16, true, false, "bf16,bf16,f32", "bias", true, 8};
+const ProductKey kKey{64, 32, 16, true, false, "bf16,bf16,f32", "bias", true, 16, 8};
 
 AlgorithmBytes bytes_from(std::uint8_t first) {
   AlgorithmBytes bytes{};
@@ -20,7 +21,7 @@ AlgorithmBytes bytes_from(std::uint8_t first) {
 }  // namespace
 
 TEST_CASE("a product's key is one line, and every part of it tells products apart") {
-  CHECK(text_of(kKey) == "m64 n32 k16 TN bf16,bf16,f32 bias + sms8");
+  CHECK(text_of(kKey) == "m64 n32 k16 TN bf16,bf16,f32 bias + align16 sms8");
   ProductKey other = kKey;
   other.sms = 16;
   CHECK(hash_of(other) != hash_of(kKey));
@@ -71,6 +72,46 @@ TEST_CASE("a table comes back from its text, and is refused for another GPU") {
   CHECK_THROWS_WITH_AS(elsewhere.read(table.text(), "table.txt"), doctest::Contains("table.txt:1: "), Error);
   CHECK_THROWS_WITH_AS(read.read(table.text() + "zz k\n", "table.txt"),
                        doctest::Contains("table.txt:3: algorithm 'zz'"), Error);
+}
+
+TEST_CASE("an algorithm that stands in the table is taken without asking; a new one is the first that is usable") {
+  ProductTable table("cublasLt 130100, NVIDIA H200");
+  int asked = 0;
+  const auto propose = [&] {
+    ++asked;
+    return std::vector<ProductCandidate>{{.algorithm = bytes_from(0), .split_k = 4}, {.algorithm = bytes_from(6)}};
+  };
+  const ProductLimits limits{.workspace_bytes = 1 << 20, .cluster_size = 2};
+  CHECK(table.choose(kKey, limits, propose) == bytes_from(6));
+  CHECK(table.choose(kKey, limits, propose) == bytes_from(6));
+  CHECK(asked == 1);
+  ProductKey other = kKey;
+  other.alignment = 4;
+  const auto nothing = [] { return std::vector<ProductCandidate>{{.algorithm = bytes_from(0), .split_k = 4}}; };
+  CHECK_THROWS_WITH_AS(table.choose(other, limits, nothing),
+                       "matrix product m64 n32 k16 TN bf16,bf16,f32 bias + align4 sms8: no algorithm adds in one order "
+                       "and fits",
+                       Error);
+}
+
+TEST_CASE("a table is kept in a file, which a table of another library or GPU refuses") {
+  const ScratchDirectory scratch("products");
+  std::filesystem::create_directories(scratch.path);
+  const std::filesystem::path path = scratch.path / "table.txt";
+  ProductTable table("cublasLt 130100, NVIDIA H200");
+  table.load(path);  // nothing there yet
+  table.set(kKey, bytes_from(9));
+  table.save(path);
+  ProductTable again("cublasLt 130100, NVIDIA H200");
+  again.load(path);
+  CHECK(again.find(kKey) == bytes_from(9));
+  std::filesystem::remove(path);
+  again.save(path);
+  CHECK_FALSE(std::filesystem::exists(path));  // it has nothing new
+  table.set(kKey, bytes_from(10));
+  table.save(path);
+  ProductTable elsewhere("cublasLt 130200, NVIDIA H200");
+  CHECK_THROWS_WITH_AS(elsewhere.load(path), doctest::Contains("table.txt:1: "), Error);
 }
 
 }  // namespace plumb::cuda

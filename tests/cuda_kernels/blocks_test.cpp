@@ -211,6 +211,17 @@ TEST_CASE("sums, copies, zeros and conversions of any length") {
   }
 }
 
+TEST_CASE("whoever waits for a message waits for the rest of its latency, and not at all when that is over") {
+  DeviceBuffer<std::int64_t> times(3);
+  stamp(times.data(), nullptr);
+  wait_since(times.data(), 700, nullptr);
+  stamp(times.data() + 1, nullptr);
+  wait_since(times.data(), 700, nullptr);
+  stamp(times.data() + 2, nullptr);
+  CHECK(times.data()[1] - times.data()[0] >= 700);
+  CHECK(times.data()[2] - times.data()[1] <= 2);  // a look at the clock or two
+}
+
 TEST_CASE("a link copies everything, and not before its latency has passed") {
   const std::vector<double> values = random_numbers(5000 * 4, 1);
   const DeviceBuffer<float> from(values), to(values.size());

@@ -128,7 +128,7 @@ struct DevicePointers {
   std::vector<const T*> weights;
   std::vector<float*> gradients;
   std::vector<std::byte*> stash;
-  std::vector<EarlierSlice<T>> earlier;
+  std::vector<EarlierKeys<T>> earlier;
 
   DevicePointers(const LayerCase& of, const DeviceData<T>& data) {
     for (const auto& one : data.weights) weights.push_back(one.data());

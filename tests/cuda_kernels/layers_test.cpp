@@ -5,6 +5,8 @@
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/cuda_kernels/layer_case.hpp"
 #include "tests/support/cuda_on_cpu/block.hpp"
+#include "tests/support/error_message.hpp"
+#include "trainer/cuda/layers/cuda_layer.hpp"
 
 TEST_SUITE_BEGIN("cuda_kernels");
 
@@ -146,6 +148,13 @@ TEST_CASE("softmax and cross-entropy equal the CPU's for odd vocabularies, rows 
   check_both({.spec = head, .shape = {2, 9}});
   const LayerSpec classifier{.kind = LayerKind::kClassifier, .name = "classifier", .width = 8, .vocabulary = 10};
   check_both({.spec = classifier, .shape = {7, 1}});
+}
+
+TEST_CASE("a kind of layer without arithmetic on CUDA is refused with those that have it") {
+  const LayerSpec experts{.kind = LayerKind::kMoe, .name = "block0.moe", .width = 8, .hidden = 16, .experts = 4};
+  const std::string said = testing::error_message([&] { make_cuda_layer<float>(experts, {1, 2}); });
+  CHECK(said.starts_with("layer 'block0.moe': moe has no arithmetic on CUDA; expected one of embedding, layer_norm, "));
+  CHECK(said.ends_with(", attention_core"));
 }
 
 TEST_CASE("values and their squared error equal the CPU's") {

@@ -100,6 +100,16 @@ TEST_CASE("only a send touches another device") {
   CHECK(two.finding() == "fill on stream 1 touches memory of device 0");
 }
 
+TEST_CASE("only a copy touches the memory of the host") {
+  TwoStreams two;
+  std::vector<std::byte> host(64);
+  two.machine.copy(two.a, two.of_a, host);
+  two.machine.launch(two.a, {.name = "kernel", .accesses = {{{two.of_a, 64}, false}}, .run = [] {}});
+  CHECK(two.finding() == "none");
+  two.machine.launch(two.a, {.name = "kernel", .accesses = {{host, false}}, .run = [] {}});
+  CHECK(two.finding() == "kernel on stream 0 touches memory of the host");
+}
+
 TEST_CASE("every schedule of the catalogue gives its streams an order without races, and all edges of its program") {
   for_each_schedule(3, 4, [](const std::string& name, TrainOptions options) {
     CAPTURE(name);

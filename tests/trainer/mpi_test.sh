@@ -68,6 +68,10 @@ expect_error 2 "3 processes and 4 devices; expected one process per device" \
 expect_error 2 "unknown train option '--stepz'" "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --stepz
 expect_error 2 "expected threads with several processes" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --executor serial
+if "$plumbline" version | grep -q '^back ends.* cuda' && ! ldconfig -p | grep -q libcuda.so.1; then
+  expect_error 2 "no CUDA device (driver missing)" \
+    "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --backend cuda
+fi
 expect_error 2 "mpirun has started 4 processes, which would all do the same; expected --transport mpi" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}"
 expect_error 2 "process 0: error: /dev/full: cannot write" \

@@ -24,8 +24,7 @@ inline Cluster free_cluster(std::int32_t devices) {
 
 /// What the simulator says about the same run.
 inline Timeline predicted(const TrainOptions& options) {
-  const Precision precision = options.numbers == NumberType::kFloat64 ? precision_of<double>(options.optimizer)
-                                                                      : precision_of<float>(options.optimizer);
+  const Precision precision = precision_of(options.numbers, options.optimizer);
   StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision);
   for (StageTimes& times : costs.times) times = {.f = 3, .b = 5, .i = 3, .w = 2, .u = 1};
   const Cluster cluster = free_cluster(options.schedule.num_devices);

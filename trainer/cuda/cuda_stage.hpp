@@ -7,9 +7,7 @@
 
 namespace plumb {
 
-/// A stage's arithmetic on the stream of `spec.place`: blocks, weights, gradients and state are in the GPU's memory,
-/// ids and loss where it reads and writes them. Passes and updates are only put on the stream; what returns numbers
-/// waits for them. Throws Error for numbers or layers that have no arithmetic on CUDA.
+/// A stage's arithmetic on a GPU (`kernels::make_device_stage`), with the matrix products of cuBLASLt.
 std::unique_ptr<StageBackend> make_cuda_stage(NumberType type, const StageSpec& spec);
 
 /// Bytes at `StreamPlace::scratch` that the stage needs.

@@ -1,5 +1,7 @@
 #include "trainer/cuda/cuda_streams.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "trainer/cuda/cuda_call.hpp"
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
+#include "trainer/cuda/lt_products.hpp"
 #include "trainer/cuda_devices.hpp"
 
 namespace plumb::cuda {
@@ -20,6 +23,7 @@ constexpr int kMostStreams = 32;                    ///< hardware queues of a GP
 /// A stream takes about a thousand launches before the host must wait for it, which it must not do in front of a gate.
 constexpr int kMostHeldLaunches = 500;
 constexpr std::uintptr_t kLinkAlignment = 16;
+constexpr std::size_t kStampsOfChunk = 4096;
 
 bool is_aligned(const std::byte* address, std::size_t bytes) {
   return (reinterpret_cast<std::uintptr_t>(address) | bytes) % kLinkAlignment == 0;
@@ -36,13 +40,18 @@ CudaStreams::CudaStreams(const StreamOptions& options) : options_(options) {
     throw Error("--gpus " + std::to_string(options.gpus) + "; expected 1 to " + std::to_string(count));
   }
   options_.gpus = std::min(options.gpus, options.devices);
+  options_.first_gpu = options.first_gpu % (count - options_.gpus + 1);
   std::vector<int> devices(static_cast<std::size_t>(options_.gpus));
   for (std::int32_t device = 0; device < options.devices; ++device) {
-    ++devices[static_cast<std::size_t>(gpu_number(DeviceId{device}))];
+    ++devices[place_of_gpu(DeviceId{options.first_device + device})];
   }
-  for (int gpu = 0; gpu < options_.gpus; ++gpu) {
-    gpus_.push_back(std::make_unique<Gpu>(gpu, devices[static_cast<std::size_t>(gpu)], options));
+  for (std::size_t gpu = 0; gpu < devices.size(); ++gpu) {
+    gpus_.push_back(std::make_unique<Gpu>(options_.first_gpu + static_cast<int>(gpu), devices[gpu], options));
+    tables_.push_back(std::make_unique<ProductTable>(product_table_head(gpus_.back()->name())));
+    if (!options.product_table.empty()) tables_.back()->load(options.product_table);
   }
+  stamps_.resize(gpus_.size());
+  stamps_used_.resize(gpus_.size());
   for (const auto& gpu : gpus_) {
     for (const auto& peer : gpus_) {
       gpu->activate();
@@ -59,6 +68,9 @@ CudaStreams::~CudaStreams() {
     return;
   }
   for (const Stream& stream : streams_) cudaFree(stream.workspace);
+  for (const auto& chunks : stamps_) {
+    for (std::int64_t* chunk : chunks) cudaFree(chunk);
+  }
   for (const Event& event : events_) {
     for (const cudaEvent_t handle : event.handles) {
       if (handle != nullptr) cudaEventDestroy(handle);
@@ -68,16 +80,15 @@ CudaStreams::~CudaStreams() {
 
 StreamId CudaStreams::make_stream(DeviceId device, StreamKind kind) {
   of_device_.resize(static_cast<std::size_t>(options_.devices));
-  std::vector<StreamId>& own = of_device_[index(device)];
+  std::vector<StreamId>& own = of_device_[local_number(device)];
   const int per_device = 3 * options_.devices > kMostStreams * options_.gpus ? 2 : 3;
   if (static_cast<int>(own.size()) == per_device) return own.back();
-  Gpu& gpu = *gpus_[static_cast<std::size_t>(gpu_number(device))];
-  int local = 0;
-  while (gpu_number(DeviceId{static_cast<std::int32_t>(index(device)) - local - 1}) == gpu.number() &&
-         local < static_cast<int>(index(device))) {
-    ++local;
+  Gpu& gpu = *gpus_[place_of_gpu(device)];
+  int local = 0;  // of the GPU's devices
+  for (std::int32_t other = options_.first_device; other < static_cast<std::int32_t>(index(device)); ++other) {
+    if (place_of_gpu(DeviceId{other}) == place_of_gpu(device)) ++local;
   }
-  Stream stream{gpu.make_stream(local, kind), &gpu, nullptr};
+  Stream stream{.handle = gpu.make_stream(local, kind), .gpu = &gpu, .device = device};
   if (kind == StreamKind::kCompute) {
     void* workspace = nullptr;
     PLUMB_CUDA_CALL(cudaMalloc(&workspace, kWorkspaceBytes));
@@ -96,8 +107,10 @@ EventId CudaStreams::make_event(EventUse use) {
 void CudaStreams::record(EventId id, StreamId stream) {
   Event& event = events_[static_cast<std::size_t>(id)];
   event.gpu = at(stream).gpu;
+  event.device = at(stream).device;
+  event.sent = at(stream).sent;
   event.gpu->activate();
-  cudaEvent_t& own = event.handles[static_cast<std::size_t>(event.gpu->number())];
+  cudaEvent_t& own = event.handles[place_of(*event.gpu)];
   const unsigned int flags = event.use == EventUse::kTime ? cudaEventDefault : cudaEventDisableTiming;
   if (own == nullptr) PLUMB_CUDA_CALL(cudaEventCreateWithFlags(&own, flags));
   PLUMB_CUDA_CALL(cudaEventRecord(own, at(stream).handle));
@@ -109,6 +122,9 @@ void CudaStreams::wait(StreamId stream, EventId id) {
   if (event.gpu == nullptr) return;
   at(stream).gpu->activate();
   PLUMB_CUDA_CALL(cudaStreamWaitEvent(at(stream).handle, handle(event), 0));
+  count_launch();
+  if (event.sent == nullptr || event.device == at(stream).device) return;
+  kernels::wait_since(event.sent, latency_ns(event.device, at(stream).device), at(stream).handle);
   count_launch();
 }
 
@@ -151,10 +167,10 @@ void CudaStreams::copy(StreamId stream, std::byte* to, std::span<const std::byte
 }
 
 void CudaStreams::send(StreamId id, DeviceId peer, std::byte* to, std::span<const std::byte> from) {
-  const Stream& stream = at(id);
+  Stream& stream = at(id);
   stream.gpu->activate();
   count_launch();
-  if (gpu_number(peer) != stream.gpu->number()) {
+  if (place_of_gpu(peer) != place_of(*stream.gpu)) {
     PLUMB_CUDA_CALL(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyDefault, stream.handle));  // peer copy
     return;
   }
@@ -164,14 +180,33 @@ void CudaStreams::send(StreamId id, DeviceId peer, std::byte* to, std::span<cons
   kernels::link_copy({.to = to,
                       .from = from.data(),
                       .bytes = static_cast<std::int64_t>(from.size()),
-                      .latency_ns = static_cast<std::int64_t>(options_.link_latency_s * 1e9),
                       .bytes_per_s = options_.link_bytes_per_s},
                      stream.handle);
+  if (options_.link_latency_s <= 0) return;
+  std::int64_t* sent = new_stamp(*stream.gpu);
+  kernels::stamp(sent, stream.handle);
+  stream.sent = sent;
+  count_launch();
+}
+
+std::int64_t CudaStreams::latency_ns(DeviceId from, DeviceId to) const {
+  return place_of_gpu(from) == place_of_gpu(to) ? std::llround(options_.link_latency_s * 1e9) : 0;
+}
+
+std::int64_t* CudaStreams::new_stamp(const Gpu& gpu) {
+  std::vector<std::int64_t*>& chunks = stamps_[place_of(gpu)];
+  const std::size_t number = stamps_used_[place_of(gpu)]++;
+  if (number == chunks.size() * kStampsOfChunk) {
+    void* chunk = nullptr;
+    PLUMB_CUDA_CALL(cudaMalloc(&chunk, kStampsOfChunk * sizeof(std::int64_t)));
+    chunks.push_back(static_cast<std::int64_t*>(chunk));
+  }
+  return chunks[number / kStampsOfChunk] + number % kStampsOfChunk;
 }
 
 void CudaStreams::add(StreamId stream, NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) {
   at(stream).gpu->activate();
-  if (type == NumberType::kFloat64) throw Error("back end cuda: numbers float64; expected float32 or bfloat16");
+  if (type == NumberType::kFloat64) throw Error("back end cuda: numbers float64; expected float32 or bf16");
   auto* to = reinterpret_cast<float*>(sum.data());
   const auto* from = reinterpret_cast<const float*>(term.data());
   kernels::add(to, from, static_cast<std::int64_t>(sum.size() / sizeof(float)), at(stream).handle);
@@ -179,7 +214,7 @@ void CudaStreams::add(StreamId stream, NumberType type, std::span<std::byte> sum
 }
 
 std::byte* CudaStreams::allocate(DeviceId device, std::int64_t bytes) {
-  gpus_[static_cast<std::size_t>(gpu_number(device))]->activate();
+  gpus_[place_of_gpu(device)]->activate();
   void* storage = nullptr;
   PLUMB_CUDA_CALL(cudaMalloc(&storage, static_cast<std::size_t>(bytes)));
   memory_[static_cast<std::byte*>(storage)] = bytes;
@@ -212,6 +247,8 @@ void CudaStreams::begin_part() {
     gpu->restart_clock();
     gpu->close_gate();
   }
+  for (Stream& stream : streams_) stream.sent = nullptr;
+  std::ranges::fill(stamps_used_, 0);
   checked_ = true;
   held_launches_ = 0;
 }
@@ -241,6 +278,8 @@ void CudaStreams::synchronize() {
     gpu->activate();
     PLUMB_CUDA_CALL(cudaDeviceSynchronize());
   }
+  // Equal GPUs choose alike, so that one file does for all.
+  if (!options_.product_table.empty()) tables_.front()->save(options_.product_table);
 }
 
 std::int64_t CudaStreams::time_ns(EventId id) {
@@ -254,7 +293,8 @@ StreamPlace CudaStreams::place(StreamId id) const {
           .gpu = stream.gpu->number(),
           .sms = stream.gpu->sms(),
           .product_workspace = stream.workspace,
-          .product_workspace_bytes = stream.workspace == nullptr ? 0 : kWorkspaceBytes};
+          .product_workspace_bytes = stream.workspace == nullptr ? 0 : kWorkspaceBytes,
+          .product_table = tables_[place_of(*stream.gpu)].get()};
 }
 
 std::string CudaStreams::description() const {

@@ -7,13 +7,14 @@
 
 #include "trainer/cuda/gpu.hpp"
 #include "trainer/cuda/op_graphs.hpp"
+#include "trainer/cuda/product_plan.hpp"
 #include "trainer/stream_machine.hpp"
 
 namespace plumb::cuda {
 
 /// The streams of real GPUs. Devices of a schedule are dealt out to the GPUs, neighbours together; those of one GPU are
-/// virtual (`Gpu`). Messages within a GPU go by a kernel that keeps to the link's latency and bandwidth, those between
-/// GPUs by peer copies.
+/// virtual (`Gpu`). Messages within a GPU go by a kernel that keeps to the link's bandwidth; its latency is waited for
+/// by whoever waits for the message, so that the next one may follow at once. Those between GPUs go by peer copies.
 class CudaStreams : public StreamMachine {
  public:
   /// Throws `Error` "no CUDA device (...)" where there is none.
@@ -28,6 +29,7 @@ class CudaStreams : public StreamMachine {
   void fill(StreamId stream, std::span<std::byte> bytes, std::byte value) override;
   void copy(StreamId stream, std::byte* to, std::span<const std::byte> from) override;
   void send(StreamId stream, DeviceId peer, std::byte* to, std::span<const std::byte> from) override;
+  std::int64_t latency_ns(DeviceId from, DeviceId to) const override;
   void add(StreamId stream, NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) override;
   std::byte* allocate(DeviceId device, std::int64_t bytes) override;
   void free(DeviceId device, std::byte* storage) override;
@@ -47,26 +49,43 @@ class CudaStreams : public StreamMachine {
   struct Stream {
     cudaStream_t handle = nullptr;
     Gpu* gpu = nullptr;
+    DeviceId device{};
     std::byte* workspace = nullptr;
+    const std::int64_t* sent = nullptr;  ///< stamp of its last message by a link with latency
   };
   struct Event {
     EventUse use{};
     std::vector<cudaEvent_t> handles;  ///< by GPU; null: never recorded there
-    const Gpu* gpu = nullptr;          ///< where it was recorded last
+    const Gpu* gpu = nullptr;          ///< where it was recorded last, ...
+    DeviceId device{};                 ///< ... by a stream of this device
+    const std::int64_t* sent = nullptr;
   };
 
   Stream& at(StreamId id) { return streams_[static_cast<std::size_t>(id)]; }
-  cudaEvent_t handle(const Event& event) const { return event.handles[static_cast<std::size_t>(event.gpu->number())]; }
-  int gpu_number(DeviceId device) const { return static_cast<int>(index(device)) * options_.gpus / options_.devices; }
+  cudaEvent_t handle(const Event& event) const { return event.handles[place_of(*event.gpu)]; }
+  /// Of the devices of this process.
+  std::size_t local_number(DeviceId device) const {
+    return index(device) - static_cast<std::size_t>(options_.first_device);
+  }
+  // Into `gpus_`.
+  std::size_t place_of_gpu(DeviceId device) const {
+    return local_number(device) * gpus() / static_cast<std::size_t>(options_.devices);
+  }
+  std::size_t place_of(const Gpu& gpu) const { return static_cast<std::size_t>(gpu.number() - options_.first_gpu); }
+  std::size_t gpus() const { return static_cast<std::size_t>(options_.gpus); }
   bool is_on_device(const std::byte* address) const;
   void count_launch();
+  std::int64_t* new_stamp(const Gpu& gpu);
 
   StreamOptions options_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<Stream> streams_;
   std::vector<std::vector<StreamId>> of_device_;  ///< by device
   std::vector<Event> events_;
-  std::map<const std::byte*, std::int64_t> memory_;  ///< of devices
+  std::map<const std::byte*, std::int64_t> memory_;    ///< of devices
+  std::vector<std::unique_ptr<ProductTable>> tables_;  ///< of the products, by GPU
+  std::vector<std::vector<std::int64_t*>> stamps_;     ///< by GPU: chunks, used from part to part
+  std::vector<std::size_t> stamps_used_;               ///< by GPU
   OpGraphs graphs_;
   std::string instr_name_;
   int held_launches_ = -1;  ///< since the gates closed; negative: they are open

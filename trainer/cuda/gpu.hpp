@@ -25,6 +25,7 @@ class Gpu {
   ~Gpu();
 
   int number() const { return number_; }
+  const std::string& name() const { return name_; }
   /// CUDA calls of this thread are for this GPU from now on.
   void activate() const;
   /// `local`: of its virtual devices.

@@ -7,7 +7,7 @@ namespace plumb::cuda {
 /// The functions of cuBLASLt that the trainer calls, by their names without "cublasLt".
 struct LtLibrary {
 #define PLUMB_LT_FUNCTIONS(apply)                                                                               \
-  apply(Create) apply(Destroy) apply(GetStatusString) apply(Matmul) apply(MatrixLayoutCreate)                   \
+  apply(Create) apply(Destroy) apply(GetStatusString) apply(GetVersion) apply(Matmul) apply(MatrixLayoutCreate) \
       apply(MatrixLayoutDestroy) apply(MatmulDescCreate) apply(MatmulDescDestroy) apply(MatmulDescSetAttribute) \
           apply(MatmulPreferenceCreate) apply(MatmulPreferenceDestroy) apply(MatmulPreferenceSetAttribute)      \
               apply(MatmulAlgoGetHeuristic) apply(MatmulAlgoConfigGetAttribute)

@@ -1,10 +1,14 @@
 #include "trainer/cuda/lt_products.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "models/error.hpp"
 #include "trainer/cuda/lt_library.hpp"
@@ -40,11 +44,12 @@ cublasLtEpilogue_t epilogue_of(const MatrixProduct& product) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// The largest power of two, up to 256, that divides an address.
-std::uint32_t alignment_of(const void* address) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256U;
+/// The largest power of two, up to 256, that divides an address or a number of bytes.
+std::uint32_t alignment_of(std::uintptr_t bytes) {
+  const std::uintptr_t bits = bytes | 256U;
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
+std::uint32_t alignment_of(const void* address) { return alignment_of(reinterpret_cast<std::uintptr_t>(address)); }
 
 /// What decides about an algorithm.
 using PlanKey =
@@ -145,16 +150,74 @@ V property(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttrib
   return value;
 }
 
-/// All of a sum is made by one block, in one order.
-bool sums_in_one_go(const cublasLtMatmulAlgo_t& algorithm) {
-  return property<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
-         property<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+int cluster_size_of(const cublasLtMatmulAlgo_t& algorithm) {
+  switch (property<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID)) {
+    case CUBLASLT_CLUSTER_SHAPE_AUTO:
+    case CUBLASLT_CLUSTER_SHAPE_1x1x1:
+      return 1;
+    case CUBLASLT_CLUSTER_SHAPE_1x2x1:
+    case CUBLASLT_CLUSTER_SHAPE_2x1x1:
+      return 2;
+    default:
+      return 16;
+  }
+}
+
+ProductCandidate candidate_of(const cublasLtMatmulHeuristicResult_t& found) {
+  ProductCandidate candidate;
+  static_assert(sizeof(found.algo) == sizeof(candidate.algorithm));
+  std::memcpy(candidate.algorithm.data(), &found.algo, sizeof(found.algo));
+  candidate.split_k = property<std::int32_t>(found.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+  candidate.reduction_scheme =
+      static_cast<int>(property<std::uint32_t>(found.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME));
+  candidate.cluster_size = cluster_size_of(found.algo);
+  candidate.workspace_bytes = static_cast<std::int64_t>(found.workspaceSize);
+  return candidate;
+}
+
+const char* text_of(NumberKind kind) { return kind == NumberKind::kFloat32 ? "f32" : "bf16"; }
+
+const char* text_of(const MatrixProduct& of, Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::kBias:
+      return "bias";
+    case Epilogue::kGelu:
+      return of.bias != nullptr ? "gelu_bias" : "gelu";
+    case Epilogue::kGeluGrad:
+      return "gelu_grad";
+    default:
+      return "none";
+  }
+}
+
+/// As the library counts: by columns.
+ProductKey table_key(const MatrixProduct& of, int sms) {
+  std::uint32_t alignment = 256;
+  const auto look_at = [&](const void* data, std::int64_t stride, NumberKind kind) {
+    const auto row = static_cast<std::uintptr_t>(stride * bytes_of(kind));
+    alignment = std::min({alignment, alignment_of(data), alignment_of(row)});
+  };
+  look_at(of.a.data, of.a.stride, of.operands);
+  look_at(of.b.data, of.b.stride, of.operands);
+  look_at(of.c, of.c_stride, of.result);
+  const std::string operand = text_of(of.operands);
+  return {.m = of.columns,
+          .n = of.rows,
+          .k = of.depth,
+          .a_transposed = of.b.transposed,
+          .b_transposed = of.a.transposed,
+          .types = operand + "," + operand + "," + text_of(of.result),
+          .epilogue = text_of(of, of.epilogue),
+          .accumulates = of.accumulates,
+          .alignment = static_cast<int>(alignment),
+          .sms = sms};
 }
 
 }  // namespace
 
 struct LtProducts::Library {
   LtPlace place;
+  ProductTable own_table{"this process"};
   cublasLtHandle_t handle = nullptr;
   std::map<PlanKey, std::unique_ptr<Plan>> plans;
 
@@ -169,10 +232,19 @@ struct LtProducts::Library {
     return *known;
   }
 
-  std::unique_ptr<Plan> make_plan(const MatrixProduct& of) const {
+  std::unique_ptr<Plan> make_plan(const MatrixProduct& of) {
     auto plan = std::make_unique<Plan>();
     plan->describe(of, place.sms);
     plan->point(of);
+    ProductTable& table = place.table != nullptr ? *place.table : own_table;
+    // A part of a GPU may hold no larger cluster than two neighbours.
+    const ProductLimits limits{.workspace_bytes = place.workspace_bytes, .cluster_size = place.sms == 0 ? 16 : 2};
+    const AlgorithmBytes chosen = table.choose(table_key(of, place.sms), limits, [&] { return candidates(of, *plan); });
+    std::memcpy(&plan->algorithm, chosen.data(), chosen.size());
+    return plan;
+  }
+
+  std::vector<ProductCandidate> candidates(const MatrixProduct& of, const Plan& plan) const {
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(place.workspace_bytes));
     preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -181,21 +253,22 @@ struct LtProducts::Library {
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(of.a.data));
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(of.c));
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(of.c));
-    std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
+    std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
     int count = 0;
-    PLUMB_LT_CALL(lt().MatmulAlgoGetHeuristic(handle, plan->product, plan->a.get(), plan->b.get(), plan->c.get(),
-                                              plan->c.get(), preference.get(), static_cast<int>(found.size()),
+    PLUMB_LT_CALL(lt().MatmulAlgoGetHeuristic(handle, plan.product, plan.a.get(), plan.b.get(), plan.c.get(),
+                                              plan.c.get(), preference.get(), static_cast<int>(found.size()),
                                               found.data(), &count));
-    for (int i = 0; i < count; ++i) {
-      const auto& candidate = found[static_cast<std::size_t>(i)];
-      if (candidate.state != CUBLAS_STATUS_SUCCESS || !sums_in_one_go(candidate.algo)) continue;
-      plan->algorithm = candidate.algo;
-      return plan;
+    std::vector<ProductCandidate> proposed;
+    for (const auto& one : std::span(found).first(static_cast<std::size_t>(count))) {
+      if (one.state == CUBLAS_STATUS_SUCCESS) proposed.push_back(candidate_of(one));
     }
-    throw Error("cuBLASLt: no algorithm without split sums for a product of " + std::to_string(of.rows) + " x " +
-                std::to_string(of.depth) + " x " + std::to_string(of.columns));
+    return proposed;
   }
 };
+
+std::string product_table_head(const std::string& gpu) {
+  return "cublasLt " + std::to_string(lt().GetVersion()) + ", " + gpu;
+}
 
 LtProducts::LtProducts(const LtPlace& place) : library_(std::make_unique<Library>(place)) {}
 LtProducts::~LtProducts() = default;

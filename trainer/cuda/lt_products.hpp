@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "trainer/cuda/kernels/matrix_products.hpp"
+#include "trainer/cuda/product_plan.hpp"
 
 namespace plumb::cuda {
 
@@ -13,11 +15,15 @@ struct LtPlace {
   int sms = 0;                     ///< multiprocessors that the products are made for; 0: all of the GPU
   std::byte* workspace = nullptr;  ///< of the stream alone: two products that share one would spoil each other
   std::int64_t workspace_bytes = 0;
+  ProductTable* table = nullptr;  ///< of the GPU; null: one of its own
 };
 
-/// Matrix products by cuBLASLt. An algorithm is chosen when a product is met for the first time (which must not be
-/// while the stream is captured) and kept: no split sums, nothing that depends on what else runs, so the same problem
-/// has the same bits.
+/// "cublasLt 130100, NVIDIA H200": what a table of algorithms holds for.
+std::string product_table_head(const std::string& gpu);
+
+/// Matrix products by cuBLASLt. Algorithms come from the table; where it has none, one is chosen when a product is met
+/// for the first time (which must not be while the stream is captured) and put there: no split sums, nothing that
+/// depends on what else runs, so the same problem has the same bits.
 class LtProducts final : public kernels::MatrixProducts {
  public:
   /// Throws Error when the library cannot start.

@@ -1,8 +1,11 @@
 #include "trainer/cuda/product_plan.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
 #include "models/error.hpp"
+#include "trainer/durable_file.hpp"
 
 namespace plumb::cuda {
 namespace {
@@ -25,7 +28,7 @@ int digit(char c) {
 std::string text_of(const ProductKey& key) {
   return "m" + std::to_string(key.m) + " n" + std::to_string(key.n) + " k" + std::to_string(key.k) + " " +
          (key.a_transposed ? "T" : "N") + (key.b_transposed ? "T" : "N") + " " + key.types + " " + key.epilogue +
-         (key.accumulates ? " + " : " = ") + "sms" + std::to_string(key.sms);
+         (key.accumulates ? " + " : " = ") + "align" + std::to_string(key.alignment) + " sms" + std::to_string(key.sms);
 }
 
 std::uint64_t hash_of(const ProductKey& key) { return fnv(text_of(key)); }
@@ -67,6 +70,14 @@ std::optional<AlgorithmBytes> ProductTable::find(const ProductKey& key) const {
   return found == algorithms_.end() ? std::nullopt : std::optional(found->second);
 }
 
+AlgorithmBytes ProductTable::choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose) {
+  if (const auto pinned = find(key)) return *pinned;
+  const std::vector<ProductCandidate> good = usable(propose(), limits);
+  if (good.empty()) throw Error("matrix product " + text_of(key) + ": no algorithm adds in one order and fits");
+  set(key, good.front().algorithm);
+  return good.front().algorithm;
+}
+
 std::string ProductTable::text() const {
   std::string text = std::string(kHead) + made_for_ + "\n";
   for (const auto& [key, algorithm] : algorithms_) text += to_hex(algorithm) + " " + key + "\n";
@@ -97,6 +108,28 @@ void ProductTable::read(std::string_view text, const std::string& name) {
   }
   if (line == 0) throw Error(name + ": empty; expected '" + std::string(kHead) + made_for_ + "'");
   algorithms_ = std::move(algorithms);
+  changed_ = false;
+}
+
+void ProductTable::load(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  if (!file) throw Error(path.string() + ": cannot be read");
+  read(content.str(), path.string());
+}
+
+void ProductTable::save(const std::filesystem::path& path) {
+  if (!changed_) return;
+  std::filesystem::path unfinished = path;
+  unfinished += ".unfinished";
+  DurableFile file(unfinished);
+  const std::string all = text();
+  file.write(std::as_bytes(std::span(all)));
+  file.close();
+  std::filesystem::rename(unfinished, path);
+  changed_ = false;
 }
 
 }  // namespace plumb::cuda

@@ -3,6 +3,8 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,12 +24,13 @@ struct ProductKey {
   std::string types = {};     ///< of a, b, c: "bf16,bf16,f32"
   std::string epilogue = {};  ///< "none", "bias", "gelu", "gelu_grad"
   bool accumulates = false;
-  int sms = 0;  ///< that the product may use
+  int alignment = 256;  ///< of all addresses and rows, in bytes
+  int sms = 0;          ///< that the product may use; 0: all
 
   friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
 };
 
-/// "m64 n32 k16 TN bf16,bf16,f32 bias + sms8": one line, equal for equal keys.
+/// "m64 n32 k16 TN bf16,bf16,f32 bias + align16 sms8": one line, equal for equal keys.
 std::string text_of(const ProductKey& key);
 /// Of the text, the same on every machine (FNV-1a, 64 bits).
 std::uint64_t hash_of(const ProductKey& key);
@@ -65,8 +68,15 @@ class ProductTable {
   /// `made_for`: "cublasLt 130100, NVIDIA H200".
   explicit ProductTable(std::string made_for) : made_for_(std::move(made_for)) {}
 
-  void set(const ProductKey& key, const AlgorithmBytes& algorithm) { algorithms_[text_of(key)] = algorithm; }
+  void set(const ProductKey& key, const AlgorithmBytes& algorithm) {
+    algorithms_[text_of(key)] = algorithm;
+    changed_ = true;
+  }
   std::optional<AlgorithmBytes> find(const ProductKey& key) const;
+  /// The algorithm that stands for the product; where none does, the first usable one of those that `propose` gives,
+  /// which stands for it from now on. Throws `Error` when none is.
+  using Propose = std::function<std::vector<ProductCandidate>()>;
+  AlgorithmBytes choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose);
   std::size_t size() const { return algorithms_.size(); }
 
   std::string text() const;
@@ -75,9 +85,14 @@ class ProductTable {
   /// Of the text: tells runs apart that multiplied by different tables.
   std::uint64_t hash() const;
 
+  /// From a file, if there is one; `save` writes it when there is anything that it does not have.
+  void load(const std::filesystem::path& path);
+  void save(const std::filesystem::path& path);
+
  private:
   std::string made_for_;
   std::map<std::string, AlgorithmBytes> algorithms_;  ///< by the text of the key
+  bool changed_ = false;                              ///< since it was read or saved
 };
 
 }  // namespace plumb::cuda

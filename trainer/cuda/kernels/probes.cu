@@ -59,6 +59,12 @@ __global__ void wait_at_gate(const volatile unsigned int* gate) {
   }
 }
 
+__global__ void spin_since(const std::int64_t* time, std::int64_t length_ns) {
+  const std::int64_t end = *time + length_ns;
+  while (nanoseconds() < end) {
+  }
+}
+
 __global__ void write_time(std::int64_t* time) { *time = nanoseconds(); }
 
 }  // namespace
@@ -87,5 +93,9 @@ void wait_for(const volatile unsigned int* gate, Stream stream) {
 }
 
 void stamp(std::int64_t* time, Stream stream) { launch(write_time, {dim3(1), dim3(1)}, stream, time); }
+
+void wait_since(const std::int64_t* time, std::int64_t length_ns, Stream stream) {
+  launch(spin_since, {dim3(1), dim3(1)}, stream, time, length_ns);
+}
 
 }  // namespace plumb::kernels

@@ -40,4 +40,7 @@ void wait_for(const volatile unsigned int* gate, Stream stream);
 /// Writes the device's time in nanoseconds.
 void stamp(std::int64_t* time, Stream stream);
 
+/// Waits until `length_ns` have passed since `time` was stamped; not at all when they have.
+void wait_since(const std::int64_t* time, std::int64_t length_ns, Stream stream);
+
 }  // namespace plumb::kernels

@@ -132,7 +132,7 @@ class Attention final : public CudaLayer<T> {
                    {from, stride, sequence, 0}, pass.device.stream);
       first += sequence;
     };
-    for (const EarlierSlice<T>& slice : pass.earlier) gather(slice.keys, slice.stride, slice.sequence);
+    for (const EarlierKeys<T>& slice : pass.earlier) gather(slice.keys, slice.stride, slice.sequence);
     gather(qkv + sizes_.width, sizes_.row, shape_.sequence);
     return {all, sizes_.keys_width};
   }
@@ -140,7 +140,7 @@ class Attention final : public CudaLayer<T> {
   /// Gradients of all keys to the slices that they belong to: added for earlier ones, written for this one.
   void spread(const CudaPass<T>& pass, const T* all, T* qkv_grad) const {
     std::int64_t first = 0;
-    for (const EarlierSlice<T>& slice : pass.earlier) {
+    for (const EarlierKeys<T>& slice : pass.earlier) {
       add_rows<T>({shape_.samples, slice.sequence, sizes_.keys_width},
                   {slice.key_grads, sizes_.keys_width, slice.sequence, 0}, {all, sizes_.keys_width, all_keys(), first},
                   pass.device.stream);

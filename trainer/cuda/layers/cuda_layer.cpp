@@ -1,9 +1,18 @@
 #include "trainer/cuda/layers/cuda_layer.hpp"
 
+#include <string>
+
 #include "models/error.hpp"
+#include "models/layer_fields.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
 namespace plumb::kernels {
+
+namespace {
+
+std::string kind_text(LayerKind kind) { return std::string(layer_fields()[static_cast<std::size_t>(kind)].name); }
+
+}  // namespace
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_cuda_layer(const LayerSpec& spec, const MicrobatchShape& shape) {
@@ -33,10 +42,14 @@ std::unique_ptr<CudaLayer<T>> make_cuda_layer(const LayerSpec& spec, const Micro
       {LayerKind::kCrossProjection, make_cross_projection<T>},
       {LayerKind::kAttentionCore, make_attention_core<T>},
   };
+  if (spec.side_parameters > 0) throw Error("layer '" + spec.name + "': side parameters have no arithmetic on CUDA");
+  std::string known;
   for (const Row& row : kRows) {
     if (row.kind == spec.kind) return row.make(spec, shape);
+    known += (known.empty() ? "" : ", ") + kind_text(row.kind);
   }
-  throw Error("layer '" + spec.name + "': has no arithmetic on CUDA");
+  throw Error("layer '" + spec.name + "': " + kind_text(spec.kind) + " has no arithmetic on CUDA; expected one of " +
+              known);
 }
 
 template std::unique_ptr<CudaLayer<float>> make_cuda_layer(const LayerSpec&, const MicrobatchShape&);

@@ -20,15 +20,6 @@ struct DeviceContext {
   std::byte* scratch = nullptr;  ///< at a multiple of 256 bytes, as large as the layers ask for; not counted memory
 };
 
-/// An earlier sequence slice (`EarlierKeys`, trainer/layer.hpp).
-template <class T>
-struct EarlierSlice {
-  const T* keys = nullptr;  ///< and values, a row per token ...
-  std::int64_t stride = 0;  ///< ... so far apart
-  T* key_grads = nullptr;
-  std::int64_t sequence = 0;
-};
-
 /// What one pass of one layer computes on: `LayerPass` (trainer/layer.hpp) in a device's memory. Weights and
 /// activations are T, gradients of parameters and all statistics are floats.
 template <class T>
@@ -48,7 +39,7 @@ struct CudaPass {
   double* loss = nullptr;           ///< ... and writes
   std::int64_t* correct = nullptr;  ///< likewise, or null
   double loss_tokens = 0;
-  std::span<const EarlierSlice<T>> earlier;
+  std::span<const EarlierKeys<T>> earlier;
   const T* key_grads = nullptr;
   T* keys = nullptr;  ///< attention, F: where its keys and values are copied to, a row per token; or null
   /// Norms. F: what the input grows by first, rounded, in place. I: what the input gradient grows by at last.

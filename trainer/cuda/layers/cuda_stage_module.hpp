@@ -7,6 +7,7 @@
 #include "models/stage_layout.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
 #include "trainer/stage_stash.hpp"
+#include "trainer/step_pass.hpp"
 
 namespace plumb::kernels {
 
@@ -41,15 +42,17 @@ class CudaStageModule {
 
  private:
   using PassPlace = TensorPlace TensorPlaces::*;
-  struct StepPass;
+  using Step = StepPass<CudaPass<T>, T, float>;
   struct Moves;
 
-  StepPass step_pass(std::size_t k, PassPlace place, const Pass& pass) const;
+  Step step_pass(std::size_t k, PassPlace place, const Pass& pass) const;
+  /// I of all layers, last one first, and W of each behind it.
+  void go_back(const Pass& pass, PassPlace place, bool with_weights) const;
 
   const StageLayout* layout_;
   double tokens_;
+  std::vector<std::int64_t> parameter_offsets_;
   std::vector<std::unique_ptr<CudaLayer<T>>> layers_;  ///< by step
-  std::vector<std::int64_t> parameter_offsets_;        ///< into the flat block, in numbers
 };
 
 }  // namespace plumb::kernels

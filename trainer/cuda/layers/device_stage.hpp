@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "trainer/backend.hpp"
+#include "trainer/cuda/kernels/matrix_products.hpp"
+
+namespace plumb::kernels {
+
+/// A stage's arithmetic on the stream of `spec.place`, in float32 or bf16: blocks, weights, gradients and state are in
+/// the device's memory, ids and loss where it reads and writes them. Passes and updates are only put on the stream;
+/// what returns numbers waits for them. Methods' arithmetic on weights (`apply`, `products`, `scale`) is float32's.
+/// Throws Error for numbers or layers without arithmetic here.
+std::unique_ptr<StageBackend> make_device_stage(NumberType type, const StageSpec& spec,
+                                                std::unique_ptr<MatrixProducts> products);
+
+/// Bytes at `StreamPlace::scratch` that the stage needs.
+std::int64_t device_scratch_bytes(NumberType type, const StageSpec& spec);
+
+}  // namespace plumb::kernels
