@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// Planners whose programs grow fastest, and up to where they take less than about a second.
+/// Planners whose programs grow fastest, and up to what size they are asked. Chosen by that growth, not measured.
 struct PlannerLimit {
   std::string_view name;
   std::size_t layers = 0;

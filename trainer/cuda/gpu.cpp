@@ -40,7 +40,7 @@ Gpu::Gpu(int number, int devices, const StreamOptions& options) : number_(number
   PLUMB_CUDA_CALL(cudaGetDeviceProperties(&properties, number));
   name_ = properties.name;
   all_sms_ = properties.multiProcessorCount;
-  if (devices > 1) cut(options);
+  if (devices > 1 || options.sms > 0) cut(options);  // one part alone is what runs are compared with
   PLUMB_CUDA_CALL(cudaEventCreate(&reference_));
   PLUMB_CUDA_CALL(cudaEventCreateWithFlags(&gate_event_, cudaEventDisableTiming));
   void* gate = nullptr;
