@@ -24,13 +24,14 @@ Profile sample() {
   profile.backend = "cpu";
   profile.network = "gpt-tiny";
   profile.shape = {2, 64};
-  profile.stages.push_back({{0, 5}, 2, about(100), about(190), about(110), about(90), {}, about(50)});
-  profile.stages.push_back({{5, 11}, 1, about(200), {}, about(210), about(190), about(199), about(60)});
-  profile.crowded.push_back({{0, 5}, 6, about(120), about(230), about(130), about(94), {}, about(55)});
-  profile.crowded.push_back({{5, 11}, 6, about(220), {}, about(220), about(200), about(200), about(60)});
+  profile.stages.push_back({{0, 5}, 2, about(100), about(190), about(110), about(90), {}, about(50), {}, {}});
+  profile.stages.push_back({{5, 11}, 1, about(200), {}, about(210), about(190), about(199), about(60), {}, {}});
+  profile.crowded.push_back({{0, 5}, 6, about(120), about(230), about(130), about(94), {}, about(55), {}, {}});
+  profile.crowded.push_back({{5, 11}, 6, about(220), {}, about(220), about(200), about(200), about(60), {}, {}});
   for (std::size_t k = 0; k < 11; ++k) {
     const auto ns = static_cast<std::int64_t>(k + 1);
-    profile.layers.push_back({{k, k + 1}, 0, about(ns), {}, about(10 * ns), about(100 * ns), {}, about(1000 * ns)});
+    profile.layers.push_back(
+        {{k, k + 1}, 0, about(ns), {}, about(10 * ns), about(100 * ns), {}, about(1000 * ns), {}, {}});
   }
   profile.transfers = {{100, 1000, 1e9}, {10000, 2000, 2.5e9}};
   return profile;
