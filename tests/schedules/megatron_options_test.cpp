@@ -14,7 +14,7 @@ namespace {
 
 Schedule read(const std::string& text) { return schedule_from_megatron_options(text, "o.megatron"); }
 
-std::string refusal(const std::string& text) {
+std::string options_refusal(const std::string& text) {
   return error_message([&] { read(text); });
 }
 
@@ -51,28 +51,28 @@ TEST_CASE("chunks follow from a layout, or from the layers of a chunk") {
 
 TEST_CASE("options that Megatron-LM would refuse are refused with their line") {
   const std::string sizes = "--pipeline-model-parallel-size 4 --global-batch-size 8\n";
-  CHECK(refusal("") == "o.megatron: expected --global-batch-size, which says how many microbatches there are");
-  CHECK(refusal(sizes + "--pipeline-model-paralel-size 2") ==
+  CHECK(options_refusal("") == "o.megatron: expected --global-batch-size, which says how many microbatches there are");
+  CHECK(options_refusal(sizes + "--pipeline-model-paralel-size 2") ==
         "unknown o.megatron:2: option of a Megatron-LM pipeline 'pipeline-model-paralel-size' (did you mean "
         "'pipeline-model-parallel-size'?)");
-  CHECK(refusal(sizes + "--micro-batch-size") == "o.megatron:2: --micro-batch-size: expected a value");
-  CHECK(refusal(sizes + "--micro-batch-size 3") ==
+  CHECK(options_refusal(sizes + "--micro-batch-size") == "o.megatron:2: --micro-batch-size: expected a value");
+  CHECK(options_refusal(sizes + "--micro-batch-size 3") ==
         "o.megatron:1: --global-batch-size (8) must be a multiple of micro-batch-size x data-parallel-size (3)");
-  CHECK(refusal(sizes + "--num-layers 8 --num-layers 8") == "o.megatron:2: --num-layers is given twice");
-  CHECK(refusal(sizes + "--num-layers 10 --num-layers-per-virtual-pipeline-stage 2") ==
+  CHECK(options_refusal(sizes + "--num-layers 8 --num-layers 8") == "o.megatron:2: --num-layers is given twice");
+  CHECK(options_refusal(sizes + "--num-layers 10 --num-layers-per-virtual-pipeline-stage 2") ==
         "o.megatron:2: --num-layers-per-virtual-pipeline-stage (2): expected a divisor of the layers of a rank, "
         "--num-layers (10) over 4");
-  CHECK(refusal(sizes + "--pipeline-model-parallel-layout Et|t|tL") ==
+  CHECK(options_refusal(sizes + "--pipeline-model-parallel-layout Et|t|tL") ==
         "o.megatron:2: --pipeline-model-parallel-layout: expected a multiple of 4 stages, found 'Et|t|tL'");
   CHECK(
-      refusal(sizes + "--pipeline-model-parallel-layout t|(t|*2tL") ==
+      options_refusal(sizes + "--pipeline-model-parallel-layout t|(t|*2tL") ==
       "o.megatron:2: --pipeline-model-parallel-layout: expected letters E, t, m, L and | with repetitions (...)*n and "
       "t*n, found 't|(t|*2tL'");
-  CHECK(refusal(sizes +
-                "--num-virtual-stages-per-pipeline-rank 2 --microbatch-group-size-per-virtual-pipeline-stage 3") ==
+  CHECK(options_refusal(
+            sizes + "--num-virtual-stages-per-pipeline-rank 2 --microbatch-group-size-per-virtual-pipeline-stage 3") ==
         "o.megatron: --microbatch-group-size-per-virtual-pipeline-stage (3) must be from the pipeline size (4) to the "
         "microbatches (8)");
-  CHECK(refusal(sizes + "--recompute-granularity full --recompute-method block") ==
+  CHECK(options_refusal(sizes + "--recompute-granularity full --recompute-method block") ==
         "o.megatron:2: --recompute-method: expected uniform (every stage), found 'block'");
 }
 

@@ -13,7 +13,7 @@ TEST_SUITE_BEGIN("schedules");
 namespace plumb::testing {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string table_refusal(const std::string& text) {
   return error_message([&] { schedule_from_zero_bubble_table(text, "t.py"); });
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("without stages the chunks of a table lie where it can run") {
   const std::string turning = "F00 F10 F01 B01 F11 B11 B00 B10";  // only where the last stage is
   CHECK(holder_of_stage_2(gathering, turning) == 0);
   CHECK(holder_of_stage_2(turning, gathering) == 1);
-  CHECK(refusal("SCHEDULE = [" + rank(gathering) + rank(gathering) + "]") ==
+  CHECK(table_refusal("SCHEDULE = [" + rank(gathering) + rank(gathering) + "]") ==
         "t.py: chunks may go round the ranks or down and up; expected the stages of every rank's chunks too, STAGES = "
         "[[0, ...], ...]");
   for (const char* name : {"v-half", "zb-v", "interleaved-zb", "interleaved"}) {
@@ -62,17 +62,18 @@ TEST_CASE("without stages the chunks of a table lie where it can run") {
 }
 
 TEST_CASE("a table that is none is refused with line, rank and cell") {
-  CHECK(refusal("") == "t.py: expected SCHEDULE = [...] with one list per rank");
-  CHECK(refusal("import os\n") == "t.py:1: expected SCHEDULE = [...] or STAGES = [...], each once");
-  CHECK(refusal("SCHEDULE = [\n  [(\"F\", 0, 0), (\"X\", 0, 0)]]") ==
+  CHECK(table_refusal("") == "t.py: expected SCHEDULE = [...] with one list per rank");
+  CHECK(table_refusal("import os\n") == "t.py:1: expected SCHEDULE = [...] or STAGES = [...], each once");
+  CHECK(table_refusal("SCHEDULE = [\n  [(\"F\", 0, 0), (\"X\", 0, 0)]]") ==
         "t.py:2: rank 0, cell 2: expected the type F, B, W or BW");
-  CHECK(refusal("SCHEDULE = [[(\"F\", 0, 0)],\n[(\"F\", 0)]]") ==
+  CHECK(table_refusal("SCHEDULE = [[(\"F\", 0, 0)],\n[(\"F\", 0)]]") ==
         "t.py:2: rank 1, cell 1: expected (type, microbatch, chunk), such as (\"F\", 0, 0)");
-  CHECK(refusal("SCHEDULE = [[(\"F\", -1, 0)]]") == "t.py:1: expected a microbatch, a number from 0 to 2147483646");
-  CHECK(refusal("SCHEDULE = [[(\"F\", 0, 0)]]\nSTAGES = [[1]]") ==
+  CHECK(table_refusal("SCHEDULE = [[(\"F\", -1, 0)]]") ==
+        "t.py:1: expected a microbatch, a number from 0 to 2147483646");
+  CHECK(table_refusal("SCHEDULE = [[(\"F\", 0, 0)]]\nSTAGES = [[1]]") ==
         "t.py: STAGES: expected 1 for each of 1 ranks, all from 0 to 0 once");
-  CHECK(refusal("SCHEDULE = [[(\"F\", 0, 2)]]") == "t.py: rank 0 names 1 chunks; expected all of 0 to 2");
-  CHECK(refusal("SCHEDULE = [[(\"F\", 0, 0)]") == "t.py:1: expected ']' of the table");
+  CHECK(table_refusal("SCHEDULE = [[(\"F\", 0, 2)]]") == "t.py: rank 0 names 1 chunks; expected all of 0 to 2");
+  CHECK(table_refusal("SCHEDULE = [[(\"F\", 0, 0)]") == "t.py:1: expected ']' of the table");
 }
 
 }  // namespace plumb::testing

@@ -12,14 +12,14 @@ namespace {
 
 /// A row of tables 5 and 9 of Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241: profiled times in ms, then
 /// bubble rates in units of 0.0001.
-struct Row {
+struct PublishedRow {
   std::int32_t p;
   std::int64_t m;
   const char* cost;
   int one_f_one_b, interleaved, h1, h2, one_p, two_p;
 };
 
-constexpr std::array<Row, 12> kRows{{
+constexpr std::array<PublishedRow, 12> kRows{{
     {8, 24, "F=18.522,I=18.086,W=9.337,comm=0.601", 2431, 1055, 1585, 1083, 1585, 433},
     {8, 32, "F=18.513,I=18.086,W=9.331,comm=0.626", 1985, 818, 1242, 837, 1242, 39},
     {8, 64, "F=18.546,I=18.097,W=9.321,comm=0.762", 1240, 443, 674, 444, 674, 26},
@@ -37,7 +37,7 @@ constexpr std::array<Row, 12> kRows{{
 /// Chunks of 1F1B-I in the table: one layer per chunk.
 constexpr std::array<std::int64_t, 12> kChunks{3, 3, 3, 4, 4, 4, 3, 3, 3, 2, 2, 2};
 
-int rate_of(std::string_view name, const Row& row) {
+int rate_of(std::string_view name, const PublishedRow& row) {
   const auto costs = [&](std::int32_t num_stages) {
     return abstract_costs(row.cost, "F=2,I=-1,W=-1", {.num_stages = num_stages});
   };
@@ -49,7 +49,7 @@ int rate_of(std::string_view name, const Row& row) {
 }  // namespace
 
 TEST_CASE("the bubble rates of 1F1B, ZB-H1, ZB-H2, ZB-1p and ZB-2p are the published ones to four digits") {
-  for (const Row& row : kRows) {
+  for (const PublishedRow& row : kRows) {
     CAPTURE(row.p);
     CAPTURE(row.m);
     CHECK(rate_of("1f1b", row) == row.one_f_one_b);
@@ -62,7 +62,7 @@ TEST_CASE("the bubble rates of 1F1B, ZB-H1, ZB-H2, ZB-1p and ZB-2p are the publi
 
 TEST_CASE("the bubble rates of interleaved 1F1B follow from the closed form to four digits") {
   for (std::size_t i = 0; i < kRows.size(); ++i) {
-    const Row& row = kRows[i];
+    const PublishedRow& row = kRows[i];
     const StageCosts costs = abstract_costs(row.cost, "", {});
     const double t = static_cast<double>(costs.times[0].f + costs.times[0].i + costs.times[0].w);
     const double c = static_cast<double>(*costs.comm);

@@ -20,7 +20,7 @@ Schedule autopipe(std::int64_t p, std::int64_t m, std::map<std::string, std::str
 }
 
 /// In halves of a forward: F = 2, B = 4.
-std::int64_t makespan(const Schedule& schedule) {
+std::int64_t autopipe_makespan(const Schedule& schedule) {
   const std::int64_t halves = schedule.slices ? 1 : 2;
   return replay(schedule, {.f = halves, .b = 2 * halves}).makespan;
 }
@@ -57,21 +57,21 @@ TEST_CASE("sliced forwards of autopipe stand where 1f1b has the whole ones") {
 }
 
 TEST_CASE("autopipe takes (p - 1) F / 2 less than 1f1b, with the published numbers of sliced microbatches") {
-  CHECK(makespan(autopipe(4, 8)) == 2 * 31.5);
-  CHECK(makespan(autopipe(8, 16, {{"sliced", "1"}})) == 2 * 67);
-  CHECK(makespan(autopipe(8, 16)) == 2 * 65.5);
-  CHECK(makespan(autopipe(8, 8, {{"sliced", "1"}})) == 2 * 43);
-  CHECK(makespan(autopipe(8, 8)) == 2 * 41.5);
+  CHECK(autopipe_makespan(autopipe(4, 8)) == 2 * 31.5);
+  CHECK(autopipe_makespan(autopipe(8, 16, {{"sliced", "1"}})) == 2 * 67);
+  CHECK(autopipe_makespan(autopipe(8, 16)) == 2 * 65.5);
+  CHECK(autopipe_makespan(autopipe(8, 8, {{"sliced", "1"}})) == 2 * 43);
+  CHECK(autopipe_makespan(autopipe(8, 8)) == 2 * 41.5);
   CHECK(std::get<std::int64_t>(autopipe(4, 8).parameters.at("sliced")) == 1);
   CHECK(std::get<std::int64_t>(autopipe(8, 16).parameters.at("sliced")) == 2);
   for (const std::int64_t p : {2, 3, 6, 12}) {
-    for (const std::int64_t m : {p, 3 * p}) CHECK(makespan(autopipe(p, m)) == 6 * (m + p - 1) - (p - 1));
+    for (const std::int64_t m : {p, 3 * p}) CHECK(autopipe_makespan(autopipe(p, m)) == 6 * (m + p - 1) - (p - 1));
   }
 }
 
 TEST_CASE("one device and one microbatch") {
   CHECK_FALSE(autopipe(1, 4).slices.has_value());  // nothing to fill
-  CHECK(makespan(autopipe(4, 1)) < 6 * 4);
+  CHECK(autopipe_makespan(autopipe(4, 1)) < 6 * 4);
 }
 
 TEST_CASE("sliced microbatches take no more memory: device d keeps min(p - d, m)") {
