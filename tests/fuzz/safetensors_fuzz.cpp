@@ -1,3 +1,4 @@
+#include <map>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       [&] { return std::make_unique<SafetensorsFile>(std::string(testing::text_of(data, size)), "fuzz.safetensors"); },
       [&](const std::unique_ptr<SafetensorsFile>& file) {
         for (const auto& [name, tensor] : file->tensors()) {
-          std::size_t bytes = tensor.dtype == "F64" ? 8 : tensor.dtype == "F32" ? 4 : tensor.dtype == "U8" ? 1 : 0;
+          std::map<std::string, std::size_t> number_bytes{{"F64", 8}, {"F32", 4}, {"BF16", 2}, {"U8", 1}};
+          std::size_t bytes = number_bytes[tensor.dtype];
           for (const std::int64_t extent : tensor.shape) bytes *= static_cast<std::size_t>(extent);
           testing::promise(tensor.bytes.size() == bytes, "as many bytes as dtype and shape say");
           testing::promise(tensor.bytes.size() <= size, "no more than there are");
