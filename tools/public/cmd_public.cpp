@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -66,7 +65,7 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   return results;
 }
 
-/// Every data set counts by the root of its size, so that the largest does not decide alone.
+/// Every data set counts the same, however many rows it has.
 KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments) {
   std::vector<PublicJob> half;
   std::vector<double> measured;
@@ -80,7 +79,7 @@ KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments
   if (half.empty()) throw Error("--fit: no rows of '" + arguments.fit + "', expected the beginning of a GPU's name");
   FitOptions options;
   options.rounds = static_cast<int>(arguments.rounds.value_or(8));
-  for (const PublicJob& job : half) options.weights.push_back(1 / std::sqrt(sizes[public_group(job.row)]));
+  for (const PublicJob& job : half) options.weights.push_back(1 / sizes[public_group(job.row)]);
   const std::vector<std::string> names = split(arguments.constants, ',');
   options.constants.assign(names.begin(), names.end());
   const Predict predict = [&](const KernelRates& rates) { return predicted_steps_s(half, &rates); };
