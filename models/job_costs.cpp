@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,10 +42,12 @@ struct StageSeconds {
   PassSeconds b;  ///< I and W as one
 };
 
+}  // namespace
+
 /// Rates of one device and the groups it takes part in.
-class Clock {
+class JobClock {
  public:
-  Clock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
+  JobClock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
       : device_(cluster.devices.front()),
         rates_(rates),
         tensor_(reached(cluster, job.tensor, 1)),
@@ -100,6 +105,8 @@ class Clock {
   DeviceGroup expert_copies_;
 };
 
+namespace {
+
 /// ZeRO's traffic of every microbatch: gathered weights (3), scattered gradients (2 and 3).
 void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernels& kernels) {
   const Parallelism& job = shape.parallelism;
@@ -117,7 +124,7 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
   kernels.input_grad.collective(CollectiveOp::kReduceScatter, GroupAxis::kData, gradients, true);
 }
 
-StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const Clock& clock) {
+StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock) {
   StageSeconds sum;
   for (const LayerSpec& layer : layers) {
     LayerKernels kernels = layer_kernels(layer, shape);
@@ -148,7 +155,7 @@ StageTimes stage_times(const StageSeconds& seconds, const KernelRates& rates) {
   return times;
 }
 
-UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const Clock& clock,
+UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, double hides_s) {
   const Parallelism& job = shape.parallelism;
   const DeviceParameters parameters = stage_parameters(layers, shape);
@@ -220,13 +227,13 @@ void check_devices(const Cluster& cluster, const Parallelism& job, std::int32_t 
               " places of tensor x context x data = " + std::to_string(job.devices_per_stage()));
 }
 
-void set_work(const Network& network, const JobShape& shape, const DeviceSpec& device, StageCosts& costs) {
+void set_work(const Network& network, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {
   const Parallelism& job = shape.parallelism;
   const auto copies = static_cast<double>(job.data);
-  costs.work.samples_per_microbatch = shape.samples * job.data;
-  costs.work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
-  costs.work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence});
-  costs.work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
+  work.samples_per_microbatch = shape.samples * job.data;
+  work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
+  work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence});
+  work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
 }
 
 /// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
@@ -246,36 +253,128 @@ KernelRates rates_of(const JobMachine& machine) {
   return machine.rates ? *machine.rates : kernel_rates_of(machine.cluster.devices.front());
 }
 
-}  // namespace
+LayerSpec nameless(LayerSpec layer) {
+  layer.name.clear();
+  for (LayerSpec& inner : layer.body) inner = nameless(std::move(inner));
+  for (LayerSpec& inner : layer.shortcut) inner = nameless(std::move(inner));
+  return layer;
+}
 
-JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
-                   const Parallelism& parallelism) {
-  const Cluster& cluster = machine.cluster;
-  check_parallelism(network, parallelism);
-  check_devices(cluster, parallelism, machine.places);
-  JobCosts job;
-  job.rates = rates_of(machine);
-  const JobShape shape(network, parallelism);
-  const Clock clock(cluster, parallelism, job.rates);
-  job.pipeline = pipeline_of(cluster, parallelism, machine.places);
-  set_work(network, shape, cluster.devices.front(), job.costs);
-  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    const LayerRange range = partition.range(s);
-    const auto layers = std::span(network.layers).subspan(range.begin, range.end - range.begin);
-    StageTimes times = stage_times(stage_seconds(layers, shape, clock), job.rates);
-    job.costs.memory.push_back(job_stage_memory(layers, shape));
-    set_messages(network, range, shape, job.costs.memory.back());
-    const double hides_s = static_cast<double>(times.b) / kNsPerSecond;
-    job.updates.push_back(update_seconds(layers, shape, clock, job.costs.memory.back(), hides_s));
-    times.u = to_nanoseconds(job.updates.back().all()) + job.rates.update_ns;
-    job.costs.times.push_back(times);
-    for (const LayerSpec& layer : layers) {
-      job.costs.layer_forward.push_back(stage_times(stage_seconds(std::span(&layer, 1), shape, clock), job.rates).f);
+/// By layer, the first one that is the same but for its name. Where layers say what they read, none is.
+std::vector<std::int32_t> first_alike(std::span<const LayerSpec> layers) {
+  std::vector<std::int32_t> alike(layers.size());
+  std::iota(alike.begin(), alike.end(), 0);
+  const auto says = [](const LayerSpec& layer) { return !layer.input.empty() || !layer.from.empty(); };
+  if (std::ranges::any_of(layers, says)) return alike;
+  std::vector<std::pair<LayerSpec, std::int32_t>> kinds;
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    LayerSpec plain = nameless(layers[k]);
+    const auto known = std::ranges::find(kinds, plain, &std::pair<LayerSpec, std::int32_t>::first);
+    if (known != kinds.end()) {
+      alike[k] = known->second;
+    } else {
+      kinds.emplace_back(std::move(plain), alike[k]);
     }
   }
+  return alike;
+}
+
+}  // namespace
+
+struct JobPrices::State {
+  /// What one stage costs, wherever it stands.
+  struct StagePrice {
+    StageTimes times;
+    StageMemory memory;
+    UpdateSeconds update;
+  };
+  using Key = std::vector<std::int32_t>;  ///< kinds of the layers, and of their neighbours
+
+  State(const JobMachine& machine, const Network& of, const Parallelism& parallelism)
+      : network(of),
+        cluster(machine.cluster),
+        rates(rates_of(machine)),
+        shape(of, parallelism),
+        clock(cluster, parallelism, rates),
+        alike(first_alike(of.layers)) {
+    set_work(network, shape, cluster.devices.front(), work);
+    for (std::size_t k = 0; k < network.layers.size(); ++k) {
+      const auto same = static_cast<std::size_t>(alike[k]);
+      const auto one = std::span(network.layers).subspan(k, 1);
+      layer_forward.push_back(same < k ? layer_forward[same] : stage_times(stage_seconds(one, shape, clock), rates).f);
+    }
+  }
+
+  Key key_of(const LayerRange& range) const {
+    constexpr std::int32_t kNobody = -1;
+    Key key{range.begin == 0 ? kNobody : alike[range.begin - 1],
+            range.end == alike.size() ? kNobody : alike[range.end]};
+    key.insert(key.end(), alike.begin() + static_cast<std::ptrdiff_t>(range.begin),
+               alike.begin() + static_cast<std::ptrdiff_t>(range.end));
+    return key;
+  }
+
+  StagePrice price(const LayerRange& range) const {
+    const auto layers = std::span(network.layers).subspan(range.begin, range.end - range.begin);
+    StagePrice stage{.times = stage_times(stage_seconds(layers, shape, clock), rates),
+                     .memory = job_stage_memory(layers, shape),
+                     .update = {}};
+    set_messages(network, range, shape, stage.memory);
+    const double hides_s = static_cast<double>(stage.times.b) / kNsPerSecond;
+    stage.update = update_seconds(layers, shape, clock, stage.memory, hides_s);
+    stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
+    return stage;
+  }
+
+  std::shared_ptr<const StagePrice> known(const LayerRange& range) {
+    Key key = key_of(range);
+    {
+      const std::lock_guard lock(mutex);
+      const auto found = stages.find(key);
+      if (found != stages.end()) return found->second;
+    }
+    auto stage = std::make_shared<const StagePrice>(price(range));
+    const std::lock_guard lock(mutex);
+    return stages.try_emplace(std::move(key), std::move(stage)).first->second;
+  }
+
+  const Network& network;
+  const Cluster& cluster;
+  KernelRates rates;
+  JobShape shape;
+  JobClock clock;
+  std::vector<std::int32_t> alike;
+  WorkUnits work;
+  std::vector<Ticks> layer_forward;
+  std::mutex mutex;
+  std::map<Key, std::shared_ptr<const StagePrice>> stages;
+};
+
+JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism) {
+  check_parallelism(network, parallelism);
+  check_devices(machine.cluster, parallelism, machine.places);
+  state_ = std::make_unique<State>(machine, network, parallelism);
+}
+
+JobPrices::~JobPrices() = default;
+
+JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const {
+  const Parallelism& parallelism = state_->shape.parallelism;
+  check_devices(state_->cluster, parallelism, places);
+  JobCosts job;
+  job.rates = state_->rates;
+  job.pipeline = pipeline_of(state_->cluster, parallelism, places);
+  job.costs.work = state_->work;
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    const auto stage = state_->known(partition.range(s));
+    job.costs.times.push_back(stage->times);
+    job.costs.memory.push_back(stage->memory);
+    job.updates.push_back(stage->update);
+  }
+  job.costs.layer_forward = state_->layer_forward;
   job.costs.from_network = true;
   estimate_host_copies(job.costs, job.pipeline);
-  job.costs.tied = tied_weights(network, partition, parallelism.precision);
+  job.costs.tied = tied_weights(state_->network, partition, parallelism.precision);
   for (TiedWeight& tied : job.costs.tied) {
     tied.bytes =
         tied.bytes / parallelism.precision.weight_bytes * parallelism.precision.gradient_bytes / parallelism.tensor;
@@ -283,12 +382,17 @@ JobCosts job_costs(const Network& network, const Partition& partition, const Job
   return job;
 }
 
+JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
+                   const Parallelism& parallelism) {
+  return JobPrices(network, machine, parallelism).costs(partition, machine.places);
+}
+
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
                                           const Parallelism& parallelism) {
   check_parallelism(network, parallelism);
   const KernelRates rates = rates_of(machine);
   const JobShape shape(network, parallelism);
-  const Clock clock(machine.cluster, parallelism, rates);
+  const JobClock clock(machine.cluster, parallelism, rates);
   std::vector<std::int64_t> times;
   for (const LayerSpec& layer : network.layers) {
     const StageTimes one = stage_times(stage_seconds(std::span(&layer, 1), shape, clock), rates);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -50,6 +51,23 @@ struct JobMachine {
 /// first count as slower or faster by their FLOP/s.
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism);
+
+/// The same, each stage once: a search asks for the same ones again and again. Stages whose layers and neighbours are
+/// the same but for their names cost the same. May be asked by several threads.
+class JobPrices {
+ public:
+  /// `network` and the cluster of `machine` must outlive this. Throws as `job_costs` does.
+  JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism);
+  ~JobPrices();
+  JobPrices(const JobPrices&) = delete;
+  JobPrices& operator=(const JobPrices&) = delete;
+
+  JobCosts costs(const Partition& partition, std::int32_t places) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Nanoseconds of F, I and W of every layer of `network`: what `balanced_partition` wants.
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,

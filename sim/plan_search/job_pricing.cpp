@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "models/error.hpp"
 #include "models/job_costs.hpp"
@@ -51,6 +54,38 @@ PricedStages profiled_stages(const Network& network, const Cluster& cluster, con
   return {.costs = roofline_costs(network, partition, cluster, options), .pipeline = cluster};
 }
 
+/// Prices of a job for every choice of degrees that was asked for.
+class PricesByChoice {
+ public:
+  PricesByChoice(Network network, Cluster cluster, std::optional<KernelRates> rates)
+      : network_(std::move(network)), cluster_(std::move(cluster)), rates_(std::move(rates)) {}
+
+  std::shared_ptr<const JobPrices> of(const Parallelism& choice) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = find(choice)) return found;
+    }
+    auto prices = std::make_shared<const JobPrices>(network_, JobMachine{cluster_, 1, rates_}, choice);
+    const std::lock_guard lock(mutex_);
+    if (const auto found = find(choice)) return found;
+    return known_.emplace_back(choice, std::move(prices)).second;
+  }
+
+ private:
+  std::shared_ptr<const JobPrices> find(const Parallelism& choice) const {
+    for (const auto& [parallelism, prices] : known_) {
+      if (parallelism == choice) return prices;
+    }
+    return nullptr;
+  }
+
+  Network network_;
+  Cluster cluster_;
+  std::optional<KernelRates> rates_;
+  std::mutex mutex_;
+  std::vector<std::pair<Parallelism, std::shared_ptr<const JobPrices>>> known_;
+};
+
 }  // namespace
 
 bool is_profiled(const Network& network) {
@@ -77,9 +112,9 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       return stages;
     };
   }
-  return [network, cluster, rates, limits](const Parallelism& parallelism, const Partition& partition,
-                                           std::int32_t places) {
-    JobCosts job = job_costs(network, partition, JobMachine{cluster, places, rates}, parallelism);
+  const auto known = std::make_shared<PricesByChoice>(network, cluster, rates);
+  return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places) {
+    JobCosts job = known->of(parallelism)->costs(partition, places);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));

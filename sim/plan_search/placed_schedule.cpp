@@ -12,19 +12,25 @@
 namespace plumb {
 namespace {
 
-/// Whether the generator asks what actions cost.
-bool asks_for_costs(const ScheduleSpec& spec) {
-  bool asked = false;
+/// What a small instance shows of a schedule.
+struct Shown {
+  bool for_costs = false;  ///< the generator asks what actions cost
+  bool sliced = false;
+};
+
+Shown shown_by(const ScheduleSpec& spec) {
+  Shown shown;
   ScheduleParams params{.num_devices = 4, .num_microbatches = 8};
   params.costs = [&](std::int32_t num_stages) {
-    asked = true;
+    shown.for_costs = true;
     return abstract_costs("F=1,I=1,W=1", "", {.num_stages = num_stages});
   };
   try {
-    spec.make(params);
-  } catch (const Error&) {  // a size that it refuses
+    shown.sliced = spec.make(params).slices.has_value();
+  } catch (const Error&) {  // a size that it refuses: nothing is known
+    shown.sliced = true;
   }
-  return asked;
+  return shown;
 }
 
 bool is_searched_by_default(const ScheduleSpec& spec) {
@@ -34,13 +40,16 @@ bool is_searched_by_default(const ScheduleSpec& spec) {
 
 void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chunks,
                   std::vector<ScheduleVariant>& variants) {
-  const bool for_costs = asks_for_costs(spec);
+  const Shown shown = shown_by(spec);
+  const auto add = [&](std::int32_t asked, std::int32_t per_place) {
+    variants.push_back({&spec, asked, per_place, shown.for_costs, shown.sliced});
+  };
   if (spec.placement == "v") {
-    variants.push_back({&spec, 0, 2, for_costs});
+    add(0, 2);
   } else if (spec.placement == "looped" || spec.placement == "zigzag") {
-    for (const std::int32_t each : chunks) variants.push_back({&spec, each, each, for_costs});
+    for (const std::int32_t each : chunks) add(each, each);
   } else {
-    variants.push_back({&spec, 0, 1, for_costs});
+    add(0, 1);
   }
 }
 

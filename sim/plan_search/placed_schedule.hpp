@@ -18,6 +18,7 @@ struct ScheduleVariant {
   std::int32_t chunks = 0;     ///< 0: its own number
   std::int32_t per_place = 1;  ///< stages of a place
   bool for_costs = false;      ///< searched or played for the costs of the stages
+  bool sliced = false;         ///< may begin a part of a microbatch before the whole of it
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
 };

@@ -30,12 +30,12 @@ constexpr std::array kLimits{PlannerLimit{"dapple", 200, 16},        PlannerLimi
                              PlannerLimit{"pipe-torch", 500, 64},    PlannerLimit{"galvatron", 500, 64}};
 constexpr PlannerLimit kOtherwise{"", 500, 64};
 
-bool is_affordable(const Planner& planner, const PlanProblem& problem) {
+bool is_affordable(const Planner& planner, std::size_t layers, std::int64_t devices) {
   PlannerLimit limit = kOtherwise;
   for (const PlannerLimit& known : kLimits) {
     if (known.name == planner.name) limit = known;
   }
-  return problem.network.layers.size() <= limit.layers && problem.num_devices() <= limit.devices;
+  return layers <= limit.layers && devices <= limit.devices;
 }
 
 /// Bounds of the stages in the chain; nothing when they are no runs of it, in order.
@@ -117,10 +117,10 @@ void add_data_ranks(const PlanJob& job, const PlanRanges& ranges, const Pipeline
 std::vector<PlannerSeed> seeds_of(const PlanJob& job, const PlanRanges& ranges, const Parallelism& parallelism,
                                   const Planner& planner) {
   std::vector<PlannerSeed> seeds;
+  if (!is_affordable(planner, job.num_layers, job.num_devices / parallelism.devices_per_stage())) return seeds;
   try {
     PlanProblem problem = planner_problem(job, parallelism);
     if (planner.name == "slicegraph") problem.options["generations"] = "0";  // a chain has one order
-    if (!is_affordable(planner, problem)) return seeds;
     const PipelinePlan base{.parallelism = parallelism, .microbatches = problem.microbatches};
     const Plan answer = make_plan(planner, problem);
     std::vector<PipelinePlan> plans;
@@ -188,15 +188,17 @@ PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism) 
   return problem;
 }
 
-std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges) {
+std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges,
+                                       const std::function<bool()>& stop) {
   std::vector<std::pair<const Parallelism*, const Planner*>> asked;
   for (const Parallelism& parallelism : ranges.parallelisms) {
     if (parallelism.data != 1) continue;
     for (const Planner& planner : planners()) asked.emplace_back(&parallelism, &planner);
   }
   std::vector<std::vector<PlannerSeed>> answers(asked.size());
-  tbb::parallel_for(std::size_t{0}, asked.size(),
-                    [&](std::size_t at) { answers[at] = seeds_of(job, ranges, *asked[at].first, *asked[at].second); });
+  tbb::parallel_for(std::size_t{0}, asked.size(), [&](std::size_t at) {
+    if (!stop || !stop()) answers[at] = seeds_of(job, ranges, *asked[at].first, *asked[at].second);
+  });
   std::vector<PlannerSeed> seeds;
   for (std::vector<PlannerSeed>& some : answers) {
     std::move(some.begin(), some.end(), std::back_inserter(seeds));

@@ -121,6 +121,25 @@ TEST_CASE("a stash takes its rank's share of the way to the host, and layers' fo
   CHECK(static_cast<double>(sum) == doctest::Approx(static_cast<double>(job.costs.times[3].f)).epsilon(1e-4));
 }
 
+TEST_CASE("stages that are alike are priced once, and cost what they cost where none counts as alike") {
+  const Network network = load_network("gpt2-small");  // its head is tied to the embedding
+  Network told = network;                              // layers that say what they read are like no other
+  for (std::size_t k = 1; k < told.layers.size(); ++k) told.layers[k].input = told.layers[k - 1].name;
+  const Cluster cluster = load_cluster("a100");
+  const Parallelism job{.tensor = 2, .sequence_parallel = true, .microbatch_size = 2};
+  const JobPrices prices(network, {cluster, 4, plain_rates()}, job);
+  for (const char* cut : {"6,7,7,7", "7,7,7,6", "1,1,1,24", "24,1,1,1", "27", "9,9,9", "6,7,7,7"}) {
+    CAPTURE(cut);
+    const Partition partition = parse_partition(cut, network.layers.size());
+    const JobCosts known = prices.costs(partition, 4);
+    const JobCosts each = job_costs(told, partition, {cluster, 4, plain_rates()}, job);
+    CHECK(known.costs.times == each.costs.times);
+    CHECK(known.costs.memory == each.costs.memory);
+    CHECK(known.costs.layer_forward == each.costs.layer_forward);
+    CHECK(known.costs.tied == each.costs.tied);
+  }
+}
+
 TEST_CASE("gradients are reduced over data ranks, whole or by halves with ZeRO") {
   const Network network = load_network("gpt2-xl");
   const Cluster cluster = load_cluster("a100-8x8");
