@@ -1,7 +1,6 @@
 #include "schedules/run_time_policy.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "schedules/list_contents.hpp"
 #include "schedules/run_time_rule.hpp"
@@ -86,10 +85,11 @@ std::string policy_fault(const Schedule& schedule) {
       schedule.num_microbatches % schedule.per_update(StageId{0}) != 0) {
     return "expected one number of microbatches per update, and whole updates";
   }
-  const auto predicts = [&](std::int32_t stage) {
-    return schedule.policy_of(StageId{stage}) == WeightPolicy::kPredicted;
-  };
-  if (!schedule.weights.phases.empty() || std::ranges::any_of(std::views::iota(0, schedule.num_stages), predicts)) {
+  bool predicts = false;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    predicts |= schedule.policy_of(StageId{stage}) == WeightPolicy::kPredicted;
+  }
+  if (!schedule.weights.phases.empty() || predicts) {
     return "what is decided at run time cannot be predicted; expected a weight policy without predictions and phases";
   }
   if (!schedule.extra_edges.empty()) return "expected no extra_edges";

@@ -28,6 +28,7 @@ class Config {
   explicit Config(const JsonValue& root) : root_(root) {}
 
   std::int64_t size(std::string_view key) const { return root_.at(key).integer(1, kMostSize); }
+  std::int64_t layers(std::string_view key) const { return root_.at(key).integer(1, kMostLayers); }
 
   std::int64_t size(std::string_view key, std::int64_t otherwise) const {
     const std::optional<JsonValue> value = given(key);
@@ -81,7 +82,8 @@ void build_gpt2(const Config& config, Document& document) {
   document.json["vocabulary"] = config.size("vocab_size", 50257);
   document.layers.push_back({{"kind", "embedding"}, {"positions", positions}});
   const std::int64_t hidden = config.size("n_inner", 0);
-  for (std::int64_t k = 0; k < std::min(config.size("n_layer"), kMostLayers); ++k) {
+  const std::int64_t layers = config.layers("n_layer");
+  for (std::int64_t k = 0; k < layers; ++k) {
     document.add_block({{"kind", "layer_norm"}}, {{"kind", "attention"}, {"heads", config.size("n_head")}},
                        {{"kind", "mlp"}, {"hidden", hidden > 0 ? hidden : 4 * width}});
   }
@@ -160,6 +162,7 @@ void build_llama_like(const Config& config, const std::string& type, Document& d
   const Json attention =
       type.starts_with("deepseek") ? latent_attention(config) : plain_attention(config, type, document);
   const Json norm{{"kind", "rms_norm"}};
+  const std::int64_t layers = config.layers("num_hidden_layers");
   Json experts;
   if (sparse) {
     const Experts found = experts_of(config, type, document);
@@ -171,7 +174,7 @@ void build_llama_like(const Config& config, const std::string& type, Document& d
                {"gated", true},
                {"bias", false}};
   }
-  for (std::int64_t k = 0; k < std::min(config.size("num_hidden_layers"), kMostLayers); ++k) {
+  for (std::int64_t k = 0; k < layers; ++k) {
     if (sparse && is_sparse(config, type, k)) {
       document.add_block(norm, attention, experts);
     } else {

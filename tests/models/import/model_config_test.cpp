@@ -60,4 +60,6 @@ TEST_CASE("what a configuration says beyond our layers is named, or refused with
       wrong(
           R"({"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 32, "vocab_size": 9})")
           .find("head_dim: expected heads that fill the width (64), found 4 of 32") != std::string::npos);
+  CHECK(wrong(R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1001, "n_head": 2})").find("n_layer") !=
+        std::string::npos);
 }
