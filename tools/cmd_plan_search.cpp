@@ -79,12 +79,17 @@ struct SearchCommand {
   }
 };
 
+/// Of the time: what published planners and plans near theirs may take.
+constexpr double kSeedShare = 0.4;
+
 PlanEffort effort_of(const PlanSearchArguments& arguments, Progress& progress, double share) {
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::duration<double>(share * arguments.time_limit_s.value_or(60));
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> limit(share * arguments.time_limit_s.value_or(60));
   PlanEffort effort;
   if (arguments.simulations) effort.most_simulations = *arguments.simulations;
-  effort.stop = [until] { return interrupted != 0 || Clock::now() >= until; };
+  effort.stop = [begin, limit] { return interrupted != 0 || Clock::now() >= begin + limit; };
+  effort.stop_seeds = [begin, limit] { return interrupted != 0 || Clock::now() >= begin + kSeedShare * limit; };
   effort.progress = [&progress](const PlanProgress& so_far) {
     const std::string remark = so_far.best_ns == 0
                                    ? "nothing fits so far"
@@ -114,9 +119,12 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   PlanAnswer answer;
   {
     Progress progress("plan");
+    const PlanEffort effort = effort_of(command.job, progress, 1);
     std::vector<PipelinePlan> seeds;
-    for (PlannerSeed& seed : planner_seeds(question.job, question.ranges)) seeds.push_back(std::move(seed.plan));
-    answer = search_plan(question.job, question.ranges, effort_of(command.job, progress, 1), seeds);
+    for (PlannerSeed& seed : planner_seeds(question.job, question.ranges, effort.stop_seeds)) {
+      seeds.push_back(std::move(seed.plan));
+    }
+    answer = search_plan(question.job, question.ranges, effort, seeds);
   }
   if (json_file) json_file->finish(plan_answer_json(question, answer));
   if (answer.best.empty()) {

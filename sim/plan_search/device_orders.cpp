@@ -1,11 +1,13 @@
 #include "sim/plan_search/device_orders.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace plumb {
 namespace {
@@ -128,6 +130,24 @@ DeviceOrders device_orders(const LayerPrices& prices, std::int32_t length, std::
   }
   if (auto all = OrderSearch(prices, static_cast<std::size_t>(length), most).run()) return {*std::move(all), true};
   return {grouped_orders(prices, static_cast<std::size_t>(length)), false};
+}
+
+std::vector<std::vector<std::int32_t>> swapped_orders(const LayerPrices& prices,
+                                                      const std::vector<std::int32_t>& order) {
+  const auto kind = [&](std::int32_t place) {
+    return std::pair(make_of(prices, place), prices.node[static_cast<std::size_t>(place)]);
+  };
+  const bool alike =
+      std::adjacent_find(prices.speed.begin(), prices.speed.end(), std::not_equal_to<>()) == prices.speed.end();
+  std::vector<Order> swapped;
+  for (std::size_t a = 0; a < order.size() && !alike; ++a) {
+    for (std::size_t b = a + 1; b < order.size(); ++b) {
+      if (kind(order[a]) == kind(order[b])) continue;
+      swapped.push_back(order);
+      std::swap(swapped.back()[a], swapped.back()[b]);
+    }
+  }
+  return swapped;
 }
 
 }  // namespace plumb

@@ -21,4 +21,8 @@ struct DeviceOrders {
 /// node stand together, slow places being left out first.
 DeviceOrders device_orders(const LayerPrices& prices, std::int32_t length, std::size_t most);
 
+/// Orders in which two unlike positions of `order` have changed places; none where all places are as fast.
+std::vector<std::vector<std::int32_t>> swapped_orders(const LayerPrices& prices,
+                                                      const std::vector<std::int32_t>& order);
+
 }  // namespace plumb

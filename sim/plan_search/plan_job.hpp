@@ -62,7 +62,9 @@ struct PlanEffort {
   /// of devices all are tried; above it balanced ones, and what local search makes of the best.
   std::int64_t most_exact = 3000;
   std::int64_t keep = 3;         ///< best plans, each of another kind
-  std::function<bool()> stop{};  ///< asked between batches of simulations; none: never
+  std::function<bool()> stop{};  ///< asked before every simulation; none: never
+  /// The same for what comes before the search itself: plans of others, and plans near them. None: as `stop`.
+  std::function<bool()> stop_seeds{};
   std::function<void(const PlanProgress&)> progress{};
 };
 

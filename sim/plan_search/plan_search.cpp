@@ -15,49 +15,48 @@
 
 #include "models/error.hpp"
 #include "schedules/in_flight.hpp"
-#include "sim/plan_search/narrow_searches.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_setups.hpp"
+#include "sim/plan_search/schedule_shape.hpp"
 #include "sim/plan_search/seed_scores.hpp"
+#include "sim/plan_search/setup_cuts.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr Ticks kNever = std::numeric_limits<Ticks>::max();
-/// Parts of each level that are opened at a time; fixed, so that the answer does not depend on the number of threads.
-/// Some of every queue: plans are simulated while setups wait, so that there is an answer early, and those whose
-/// schedules are searched themselves, each for as long as many others take, hold nobody up.
-constexpr std::array<std::size_t, 4> kBatch{32, 16, 16, 4};
-constexpr std::size_t kMostOrders = 256;
+/// Parts that are opened at a time; fixed, so that the answer does not depend on the number of threads. Those whose
+/// schedules are searched themselves, each for as long as many others take, have a queue of their own.
+constexpr std::array<std::size_t, 2> kBatch{32, 3};
 /// Schedules that are searched themselves are left out above so many stages times microbatches.
 constexpr std::int64_t kMostSearched = 4096;
 /// Cuts that local search adds in all.
 constexpr std::int64_t kMostNear = 50'000;
+constexpr std::size_t kEveryVariant = std::numeric_limits<std::size_t>::max();
 
 /// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
 struct Part {
   enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
 
   Ticks bound = 0;
-  Ticks rank = 0;      ///< when its turn comes; the bound, but for cuts near a good one, whose setup has been left out
-  Ticks estimate = 0;  ///< of a setup: the order in which they are opened
+  Ticks estimate = 0;  ///< the order in which parts are opened
   Level level = Level::kSetup;
   bool slow = false;  ///< its schedule is searched itself
   std::int64_t number = 0;
   std::size_t setup = 0;
-  std::size_t variant = 0;
+  std::size_t variant = kEveryVariant;
   std::vector<std::int32_t> order{};
   Partition partition{};
   std::shared_ptr<const PricedStages> stages{};
+  double ratio = 1;    ///< of the step to the estimate of the plan that this one is near
   bool exact = false;  ///< all cuts and orders of the setup are there
   bool tried_room = false;
 
-  std::size_t queue() const { return slow && level == Level::kPlan ? 3 : static_cast<std::size_t>(level); }
-  auto key() const { return std::tuple(std::max(rank, estimate), level, number); }
+  auto key() const { return std::tuple(estimate, level, number); }
   friend bool operator<(const Part& a, const Part& b) { return a.key() < b.key(); }
 };
 
@@ -68,17 +67,20 @@ struct Opened {
   std::shared_ptr<const PricedStages> stages{};
   Ticks left_out = kNever;  ///< least bound of what was not opened
   bool simulated = false;
+  bool skipped = false;  ///< the search ended before its turn came
 };
 
 class Search {
  public:
-  Search(const PlanJob& job, const PlanSetups& all, const PlanRanges& ranges, const PlanEffort& effort)
+  Search(const PlanJob& job, const PlanSetups& all, const std::vector<ScheduleVariant>& variants,
+         const PlanRanges& ranges, const PlanEffort& effort, ScheduleShapes& shapes)
       : job_(job),
         effort_(effort),
         named_(!ranges.schedules.empty()),
         replicated_(ranges.replicated),
         setups_(all.setups),
-        variants_(schedule_variants(ranges.schedules, ranges.chunks)) {
+        variants_(variants),
+        shapes_(shapes) {
     answer_.refused = all.refused;
     answer_.setups = static_cast<std::int64_t>(setups_.size());
   }
@@ -92,7 +94,7 @@ class Search {
         push({.bound = setups_[at].bound, .estimate = setups_[at].estimate, .setup = at});
     }
     take_seeds(seeds);
-    while (open_rank() < best_ && !ended()) open_batch();
+    while (open_bound() < best_ && !ended()) open_batch();
     finish();
     return std::move(answer_);
   }
@@ -114,42 +116,48 @@ class Search {
 
   void push(Part part) {
     if (part.bound >= best_) return;
-    part.rank = std::max(part.rank, part.bound);
+    part.estimate = std::max(part.estimate, part.bound);
     part.number = ++parts_;
-    queues_[part.queue()].insert(std::move(part));
+    bounds_.insert(part.bound);
+    queues_[part.slow ? 1 : 0].insert(std::move(part));
   }
 
-  /// The least rank of what is open.
-  Ticks open_rank() const {
-    Ticks least = kNever;
-    for (const std::set<Part>& queue : queues_) {
-      for (const Part& part : queue) {
-        least = std::min(least, part.rank);
-        if (part.level != Part::Level::kSetup) break;  // all others stand by rank
-      }
-    }
-    return least;
+  Part pop(std::set<Part>& queue) {
+    Part part = std::move(queue.extract(queue.begin()).value());
+    bounds_.erase(bounds_.find(part.bound));
+    return part;
   }
+
+  /// The least bound of what is open.
+  Ticks open_bound() const { return bounds_.empty() ? kNever : *bounds_.begin(); }
 
   void open_batch() {
     std::vector<Part> batch;
     for (std::size_t which = 0; which < queues_.size(); ++which) {
       std::set<Part>& queue = queues_[which];
       for (std::size_t k = 0; k < kBatch[which] && !queue.empty();) {
-        Part part = std::move(queue.extract(queue.begin()).value());
-        if (part.rank >= best_) continue;
+        Part part = pop(queue);
+        if (part.bound >= best_) continue;
         batch.push_back(std::move(part));
         ++k;
       }
     }
     std::vector<Opened> opened(batch.size());
-    tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) { opened[at] = open(batch[at]); });
-    for (std::size_t at = 0; at < batch.size(); ++at) take(batch[at], std::move(opened[at]));
+    tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) {
+      if (best_ != kNever && effort_.stop && effort_.stop()) {
+        opened[at].skipped = true;
+      } else {
+        opened[at] = open(batch[at]);
+      }
+    });
+    for (std::size_t at = 0; at < batch.size(); ++at) {
+      if (opened[at].skipped) left_out_ = std::min(left_out_, batch[at].bound);
+      take(batch[at], std::move(opened[at]));
+    }
     if (!effort_.progress) return;
-    std::size_t open = 0;
-    for (const std::set<Part>& queue : queues_) open += queue.size();
     effort_.progress({answer_.simulated, best_ == kNever ? 0 : nanoseconds(best_),
-                      nanoseconds(std::min({open_rank(), left_out_, best_})), static_cast<std::int64_t>(open)});
+                      nanoseconds(std::min({open_bound(), left_out_, best_})),
+                      static_cast<std::int64_t>(bounds_.size())});
   }
 
   std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNever ? 0 : ticks / base_.ticks_per_ns; }
@@ -163,69 +171,18 @@ class Search {
     }
   }
 
-  // A setup: cuts and orders.
-
   Opened open_setup(const Part& part) const {
-    const PlanSetup& setup = setups_[part.setup];
-    const DeviceOrders orders = device_orders(*setup.prices, setup.places, kMostOrders);
-    std::set<std::int32_t> counts;
-    for (const ScheduleVariant& variant : variants_) {
-      const std::int32_t stages = variant.stages(setup.places);
-      if (static_cast<std::size_t>(stages) <= job_.num_layers) counts.insert(stages);
-    }
+    SetupCuts all = cuts_of(setups_[part.setup], variants_, effort_.most_exact, shapes_);
     Opened opened;
-    const DeviceOrders few = device_orders(*setup.prices, setup.places, 1);
-    for (const std::int32_t stages : counts) {
-      const auto count = static_cast<std::size_t>(stages);
-      const std::int64_t cuts = count_cuts(job_.num_layers, count, effort_.most_exact);
-      const bool exact =
-          orders.complete && cuts * static_cast<std::int64_t>(orders.orders.size()) <= effort_.most_exact;
-      if (!exact) opened.left_out = part.bound;
-      for (const auto& order : exact ? orders.orders : few.orders) add_cuts(part, order, count, exact, opened);
+    if (!all.exact) opened.left_out = part.bound;
+    for (SetupCut& cut : all.cuts) {
+      Part child{.bound = part.bound, .estimate = cut.estimate, .level = Part::Level::kCut, .setup = part.setup};
+      child.order = std::move(cut.order);
+      child.partition = std::move(cut.partition);
+      child.exact = all.exact;
+      opened.parts.push_back(std::move(child));
     }
     return opened;
-  }
-
-  void add_cuts(const Part& part, const std::vector<std::int32_t>& order, std::size_t stages, bool exact,
-                Opened& opened) const {
-    Part cut{.bound = part.bound, .level = Part::Level::kCut, .setup = part.setup, .order = order, .exact = exact};
-    const auto add = [&](Partition partition) {
-      cut.partition = std::move(partition);
-      opened.parts.push_back(cut);
-    };
-    if (exact) {
-      for (Partition& partition : all_cuts(job_.num_layers, stages)) add(std::move(partition));
-      return;
-    }
-    const std::vector<std::int64_t> no_limit(stages, 0);
-    auto down = balanced(part.setup, order, no_limit, false);
-    auto zigzag = balanced(part.setup, order, no_limit, true);
-    if (down && zigzag != down) add(*down);
-    if (zigzag) add(std::move(*zigzag));
-  }
-
-  /// The balanced cut with so many microbatches in flight on every stage; 0 everywhere: memory does not matter.
-  /// `zigzag`: stages run down the places and back up, as on a V.
-  std::optional<Partition> balanced(std::size_t setup, const std::vector<std::int32_t>& order,
-                                    const std::vector<std::int64_t>& in_flight, bool zigzag) const {
-    const LayerPrices& prices = *setups_[setup].prices;
-    const std::size_t per_place = in_flight.size() / order.size();
-    std::vector<StageRoom> rooms;
-    for (std::size_t s = 0; s < in_flight.size(); ++s) {
-      const std::size_t along = s % order.size();
-      const bool back = zigzag && s / order.size() % 2 == 1;
-      const auto place = static_cast<std::size_t>(order[back ? order.size() - 1 - along : along]);
-      const auto share = static_cast<std::int64_t>(per_place);
-      rooms.push_back({.speed = prices.speed[place],
-                       .room_bytes = in_flight[s] == 0 ? 0 : prices.usable_bytes[place] / share,
-                       .in_flight = in_flight[s]});
-    }
-    return balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes}, rooms);
-  }
-
-  bool is_zigzag(std::size_t variant) const {
-    const std::string_view name = variants_[variant].spec->placement;
-    return name == "v" || name == "zigzag";
   }
 
   // A cut: its price, and the schedules.
@@ -241,6 +198,7 @@ class Search {
     const auto stages = priced(part);
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       const ScheduleVariant& variant = variants_[v];
+      if (part.variant != kEveryVariant && v != part.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
       if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant()) continue;
       Part plan = part;
@@ -250,6 +208,8 @@ class Search {
       plan.slow = variant.for_costs;
       plan.bound =
           std::max(part.bound, placement_bound(*stages, placement_of(variant, part.order), setup.microbatches));
+      const Ticks estimate = cut_estimate(setup, variant, {.order = part.order, .partition = part.partition}, shapes_);
+      plan.estimate = static_cast<Ticks>(part.ratio * static_cast<double>(std::max(plan.bound, estimate)));
       if (plan.slow && setup.microbatches * static_cast<std::int64_t>(part.partition.num_stages()) > kMostSearched) {
         opened.left_out = std::min(opened.left_out, plan.bound);
         continue;
@@ -297,13 +257,14 @@ class Search {
       opened.simulated = true;
     }
     if (!opened.score->fits() && !part.exact && !part.tried_room) {
-      auto roomy = balanced(part.setup, part.order, at_least_one(peak_in_flight(schedule)), is_zigzag(part.variant));
+      auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order,
+                                   at_least_one(peak_in_flight(schedule)));
       if (roomy && *roomy != part.partition) {
         Part again = part;
         again.partition = std::move(*roomy);
         again.stages = nullptr;
         again.tried_room = true;
-        again.bound = again.rank = setups_[part.setup].bound;
+        again.bound = setups_[part.setup].bound;
         opened.parts.push_back(std::move(again));
       }
     }
@@ -355,46 +316,35 @@ class Search {
   }
 
   void add_near(const Part& part, const PricedStages& stages, Ticks step) {
+    const PlanSetup& setup = setups_[part.setup];
+    const ScheduleVariant& variant = variants_[part.variant];
     std::vector<std::size_t> by_load(part.partition.num_stages());
     std::iota(by_load.begin(), by_load.end(), std::size_t{0});
     const auto load = [&](std::size_t s) { return stages.costs.times[s].f + least_backward(stages.costs.times[s]); };
     std::stable_sort(by_load.begin(), by_load.end(), [&](std::size_t a, std::size_t b) { return load(a) > load(b); });
     by_load.resize(std::min<std::size_t>(2, by_load.size()));
     is_new(part);
+    SetupCut here{.order = part.order, .partition = part.partition};
+    const double ratio = static_cast<double>(step) /
+                         static_cast<double>(std::max<Ticks>(1, cut_estimate(setup, variant, here, shapes_)));
     for (Partition& cut : near_cuts(part.partition, by_load)) {
-      Part near = part;
-      near.partition = std::move(cut);
-      near.stages = nullptr;
-      near.bound = setups_[part.setup].bound;
-      near.rank = near.bound + (step - near.bound) / 2;  // between what is promising by proof and what is known
-      near.tried_room = true;
-      push_near(std::move(near));
+      push_near(part, {.order = part.order, .partition = std::move(cut)}, ratio);
     }
-    const LayerPrices& prices = *setups_[part.setup].prices;
-    const auto kind = [&](std::int32_t place) {
-      const auto at = static_cast<std::size_t>(place);
-      return std::tuple(prices.speed[at], prices.usable_bytes[at], prices.node[at]);
-    };
-    const bool alike =
-        std::adjacent_find(prices.speed.begin(), prices.speed.end(), std::not_equal_to<>()) == prices.speed.end();
-    for (std::size_t a = 0; a < part.order.size() && !alike; ++a) {
-      for (std::size_t b = a + 1; b < part.order.size(); ++b) {
-        if (kind(part.order[a]) == kind(part.order[b])) continue;
-        Part near = part;
-        std::swap(near.order[a], near.order[b]);
-        near.stages = nullptr;
-        near.bound = setups_[part.setup].bound;
-        near.rank = near.bound + (step - near.bound) / 2;
-        if (auto cut = balanced(part.setup, near.order, std::vector<std::int64_t>(part.partition.num_stages(), 0),
-                                is_zigzag(part.variant))) {
-          near.partition = std::move(*cut);
-          push_near(std::move(near));
-        }
-      }
+    for (std::vector<std::int32_t>& order : swapped_orders(*setup.prices, part.order)) {
+      auto cut = balanced_stages(setup, variant, order, std::vector<std::int64_t>(part.partition.num_stages(), 0));
+      push_near(part, {.order = order, .partition = part.partition}, ratio);
+      if (cut) push_near(part, {.order = std::move(order), .partition = *std::move(cut)}, ratio);
     }
   }
 
-  void push_near(Part near) {
+  void push_near(const Part& part, SetupCut cut, double ratio) {
+    Part near{.level = Part::Level::kCut, .setup = part.setup, .variant = part.variant, .ratio = ratio};
+    near.bound = setups_[part.setup].bound;
+    near.estimate = static_cast<Ticks>(
+        ratio * static_cast<double>(cut_estimate(setups_[part.setup], variants_[part.variant], cut, shapes_)));
+    near.order = std::move(cut.order);
+    near.partition = std::move(cut.partition);
+    near.tried_room = true;
     if (!is_new(near)) return;
     ++near_;
     push(std::move(near));
@@ -418,7 +368,7 @@ class Search {
       answer_.best.resize(static_cast<std::size_t>(effort_.keep));
     }
     answer_.front = front_.take();
-    const Ticks bound = std::min({best_, left_out_, open_rank()});
+    const Ticks bound = std::min({best_, left_out_, open_bound()});
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
     if (answer_.best.empty()) answer_.closest = closest_;
@@ -444,8 +394,10 @@ class Search {
   bool replicated_;
   std::int64_t seeded_ = 0;  ///< simulations of seeds, which are not counted against the effort
   const std::vector<PlanSetup>& setups_;
-  std::vector<ScheduleVariant> variants_;
-  std::array<std::set<Part>, 4> queues_;  ///< by level; the last: slow plans
+  const std::vector<ScheduleVariant>& variants_;
+  ScheduleShapes& shapes_;
+  std::array<std::set<Part>, 2> queues_;  ///< the last: slow plans
+  std::multiset<Ticks> bounds_;           ///< of all that is open
   std::int64_t parts_ = 0;
   Ticks best_ = kNever;
   Ticks left_out_ = kNever;
@@ -463,21 +415,10 @@ class Search {
 
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds) {
-  const PlanSetups setups = plan_setups(job, ranges);
-  std::vector<PipelinePlan> known = seeds;
-  std::int64_t simulated = 0;
-  for (const NarrowSearch& narrow : narrow_searches(job, ranges, effort)) {
-    if (effort.stop && effort.stop()) break;
-    try {
-      PlanAnswer part = Search(job, setups, narrow.ranges, narrow.effort).run({});
-      simulated += part.simulated;
-      for (ScoredPlan& score : part.best) known.push_back(std::move(score.plan));
-    } catch (const Error&) {  // nothing is possible with this schedule alone
-    }
-  }
-  PlanAnswer answer = Search(job, setups, ranges, effort).run(known);
-  answer.simulated += simulated;
-  return answer;
+  const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks);
+  ScheduleShapes shapes;
+  const PlanSetups setups = plan_setups(job, ranges, variants, shapes);
+  return Search(job, setups, variants, ranges, effort, shapes).run(seeds);
 }
 
 }  // namespace plumb

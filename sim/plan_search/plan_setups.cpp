@@ -1,12 +1,16 @@
 #include "sim/plan_search/plan_setups.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
 #include "models/error.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/plan_estimates.hpp"
 
 namespace plumb {
 namespace {
@@ -29,20 +33,35 @@ std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, cons
   return longest;
 }
 
-/// (m + p - 1) (F + B) / p and an update, on places as fast as they are on average.
-Ticks filled_estimate(const PlanSetup& setup) {
-  const StageTimes& whole = setup.prices->whole;
-  double together = 0;
-  for (const double speed : setup.prices->speed) together += speed;
-  const double mean = together / static_cast<double>(setup.prices->speed.size());
-  const auto turns = static_cast<double>(setup.microbatches + setup.places - 1);
-  const double ticks = static_cast<double>(whole.f + least_backward(whole)) * turns + static_cast<double>(whole.u);
-  return std::max(setup.bound, static_cast<Ticks>(ticks / (mean * setup.places)));
+/// Balanced stages, filled and drained by the schedule that does it best and probably fits, and an update.
+Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, ScheduleShapes& shapes) {
+  const LayerPrices& prices = *setup.prices;
+  const double turns = static_cast<double>(setup.microbatches) / setup.places;
+  double fill = std::numeric_limits<double>::max();
+  double unlikely = fill;
+  for (const ScheduleVariant& variant : variants) {
+    if (static_cast<std::size_t>(variant.stages(setup.places)) > prices.load.size()) continue;
+    const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
+    double& least = has_probably_room(prices, setup.places, shape.kept) ? fill : unlikely;
+    least = std::min(least, shape.fill);
+  }
+  std::vector<double> speed = prices.speed;
+  std::sort(speed.begin(), speed.end(), std::greater<>());
+  speed.resize(static_cast<std::size_t>(setup.places));
+  const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
+  const bool fits = fill != std::numeric_limits<double>::max();
+  const auto turn = static_cast<double>(prices.whole.f + least_backward(prices.whole)) / together;
+  const double filling = std::min(fits ? fill : unlikely, 1e6) * (setup.places - 1) * turn;
+  const double ticks =
+      turn * static_cast<double>(setup.microbatches) + filling + static_cast<double>(prices.whole.u) / together;
+  constexpr double kUnlikely = 4;
+  return std::max(setup.bound, static_cast<Ticks>(fits ? ticks : kUnlikely * ticks));
 }
 
 }  // namespace
 
-PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges) {
+PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
+                       ScheduleShapes& shapes) {
   std::vector<Priced> priced(ranges.parallelisms.size());
   tbb::parallel_for(std::size_t{0}, priced.size(), [&](std::size_t at) {
     const Parallelism& parallelism = ranges.parallelisms[at];
@@ -64,11 +83,14 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges) {
       PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
       setup.bound = setup_bound(*setup.prices, places, setup.microbatches);
-      setup.estimate = filled_estimate(setup);
       setup.missing_bytes = missing_bytes(*setup.prices, places);
       all.setups.push_back(std::move(setup));
     }
   }
+  tbb::parallel_for(std::size_t{0}, all.setups.size(), [&](std::size_t at) {
+    PlanSetup& setup = all.setups[at];
+    if (setup.missing_bytes == 0) setup.estimate = filled_estimate(setup, variants, shapes);
+  });
   return all;
 }
 

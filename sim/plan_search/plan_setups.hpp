@@ -7,7 +7,9 @@
 
 #include "sim/plan_search/device_orders.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/schedule_shape.hpp"
 
 namespace plumb {
 
@@ -17,7 +19,7 @@ struct PlanSetup {
   std::int32_t places = 1;
   std::int64_t microbatches = 1;  ///< per update and copy
   Ticks bound = 0;
-  Ticks estimate = 0;              ///< balanced stages that fill and drain as 1F1B does; proves nothing
+  Ticks estimate = 0;              ///< with the schedule that seems best for it; proves nothing
   std::int64_t missing_bytes = 0;  ///< proved not to fit by so many
   std::shared_ptr<const LayerPrices> prices{};
 };
@@ -28,6 +30,7 @@ struct PlanSetups {
 };
 
 /// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced.
-PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges);
+PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
+                       ScheduleShapes& shapes);
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -90,8 +91,11 @@ class SeedSearch {
   }
 
  private:
-  bool ended() const {
-    return found_.simulated >= std::min(effort_.most_simulations, kMostNear) || (effort_.stop && effort_.stop());
+  bool ended() const { return found_.simulated >= std::min(effort_.most_simulations, kMostNear) || stopped(); }
+
+  bool stopped() const {
+    const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
+    return stop && stop();
   }
 
   void climb(ScoredPlan at) {
@@ -113,6 +117,7 @@ class SeedSearch {
     }
     std::vector<std::optional<ScoredPlan>> scores(fresh.size());
     tbb::parallel_for(std::size_t{0}, fresh.size(), [&](std::size_t at) {
+      if (stopped()) return;
       try {
         scores[at] = simulate_plan(*fresh[at], job_.price).score;
       } catch (const Error&) {  // a plan of somebody else that cannot be here

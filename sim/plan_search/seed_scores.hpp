@@ -16,8 +16,8 @@ struct SeedScores {
 
 /// `seeds` simulated, each once; those that cannot be are left out. Of the best with replicated stages, plans nearby
 /// are simulated too, and so on from the best of these while steps get shorter: a layer or a holder given from one
-/// stage to another, two neighbouring stages made one, one made two. At most `effort.most_simulations` in all, and
-/// until `effort.stop`; seeds themselves always.
+/// stage to another, two neighbouring stages made one, one made two. At most `effort.most_simulations` besides the
+/// seeds, and until `effort.stop_seeds`.
 SeedScores seed_scores(const PlanJob& job, const std::vector<PipelinePlan>& seeds, const PlanEffort& effort);
 
 }  // namespace plumb

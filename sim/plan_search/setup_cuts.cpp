@@ -1,0 +1,132 @@
+#include "sim/plan_search/setup_cuts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/plan_estimates.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostOrders = 256;
+/// Estimates of what probably does not fit are so many times as long.
+constexpr double kUnlikely = 4;
+
+std::vector<double> speeds_of(const LayerPrices& prices, const std::vector<std::int32_t>& order) {
+  std::vector<double> speed;
+  for (const std::int32_t place : order) speed.push_back(prices.speed[static_cast<std::size_t>(place)]);
+  return speed;
+}
+
+/// Moves single layers between stages while the slowest place gets faster.
+Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& variant, const std::vector<double>& speed,
+                          Partition cut) {
+  constexpr std::size_t kMostStages = 64;
+  if (cut.num_stages() > kMostStages) return cut;
+  const auto slowness = [&](const Partition& of) {
+    std::vector<double> loads = position_loads(variant, stage_loads(prices, of), speed);
+    std::sort(loads.begin(), loads.end(), std::greater<>());
+    return loads;
+  };
+  for (std::vector<double> best = slowness(cut);;) {
+    std::optional<Partition> better;
+    for (Partition& near : near_cuts(cut, {})) {
+      std::vector<double> loads = slowness(near);
+      if (loads >= best) continue;
+      best = std::move(loads);
+      better = std::move(near);
+    }
+    if (!better) return cut;
+    cut = std::move(*better);
+  }
+}
+
+/// Those that differ in where stages stand.
+std::vector<const ScheduleVariant*> unlike_placements(const std::vector<ScheduleVariant>& variants, std::int32_t places,
+                                                      std::size_t stages) {
+  std::vector<const ScheduleVariant*> unlike;
+  std::set<std::string_view> seen;
+  for (const ScheduleVariant& variant : variants) {
+    if (static_cast<std::size_t>(variant.stages(places)) != stages) continue;
+    if (seen.insert(variant.spec->placement).second) unlike.push_back(&variant);
+  }
+  return unlike;
+}
+
+}  // namespace
+
+Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut,
+                   ScheduleShapes& shapes) {
+  const LayerPrices& prices = *setup.prices;
+  const double turns = static_cast<double>(setup.microbatches) / setup.places;
+  const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
+  const std::vector<double> loads =
+      position_loads(variant, stage_loads(prices, cut.partition), speeds_of(prices, cut.order));
+  double ticks = estimated_ticks(loads, setup.microbatches, shape.fill);
+  ticks += static_cast<double>(prices.whole.u) / setup.places;
+  if (!has_probably_room(prices, setup.places, shape.kept)) ticks *= kUnlikely;
+  return std::max(setup.bound, static_cast<Ticks>(ticks));
+}
+
+std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleVariant& variant,
+                                         const std::vector<std::int32_t>& order,
+                                         const std::vector<std::int64_t>& in_flight) {
+  const LayerPrices& prices = *setup.prices;
+  const auto share = static_cast<std::int64_t>(in_flight.size() / order.size());
+  std::vector<StageRoom> rooms;
+  bool limited = false;
+  for (std::size_t s = 0; s < in_flight.size(); ++s) {
+    const auto place = static_cast<std::size_t>(order[positions_of(variant, s, order.size()).front()]);
+    limited = limited || in_flight[s] != 0;
+    rooms.push_back({.speed = prices.speed[place],
+                     .room_bytes = in_flight[s] == 0 ? 0 : prices.usable_bytes[place] / share,
+                     .in_flight = in_flight[s]});
+  }
+  std::optional<Partition> cut = balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes}, rooms);
+  if (!cut || limited) return cut;
+  return balanced_places(prices, variant, speeds_of(prices, order), *std::move(cut));
+}
+
+SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
+                  ScheduleShapes& shapes) {
+  const std::size_t layers = setup.prices->load.size();
+  const DeviceOrders orders = device_orders(*setup.prices, setup.places, kMostOrders);
+  const DeviceOrders few = device_orders(*setup.prices, setup.places, 1);
+  std::set<std::size_t> counts;
+  for (const ScheduleVariant& variant : variants) {
+    const auto stages = static_cast<std::size_t>(variant.stages(setup.places));
+    if (stages <= layers) counts.insert(stages);
+  }
+  SetupCuts found;
+  for (const std::size_t stages : counts) {
+    const std::int64_t cuts = count_cuts(layers, stages, most);
+    const bool exact = orders.complete && cuts * static_cast<std::int64_t>(orders.orders.size()) <= most;
+    found.exact = found.exact && exact;
+    for (const auto& order : exact ? orders.orders : few.orders) {
+      std::vector<Partition> partitions;
+      if (exact) partitions = all_cuts(layers, stages);
+      for (const ScheduleVariant* variant : unlike_placements(variants, setup.places, stages)) {
+        if (exact) break;
+        auto cut = balanced_stages(setup, *variant, order, std::vector<std::int64_t>(stages, 0));
+        if (cut && std::find(partitions.begin(), partitions.end(), *cut) == partitions.end())
+          partitions.push_back(*cut);
+      }
+      for (Partition& partition : partitions) found.cuts.push_back({.order = order, .partition = std::move(partition)});
+    }
+  }
+  for (SetupCut& cut : found.cuts) {
+    cut.estimate = std::numeric_limits<Ticks>::max();
+    for (const ScheduleVariant& variant : variants) {
+      if (static_cast<std::size_t>(variant.stages(setup.places)) != cut.partition.num_stages()) continue;
+      cut.estimate = std::min(cut.estimate, cut_estimate(setup, variant, cut, shapes));
+    }
+  }
+  return found;
+}
+
+}  // namespace plumb

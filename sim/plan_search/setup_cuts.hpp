@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/partition.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_setups.hpp"
+#include "sim/plan_search/schedule_shape.hpp"
+
+namespace plumb {
+
+/// A cut of a setup, and which places stand at its positions.
+struct SetupCut {
+  std::vector<std::int32_t> order{};
+  Partition partition{};
+  Ticks estimate = 0;  ///< with the schedule that seems best for it
+};
+
+struct SetupCuts {
+  std::vector<SetupCut> cuts{};
+  bool exact = true;  ///< all cuts and orders that could differ are there
+};
+
+/// What a plan of `setup` takes by the prices of single layers: an estimate, several times as much where it probably
+/// does not fit.
+Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut, ScheduleShapes& shapes);
+
+/// The balanced cut for `variant` with so many microbatches in flight on every stage; 0 everywhere: memory does not
+/// matter. Stages of one place are balanced together, as far as moving single layers gets.
+std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleVariant& variant,
+                                         const std::vector<std::int32_t>& order,
+                                         const std::vector<std::int64_t>& in_flight);
+
+/// For each number of stages that `variants` have: all cuts and orders where these are at most `most`, balanced cuts in
+/// a few orders otherwise.
+SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
+                  ScheduleShapes& shapes);
+
+}  // namespace plumb
