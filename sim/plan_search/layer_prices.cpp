@@ -1,6 +1,7 @@
 #include "sim/plan_search/layer_prices.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace plumb {
@@ -22,6 +23,23 @@ std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only) {
 
 Ticks least_backward(const StageTimes& times) { return std::min(times.b, times.i + times.w); }
 
+namespace {
+
+/// 0 where messages are not modelled.
+Ticks least_crossing(const PricedStages& layers) {
+  if (layers.costs.comm || layers.costs.memory.size() < 2) return 0;
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t s = 1; s < layers.costs.memory.size(); ++s) {
+    bytes = std::min({bytes, layers.costs.memory[s - 1].output_bytes, layers.costs.memory[s].input_grad_bytes});
+  }
+  const Cluster::Network& far = layers.pipeline.inter_node;
+  const double ns = far.bytes_per_s > 0 ? static_cast<double>(bytes) / far.bytes_per_s * 1e9 : 0;
+  const auto per_ns = static_cast<double>(layers.costs.base.ticks_per_ns);
+  return static_cast<Ticks>(std::floor(ns * per_ns)) + far.latency_ns * layers.costs.base.ticks_per_ns;
+}
+
+}  // namespace
+
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places) {
   LayerPrices prices;
   const PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places);
@@ -36,6 +54,8 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     prices.held_bytes.push_back(known ? held_bytes(layers.costs.memory[layer]) : 0);
     prices.kept_bytes.push_back(known ? stash_bytes(layers.costs.memory[layer]) : 0);
   }
+  prices.most_in_node = std::min(whole.pipeline.devices_per_node, places);
+  prices.crossing = least_crossing(layers);
   const Cluster::Network& near = whole.pipeline.intra_node;
   const Cluster::Network& far = whole.pipeline.inter_node;
   const auto rate = [](const Cluster::Network& links) {

@@ -97,6 +97,7 @@ std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& n
     for (const ScheduleSpec& spec : schedule_catalogue()) {
       if (is_searched_by_default(spec)) add_variants(spec, chunks, variants);
     }
+    for (ScheduleVariant& variant : variants) variant.sliced = false;  // such schedules are only scored when named
     return variants;
   }
   for (const std::string& name : names) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "schedules/in_flight.hpp"
 
@@ -23,14 +24,15 @@ std::vector<double> fastest(std::vector<double> speed, std::int32_t places) {
 
 Ticks floor_at_zero(Ticks ticks) { return std::max<Ticks>(0, ticks); }
 
-/// What the stages of a device take, and what lies before and behind.
-struct DeviceLoad {
-  Ticks before = 0;  ///< forwards before the first of its stages
-  Ticks behind = 0;  ///< input gradients of the stages before, the fewest
-  Ticks all = 0;     ///< of one microbatch
-  Ticks chain = 0;   ///< of one microbatch: without weight gradients that can wait
+/// A stage where it stands: ticks of its place.
+struct StandingStage {
+  std::size_t device = 0;
+  Ticks forward = 0;
+  Ticks input = 0;     ///< the least that its part of a microbatch's way back takes
+  Ticks backward = 0;  ///< weight gradients included
   Ticks update = 0;
-  bool used = false;
+  Ticks before = 0;  ///< forwards and messages before it
+  Ticks behind = 0;  ///< input gradients and messages of the stages before it
 };
 
 /// A message between neighbouring stages: on its way, and of that in the link.
@@ -48,33 +50,100 @@ MessageTime message_time(const PricedStages& stages, DeviceId from, DeviceId to,
   return {sending + route.latency_ns * stages.costs.base.ticks_per_ns, sending};
 }
 
+StandingStage standing(const PricedStages& stages, std::size_t s, DeviceId place) {
+  const StageTimes& times = stages.costs.times[s];
+  const double speed = stages.pipeline.devices[index(place)].speed;
+  const auto there = [&](Ticks ticks, Ticks roundings) {
+    return floor_at_zero(scaled(ticks, speed) - (speed == 1.0 ? 0 : roundings));
+  };
+  return {.device = index(place),
+          .forward = there(times.f, 1),
+          .input = there(std::min(times.b, times.i), 1),
+          .backward = there(least_backward(times), 2),
+          .update = there(times.u, 1)};
+}
+
+/// The whole way of one microbatch, with messages.
+struct WholeWay {
+  Ticks forwards = 0;
+  Ticks inputs = 0;
+};
+
+/// The largest bound of a device. Its stages seen from the last to the first: from the moment when a microbatch first
+/// comes to one of them, all forwards of that stage and of those behind it lie ahead, and all backwards of the device;
+/// and from the moment when the gradient of one first comes to its last stage, all backwards do.
+Ticks busiest_device(const std::vector<StandingStage>& chain, const WholeWay& way, std::int64_t microbatches,
+                     std::size_t devices) {
+  struct Seen {
+    Ticks forward = 0;
+    Ticks input = 0;
+    Ticks backward = 0;
+    Ticks update = 0;
+    Ticks behind = 0;  ///< of the first stage
+    Ticks comes_back = 0;
+    bool used = false;
+  };
+  std::vector<Seen> seen(devices);
+  Ticks bound = 0;
+  for (const StandingStage& stage : chain) {
+    Seen& device = seen[stage.device];
+    device.input += stage.input;
+    device.backward += stage.backward;
+    device.update += stage.update;
+    if (!device.used) device.behind = stage.behind;
+    device.used = true;
+    device.comes_back = way.forwards + way.inputs - stage.behind - stage.input;
+  }
+  const auto take = [&](const Seen& device, Ticks from) {
+    bound = std::max({bound, from + microbatches * (device.forward + device.backward) + device.update,
+                      from + microbatches * (device.forward + device.input) + device.behind});
+  };
+  for (const Seen& device : seen) {
+    if (device.used) take(device, device.comes_back);
+  }
+  for (std::size_t s = chain.size(); s-- > 0;) {
+    Seen& device = seen[chain[s].device];
+    device.forward += chain[s].forward;
+    take(device, chain[s].before);
+  }
+  return bound;
+}
+
+/// All work and updates over all places; and, unless parts of microbatches run ahead (no `crossing`), one microbatch
+/// forwards, before which there is no backward, and then all backwards and updates; and one microbatch there and back.
+Ticks shared_bound(const LayerPrices& prices, const std::vector<double>& speed, std::int64_t microbatches,
+                   std::optional<Ticks> crossing) {
+  const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
+  const double fast = *std::max_element(speed.begin(), speed.end());
+  const auto stages = static_cast<Ticks>(prices.load.size());  // no more than that, each rounded in every pass
+  const StageTimes& whole = prices.whole;
+  const auto divided = [&](Ticks work) { return static_cast<Ticks>(std::floor(static_cast<double>(work) / together)); };
+  const bool exact = std::all_of(speed.begin(), speed.end(), [](double each) { return each == 1.0; });
+  const Ticks rounding = exact ? 0 : static_cast<Ticks>(std::ceil(fast)) * stages;
+  const Ticks update = floor_at_zero(whole.u - stages - rounding);
+  const Ticks forward = floor_at_zero(whole.f - stages - rounding);
+  const Ticks backward = floor_at_zero(least_backward(whole) - 2 * stages - rounding);
+  const Ticks work = divided((forward + backward) * microbatches + update);
+  if (!crossing) return work;
+  const Ticks input = floor_at_zero(std::min(whole.b, whole.i) - stages - rounding);
+  const Ticks filled = scaled(forward, fast) + *crossing + divided(backward * microbatches + update);
+  return std::max({work, filled, scaled(forward + input, fast) + 2 * *crossing});
+}
+
 }  // namespace
 
-Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches) {
+Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, bool sliced) {
   const std::vector<double> speed = fastest(prices.speed, places);
-  const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
-  const auto stages = static_cast<Ticks>(prices.load.size());  // no more than that, each rounded in three passes
-  const StageTimes& whole = prices.whole;
-  const Ticks work = floor_at_zero(whole.f + least_backward(whole) - 3 * stages) * microbatches;
-  const bool alike = speed.front() == 1.0 && speed.back() == 1.0;
-  const Ticks update = alike ? floor_at_zero(whole.u - stages) : 0;
-  const auto divided = static_cast<Ticks>(std::floor(static_cast<double>(work + update) / together));
+  const Ticks crossing = places > prices.most_in_node ? prices.crossing : 0;
   const Ticks largest = *std::max_element(prices.load.begin(), prices.load.end());
-  const Ticks path = floor_at_zero(whole.f + std::min(whole.b, whole.i) - 2 * stages);
-  const Ticks rounding = alike ? 0 : 4 * microbatches;
-  return std::max({divided, scaled(largest * microbatches, speed.front()) - rounding,
-                   scaled(path, speed.front()) - (alike ? 0 : 2 * stages)});
+  const Ticks rounding = speed.front() == 1.0 ? 0 : 4 * microbatches;
+  const Ticks slowest_layer = scaled(largest * microbatches, speed.front()) - rounding;
+  return std::max(slowest_layer,
+                  shared_bound(prices, speed, microbatches, sliced ? std::nullopt : std::optional(crossing)));
 }
 
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {
-  const double together = std::accumulate(prices.speed.begin(), prices.speed.end(), 0.0);
-  const double fastest_place = *std::max_element(prices.speed.begin(), prices.speed.end());
-  const auto stages = static_cast<Ticks>(prices.load.size());
-  const StageTimes& whole = prices.whole;
-  const Ticks work = floor_at_zero(whole.f + least_backward(whole) - 3 * stages) * microbatches;
-  const Ticks path = floor_at_zero(whole.f + std::min(whole.b, whole.i) - 2 * stages);
-  return std::max(static_cast<Ticks>(std::floor(static_cast<double>(work) / together)),
-                  floor_at_zero(scaled(path, fastest_place) - 2 * stages));
+  return shared_bound(prices, fastest(prices.speed, static_cast<std::int32_t>(prices.speed.size())), microbatches, 0);
 }
 
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {
@@ -90,26 +159,17 @@ std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {
 Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<std::vector<DeviceId>>>& placement,
                       std::int64_t microbatches) {
   if (placement.size() != 1) return 0;
-  std::vector<DeviceLoad> loads(stages.pipeline.devices.size());
+  std::vector<StandingStage> chain;
   Ticks forwards = 0;
   Ticks inputs = 0;
   Ticks bound = 0;
   for (std::size_t s = 0; s < placement[0].size(); ++s) {
     if (placement[0][s].size() != 1) return 0;
-    const StageTimes& times = stages.costs.times[s];
-    const std::size_t device = index(placement[0][s].front());
-    const double speed = stages.pipeline.devices[device].speed;
-    DeviceLoad& load = loads[device];
-    if (!load.used) load.before = forwards;
-    load.behind = load.used ? std::min(load.behind, inputs) : inputs;
-    load.used = true;
-    const Ticks input = std::min(times.b, times.i);
-    const Ticks rounding = speed == 1.0 ? 0 : 3;
-    load.all += floor_at_zero(scaled(times.f + least_backward(times), speed) - rounding);
-    load.chain += floor_at_zero(scaled(times.f + input, speed) - rounding);
-    load.update += floor_at_zero(scaled(times.u, speed) - (speed == 1.0 ? 0 : 1));
-    forwards += floor_at_zero(scaled(times.f, speed) - (speed == 1.0 ? 0 : 1));
-    inputs += floor_at_zero(scaled(input, speed) - (speed == 1.0 ? 0 : 1));
+    chain.push_back(standing(stages, s, placement[0][s].front()));
+    chain.back().before = forwards;
+    chain.back().behind = inputs;
+    forwards += chain.back().forward;
+    inputs += chain.back().input;
     if (s + 1 == placement[0].size() || placement[0][s + 1].empty() || stages.costs.memory.empty()) continue;
     const DeviceId here = placement[0][s].front();
     const DeviceId there = placement[0][s + 1].front();
@@ -119,12 +179,7 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
     forwards += down.all;
     inputs += up.all;
   }
-  for (const DeviceLoad& load : loads) {
-    if (!load.used) continue;
-    bound = std::max({bound, load.before + microbatches * load.all + load.update,
-                      load.before + microbatches * load.chain + load.behind});
-  }
-  return bound;
+  return std::max(bound, busiest_device(chain, {forwards, inputs}, microbatches, stages.pipeline.devices.size()));
 }
 
 std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule) {

@@ -12,24 +12,31 @@ namespace plumb {
 // Lower bounds on the step of synchronous pipelines, proved from what every schedule has to do. Times in ticks.
 
 /// Whatever the cut, the schedule and the order of devices: the largest of
-///     all work, divided over the fastest `places` places,
+///     all work and updates, divided over the fastest `places` places,
+///     one microbatch forwards on the fastest place, then all backwards and updates divided: before the first whole
+///     microbatch is through there is no gradient, so nothing of these can have been done by then,
 ///     all microbatches of the largest layer on the fastest place,
-///     one microbatch through the whole network and back on the fastest place, and its update.
-/// Less a tick per pass that rounding may take.
-Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches);
+///     one microbatch through the whole network and back on the fastest place.
+/// Pipelines of more places than a node has cross between nodes at least once on each way: the smallest message over
+/// that link. Less a tick per pass that rounding may take. `sliced`: parts of a microbatch may run ahead of the rest,
+/// which leaves the first and the third.
+Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, bool sliced = false);
 
-/// Whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order: the larger of
-/// all work divided over all places that `prices` knows, and one microbatch through the whole network and back on the
-/// fastest. Less rounding.
+/// Whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order: the same but
+/// for the largest layer and the crossing, over all places that `prices` knows. Every holder makes an update of its
+/// own.
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches);
 
 /// Bytes that are missing whatever the cut and the schedule: one copy of weights, gradients and optimizer state must
 /// lie on the `places` largest places, and the largest layer on one. 0: not proved impossible.
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);
 
-/// Of priced stages at given places: on every device that holds some stages of the only copy of the network, all its
-/// work lies behind the forwards before its first stage and their messages; and behind its last input gradient lie
-/// those of the stages before. No link between neighbours carries all messages faster than one after another.
+/// Of priced stages at given places, for every device that holds some stages of the only copy of the network:
+///     behind the forwards (and messages) before any of its stages lie all forwards of that stage and of its later
+///     ones, and all its backwards, since a microbatch's backwards come after all its forwards; behind one microbatch
+///     there, and back to the device's last stage, lie all its backwards; and behind its last input gradient lie those
+///     of the stages before.
+/// No link between neighbours carries all messages faster than one after another.
 /// `placement` as in `Schedule::placement`, by place of the cluster. 0 when there are several copies.
 Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<std::vector<DeviceId>>>& placement,
                       std::int64_t microbatches);

@@ -70,18 +70,25 @@ struct Opened {
   bool skipped = false;  ///< the search ended before its turn came
 };
 
+/// What may be chosen, in the search's terms.
+struct SearchSpace {
+  const PlanRanges& ranges;
+  const std::vector<ScheduleVariant>& variants;
+  const PlanSetups& setups;
+  ScheduleShapes& shapes;
+};
+
 class Search {
  public:
-  Search(const PlanJob& job, const PlanSetups& all, const std::vector<ScheduleVariant>& variants,
-         const PlanRanges& ranges, const PlanEffort& effort, ScheduleShapes& shapes)
+  Search(const PlanJob& job, const SearchSpace& space, const PlanEffort& effort)
       : job_(job),
         effort_(effort),
-        named_(!ranges.schedules.empty()),
-        replicated_(ranges.replicated),
-        setups_(all.setups),
-        variants_(variants),
-        shapes_(shapes) {
-    answer_.refused = all.refused;
+        named_(!space.ranges.schedules.empty()),
+        replicated_(space.ranges.replicated),
+        setups_(space.setups.setups),
+        variants_(space.variants),
+        shapes_(space.shapes) {
+    answer_.refused = space.setups.refused;
     answer_.setups = static_cast<std::int64_t>(setups_.size());
   }
 
@@ -206,8 +213,11 @@ class Search {
       plan.variant = v;
       plan.stages = stages;
       plan.slow = variant.for_costs;
-      plan.bound =
-          std::max(part.bound, placement_bound(*stages, placement_of(variant, part.order), setup.microbatches));
+      plan.bound = part.bound;
+      if (!variant.sliced) {
+        const Ticks bound = placement_bound(*stages, placement_of(variant, part.order), setup.microbatches);
+        plan.bound = std::max(plan.bound, bound);
+      }
       const Ticks estimate = cut_estimate(setup, variant, {.order = part.order, .partition = part.partition}, shapes_);
       plan.estimate = static_cast<Ticks>(part.ratio * static_cast<double>(std::max(plan.bound, estimate)));
       if (plan.slow && setup.microbatches * static_cast<std::int64_t>(part.partition.num_stages()) > kMostSearched) {
@@ -418,7 +428,7 @@ PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanE
   const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks);
   ScheduleShapes shapes;
   const PlanSetups setups = plan_setups(job, ranges, variants, shapes);
-  return Search(job, setups, variants, ranges, effort, shapes).run(seeds);
+  return Search(job, {ranges, variants, setups, shapes}, effort).run(seeds);
 }
 
 }  // namespace plumb

@@ -73,6 +73,8 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
       priced[at].refused = error.what();
     }
   });
+  const bool sliced =
+      std::any_of(variants.begin(), variants.end(), [](const ScheduleVariant& each) { return each.sliced; });
   PlanSetups all;
   for (std::size_t at = 0; at < priced.size(); ++at) {
     if (all.refused.empty()) all.refused = priced[at].refused;
@@ -82,7 +84,7 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
       if (places > longest_pipeline(job, ranges, parallelism)) continue;
       PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
-      setup.bound = setup_bound(*setup.prices, places, setup.microbatches);
+      setup.bound = setup_bound(*setup.prices, places, setup.microbatches, sliced);
       setup.missing_bytes = missing_bytes(*setup.prices, places);
       all.setups.push_back(std::move(setup));
     }
