@@ -42,7 +42,7 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   const std::int64_t before = sizes.shape.before;
   LayerFacts facts;
   facts.parameters.push_back(sizes.matrix("qkv.weight", qkv_width, width));
-  if (spec.bias) facts.parameters.push_back(sizes.vector("qkv.bias", qkv_width));
+  if (spec.bias || spec.qkv_bias) facts.parameters.push_back(sizes.vector("qkv.bias", qkv_width));
   facts.parameters.push_back(sizes.matrix("out.weight", width, width));
   if (spec.bias) facts.parameters.push_back(sizes.vector("out.bias", width));
 

@@ -20,7 +20,8 @@ constexpr std::array kAttentionNumbers{kWidth,
                                        LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
                                        LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero}};
 constexpr std::array kAttentionSwitches{LayerSwitch{"causal", &LayerSpec::causal},
-                                        LayerSwitch{"rotary", &LayerSpec::rotary}, kBias};
+                                        LayerSwitch{"rotary", &LayerSpec::rotary}, kBias,
+                                        LayerSwitch{"qkv_bias", &LayerSpec::qkv_bias}};
 constexpr std::array kMlpNumbers{kWidth,
                                  LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kFourWidths}};
 constexpr std::array kMlpSwitches{LayerSwitch{"gated", &LayerSpec::gated}, kBias};

@@ -79,6 +79,7 @@ struct LayerSpec {
   bool rotary = false;                 ///< attention: rotary position embedding
   bool gated = false;                  ///< MLP, MoE: SwiGLU instead of GELU
   bool bias = true;                    ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
+  bool qkv_bias = false;               ///< attention without `bias`: queries, keys and values have one all the same
   bool tied = false;                   ///< head: uses the last embedding's weight (without bias)
   bool target = false;                 ///< embedding: reads the target tokens
   bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)

@@ -91,7 +91,7 @@ void build_gpt2(const Config& config, Document& document) {
   document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", true)}});
 }
 
-Json plain_attention(const Config& config, const std::string& type, Document& document) {
+Json plain_attention(const Config& config, const std::string& type) {
   const std::int64_t heads = config.size("num_attention_heads");
   const std::int64_t width = config.size("hidden_size");
   const std::int64_t head = config.size("head_dim", 0);
@@ -99,12 +99,12 @@ Json plain_attention(const Config& config, const std::string& type, Document& do
     config.fail("head_dim", "expected heads that fill the width (" + std::to_string(width) + "), found " +
                                 std::to_string(heads) + " of " + std::to_string(head));
   }
-  if (type.starts_with("qwen2")) document.left_out.push_back("biases of queries, keys and values");
   return {{"kind", "attention"},
           {"heads", heads},
           {"kv_heads", config.size("num_key_value_heads", heads)},
           {"rotary", true},
-          {"bias", config.flag("attention_bias", false)}};
+          {"bias", config.flag("attention_bias", false)},
+          {"qkv_bias", type.starts_with("qwen2")}};
 }
 
 Json latent_attention(const Config& config) {
@@ -159,8 +159,7 @@ void build_llama_like(const Config& config, const std::string& type, Document& d
   document.json["vocabulary"] = config.size("vocab_size");
   document.layers.push_back({{"kind", "embedding"}});
   const bool sparse = type == "mixtral" || type == "qwen2_moe" || type.starts_with("deepseek");
-  const Json attention =
-      type.starts_with("deepseek") ? latent_attention(config) : plain_attention(config, type, document);
+  const Json attention = type.starts_with("deepseek") ? latent_attention(config) : plain_attention(config, type);
   const Json norm{{"kind", "rms_norm"}};
   const std::int64_t layers = config.layers("num_hidden_layers");
   Json experts;

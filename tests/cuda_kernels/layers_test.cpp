@@ -123,6 +123,9 @@ TEST_CASE("attention over all keys, in groups and rotary equals the CPU's") {
   spec.name = "rotary";
   check_both({.spec = spec, .shape = {2, 35}});
   check_both({.spec = spec, .shape = {1, 130}});
+  spec.qkv_bias = true;
+  spec.name = "bias of queries, keys and values";
+  check_both({.spec = spec, .shape = {2, 9}});
 }
 
 TEST_CASE("attention on sequence slices reads the keys of earlier ones and adds to their gradients") {

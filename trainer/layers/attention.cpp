@@ -63,12 +63,13 @@ class Attention final : public Layer<T> {
         causal_(spec.causal),
         rotary_(spec.rotary),
         has_bias_(spec.bias),
+        has_qkv_bias_(spec.bias || spec.qkv_bias),
         qkv_{shape.tokens(), width_, qkv_width_},
         out_{shape.tokens(), width_, width_} {}
 
   void forward(const LayerPass<T>& pass) const override {
     T* qkv = pass.stash_values(0);
-    qkv_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
+    qkv_.forward(pass.input, pass.weights[0], has_qkv_bias_ ? pass.weights[1] : nullptr, qkv);
     T* scores = reinterpret_cast<T*>(pass.workspace);
     T* angles = scores + scores_size();
     T* gathered = angles + angles_size();
@@ -80,7 +81,7 @@ class Attention final : public Layer<T> {
     }
     if (pass.output == nullptr) return;
     out_.forward(static_cast<const T*>(pass.stash_values(2)), pass.weights[out_weight()],
-                 has_bias_ ? pass.weights[3] : nullptr, pass.output);
+                 has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
   }
 
   void input_grad(const LayerPass<T>& pass) const override {
@@ -121,13 +122,13 @@ class Attention final : public Layer<T> {
 
   void weight_grad(const LayerPass<T>& pass) const override {
     out_.weight_grad(pass.output_grad, static_cast<const T*>(pass.stash_values(2)), pass.gradients[out_weight()],
-                     has_bias_ ? pass.gradients[3] : nullptr);
+                     has_bias_ ? pass.gradients[out_weight() + 1] : nullptr);
     qkv_.weight_grad(static_cast<const T*>(pass.stash_values(3)), pass.input, pass.gradients[0],
-                     has_bias_ ? pass.gradients[1] : nullptr);
+                     has_qkv_bias_ ? pass.gradients[1] : nullptr);
   }
 
  private:
-  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
+  std::size_t out_weight() const { return has_qkv_bias_ ? 2 : 1; }
   std::int64_t all_keys() const { return shape_.before + shape_.sequence; }
   std::int64_t scores_size() const { return std::min(kAttentionRows, shape_.sequence) * all_keys(); }
   std::int64_t angles_size() const { return rotary_ ? shape_.sequence * head_width_ : 0; }
@@ -290,6 +291,7 @@ class Attention final : public Layer<T> {
   bool causal_;
   bool rotary_;
   bool has_bias_;
+  bool has_qkv_bias_;
   Projection qkv_;
   Projection out_;
 };

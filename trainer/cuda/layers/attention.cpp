@@ -21,13 +21,14 @@ class Attention final : public CudaLayer<T> {
         causal_(spec.causal),
         rotary_(spec.rotary),
         has_bias_(spec.bias),
+        has_qkv_bias_(spec.bias || spec.qkv_bias),
         qkv_{shape.tokens(), spec.width, sizes_.row},
         out_{shape.tokens(), spec.width, spec.width} {}
 
   void forward(const CudaPass<T>& pass) const override {
     T* qkv = pass.stash_values(0);
     T* attended = pass.stash_values(2);
-    qkv_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, qkv);
+    qkv_.forward(pass.device, pass.input, pass.weights[0], has_qkv_bias_ ? pass.weights[1] : nullptr, qkv);
     ScratchPieces scratch(pass.device.scratch);
     if (rotary_) turn_rows(pass, qkv, scratch.take<float>(angles()), false);
     if (pass.keys != nullptr) {
@@ -43,7 +44,8 @@ class Attention final : public CudaLayer<T> {
                           .log_sums = pass.statistics(1)},
                          pass.device.stream);
     if (pass.output == nullptr) return;
-    out_.forward(pass.device, attended, pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr, pass.output);
+    out_.forward(pass.device, attended, pass.weights[out_weight()],
+                 has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
   }
 
   void input_grad(const CudaPass<T>& pass) const override {
@@ -81,9 +83,9 @@ class Attention final : public CudaLayer<T> {
 
   void weight_grad(const CudaPass<T>& pass) const override {
     out_.weight_grad(pass.device, pass.output_grad, pass.stash_values(2), pass.gradients[out_weight()],
-                     has_bias_ ? pass.gradients[3] : nullptr);
+                     has_bias_ ? pass.gradients[out_weight() + 1] : nullptr);
     qkv_.weight_grad(pass.device, pass.stash_values(3), pass.input, pass.gradients[0],
-                     has_bias_ ? pass.gradients[1] : nullptr);
+                     has_qkv_bias_ ? pass.gradients[1] : nullptr);
   }
 
   std::int64_t scratch_bytes() const override {
@@ -94,7 +96,7 @@ class Attention final : public CudaLayer<T> {
   }
 
  private:
-  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
+  std::size_t out_weight() const { return has_qkv_bias_ ? 2 : 1; }
   std::int64_t angles() const { return shape_.sequence * sizes_.head_width; }
   std::int64_t all_keys() const { return shape_.before + shape_.sequence; }
   std::int64_t gathered() const { return shape_.samples * all_keys() * sizes_.keys_width; }
@@ -154,6 +156,7 @@ class Attention final : public CudaLayer<T> {
   bool causal_;
   bool rotary_;
   bool has_bias_;
+  bool has_qkv_bias_;
   Dense<T> qkv_;
   Dense<T> out_;
 };
