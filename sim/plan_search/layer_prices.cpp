@@ -54,6 +54,10 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     prices.held_bytes.push_back(known ? held_bytes(layers.costs.memory[layer]) : 0);
     prices.kept_bytes.push_back(known ? stash_bytes(layers.costs.memory[layer]) : 0);
   }
+  const auto by_update = [](const StageTimes& a, const StageTimes& b) { return a.u < b.u; };
+  const auto [least, most] = std::minmax_element(layers.costs.times.begin(), layers.costs.times.end(), by_update);
+  prices.least_update = least->u;
+  prices.most_update = most->u;
   prices.most_in_node = std::min(whole.pipeline.devices_per_node, places);
   prices.crossing = least_crossing(layers);
   const Cluster::Network& near = whole.pipeline.intra_node;

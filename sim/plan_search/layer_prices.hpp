@@ -17,9 +17,11 @@ struct LayerPrices {
   std::vector<double> speed{};             ///< by place
   std::vector<std::int64_t> usable_bytes{};
   std::vector<std::int32_t> node{};  ///< by place
-  std::int32_t most_in_node = 1;     ///< places
-  Ticks crossing = 0;                ///< the least that a message between stages takes from one node to another
-  bool near_is_better = true;        ///< links inside a node are no slower than between nodes, in latency and bandwidth
+  Ticks least_update = 0;            ///< of a layer alone in a stage, on a place of speed 1; most_update: the most
+  Ticks most_update = 0;
+  std::int32_t most_in_node = 1;  ///< places
+  Ticks crossing = 0;             ///< the least that a message between stages takes from one node to another
+  bool near_is_better = true;     ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
 /// Of `places` places. Throws what pricing throws.

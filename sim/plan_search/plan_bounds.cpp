@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -120,7 +121,9 @@ Ticks shared_bound(const LayerPrices& prices, const std::vector<double>& speed, 
   const auto divided = [&](Ticks work) { return static_cast<Ticks>(std::floor(static_cast<double>(work) / together)); };
   const bool exact = std::all_of(speed.begin(), speed.end(), [](double each) { return each == 1.0; });
   const Ticks rounding = exact ? 0 : static_cast<Ticks>(std::ceil(fast)) * stages;
-  const Ticks update = floor_at_zero(whole.u - stages - rounding);
+  const auto others = static_cast<Ticks>(speed.size()) - 1;
+  const Ticks updates = std::max(whole.u, others * prices.least_update + prices.most_update);
+  const Ticks update = floor_at_zero(updates - stages - rounding);
   const Ticks forward = floor_at_zero(whole.f - stages - rounding);
   const Ticks backward = floor_at_zero(least_backward(whole) - 2 * stages - rounding);
   const Ticks work = divided((forward + backward) * microbatches + update);
@@ -143,7 +146,11 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
 }
 
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {
-  return shared_bound(prices, fastest(prices.speed, static_cast<std::int32_t>(prices.speed.size())), microbatches, 0);
+  Ticks bound = std::numeric_limits<Ticks>::max();
+  for (std::int32_t holders = 1; holders <= static_cast<std::int32_t>(prices.speed.size()); ++holders) {
+    bound = std::min(bound, shared_bound(prices, fastest(prices.speed, holders), microbatches, 0));
+  }
+  return bound;
 }
 
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {

@@ -17,9 +17,10 @@ namespace plumb {
 ///     microbatch is through there is no gradient, so nothing of these can have been done by then,
 ///     all microbatches of the largest layer on the fastest place,
 ///     one microbatch through the whole network and back on the fastest place.
-/// Pipelines of more places than a node has cross between nodes at least once on each way: the smallest message over
-/// that link. Less a tick per pass that rounding may take. `sliced`: parts of a microbatch may run ahead of the rest,
-/// which leaves the first and the third.
+/// Every place updates some layers, and one of them the layer whose update takes longest: so long do updates take at
+/// least together, and no less than that of the network as one stage. Pipelines of more places than a node has cross
+/// between nodes at least once on each way: the smallest message over that link. Less a tick per pass that rounding may
+/// take. `sliced`: parts of a microbatch may run ahead of the rest, which leaves the first and the third.
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, bool sliced = false);
 
 /// Whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order: the same but

@@ -23,8 +23,8 @@ struct PricedStages {
 
 /// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be.
 ///
-/// The bounds of the search rely on three properties: no pass of a stage takes less than the same pass of any part of
-/// it, no stage needs less memory than any part of it, and all stages together take and need no less than the whole
+/// The bounds of the search rely on three properties: no pass or update of a stage takes less than that of any part
+/// of it, no stage needs less memory than any part of it, and all stages together take and need no less than the whole
 /// network as one stage (but for a nanosecond of rounding per stage and pass).
 using StagePricing =
     std::function<PricedStages(const Parallelism& parallelism, const Partition& partition, std::int32_t places)>;
