@@ -27,6 +27,8 @@
 #include "tools/text_timeline.hpp"
 #include "tools/timeline_text.hpp"
 #include "tools/train_arguments.hpp"
+#include "trainer/backends.hpp"
+#include "trainer/nccl_library.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -60,8 +62,8 @@ struct TrainCommand {
         .flag("resume", resume, "go on from the newest checkpoint")
         .text("losses", losses, "FILE", "mean loss of every update as CSV")
         .text("transport", transport, "NAME",
-              "local (all devices in this process) or mpi (one process per device: mpirun -np P plumbline train ...) "
-              "(default: local)");
+              "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
+              "nccl (likewise, with messages from GPU to GPU) (default: local)");
     size.add_to(parser);
     costs.add_search_to(parser);
     training.add_to(parser);
@@ -144,6 +146,7 @@ std::string validation_text(const TrainResult& result) {
 /// What is trained, on what.
 struct Prepared {
   std::unique_ptr<const TrainingData> data;
+  std::optional<nccl::Library> links;
   TrainOptions options;
 };
 
@@ -153,6 +156,14 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   options.schedule = schedule;
   prepared.data = command.training.model.load_data(options.network);
   options.data = prepared.data.get();
+  if (goes_by_links(command.transport)) {
+    const Backend& chosen = backend(options.backend);
+    if (!chosen.only_streams) {
+      throw Error("transport nccl: is between GPUs; expected --backend cuda instead of " + std::string(chosen.name));
+    }
+    prepared.links = nccl::load_library();
+    options.links = &*prepared.links;
+  }
   options.checkpoint = {
       .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
 }
@@ -180,10 +191,12 @@ void print_result(const TrainResult& result) {
 }
 
 /// What would never end, or is no schedule at all.
-std::vector<Violation> find_violations(const Schedule& schedule, const ProcessGroup* job) {
+std::vector<Violation> find_violations(const Schedule& schedule, const ProcessGroup* job,
+                                       const std::string& transport) {
   std::vector<Violation> violations = check_schedule(schedule);
   if (!violations.empty() || job == nullptr) return violations;
-  if (auto hang = find_hang(schedule, TransferModel::kBuffered)) violations.push_back(*std::move(hang));
+  const TransferModel model = goes_by_links(transport) ? TransferModel::kRendezvous : TransferModel::kBuffered;
+  if (auto hang = find_hang(schedule, model)) violations.push_back(*std::move(hang));
   return violations;
 }
 
@@ -217,7 +230,7 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   std::optional<RunOutput> output;
   prepare_in(job, [&] {
     schedule = decided(command, load_training_schedule(command));
-    violations = find_violations(schedule, job);
+    violations = find_violations(schedule, job, command.transport);
     if (!violations.empty()) return;
     prepare(command, schedule, prepared);
     if (is_first) output.emplace(command);

@@ -6,8 +6,18 @@
 #include "trainer/backends.hpp"
 #include "trainer/executor.hpp"
 #include "trainer/mpi_processes.hpp"
+#include "trainer/nccl_library.hpp"
 
 namespace plumb {
+namespace {
+
+/// NCCL is looked for when the program runs.
+std::string process_transports() {
+  if (!has_mpi()) return "";
+  return std::string(" mpi nccl") + (nccl::why_no_library().empty() ? "" : " (there is no libnccl.so.2 here)");
+}
+
+}  // namespace
 
 ExitStatus run_version(const CommandLine& arguments) {
   ArgumentParser parser("version", "Prints the version and what this build can do.");
@@ -21,7 +31,7 @@ ExitStatus run_version(const CommandLine& arguments) {
   for (const Backend& backend : backends()) out << ' ' << backend.name;
   out << "\nexecutors ";
   for (const Executor& executor : executors()) out << ' ' << executor.name;
-  out << "\ntransports local" << (has_mpi() ? " mpi" : "") << '\n';
+  out << "\ntransports local" << process_transports() << '\n';
   print(out.str());
   return ExitStatus::kDone;
 }

@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 2> kTransports{"local", "mpi"};
+constexpr std::array<std::string_view, 3> kTransports{"local", "mpi", "nccl"};
 
 ExitStatus end_job(ProcessGroup& job, ExitStatus status, const std::string& what) {
   std::cerr << "plumbline: process " + std::to_string(job.rank()) + ": " + what + "\n" << std::flush;
@@ -22,6 +22,8 @@ ExitStatus end_job(ProcessGroup& job, ExitStatus status, const std::string& what
 
 }  // namespace
 
+bool goes_by_links(const std::string& transport) { return transport == kTransports[2]; }
+
 std::unique_ptr<ProcessGroup> join_job(const std::string& transport) {
   if (transport == kTransports[0]) {
     const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
@@ -29,7 +31,7 @@ std::unique_ptr<ProcessGroup> join_job(const std::string& transport) {
     throw Error("transport local: mpirun has started " + std::string(size) +
                 " processes, which would all do the same; expected --transport mpi");
   }
-  if (transport != kTransports[1]) throw_unknown("transport", transport, kTransports);
+  if (transport != kTransports[1] && !goes_by_links(transport)) throw_unknown("transport", transport, kTransports);
   return std::make_unique<ProcessGroup>(join_mpi_job());
 }
 

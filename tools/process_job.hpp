@@ -9,10 +9,13 @@
 
 namespace plumb {
 
-/// Joins the processes that `--transport` names: "local", all devices in this process (null), or "mpi", the job that
-/// mpirun started. Throws `Error` for another name, for several processes without `mpi`, and when the program was built
-/// without it.
+/// Joins the processes that `--transport` names: "local", all devices in this process (null), or "mpi" and "nccl", the
+/// job that mpirun started. Throws `Error` for another name, for several processes without `mpi`, and when the program
+/// was built without it.
 std::unique_ptr<ProcessGroup> join_job(const std::string& transport);
+
+/// Whether messages between the processes go by links of NCCL, from GPU to GPU ("nccl").
+bool goes_by_links(const std::string& transport);
 
 /// Does `prepare` here, or in all processes of `job`: what one of them finds wrong, the first one tells.
 void prepare_in(ProcessGroup* job, const std::function<void()>& prepare);

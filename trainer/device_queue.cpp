@@ -28,6 +28,7 @@ class DeviceQueue::Memory : public DeviceMemory {
       wait();
       return from;
     }
+    if (queue_.wait_) wait();  // a copy to the host's memory holds the host, who may have to look after something
     scratch.resize(from.size());
     copy(scratch.data(), from);
     wait();
@@ -35,13 +36,14 @@ class DeviceQueue::Memory : public DeviceMemory {
   }
 
   void write(std::byte* to, std::span<const std::byte> from) override {
+    if (queue_.wait_) wait();
     copy(to, from);
     wait();
   }
 
   void wait() override {
     queue_.flush();
-    queue_.order_.synchronize();
+    queue_.wait_ ? queue_.wait_(queue_.done()) : queue_.order_.synchronize();
   }
 
   void begin_block(std::span<const std::byte> block) override { machine_.begin_block(compute(), block); }

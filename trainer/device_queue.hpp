@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -28,6 +29,9 @@ class DeviceQueue {
   DeviceQueue(const DeviceQueue&) = delete;
   DeviceQueue& operator=(const DeviceQueue&) = delete;
   ~DeviceQueue();
+
+  /// How the host waits for what it reads, instead of for the whole machine. `wait` throws when that will never be.
+  void wait_by(std::function<void(EventId)> wait) { wait_ = std::move(wait); }
 
   DeviceMemory& memory() { return *memory_; }
   DeviceId device() const { return device_; }
@@ -78,6 +82,7 @@ class DeviceQueue {
   DeviceId device_;
   std::array<StreamId, kStreamKinds> streams_{};
   std::unique_ptr<DeviceMemory> memory_;
+  std::function<void(EventId)> wait_;
   std::vector<EventId> needed_;
   EventId done_ = StreamOrder::kAlways;
   bool worked_ = false;  ///< since `done_`

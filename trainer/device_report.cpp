@@ -12,12 +12,18 @@ bool is_noted_by(const Program& program, const Transfer& transfer, DeviceId devi
   return program.channels[transfer.channel].to == device;
 }
 
+bool is_message_of(const Program& program, std::size_t transfer, DeviceId device) {
+  const auto number = static_cast<std::uint32_t>(transfer);
+  return !program.is_move(number) && program.channels[program.transfers[number].channel].from == device;
+}
+
 ProcessGroup::Bytes to_bytes(const DeviceReport& report) {
   PacketWriter writer;
   writer.put_all(std::span(report.versions))
       .put_all(std::span(report.start))
       .put_all(std::span(report.end))
       .put_all(std::span(report.received))
+      .put_all(std::span(report.sent))
       .put_all(std::span(report.collective_ends))
       .put_all(std::span(report.memory))
       .put(report.peak_memory_bytes)
@@ -39,6 +45,7 @@ DeviceReport report_in(std::size_t device, std::span<const std::byte> bytes) {
   report.start = reader.get_all<Ticks>();
   report.end = reader.get_all<Ticks>();
   report.received = reader.get_all<TransferTimes>();
+  report.sent = reader.get_all<Ticks>();
   report.collective_ends = reader.get_all<Ticks>();
   report.memory = reader.get_all<MemoryPoint>();
   report.peak_memory_bytes = reader.get<std::int64_t>();
@@ -67,6 +74,7 @@ DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTi
   report.end.assign(times.end.begin() + begin, times.end.begin() + end);
   for (std::size_t t = 0; t < program.transfers.size(); ++t) {
     if (is_noted_by(program, program.transfers[t], worker.device())) report.received.push_back(times.transfers[t]);
+    if (is_message_of(program, t, worker.device())) report.sent.push_back(times.transfers[t].start);
   }
   report.collective_ends.assign(collective_ends.begin(), collective_ends.end());
   report.memory = worker.memory();
@@ -98,6 +106,13 @@ RunTimes run_times(const Program& program, std::span<const DeviceReport> reports
       const Ticks here = report.collective_ends[c];
       Ticks& first = times.collective_end[c];
       if (here >= 0 && (first < 0 || here < first)) first = here;
+    }
+  }
+  for (const DeviceReport& report : reports) {
+    auto sent = report.sent.begin();
+    for (std::size_t t = 0; t < program.transfers.size(); ++t) {
+      if (!is_message_of(program, t, report.device)) continue;
+      times.transfers[t].start = std::max(times.transfers[t].start, *sent++);
     }
   }
   for (const TransferTimes& message : times.transfers) times.sent_at.push_back(message.start);

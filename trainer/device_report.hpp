@@ -29,6 +29,7 @@ struct DeviceReport {
   std::vector<Ticks> start;             ///< by instr of its lane
   std::vector<Ticks> end;               ///< by instr of its lane
   std::vector<TransferTimes> received;  ///< messages to the device, and its moves, in order of their numbers
+  std::vector<Ticks> sent;              ///< when messages of the device began, in order; 0: not known here
   std::vector<Ticks> collective_ends;   ///< by collective; -1: not known here
   std::vector<MemoryPoint> memory;
   std::int64_t peak_memory_bytes = 0;
@@ -42,8 +43,8 @@ struct DeviceReport {
 DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTimes& times,
                        std::span<const Ticks> collective_ends);
 
-/// The times of all devices together. Where devices saw a collective end at different times, the first counts, so that
-/// none goes on before the end.
+/// The times of all devices together. A message that both ends have seen begin begins when both are ready. Where
+/// devices saw a collective end at different times, the first counts, so that none goes on before the end.
 RunTimes run_times(const Program& program, std::span<const DeviceReport> reports);
 
 /// The reports of all devices at the first process.

@@ -36,6 +36,11 @@ class Clocks {
       for (Clock& clock : streams_) join(clock, all_);
       return true;
     }
+    if (call.kind == Kind::kSeen) {
+      join(all_, events_.at(call.event));
+      for (Clock& clock : streams_) join(clock, all_);
+      return true;
+    }
     Clock& clock = of(call.stream);
     if (call.kind == Kind::kRecord) events_[call.event] = clock;
     if (call.kind == Kind::kWait) {

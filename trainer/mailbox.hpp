@@ -62,6 +62,10 @@ class Mailbox : public Transport {
 
   /// Wakes everybody; all waits throw `Stopped` from now on.
   void stop();
+  /// Throws `Stopped` behind `stop`.
+  void check() const {
+    if (stopped_) throw Stopped();
+  }
 
   /// When the last part of every collective came in; -1 where it has not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }

@@ -1,6 +1,5 @@
 #include "trainer/process_group.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "trainer/packet.hpp"
@@ -131,6 +130,12 @@ std::int64_t ProcessGroup::offset_to_first() {
     wait(lock, [&] { return samples_.size() > asked; });
   }
   return clock_offset(samples_);
+}
+
+void ProcessGroup::await_end(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, patience, [this] { return failure_ != nullptr; });
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 void ProcessGroup::receive_all() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,8 @@ class ProcessGroup {
   /// What is to be added to the own clock to get that of the first process.
   std::int64_t offset_to_first();
 
+  /// Waits at most so long for the job to end; throws `Stopped` when it does.
+  void await_end(std::chrono::milliseconds patience);
   /// Ends the job.
   void abort(int status) { processes_->abort(status); }
 

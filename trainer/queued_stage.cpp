@@ -157,13 +157,13 @@ void QueuedStage::apply(const Elementwise& operation, std::initializer_list<cons
 }
 
 std::vector<double> QueuedStage::products(const std::byte* a, const std::byte* b) {
-  std::vector<double> sums;
+  const auto sums = std::make_shared<std::vector<double>>();
   const std::int64_t bytes = spec_.layout->memory.weight_bytes;
-  queue_.launch({.name = "products",
-                 .accesses = {read(a, bytes), read(b, bytes)},
-                 .run = [stage = stage_, a, b, &sums] { sums = stage->products(a, b); }});
+  queue_.launch({.name = "products", .accesses = {read(a, bytes), read(b, bytes)}, .run = [stage = stage_, a, b, sums] {
+                   *sums = stage->products(a, b);
+                 }});
   queue_.memory().wait();
-  return sums;
+  return *sums;
 }
 
 void QueuedStage::scale(std::byte* block, std::span<const double> factors) {
@@ -175,12 +175,12 @@ void QueuedStage::scale(std::byte* block, std::span<const double> factors) {
 }
 
 std::vector<double> QueuedStage::squared_norms(const HolderBlocks& blocks) {
-  std::vector<double> norms;
+  const auto norms = std::make_shared<std::vector<double>>();
   queue_.launch({.name = "norms",
                  .accesses = {read(blocks.gradients, spec_.layout->memory.gradient_bytes)},
-                 .run = [stage = stage_, blocks, &norms] { norms = stage->squared_norms(blocks); }});
+                 .run = [stage = stage_, blocks, norms] { *norms = stage->squared_norms(blocks); }});
   queue_.memory().wait();
-  return norms;
+  return *norms;
 }
 
 }  // namespace plumb

@@ -95,6 +95,11 @@ void RecordedStreams::begin_instr(StreamId stream, std::uint32_t instr, const st
   machine_->begin_instr(stream, instr, name);
 }
 
+void RecordedStreams::note_seen(EventId event) {
+  log_.push_back({.kind = Kind::kSeen, .event = event});
+  machine_->note_seen(event);
+}
+
 void RecordedStreams::synchronize() {
   log_.push_back({.kind = Kind::kSynchronize});
   machine_->synchronize();

@@ -36,6 +36,7 @@ class RecordedStreams : public StreamMachine {
   void abandon() override { machine_->abandon(); }
   bool is_done(EventId event) override { return machine_->is_done(event); }
   void synchronize() override;
+  void note_seen(EventId event) override;
   std::int64_t time_ns(EventId event) override { return machine_->time_ns(event); }
   StreamPlace place(StreamId stream) const override { return machine_->place(stream); }
   std::string description() const override { return machine_->description(); }

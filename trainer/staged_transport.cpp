@@ -59,13 +59,24 @@ bool StagedTransport::do_what_is_due() {
   return any;
 }
 
-/// Returns early when nothing is pending: then nobody has to look any more.
+void StagedTransport::check() {
+  setting_.mailbox.check();
+  if (setting_.links != nullptr) setting_.links->check();
+}
+
+/// Links let nobody wait, so the issuing thread must not run away from its device: what is due would not be done.
+void StagedTransport::stay_close() {
+  if (setting_.links->is_far_ahead()) look_until([this] { return !setting_.links->is_far_ahead(); });
+}
+
+/// Returns early when nothing is pending and there are no links: then nobody has to look any more.
 template <class Ready>
 void StagedTransport::look_until(const Ready& ready) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point progressed = Clock::now();
   do_what_is_due();
-  while (!pending_.empty() && !ready()) {
+  while ((!pending_.empty() || setting_.links != nullptr) && !ready()) {
+    check();
     if (do_what_is_due()) {
       progressed = Clock::now();
       continue;
@@ -75,16 +86,19 @@ void StagedTransport::look_until(const Ready& ready) {
   }
 }
 
-void StagedTransport::flush() {
-  look_until([] { return false; });
+void StagedTransport::wait_for(EventId event) {
+  look_until([&] { return event == StreamOrder::kAlways || setting_.machine.is_done(event); });
+  setting_.order.see(event);
 }
 
-void StagedTransport::finish_part() {
-  left_.clear();
-  given_.clear();
+void StagedTransport::flush() {
+  look_until([this] { return pending_.empty(); });
 }
+
+void StagedTransport::finish_part() { left_.clear(); }
 
 void StagedTransport::send(std::uint32_t transfer, std::span<Block> message) {
+  if (setting_.links != nullptr && setting_.links->send(transfer, message)) return stay_close();
   Buffers parts;
   Buffers copies;
   for (const Block& part : message) {
@@ -102,16 +116,26 @@ void StagedTransport::send(std::uint32_t transfer, std::span<Block> message) {
 }
 
 void StagedTransport::await_sent(std::uint32_t transfer) {
+  if (setting_.links != nullptr && setting_.links->await_sent(transfer)) return;
   const auto left = left_.extract(transfer);
   if (!left.empty()) setting_.queue.need(left.mapped());
 }
 
+void StagedTransport::post(std::uint32_t transfer, std::span<const Block> slots) {
+  if (setting_.links == nullptr) return;
+  setting_.links->post(transfer, slots);
+  stay_close();
+}
+
 TransferTimes StagedTransport::await(std::uint32_t transfer) {
+  TransferTimes times;
+  if (setting_.links != nullptr && setting_.links->await(transfer, times)) return times;
   look_until([&] { return setting_.mailbox.has(transfer); });
   return setting_.between.await(transfer);
 }
 
 void StagedTransport::take(std::uint32_t transfer, std::span<Block> slots) {
+  if (setting_.links != nullptr && setting_.links->take(transfer)) return;
   std::vector<std::byte> message(static_cast<std::size_t>(setting_.program.transfers[transfer].bytes));
   setting_.mailbox.take_again(transfer, message);
   std::span<const std::byte> rest = message;
@@ -133,6 +157,7 @@ void StagedTransport::send_again(std::uint32_t transfer, std::span<const std::by
 void StagedTransport::await_again(std::uint32_t transfer) {
   flush();
   setting_.between.await_again(transfer);
+  if (setting_.links != nullptr) setting_.links->replace(transfer);
 }
 
 bool StagedTransport::take_again(std::uint32_t transfer, std::span<std::byte> slot) {
@@ -153,7 +178,7 @@ void StagedTransport::join(std::uint32_t collective, std::size_t member, Pieces 
   Buffers copies;
   for (const std::span<std::byte> piece : part) copies.push_back(take_buffer(piece.size()));
   const EventId given = copy_out(StreamKind::kGradients, part, copies);
-  given_[collective] = given;
+  setting_.queue.need(given);  // backwards of the next update may come before this one's
   pending_.push_back({given, [this, collective, member, copies] {
                         setting_.between.join(collective, member, copies);
                         give_back(copies);
@@ -171,8 +196,6 @@ void StagedTransport::collect(std::uint32_t collective, Pieces sum) {
   Buffers copies;
   for (const std::span<std::byte> piece : sum) copies.push_back(take_buffer(piece.size()));
   setting_.between.collect(collective, copies);
-  const auto given = given_.extract(collective);
-  if (!given.empty()) setting_.queue.need(given.mapped());
   for (std::size_t i = 0; i < sum.size(); ++i) setting_.queue.memory().copy(sum[i].data(), copies[i]);
   pending_.push_back({setting_.queue.done(), [this, copies] { give_back(copies); }});
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trainer/device_queue.hpp"
+#include "trainer/link_messages.hpp"
 #include "trainer/mailbox.hpp"
 #include "trainer/process_transport.hpp"
 #include "trainer/stream_order.hpp"
@@ -20,7 +21,7 @@ namespace plumb {
 /// What a device that works behind streams and the devices of other processes tell each other, by way of the host's
 /// memory. What leaves is copied to the host by a stream of its own, behind the work that makes it, and handed to the
 /// processes when that is done: the issuing thread looks whenever it comes by, and while it waits. It waits itself for
-/// what comes in, and the compute stream copies that to the device.
+/// what comes in, and the compute stream copies that to the device. Where there are links, messages go by them.
 class StagedTransport : public Transport {
  public:
   /// All must outlive this. `give_up` throws: what has been asked for is not done within `patience_s`.
@@ -33,6 +34,7 @@ class StagedTransport : public Transport {
     DeviceQueue& queue;
     double patience_s = 0;
     std::function<void()> give_up;
+    LinkMessages* links = nullptr;
   };
   explicit StagedTransport(Setting setting) : setting_(std::move(setting)) {}
   StagedTransport(const StagedTransport&) = delete;
@@ -41,6 +43,7 @@ class StagedTransport : public Transport {
 
   void send(std::uint32_t transfer, std::span<Block> message) override;
   void await_sent(std::uint32_t transfer) override;
+  void post(std::uint32_t transfer, std::span<const Block> slots) override;
   TransferTimes await(std::uint32_t transfer) override;
   void take(std::uint32_t transfer, std::span<Block> slots) override;
   void send_again(std::uint32_t transfer, std::span<const std::byte> message) override;
@@ -54,6 +57,10 @@ class StagedTransport : public Transport {
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override;
 
+  /// The host waits for an event, and looks after everything else meanwhile.
+  void wait_for(EventId event);
+  /// Throws `Stopped` when the run was, and `Error` when a link has failed.
+  void check();
   /// Waits until everything that was asked for has left.
   void flush();
   /// Behind `flush`; the machine has been waited for.
@@ -74,15 +81,15 @@ class StagedTransport : public Transport {
   void give_back(const Buffers& buffers);
   EventId copy_out(StreamKind by, Pieces from, const Buffers& to);
   bool do_what_is_due();
+  void stay_close();
   template <class Ready>
   void look_until(const Ready& ready);
 
   Setting setting_;
   std::list<Pending> pending_;
-  std::map<std::uint32_t, EventId> left_;   ///< by transfer: its send buffer is free behind this
-  std::map<std::uint32_t, EventId> given_;  ///< by collective: the part may be replaced behind this
-  std::map<std::size_t, Buffers> free_;     ///< by size
-  std::vector<std::span<std::byte>> all_;   ///< memory that the host and the device see
+  std::map<std::uint32_t, EventId> left_;  ///< by transfer: its send buffer is free behind this
+  std::map<std::size_t, Buffers> free_;    ///< by size
+  std::vector<std::span<std::byte>> all_;  ///< memory that the host and the device see
 };
 
 }  // namespace plumb

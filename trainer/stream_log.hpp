@@ -23,6 +23,7 @@ struct StreamCall {
     kEnd,          ///< a block ends
     kInstr,        ///< what follows on the stream is work of `instr`
     kSynchronize,  ///< the host has waited for everything
+    kSeen,         ///< the host has waited for `event`
   };
 
   Kind kind{};

@@ -15,8 +15,9 @@ namespace plumb {
 enum class StreamId : std::uint32_t {};
 enum class EventId : std::uint32_t {};
 
-/// A device's own work, and its messages in the two directions of a pipeline.
-enum class StreamKind : std::uint8_t { kCompute, kActivations, kGradients };
+/// A device's own work, its messages in the two directions of a pipeline, and those of one link to another process.
+enum class StreamKind : std::uint8_t { kCompute, kActivations, kGradients, kLink };
+/// Of those that every device has.
 inline constexpr std::size_t kStreamKinds = 3;
 
 /// To be waited for, or to be asked for its time.
@@ -82,6 +83,8 @@ class StreamMachine {
   virtual bool is_done(EventId event) = 0;
   /// Waits for all streams.
   virtual void synchronize() = 0;
+  /// The host has seen that the event is done, and goes on behind it (for checks of the order).
+  virtual void note_seen(EventId /*event*/) {}
   /// When the event was recorded last, by `RunClock::steady_ns`. Behind `synchronize`.
   virtual std::int64_t time_ns(EventId event) = 0;
   /// The work will never be done: nothing of the machine is waited for or given back any more.

@@ -21,6 +21,7 @@ struct StreamOptions {
   double link_bytes_per_s = 0;  ///< ... and its bandwidth; 0: as fast as it goes
   bool graphs = true;           ///< a pass of a stage is one launch
   std::string product_table;    ///< file of the algorithms of matrix products: read if there, written; empty: none
+  bool links = false;           ///< other processes are waited for on streams, so nothing may wait for all of the GPU
   double watchdog_s = 120;      ///< without progress for so long, the run ends with what everybody waits for
 };
 

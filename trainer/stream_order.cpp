@@ -11,6 +11,11 @@ StreamOrder::Clock& StreamOrder::clock_of(std::size_t stream) {
   return clocks_[stream];
 }
 
+void StreamOrder::join(Clock& clock, const Clock& other) {
+  clock.resize(std::max(clock.size(), other.size()));
+  for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
 bool StreamOrder::knows(const Clock& clock, const Record& record) {
   return record.stream < clock.size() && clock[record.stream] >= record.clock[record.stream];
 }
@@ -42,10 +47,7 @@ void StreamOrder::wait(StreamId stream, std::span<const EventId> events) {
         all, [&](EventId other) { return other != event && knows(record_of(other).clock, record_of(event)); });
   });
   for (const EventId event : needed) {
-    const Clock& theirs = record_of(event).clock;
-    Clock& clock = clock_of(number);
-    clock.resize(std::max(clock.size(), theirs.size()));
-    for (std::size_t i = 0; i < theirs.size(); ++i) clock[i] = std::max(clock[i], theirs[i]);
+    join(clock_of(number), record_of(event).clock);
     machine_.wait(stream, event);
   }
 }
@@ -55,6 +57,13 @@ void StreamOrder::synchronize() {
   host_.resize(clocks_.size());
   for (std::size_t stream = 0; stream < clocks_.size(); ++stream) host_[stream] = clock_of(stream)[stream];
   for (Clock& clock : clocks_) clock = host_;
+}
+
+void StreamOrder::see(EventId event) {
+  if (event == kAlways) return;
+  join(host_, record_of(event).clock);
+  for (Clock& clock : clocks_) join(clock, host_);
+  machine_.note_seen(event);
 }
 
 void StreamOrder::restart() {

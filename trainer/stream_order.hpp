@@ -24,6 +24,8 @@ class StreamOrder {
   void wait(StreamId stream, std::span<const EventId> events);
   /// Waits for the machine in the middle of a part: everything asked for so far is known to be done.
   void synchronize();
+  /// The host has seen that `event` is done: so it is for all that follows.
+  void see(EventId event);
   /// The machine has been waited for: the events may be used again, and those given out are `kAlways` from now on.
   void restart();
 
@@ -34,6 +36,7 @@ class StreamOrder {
     Clock clock;  ///< what was known to be done; of its own stream, its own number
   };
 
+  static void join(Clock& clock, const Clock& other);
   Clock& clock_of(std::size_t stream);
   const Record& record_of(EventId event) const { return records_[places_[static_cast<std::size_t>(event)]]; }
   static bool knows(const Clock& clock, const Record& record);

@@ -16,6 +16,7 @@ namespace {
 StreamOptions options_for(const RunPlan& plan) {
   StreamOptions options = plan.options.streams;
   options.devices = plan.program.num_devices;
+  options.links = plan.options.links != nullptr;
   if (const ProcessGroup* processes = plan.options.processes) {
     options.devices = 1;
     options.first_device = static_cast<std::int32_t>(processes->rank());
@@ -153,6 +154,10 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* be
     for (DeviceQueue* queue : here_) ports_.push_back(std::make_unique<Port>(*this, queue->device()));
     return;
   }
+  if (plan.options.links != nullptr) {
+    links_ = std::make_unique<LinkMessages>(StreamSetting{plan.program, machine_, order_, marks_, queues_},
+                                            *plan.options.links, index(here_.front()->device()));
+  }
   staged_ = std::make_unique<StagedTransport>(StagedTransport::Setting{.program = plan.program,
                                                                        .between = *between,
                                                                        .mailbox = mailbox,
@@ -160,7 +165,10 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* be
                                                                        .order = order_,
                                                                        .queue = *here_.front(),
                                                                        .patience_s = plan.options.streams.watchdog_s,
-                                                                       .give_up = [this] { give_up(); }});
+                                                                       .give_up = [this] { give_up(); },
+                                                                       .links = links_.get()});
+  // A message may be waited for by a link whose other end waits for this device: never for the whole machine.
+  if (links_) here_.front()->wait_by([this](EventId event) { staged_->wait_for(event); });
 }
 
 StreamRun::~StreamRun() = default;
@@ -170,12 +178,29 @@ Transport& StreamRun::transport(DeviceId device) {
   return *ports_[index(device)];
 }
 
-void StreamRun::begin() {
+std::string StreamRun::description() const {
+  return machine_.description() + (links_ ? "; messages by " + links_->description() : "");
+}
+
+void StreamRun::connect() {
+  if (!links_) return;
+  under_way_ = true;
+  links_->connect(*plan_.options.processes);
+  under_way_ = false;
+}
+
+void StreamRun::leave() {
+  if (links_ && under_way_) links_->abort();
+}
+
+void StreamRun::begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits) {
+  under_way_ = true;
   machine_.synchronize();
   order_.restart();
   marks_.restart();
   machine_.begin_part();
   for (DeviceQueue* queue : here_) queue->begin_part();
+  if (links_) links_->begin_part(positions, limits);
 }
 
 void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) {
@@ -185,6 +210,7 @@ void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) 
   machine_.synchronize();
   if (staged_) staged_->finish_part();
   for (DeviceQueue* queue : here_) queue->finish_part(clock, times);
+  if (links_) links_->finish_part(clock, times);
   messages_.finish_part(clock, times);
   reductions_.finish_part(clock, collective_ends_);
   for (auto& passed : passed_) {
@@ -197,6 +223,7 @@ void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) 
   }
   std::ranges::stable_sort(noted, {}, &NotedLoss::microbatch);
   for (const NotedLoss& loss : noted) losses.add(loss.microbatch, loss.slice, loss.of, loss.loss);
+  under_way_ = false;
 }
 
 /// Waits as long as there is progress. What hangs is told by the first action of every device that has not ended.
@@ -207,7 +234,9 @@ void StreamRun::watch() {
   for (std::vector<std::optional<InstrIndex>> before;;) {
     std::vector<std::optional<InstrIndex>> stuck;
     for (DeviceQueue* queue : here_) stuck.push_back(queue->stuck_at());
-    if (std::ranges::none_of(stuck, [](const auto& at) { return at.has_value(); })) return;
+    const bool ended = std::ranges::none_of(stuck, [](const auto& at) { return at.has_value(); });
+    if (ended && (!links_ || links_->is_idle())) return;
+    if (staged_) staged_->check();
     if (stuck != before) progressed = Clock::now();
     if (Clock::now() - progressed > patience) give_up();
     before = std::move(stuck);
@@ -223,6 +252,7 @@ void StreamRun::give_up() {
     text += std::string(text.empty() ? "" : ", ") + "device " + std::to_string(index(queue->device())) + " at ";
     append_text(text, plan_.program.instrs[*at].action);
   }
+  if (text.empty()) text = "every action is done, but messages are under way";
   machine_.abandon();
   const auto seconds = std::llround(plan_.options.streams.watchdog_s);
   throw Error("train: no progress for " + std::to_string(seconds) + " s; " + text);
@@ -230,6 +260,7 @@ void StreamRun::give_up() {
 
 void StreamRun::restart(const Mailbox::Contents& contents) {
   messages_.forget();
+  if (links_) links_->forget();
   reductions_.forget();
   host_collectives_.clear();
   for (const auto& [collective, reduction] : contents.reductions) host_collectives_.insert(collective);
@@ -242,6 +273,7 @@ void StreamRun::restart(const Mailbox::Contents& contents) {
 Mailbox::Contents StreamRun::contents() {
   Mailbox::Contents contents = mailbox_.contents();
   contents.messages.merge(messages_.under_way());
+  if (links_) contents.messages.merge(links_->under_way());
   contents.reductions.merge(reductions_.under_way());
   return contents;
 }

@@ -30,13 +30,19 @@ class StreamRun {
   DeviceQueue& queue(DeviceId device) { return *queues_[index(device)]; }
   Transport& transport(DeviceId device);
   bool is_posted(std::uint32_t transfer) const { return messages_.is_posted(transfer); }
-  std::string description() const { return machine_.description(); }
+  std::string description() const;
 
-  /// Around every part of the run. `finish` waits, and fills in what is known then: times by `clock`, losses.
-  void begin();
+  /// With several processes and links: in all of them, once, before anything runs.
+  void connect();
+  /// Around every part of the run, in which the devices go from `positions` to `limits`. `finish` waits, and fills in
+  /// what is known then: times by `clock`, losses.
+  void begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits);
   void finish(const RunClock& clock, RunTimes& times, LossLog& losses);
   /// When reductions ended; -1 where they have not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
+
+  /// A part that has not been finished never will be: whoever waits for a link waits no more.
+  void leave();
 
   /// The document begins anew, or where `contents` say.
   void restart(const Mailbox::Contents& contents);
@@ -60,8 +66,10 @@ class StreamRun {
   StreamMessages messages_;
   StreamReductions reductions_;
   std::vector<std::unique_ptr<Transport>> ports_;  ///< by device; empty with several processes, ...
-  std::unique_ptr<StagedTransport> staged_;        ///< ... which have this
+  std::unique_ptr<LinkMessages> links_;            ///< ... which may have this, ...
+  std::unique_ptr<StagedTransport> staged_;        ///< ... and have this
   std::set<std::uint32_t> host_collectives_;       ///< those that the mailbox has
+  bool under_way_ = false;
   std::vector<Ticks> collective_ends_;
   /// By device: how far it was at which event.
   std::vector<std::vector<std::pair<InstrIndex, EventId>>> passed_;

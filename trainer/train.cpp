@@ -86,6 +86,7 @@ TrainResult train(const TrainOptions& options) {
   } else {
     prepare();
   }
+  run->connect();
   std::vector<Evaluation> evaluations;
   for (;;) {
     run_document(*run, options, evaluations);

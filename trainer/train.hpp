@@ -34,6 +34,10 @@ struct CheckpointOptions {
 
 struct Backend;
 class ProcessGroup;
+namespace nccl {
+struct Library;
+}
+
 /// How the held-out data are predicted.
 struct Evaluation {
   std::int64_t update = 0;  ///< updates done, by every stage
@@ -74,6 +78,8 @@ struct TrainOptions {
   StreamOptions streams;                 ///< of the executor `streams`
   StreamMachine* own_streams = nullptr;  ///< instead of the back end's; outlives the run
   ProcessGroup* processes = nullptr;     ///< one per device; outlives the run. None: all devices are here
+  /// Messages between processes go by its links, from GPU to GPU. None: by the hosts. Outlives the run.
+  const nccl::Library* links = nullptr;
   LowerOptions lowering;
   const Cluster* cluster = nullptr;  ///< links that idle causes are told by; none: free links
   CheckpointOptions checkpoint;

@@ -1,17 +1,21 @@
 #include "trainer/training_run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "models/error.hpp"
+#include "sim/deadlock.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/measured_timeline.hpp"
 #include "trainer/parameters.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::chrono::milliseconds kPatienceWithPeers{5000};
 
 std::int64_t passes_of(const RunPlan& plan) {
   const std::string name = plan.options.schedule.name;
@@ -64,6 +68,34 @@ void check_processes(const RunPlan& plan, const Executor& executor) {
   }
 }
 
+/// Messages that go by links must find their way without anybody's buffers.
+void check_links(const RunPlan& plan, const Executor& executor) {
+  if (plan.options.links == nullptr) return;
+  const std::string run = "train '" + plan.options.schedule.name + "': ";
+  if (plan.options.processes == nullptr) throw Error(run + "links are between processes; expected several");
+  if (!executor.queues) {
+    throw Error(run + "the executor " + std::string(executor.name) +
+                " has no streams for links; expected --executor streams");
+  }
+  const std::string cycle = describe_deadlock(plan.program, TransferMode::kRendezvous);
+  if (!cycle.empty()) throw Error(run + cycle);
+}
+
+/// Of processes that fail together the one speaks that knows why; those that have only lost it end with it. And what
+/// has stopped this one, not that it was stopped, is what comes out.
+template <class Part>
+void leave_the_word_to_peers(ProcessGroup* processes, const Part& part) {
+  try {
+    part();
+  } catch (const Stopped&) {
+    if (processes != nullptr) processes->await_end(std::chrono::milliseconds(0));
+    throw;
+  } catch (const PeerLost&) {
+    processes->await_end(kPatienceWithPeers);
+    throw;
+  }
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainOptions& options)
@@ -82,6 +114,7 @@ TrainingRun::TrainingRun(const TrainOptions& options)
           executor_.waits || options.processes != nullptr, own_device(options)) {
   check_executor(plan_, executor_);
   check_processes(plan_, executor_);
+  check_links(plan_, executor_);
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
   }
@@ -91,6 +124,14 @@ TrainingRun::TrainingRun(const TrainOptions& options)
     workers_.push_back(is_here(number) ? std::make_unique<DeviceWorker>(plan_, device, outputs_of(device)) : nullptr);
   }
   start_pass();
+}
+
+TrainingRun::~TrainingRun() {
+  if (streams_) streams_->leave();
+}
+
+void TrainingRun::connect() {
+  if (streams_) leave_the_word_to_peers(processes(), [&] { streams_->connect(); });
 }
 
 RunOutputs TrainingRun::outputs_of(DeviceId device) {
@@ -122,12 +163,16 @@ void TrainingRun::next_pass() {
 }
 
 void TrainingRun::run_to(std::span<const InstrIndex> limits) {
+  leave_the_word_to_peers(processes(), [&] { run_part(limits); });
+}
+
+void TrainingRun::run_part(std::span<const InstrIndex> limits) {
   if (between_processes_) {
     between_processes_->begin(clock_);
   } else {
     clock_.resume();
   }
-  if (streams_) streams_->begin();
+  if (streams_) streams_->begin(positions_, limits);
   executor_.run({plan_.program, workers_, limits, mailbox_, streams_.get()});
   if (streams_) {
     streams_->finish(clock_, times_, losses_);

@@ -23,7 +23,12 @@ class TrainingRun {
  public:
   /// Allocates and initializes everything, without talking to other processes. `options` must outlive the run.
   explicit TrainingRun(const TrainOptions& options);
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+  ~TrainingRun();
 
+  /// With several processes: in all of them, before anything runs.
+  void connect();
   const RunPlan& plan() const { return plan_; }
   /// Runs of the document that the run consists of, and the one under way.
   std::int64_t passes() const { return passes_; }
@@ -57,6 +62,7 @@ class TrainingRun {
 
  private:
   void start_pass();
+  void run_part(std::span<const InstrIndex> limits);
   bool is_here(std::int32_t device) const;
   RunOutputs outputs_of(DeviceId device);
 

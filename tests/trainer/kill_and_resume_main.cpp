@@ -1,15 +1,17 @@
 // Trains a small pipeline with checkpoints in the directory given and prints the hash of its weights: the victim of
-// kill_and_resume.sh, and of mpi_test.sh as one of several processes. Usage: kill_and_resume SCHEDULE EXECUTOR|mpi
-// [DIRECTORY [MILLISECONDS-PER-UPDATE]]
+// kill_and_resume.sh, and of mpi_test.sh as one of several processes. Usage: kill_and_resume SCHEDULE
+// EXECUTOR|mpi|LIBRARY [DIRECTORY [MILLISECONDS-PER-UPDATE]]; mpi, or a stand-in for NCCL: one of several processes.
 
 #include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "trainer/mpi_processes.hpp"
+#include "trainer/nccl_library.hpp"
 #include "trainer/process_group.hpp"
 #include "training_cases.hpp"
 
@@ -22,12 +24,16 @@ int main(int argc, char** argv) {
       schedule, {.num_devices = 4, .num_microbatches = asynchronous ? 2 : 4, .updates = asynchronous ? 40 : 4}, 4);
   options.steps = 40;
   std::unique_ptr<ProcessGroup> group;
-  if (argv[2] == std::string("mpi")) {
+  std::optional<nccl::Library> links;
+  const std::string executor = argv[2];
+  const bool by_links = executor.ends_with(nccl::kLibraryFile);
+  if (executor == "mpi" || by_links) {
     group = std::make_unique<ProcessGroup>(join_mpi_job());
     options.processes = group.get();
-    options.executor = "threads";
+    options.executor = by_links ? "streams" : "threads";
+    if (by_links) options.links = &links.emplace(nccl::load_library(executor));
   } else {
-    options.executor = argv[2];
+    options.executor = executor;
   }
   options.numbers = NumberType::kFloat32;
   options.checkpoint.resume = true;

@@ -1,12 +1,15 @@
 // Trains small pipelines in as many processes as they have devices, and again on one thread: weights, losses, versions
-// and peaks of memory must be the same. Started by mpirun -np P.
+// and peaks of memory must be the same. Started by mpirun -np P. Usage: mpi_equality [LIBRARY]: with messages by links
+// of this library, a stand-in for NCCL.
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "process_cases.hpp"
 #include "trainer/mpi_processes.hpp"
+#include "trainer/nccl_library.hpp"
 #include "trainer/process_group.hpp"
 
 namespace plumb {
@@ -24,15 +27,17 @@ std::string difference(const TrainResult& many, const TrainResult& one) {
 }
 
 /// How many runs differ; only the first process finds out.
-int count_differences(ProcessGroup& group) {
+int count_differences(ProcessGroup& group, const nccl::Library* links) {
   int differing = 0;
   for_each_process_case(static_cast<std::int32_t>(group.size()), [&](const std::string& name, TrainOptions options) {
-    options.executor = "threads";
+    options.executor = links == nullptr ? "threads" : "streams";
     options.processes = &group;
+    options.links = links;
     const TrainResult many = train(options);
     if (!group.is_first()) return;
     options.executor = "serial";
     options.processes = nullptr;
+    options.links = nullptr;
     const std::string differs = difference(many, train(options));
     if (!differs.empty()) ++differing;
     std::cout << name << ": " << (differs.empty() ? "the same" : differs + " DIFFER") << std::endl;
@@ -43,7 +48,9 @@ int count_differences(ProcessGroup& group) {
 }  // namespace
 }  // namespace plumb
 
-int main() {
+int main(int argc, char** argv) {
   plumb::ProcessGroup group(plumb::join_mpi_job());
-  return plumb::count_differences(group) == 0 ? 0 : 1;
+  std::optional<plumb::nccl::Library> links;
+  if (argc > 1) links = plumb::nccl::load_library(argv[1]);
+  return plumb::count_differences(group, links ? &*links : nullptr) == 0 ? 0 : 1;
 }

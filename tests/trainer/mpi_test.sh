@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Several processes under mpirun: the bits of one thread for all schedules; a killed process ends the job within seconds
 # and the run goes on from its checkpoints, in several processes or in one; wrong input is told once.
-# Usage: mpi_test.sh PLUMBLINE MPI_EQUALITY KILL_AND_RESUME. Exit status 77: skipped.
+# The same with messages by links of a stand-in for NCCL.
+# Usage: mpi_test.sh PLUMBLINE MPI_EQUALITY KILL_AND_RESUME FAKE_NCCL. Exit status 77: skipped.
 set -euo pipefail
 plumbline=$1
 equality=$2
 victim=$3
+fake_nccl=$4
 
 skip() {
   echo "skipped: $1"
@@ -32,13 +34,19 @@ expect_error() {
   [[ $(grep -cF "$2" "$scratch/out") == 1 ]] || { cat "$scratch/out"; fail "expected once: $2"; }
 }
 
+# compare_all [LIBRARY]: by the hosts, or by the links of a library.
+compare_all() {
+  "${launch[@]}" -np 4 "$equality" "$@" > "$scratch/equality" || { cat "$scratch/equality"; fail "some runs differ"; }
+  for schedule in gpipe 1f1b interleaved zb-h1 'zb-h1 validation=post' chimera pipedream 'pipemare timing=slots' \
+    dualpipev 1f1b-rr bpipe gems; do
+    grep -qx "$schedule: the same" "$scratch/equality" || { cat "$scratch/equality"; fail "$schedule was not compared"; }
+  done
+  echo "$(wc -l < "$scratch/equality") runs are the same"
+}
 echo "-- every schedule in four processes and on one thread"
-"${launch[@]}" -np 4 "$equality" > "$scratch/equality" || { cat "$scratch/equality"; fail "some runs differ"; }
-for schedule in gpipe 1f1b interleaved zb-h1 'zb-h1 validation=post' chimera pipedream 'pipemare timing=slots' dualpipev \
-  1f1b-rr bpipe gems; do
-  grep -qx "$schedule: the same" "$scratch/equality" || { cat "$scratch/equality"; fail "$schedule was not compared"; }
-done
-echo "$(wc -l < "$scratch/equality") runs are the same"
+compare_all
+echo "-- the same with messages by links"
+compare_all "$fake_nccl"
 
 echo "-- the command"
 run=(train 1f1b -p 4 -m 8 --network gpt-tiny --steps 3)
@@ -74,6 +82,8 @@ if "$plumbline" version | grep -q '^back ends.* cuda' && ! ldconfig -p | grep -q
 fi
 expect_error 2 "mpirun has started 4 processes, which would all do the same; expected --transport mpi" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}"
+expect_error 2 "transport nccl: is between GPUs; expected --backend cuda instead of cpu" \
+  "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport nccl
 expect_error 2 "process 0: error: /dev/full: cannot write" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --losses /dev/full
 expect_error 2 "1 process and 4 devices" "$plumbline" "${run[@]}" --transport mpi
@@ -82,10 +92,11 @@ expect_error 2 "1 process and 4 devices" "$plumbline" "${run[@]}" --transport mp
 # saved DIRECTORY: how many checkpoints it has.
 saved() { find "$1" -maxdepth 1 -name 'update-*' ! -name '*.unfinished' 2> /dev/null | wc -l; }
 
-# kill_one SCHEDULE DIRECTORY: starts four processes, slow ones, and kills the third once the run has saved something.
+# kill_one SCHEDULE DIRECTORY mpi|LIBRARY: starts four processes, slow ones, and kills the third once the run has saved
+# something.
 kill_one() {
   local started status=0
-  "${launch[@]}" -np 4 "$victim" "$1" mpi "$2" 50 > "$scratch/killed" 2>&1 &
+  "${launch[@]}" -np 4 "$victim" "$1" "$3" "$2" 50 > "$scratch/killed" 2>&1 &
   local job=$!
   until [[ $(saved "$2") -ge 2 ]]; do
     kill -0 "$job" 2> /dev/null || { cat "$scratch/killed"; fail "$1 ended before it was killed"; }
@@ -100,16 +111,23 @@ kill_one() {
 }
 
 echo "-- a killed process ends the job, and the run goes on"
-for schedule in 1f1b chimera pipemare; do
-  expected=$("$victim" "$schedule" serial)
-  kill_one "$schedule" "$scratch/$schedule"
-  cp -r "$scratch/$schedule" "$scratch/copy"
-  [[ $("${launch[@]}" -np 4 "$victim" "$schedule" mpi "$scratch/$schedule") == "$expected" ]] ||
-    fail "$schedule: resumed in processes to other weights"
-  [[ $("$victim" "$schedule" serial "$scratch/copy") == "$expected" ]] ||
-    fail "$schedule: resumed on one thread to other weights"
-  rm -rf "$scratch/copy"
-done
+kill_and_go_on() {  # SCHEDULE mpi|LIBRARY
+  local expected
+  expected=$("$victim" "$1" serial)
+  kill_one "$1" "$scratch/$1" "$2"
+  cp -r "$scratch/$1" "$scratch/copy"
+  [[ $("${launch[@]}" -np 4 "$victim" "$1" "$2" "$scratch/$1") == "$expected" ]] ||
+    fail "$1: resumed in processes to other weights"
+  [[ $("$victim" "$1" serial "$scratch/copy") == "$expected" ]] || fail "$1: resumed on one thread to other weights"
+  rm -rf "$scratch/copy" "${scratch:?}/$1"
+}
+for schedule in 1f1b chimera pipemare; do kill_and_go_on "$schedule" mpi; done
+echo "-- the same with messages by links, and a link that fails"
+kill_and_go_on 1f1b "$fake_nccl"
+status=0
+"${launch[@]}" -np 4 -x PLUMB_FAKE_NCCL="send 20 fail" "$victim" 1f1b "$fake_nccl" > "$scratch/out" 2>&1 || status=$?
+[[ $status != 0 ]] || fail "the job ended well although a link failed"
+grep -q "NCCL: no message from device" "$scratch/out" || { cat "$scratch/out"; fail "nothing was said of the failed link"; }
 
 echo "-- a run of one process goes on in four"
 { timeout -s KILL 0.5 "$victim" 1f1b serial "$scratch/one" 50 > /dev/null || true; } 2> /dev/null

@@ -33,6 +33,8 @@ bool is_aligned(const std::byte* address, std::size_t bytes) {
 
 CudaStreams::CudaStreams(const StreamOptions& options) : options_(options) {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // NOLINT(concurrency-mt-unsafe): before the first CUDA call
+  // To load a kernel late the driver may wait for all that runs, among it links that wait for the kernel.
+  if (options.links) setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // NOLINT(concurrency-mt-unsafe): likewise
   const CudaDevices found = cuda_devices();
   if (found.names.empty()) throw Error(found.reason);
   const auto count = static_cast<int>(found.names.size());
@@ -82,7 +84,13 @@ StreamId CudaStreams::make_stream(DeviceId device, StreamKind kind) {
   of_device_.resize(static_cast<std::size_t>(options_.devices));
   std::vector<StreamId>& own = of_device_[local_number(device)];
   const int per_device = 3 * options_.devices > kMostStreams * options_.gpus ? 2 : 3;
-  if (static_cast<int>(own.size()) == per_device) return own.back();
+  const bool is_link = kind == StreamKind::kLink;
+  if (!is_link && static_cast<int>(own.size()) == per_device) return own.back();
+  // One more is the gate's. Streams that share a queue wait for each other, and links that do may wait for ever.
+  if (is_link && static_cast<int>(streams_.size()) + 1 >= kMostStreams) {
+    throw Error("device " + std::to_string(index(device)) + ": more than " + std::to_string(kMostStreams - 4) +
+                " links to other devices; expected --transport mpi");
+  }
   Gpu& gpu = *gpus_[place_of_gpu(device)];
   int local = 0;  // of the GPU's devices
   for (std::int32_t other = options_.first_device; other < static_cast<std::int32_t>(index(device)); ++other) {
