@@ -147,9 +147,8 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
 
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {
   Ticks bound = std::numeric_limits<Ticks>::max();
-  for (std::int32_t holders = 1; holders <= static_cast<std::int32_t>(prices.speed.size()); ++holders) {
-    bound = std::min(bound, shared_bound(prices, fastest(prices.speed, holders), microbatches, 0));
-  }
+  std::vector<double> speed = fastest(prices.speed, static_cast<std::int32_t>(prices.speed.size()));
+  for (; !speed.empty(); speed.pop_back()) bound = std::min(bound, shared_bound(prices, speed, microbatches, 0));
   return bound;
 }
 

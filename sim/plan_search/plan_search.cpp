@@ -362,8 +362,10 @@ class Search {
 
   /// Plans of others, and the bound on all that stages of several holders could do.
   void take_seeds(const std::vector<PipelinePlan>& seeds) {
+    const LayerPrices* seen = nullptr;  // setups of the same prices stand together, and have the same microbatches
     for (const PlanSetup& setup : setups_) {
-      if (!replicated_ || setup.parallelism.data != 1) continue;
+      if (!replicated_ || setup.parallelism.data != 1 || setup.prices.get() == seen) continue;
+      seen = setup.prices.get();
       left_out_ = std::min(left_out_, replicated_bound(*setup.prices, setup.microbatches));
     }
     const SeedScores known = seed_scores(job_, seeds, effort_);
