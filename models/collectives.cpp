@@ -51,13 +51,6 @@ double tree_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const Lin
   }
 }
 
-double halving_all_reduce_seconds(std::int64_t ranks, double bytes, const LinkRate& link) {
-  if (ranks < 2) return 0;
-  const double steps = std::ceil(std::log2(static_cast<double>(ranks)));
-  const auto all = static_cast<double>(ranks);
-  return 2 * steps * link.latency_s + 2 * (all - 1) / all * bytes * per_byte(link);
-}
-
 DeviceGroup device_group(const Cluster& cluster, std::int64_t size, std::int64_t stride) {
   const std::int64_t per_node = std::max<std::int64_t>(1, cluster.devices_per_node);
   DeviceGroup group;

@@ -24,8 +24,6 @@ enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter,
 ///     tree     all-reduce 2 log2(r) a + 2 n/B;  broadcast log2(r) a + n/B  (double binary tree, pipelined)
 double ring_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const LinkRate& link);
 double tree_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const LinkRate& link);
-/// 2 log2(r) a + 2 (r-1)/r n/B: halving and doubling (Rabenseifner).
-double halving_all_reduce_seconds(std::int64_t ranks, double bytes, const LinkRate& link);
 
 /// Devices that work on one collective: `per_node` on each of `nodes` nodes. Rates are those of one device while all
 /// groups of the job that use the same links do the same.

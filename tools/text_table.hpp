@@ -23,8 +23,6 @@ class TextTable {
   /// Cells from the left; missing ones are empty.
   void add_row(std::vector<std::string> cells);
 
-  std::size_t row_count() const { return rows_.size(); }
-
   /// Every line ends with a line feed; no line ends with spaces.
   std::string to_string() const;
 

@@ -23,20 +23,6 @@ std::string network_name(std::string_view file_name) {
 
 }  // namespace
 
-std::string_view format_name(PublishedFormat format) {
-  switch (format) {
-    case PublishedFormat::kGraphText:
-      return "graph text (PipeDream, DAPPLE)";
-    case PublishedFormat::kPlacement:
-      return "dnn-partitioning";
-    case PublishedFormat::kTensorVariants:
-      return "Piper";
-    case PublishedFormat::kTrace:
-      return "trace of a pipelined run";
-  }
-  return "";
-}
-
 std::optional<PublishedFormat> published_format(std::string_view text) {
   if (is_trace(text)) return PublishedFormat::kTrace;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");

@@ -13,8 +13,6 @@ namespace plumb {
 /// The formats in which networks with measured times are published.
 enum class PublishedFormat : std::uint8_t { kGraphText, kPlacement, kTensorVariants, kTrace };
 
-std::string_view format_name(PublishedFormat format);
-
 /// A network from somebody else's file: its layers, and what the format says beyond them.
 struct PublishedNetwork {
   PublishedFormat format{};

@@ -30,7 +30,6 @@ TEST_CASE("a ring all-reduce takes 2 (r-1) latencies and 2 (r-1)/r of the bytes"
 TEST_CASE("trees take logarithmic latency, and all bytes twice") {
   CHECK(tree_seconds(CollectiveOp::kAllReduce, 64, 1e6, kLink) == doctest::Approx(2 * 6 * 1e-5 + 2e-3));
   CHECK(tree_seconds(CollectiveOp::kBroadcast, 5, 1e6, kLink) == doctest::Approx(3 * 1e-5 + 1e-3));
-  CHECK(halving_all_reduce_seconds(8, 1e6, kLink) == doctest::Approx(2 * 3 * 1e-5 + 2 * 7.0 / 8 * 1e-3));
 }
 
 TEST_CASE("collectives of one rank are free") {
