@@ -183,9 +183,9 @@ std::optional<Cluster> find_cluster(std::string_view name) {
 Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
+  check_format(root, "plumbline-cluster", 1);
   root.allow_only({"format", "version", "name", "source", "nodes", "devices_per_node", "device", "overrides",
                    "intra_node", "inter_node", "host_link", "contention"});
-  check_format(root, "plumbline-cluster", 1);
   Cluster cluster;
   cluster.name = root.at("name").text();
   if (const auto source = root.find("source")) cluster.source = source->text();

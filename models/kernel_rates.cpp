@@ -101,11 +101,11 @@ std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
+  check_format(root, "plumbline-device", 1);
   std::vector<std::string_view> keys{"format", "version", "device", "source", "gemms"};
   for (const RateNumber& number : kNumbers) keys.push_back(number.key);
   for (const RateInteger& integer : kIntegers) keys.push_back(integer.key);
   root.allow_only(keys);
-  check_format(root, "plumbline-device", 1);
   KernelRates rates;
   rates.device = root.at("device").text();
   if (const auto source = root.find("source")) rates.source = source->text();

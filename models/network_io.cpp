@@ -231,9 +231,9 @@ Json layer_to_json(const LayerSpec& layer) {
 Network network_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
+  check_format(root, "plumbline-network", 1);
   root.allow_only({"format", "version", "name", "source", "sequence", "samples", "width", "vocabulary", "classes",
                    "open_residuals", "layers"});
-  check_format(root, "plumbline-network", 1);
   Network network;
   network.name = root.at("name").text();
   if (const auto source = root.find("source")) network.source = source->text();

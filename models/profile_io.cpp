@@ -138,9 +138,9 @@ std::string lines(const char* key, const List& list, ToJson to_json) {
 Profile profile_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
+  check_format(root, "plumbline-profile", 1);
   root.allow_only({"format", "version", "machine", "backend", "network", "samples", "sequence", "precision", "stages",
                    "crowded", "layers", "transfers", "contention"});
-  check_format(root, "plumbline-profile", 1);
   Profile profile;
   profile.machine = root.at("machine").text();
   if (const auto backend = root.find("backend")) profile.backend = backend->text();

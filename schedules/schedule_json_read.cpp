@@ -292,9 +292,8 @@ void read_optional(const JsonValue& json, Schedule& schedule) {
 Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue json = document.root();
+  check_format(json, "plumbline-schedule", 1);
   json.allow_only(kKeys);
-  if (json.at("format").text() != "plumbline-schedule") json.at("format").fail_expected("\"plumbline-schedule\"");
-  json.at("version").integer(1, 1);
   Schedule schedule;
   schedule.name = json.at("name").text();
   schedule.parameters = parameters_of(json.at("parameters"));
