@@ -80,22 +80,34 @@ Timeline read_timeline(const std::string& path) {
   return timeline_from_json(read_text_file(path == "-" ? "/dev/stdin" : path), path);
 }
 
-/// "1f1b, measured"; the file's name when the timeline has none.
-std::string title(const Timeline& timeline, const std::string& path) {
-  const char* kind = timeline.kind == Timeline::Kind::kMeasured ? ", measured" : ", simulated";
-  return (timeline.schedule.empty() ? path : timeline.schedule) + kind;
+std::string kind_text(const Timeline& timeline) {
+  return timeline.kind == Timeline::Kind::kMeasured ? "measured" : "simulated";
+}
+
+/// Only unlike kinds are a prediction and what came of it.
+ComparedNames names_of(const Timeline& first, const Timeline& second) {
+  if (first.kind == second.kind) return {};
+  return {.first = kind_text(first), .second = kind_text(second), .apart = "error"};
+}
+
+/// "1f1b, simulated and measured", "1f1b and zb-v"; the file's name when a timeline has none.
+std::string title(const Timeline& first, const std::string& first_path, const Timeline& second,
+                  const std::string& second_path) {
+  const std::string one = first.schedule.empty() ? first_path : first.schedule;
+  const std::string other = second.schedule.empty() ? second_path : second.schedule;
+  if (one == other && first.kind != second.kind) return one + ", " + kind_text(first) + " and " + kind_text(second);
+  return one + " and " + other;
 }
 
 std::string page(const CompareArguments& arguments, const Timeline& first, const std::vector<Timeline>& others) {
-  HtmlReport report{.title = title(first, arguments.first) + " and " + title(others.front(), arguments.others.front()),
-                    .note = {},
-                    .sections = {}};
+  HtmlReport report;
   for (std::size_t i = 0; i < others.size(); ++i) {
-    report.sections.push_back({.title = title(others[i], arguments.others[i]),
+    report.sections.push_back({.title = title(first, arguments.first, others[i], arguments.others[i]),
                                .note = arguments.first + " and " + arguments.others[i],
                                .first = &first,
                                .second = &others[i]});
   }
+  report.title = report.sections.front().title;
   return html_report(report);
 }
 
@@ -132,6 +144,7 @@ ExitStatus run_compare(const CommandLine& command_line) {
   const Timeline first = read_timeline(arguments.first);
   std::vector<Timeline> others;
   for (const std::string& path : arguments.others) others.push_back(read_timeline(path));
+  check_distinct_outputs({arguments.html, arguments.json});
   std::optional<OutputFile> html;
   std::optional<OutputFile> json;
   if (!arguments.html.empty()) html.emplace(arguments.html);
@@ -140,10 +153,7 @@ ExitStatus run_compare(const CommandLine& command_line) {
   if (html) html->finish(page(arguments, first, others));
   if (json) json->finish(comparison_to_json(comparison));
   if (arguments.json != "-" && arguments.html != "-") {
-    const auto name = [](const Timeline& timeline) {
-      return timeline.kind == Timeline::Kind::kMeasured ? "measured" : "simulated";
-    };
-    print(comparison_text(comparison, name(first), name(others.front())));
+    print(comparison_text(comparison, names_of(first, others.front())));
   }
   return tell_verdict(comparison);
 }

@@ -9,17 +9,23 @@
 namespace plumb {
 namespace {
 
-std::string error_text(double error) { return (error > 0 ? "+" : "") + fixed_text(100 * error, 2) + " %"; }
+/// No sign where nothing is left of the error when it is written.
+std::string error_text(double error) {
+  const std::string digits = fixed_text(100 * error, 2);
+  if (digits == "-0.00") return "0.00 %";
+  return (error > 0 && digits != "0.00" ? "+" : "") + digits + " %";
+}
 
 std::string ns_text(double ns) { return time_text(std::llround(ns)); }
 
-double relative(std::int64_t predicted, std::int64_t measured) {
-  if (measured == 0) return predicted == 0 ? 0 : 1;
-  return static_cast<double>(predicted - measured) / static_cast<double>(measured);
+/// Of something that only one of the two has there is none.
+std::string relative_text(std::int64_t predicted, std::int64_t measured) {
+  if (measured == 0 || predicted == 0) return predicted == measured ? error_text(0) : "-";
+  return error_text(static_cast<double>(predicted - measured) / static_cast<double>(measured));
 }
 
-std::string figures(const Comparison& c, const std::string& first, const std::string& second) {
-  TextTable table({{""}, {first, '>'}, {second, '>'}, {"error", '>'}});
+std::string figures(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{""}, {names.first, '>'}, {names.second, '>'}, {names.apart, '>'}});
   table.add_row({"schedule", c.predicted_schedule, c.measured_schedule, ""});
   const auto time = [&](const char* name, const FigureError& f) {
     table.add_row({name, ns_text(f.predicted), ns_text(f.measured), error_text(f.error)});
@@ -40,14 +46,14 @@ std::string figures(const Comparison& c, const std::string& first, const std::st
   return text;
 }
 
-std::string kinds(const Comparison& c) {
+std::string kinds(const Comparison& c, const ComparedNames& names) {
   TextTable table({{"actions"},
-                   {"first", '>'},
-                   {"second", '>'},
+                   {names.first, '>'},
+                   {names.second, '>'},
                    {"time", '>'},
                    {"time", '>'},
-                   {"error", '>'},
-                   {"median error", '>'},
+                   {names.apart, '>'},
+                   {"median " + names.apart, '>'},
                    {"90th percentile", '>'}});
   for (const KindError& kind : c.kinds) {
     std::vector<std::string> cells{std::string(kOpNames[static_cast<std::size_t>(kind.op)]),
@@ -55,7 +61,7 @@ std::string kinds(const Comparison& c) {
                                    std::to_string(kind.measured_count),
                                    time_text(kind.predicted_ns),
                                    time_text(kind.measured_ns),
-                                   error_text(relative(kind.predicted_ns, kind.measured_ns))};
+                                   relative_text(kind.predicted_ns, kind.measured_ns)};
     if (c.aligned) {
       cells.push_back(error_text(kind.median_error));
       cells.push_back(share_text(kind.p90_error));
@@ -65,8 +71,8 @@ std::string kinds(const Comparison& c) {
   return c.kinds.empty() ? "" : "\n" + table.to_string();
 }
 
-std::string causes(const Comparison& c) {
-  TextTable table({{"idle time"}, {"first", '>'}, {"second", '>'}, {"of all", '>'}, {"of all", '>'}});
+std::string causes(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{"idle time"}, {names.first, '>'}, {names.second, '>'}, {"of all", '>'}, {"of all", '>'}});
   for (const CauseError& cause : c.causes) {
     table.add_row({std::string(kIdleCauseNames[static_cast<std::size_t>(cause.cause)]), time_text(cause.predicted_ns),
                    time_text(cause.measured_ns), share_text(cause.predicted_share), share_text(cause.measured_share)});
@@ -74,8 +80,8 @@ std::string causes(const Comparison& c) {
   return c.causes.empty() ? "" : "\n" + table.to_string();
 }
 
-std::string memory(const Comparison& c) {
-  TextTable table({{"peak memory"}, {"device", '>'}, {"first", '>'}, {"second", '>'}, {"difference", '>'}});
+std::string memory(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{"peak memory"}, {"device", '>'}, {names.first, '>'}, {names.second, '>'}, {"difference", '>'}});
   for (const MemoryError& m : c.memory) {
     table.add_row({m.cls ? "  " + std::string(kMemoryClassNames[static_cast<std::size_t>(*m.cls)]) : "all",
                    std::to_string(index(m.device)), bytes_text(m.predicted_bytes), bytes_text(m.measured_bytes),
@@ -84,9 +90,9 @@ std::string memory(const Comparison& c) {
   return c.memory.empty() ? "" : "\n" + table.to_string();
 }
 
-std::string offenders(const Comparison& c) {
+std::string offenders(const Comparison& c, const ComparedNames& names) {
   TextTable table(
-      {{"differs most"}, {"device", '>'}, {"first", '>'}, {"second", '>'}, {"starts", '>'}, {"starts", '>'}});
+      {{"differs most"}, {"device", '>'}, {names.first, '>'}, {names.second, '>'}, {"starts", '>'}, {"starts", '>'}});
   for (const Offender& o : c.offenders) {
     table.add_row({to_string(o.action), std::to_string(index(o.device)), time_text(o.predicted_ns),
                    time_text(o.measured_ns), time_text(o.predicted_start_ns), time_text(o.measured_start_ns)});
@@ -96,13 +102,14 @@ std::string offenders(const Comparison& c) {
 
 }  // namespace
 
-std::string comparison_text(const Comparison& comparison, const std::string& first, const std::string& second) {
-  std::string text = figures(comparison, first, second);
+std::string comparison_text(const Comparison& comparison, const ComparedNames& names) {
+  std::string text = figures(comparison, names);
   if (!comparison.aligned && comparison.only_predicted + comparison.only_measured > 0) {
     text += "\nnot the same actions: " + std::to_string(comparison.only_predicted) + " only in the first, " +
             std::to_string(comparison.only_measured) + " only in the second\n";
   }
-  return text + kinds(comparison) + causes(comparison) + memory(comparison) + offenders(comparison);
+  return text + kinds(comparison, names) + causes(comparison, names) + memory(comparison, names) +
+         offenders(comparison, names);
 }
 
 }  // namespace plumb

@@ -6,8 +6,15 @@
 
 namespace plumb {
 
+/// What heads the columns of a comparison. A prediction errs, two schedules differ.
+struct ComparedNames {
+  std::string first = "first";
+  std::string second = "second";
+  std::string apart = "difference";
+};
+
 /// A comparison for a terminal: figures of both, actions by kind, idle time by cause, memory by class, the actions that
-/// differ most. `first` and `second` head the two columns.
-std::string comparison_text(const Comparison& comparison, const std::string& first, const std::string& second);
+/// differ most.
+std::string comparison_text(const Comparison& comparison, const ComparedNames& names);
 
 }  // namespace plumb
