@@ -69,7 +69,8 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
     const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
     Timeline timeline = simulate(lower(plan.schedule, plan.stages.costs, &plan.stages.pipeline));
     timeline.schedule = plan.schedule.name;
-    timeline.machine = plan_line(score.plan);
+    timeline.machine =
+        question.network.name + " on " + question.cluster.name + ", layers " + to_string(score.plan.partition);
     timelines.push_back(std::move(timeline));
   }
   HtmlReport report{.title = "Plan of " + question.network.name + " on " + question.cluster.name};
@@ -79,8 +80,7 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
                                   : "not proved optimal: no plan can take " + percent_text(answer.gap()) + " less.");
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
-    section.note = "layers " + to_string(answer.best[at].plan.partition);
-    if (at > 0) section.note += "; " + why_slower(timelines[0], timelines[at]);
+    if (at > 0) section.note = why_slower(timelines[0], timelines[at]);
     section.first = &timelines[at];
     report.sections.push_back(std::move(section));
   }

@@ -188,6 +188,12 @@ const tests = {
     assert.ok(await tab.evaluate("document.querySelectorAll('section')[1].innerText.includes('only figures are shown')"));
   },
 
+  "one device and one microbatch are not plural": async (open) => {
+    const tab = await open("hostile.html");
+    const facts = await tab.evaluate("document.querySelector('section .facts').textContent");
+    assert.ok(facts.startsWith("1 device · 1 microbatch · "), facts);
+  },
+
   "a page of diagrams draws its lines, and a click hides one or shows another diagram": async (open) => {
     const tab = await open("plots.html");
     const drawn = () => tab.evaluate("plumbline.cards[0].view.chart.series.filter((line) => line.named).map((line) => line.label).join()");

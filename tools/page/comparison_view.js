@@ -26,15 +26,18 @@ function causeTable(page, comparison, names, difference) {
   }));
 }
 
+const MEMORY_ROWS_MOST = 20;
+
 /** Where peak memory differs; one sentence when it does not. */
 function memoryDifferences(page, comparison, names, difference) {
   const differing = comparison.memory.filter((entry) => entry.predicted_bytes !== entry.measured_bytes);
   if (comparison.memory.length === 0) return null;
   if (differing.length === 0) return element("p", {}, "Peak memory is equal to the byte on every device, class by class.");
   const title = (entry) => page.classes.find((one) => one.name === entry.class)?.title ?? "peak";
-  return figureTable("Peak memory where it differs", ["", ...names, difference], differing.slice(0, 20).map((entry) => [
+  return figureTable("Peak memory where it differs", ["", ...names, difference], differing.slice(0, MEMORY_ROWS_MOST).map((entry) => [
     `device ${entry.device}, ${title(entry)}`, bytesText(entry.predicted_bytes), bytesText(entry.measured_bytes),
-    entry.measured_bytes > 0 ? differenceText(entry.predicted_bytes / entry.measured_bytes - 1) : "–"]));
+    entry.measured_bytes > 0 ? differenceText(entry.predicted_bytes / entry.measured_bytes - 1) : "–"])
+    .concat(differing.length > MEMORY_ROWS_MOST ? [[`${differing.length - MEMORY_ROWS_MOST} more`, "", "", ""]] : []));
 }
 
 function offenderTable(comparison, names, difference, show) {

@@ -32,8 +32,8 @@ class Section {
   heading() {
     const { section } = this;
     const run = section.runs[0];
-    const facts = [`${run.devices.length} devices`, `${run.microbatches} microbatches`];
-    if (run.updates > 1) facts.push(`${run.updates} updates`);
+    const facts = [counted(run.devices.length, "device"), counted(run.microbatches, "microbatch", "microbatches")];
+    if (run.updates > 1) facts.push(counted(run.updates, "update"));
     const machines = [...new Set(section.runs.map((one) => one.machine).filter((text) => text !== ""))];
     return element("header", {}, element("h2", {}, section.title),
       element("p", { class: "facts" }, [...facts, ...machines].join(" · ")),
@@ -62,13 +62,13 @@ class Section {
   opLegend() {
     const { page, section } = this;
     const ops = new Set(section.runs.flatMap(paintedOps));
-    const shaded = section.runs.some((run) => run.levels.some((level) => level > 0));
+    const lighter = section.runs.flatMap((run) => run.colours.filter((_, i) => run.levels[i] > 0));
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
     const hatched = (colour) =>
       `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} calc(100% * var(--hatching)), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
     return legend([
       ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
-      ...(shaded ? [[section.runs[0].colours[section.runs[0].levels.findIndex((level) => level > 0)], "lighter: a device's further stages"]] : []),
+      ...lighter.slice(0, 1).map((colour) => [colour, "lighter: a device's further stages"]),
       ...[...causes].sort((a, b) => a - b).map((cause) => [hatched(page.causes[cause].colour), `idle: ${page.causes[cause].title}`]),
     ]);
   }

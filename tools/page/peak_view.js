@@ -19,7 +19,7 @@ function peakRow(page, section, device, r, whole, choose) {
     several ? element("td", { class: "run" }, button) : null,
     element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, bytesText)),
     element("td", { class: "number" }, bytesText(peak)),
-    element("td", { class: "number dim" }, `${numberText(peakActivations)} ${peakActivations === 1 ? "stash" : "stashes"}`));
+    element("td", { class: "number dim" }, counted(peakActivations, "stash", "stashes")));
 }
 
 function peakTable(page, section, choose) {

@@ -60,6 +60,11 @@ function bytesText(bytes) {
   return `${numberText(value, value >= 1000 ? 4 : 3)} ${units[power]}`;
 }
 
+/** `1 device`, `2 devices`. */
+function counted(number, one, several = `${one}s`) {
+  return `${numberText(number)} ${number === 1 ? one : several}`;
+}
+
 /** A large count with an SI prefix: `12.3 k`. */
 function countText(value) {
   const prefixes = ["", " k", " M", " G", " T"];

@@ -132,9 +132,22 @@ function paintLabel(context, text, colour, x, y) {
   context.fillText(text, x, y);
 }
 
+const LABEL_FONT = "12px system-ui, sans-serif";
+const RUN_NAME_MOST = 120;
+
+/** Room that `paintNames` needs on the left. */
+function namesWidth(devices, names) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = LABEL_FONT;
+  const wide = (text) => Math.ceil(context.measureText(text).width);
+  const device = wide(`device ${devices - 1}`);
+  if (names.length < 2) return Math.max(72, device + 12);
+  return device + Math.min(RUN_NAME_MOST, Math.max(...names.map(wide))) + 22;
+}
+
 /** Device names, and the names of the runs where two stand together. */
 function paintNames(context, tracks, names, left) {
-  context.font = "12px system-ui, sans-serif";
+  context.font = LABEL_FONT;
   context.textBaseline = "middle";
   const pitch = tracks.length > 1 ? tracks[1].top - tracks[0].top : TRACK_HEIGHT_MOST;
   const several = tracks.some((track) => !track.first);
@@ -144,12 +157,12 @@ function paintNames(context, tracks, names, left) {
     if (track.first && track.device % every === 0) {
       context.fillStyle = themed("--ink");
       context.textAlign = "left";
-      context.fillText(several ? `${track.device}` : `device ${track.device}`, 2, middle);
+      context.fillText(`device ${track.device}`, 2, middle);
     }
     if (several && pitch >= 11) {
       context.fillStyle = themed("--dim");
       context.textAlign = "right";
-      context.fillText(names[track.r], left - 8, middle);
+      context.fillText(names[track.r], left - 8, middle, RUN_NAME_MOST);
     }
   }
 }

@@ -20,7 +20,7 @@ class TimelineView {
     this.page = page;
     this.section = section;
     this.shown = section.runs.map((_, r) => r);
-    this.left = section.runs.length > 1 ? 104 : 72;
+    this.left = namesWidth(section.runs[0].devices.length, section.names);
     this.right = RIGHT_OF_PLOT;
     this.ownLimit = Math.max(...section.runs.map((run) => run.makespan), 1);
     this.limit = this.ownLimit;
