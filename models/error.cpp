@@ -7,6 +7,10 @@
 namespace plumb {
 namespace {
 
+/// A line with more names than that is no help; it shows so many of them.
+constexpr std::size_t kMostListed = 100;
+constexpr std::size_t kExamples = 5;
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -61,12 +65,18 @@ std::string nearest_name(std::string_view name, std::span<const std::string_view
 void throw_unknown(std::string_view what, std::string_view name, std::span<const std::string_view> candidates) {
   std::string message = "unknown " + std::string(what) + " '" + std::string(name) + "'";
   const std::string nearest = nearest_name(name, candidates);
-  if (!nearest.empty()) {
-    message += " (did you mean '" + nearest + "'?)";
-  } else {
+  if (!nearest.empty()) throw Error(message + " (did you mean '" + nearest + "'?)");
+  if (candidates.empty()) throw Error(message + "; expected none");
+  std::vector<std::string_view> listed(candidates.begin(), candidates.end());
+  if (listed.size() <= kMostListed) {
     message += "; expected one of:";
-    for (const std::string_view candidate : candidates) message += " " + std::string(candidate);
+  } else {
+    message += "; expected one of " + std::to_string(listed.size()) + ", such as:";
+    const auto distance = [name](std::string_view candidate) { return edit_distance(name, candidate); };
+    std::ranges::stable_sort(listed, {}, distance);
+    listed.resize(kExamples);
   }
+  for (const std::string_view candidate : listed) message += " " + std::string(candidate);
   throw Error(message);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "models/error.hpp"
@@ -248,15 +249,17 @@ std::vector<CriticalShare> critical_shares(const Program& program, const std::ve
 Ticks makespan_if(const Program& program, const SimOptions& options, std::string_view kind, double factor) {
   if (!(factor >= 0)) throw Error("factor " + std::to_string(factor) + ": expected at least 0");
   Program changed = program;
-  bool found = false;
+  std::set<std::string_view> kinds;
   for (std::size_t row = 0; row < program.rows.size(); ++row) {
     const Row& facts = program.rows[row];
     const std::string_view own = facts.overlapped ? kPairKind : kOpNames[static_cast<std::size_t>(facts.op)];
+    kinds.insert(own);
     if (own != kind) continue;
-    found = true;
     changed.durations[row] = std::llround(static_cast<double>(program.durations[row]) * factor);
   }
-  if (!found) throw Error("kind '" + std::string(kind) + "': expected a kind of action that the schedule has");
+  if (!kinds.contains(kind)) {
+    throw_unknown("kind of action", kind, std::vector<std::string_view>(kinds.begin(), kinds.end()));
+  }
   return run_program(changed, options).makespan;
 }
 

@@ -10,6 +10,7 @@
 
 #include "models/error.hpp"
 #include "tools/output_file.hpp"
+#include "tools/quantity_text.hpp"
 
 namespace plumb {
 namespace po = boost::program_options;
@@ -119,9 +120,10 @@ ArgumentParser& ArgumentParser::whole(const std::string& name, std::optional<std
   return *this;
 }
 
-ArgumentParser& ArgumentParser::real(const std::string& name, std::optional<double>& value, const std::string& help) {
-  state_->add(name, texts_value("X"), help, [&value](const auto& given, const std::string& where) {
-    value = parse_real(the_only(given, where), where);
+ArgumentParser& ArgumentParser::real(const std::string& name, std::optional<double>& value, RealRange range,
+                                     const std::string& help) {
+  state_->add(name, texts_value("X"), help, [&value, range](const auto& given, const std::string& where) {
+    value = parse_real(the_only(given, where), where, range);
   });
   return *this;
 }
@@ -191,11 +193,17 @@ std::int64_t parse_whole(std::string_view text, NumberRange range, std::string_v
               (bounded ? " to " + std::to_string(range.most) : " or more"));
 }
 
-double parse_real(std::string_view text, std::string_view where) {
+double parse_real(std::string_view text, std::string_view where, RealRange range) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(value)) return value;
-  throw Error(std::string(where) + ": '" + std::string(text) + "' is not a number, expected one such as 0.5");
+  const std::string found = std::string(where) + ": '" + std::string(text) + "' is ";
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
+    throw Error(found + "not a number, expected one such as 0.5");
+  }
+  if (value >= range.least && value <= range.most) return value;
+  const bool bounded = std::isfinite(range.most);
+  throw Error(found + "out of range, expected " + number_text(range.least) +
+              (bounded ? " to " + number_text(range.most) : " or more"));
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

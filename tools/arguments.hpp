@@ -18,6 +18,11 @@ struct NumberRange {
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
 };
 
+struct RealRange {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
 /// The options of one command: declared with the variable that each fills, then parsed once.
 ///
 /// Names are long ("json") or long and short ("devices,p"). Every mistake is an `Error` that names the command and the
@@ -40,7 +45,7 @@ class ArgumentParser {
                         const std::string& help);
   ArgumentParser& whole(const std::string& name, std::optional<std::int64_t>& value, NumberRange range,
                         const std::string& help);
-  ArgumentParser& real(const std::string& name, std::optional<double>& value, const std::string& help);
+  ArgumentParser& real(const std::string& name, std::optional<double>& value, RealRange range, const std::string& help);
 
   /// One required argument without a name; in order of declaration.
   ArgumentParser& positional(std::string& value, const std::string& placeholder);
@@ -61,8 +66,8 @@ class ArgumentParser {
 /// A whole number that fills `text`, within `range`. Throws `Error`: "WHERE: 'x' is not a whole number, expected ...".
 std::int64_t parse_whole(std::string_view text, NumberRange range, std::string_view where);
 
-/// A finite decimal number that fills `text`.
-double parse_real(std::string_view text, std::string_view where);
+/// A finite decimal number that fills `text`, within `range`. Throws `Error` as `parse_whole` does.
+double parse_real(std::string_view text, std::string_view where, RealRange range = {});
 
 /// Parts of `text` between `separator`s; an empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);

@@ -58,7 +58,7 @@ struct SearchCommand {
         .text("html", html, "FILE", "the best plans side by side, and why they differ")
         .flag("explain", explain, "what would help most: every resource made better in turn")
         .flag("guide", guide, "settings for Megatron-LM and PyTorch")
-        .real("price", price, "of a device per hour: plans are compared by price per token, too");
+        .real("price", price, {}, "of a device per hour: plans are compared by price per token, too");
     return parser.parse(arguments);
   }
 
@@ -108,6 +108,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
     throw Error("plan: --time-limit: expected seconds above 0");
   }
   const PlanQuestion question = plan_question(command.job);
+  check_distinct_outputs({command.output, command.json, command.html});
   std::optional<OutputFile> schedule_file;
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> html_file;

@@ -49,7 +49,7 @@ std::vector<CheckedClaim> chosen(const std::vector<Claim>& all, const ReproduceA
   std::vector<std::string_view> known;
   for (const Claim& claim : all) {
     known.push_back(claim.id);
-    known.push_back(claim.system);
+    if (std::find(known.begin(), known.end(), claim.system) == known.end()) known.push_back(claim.system);
   }
   for (const std::string& name : arguments.names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) throw_unknown("claim", name, known);

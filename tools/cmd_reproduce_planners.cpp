@@ -59,7 +59,7 @@ ExitStatus run_reproduce_planners(const CommandLine& command_line) {
   parser.positionals(names, 0, "CASE")
       .text("json", json, "FILE", "everything, for programs (- is standard output)")
       .flag("scores", scores,
-            "instead: every planner's plans of the profiles in results/planners/scored.json, simulated,\n"
+            "instead: every planner's plans of the profiles in results/planners/scored.json, simulated, "
             "beside those of the joint search; exit status 3: one of theirs is faster");
   if (!parser.parse(command_line)) return ExitStatus::kDone;
   if (scores) return reproduce_scores(names);

@@ -156,7 +156,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     throw Error("--peak: abstract costs have no tensors, expected --network or --profile");
   }
   const MemoryLimit limit = parse_memory_limit(arguments.costs.memory_limit, input.costs);
-  ReportFiles files(arguments.reports);
+  ReportFiles files(arguments.reports, arguments.order.save);
   const bool quiet = arguments.reports.takes_standard_output();
   const bool draw = !quiet && !arguments.reports.summary && action_count(schedule) <= kMostDrawnActions;
   if (quiet && !arguments.what_if.empty()) {

@@ -45,13 +45,13 @@ struct StabilityArguments {
         .text("tau", taus, "RANGE", "delays of the forward in updates: 0:20, 1,2,4 or 0:40:4 (default: 0:20)")
         .whole("tau-bkwd", tau_bkwd, {0, kMostTau}, "delay of the backward, at most that of the forward (default: 0)")
         .whole("tau-recomp", tau_recomp, {0, kMostTau}, "delay of the recompute (default: half of the forward's)")
-        .real("curvature", curvature, "lambda (default: 1)")
-        .real("sensitivity", sensitivity, "Delta, of naive, t2 and recompute (default: 5)")
-        .real("recompute-sensitivity", recompute_sensitivity, "Phi, of recompute (default: 1)")
-        .real("momentum", momentum, "of momentum (default: 0.9)")
-        .real("discount", discount, "D of t2: gamma = D^(1/n) (default: gamma = 1 - 2/(n + 1))")
-        .real("rate", rate, "also the spectral radius at this learning rate")
-        .real("most", most, "largest rate tried (default: 4)")
+        .real("curvature", curvature, {}, "lambda (default: 1)")
+        .real("sensitivity", sensitivity, {}, "Delta, of naive, t2 and recompute (default: 5)")
+        .real("recompute-sensitivity", recompute_sensitivity, {}, "Phi, of recompute (default: 1)")
+        .real("momentum", momentum, {}, "of momentum (default: 0.9)")
+        .real("discount", discount, {}, "D of t2: gamma = D^(1/n) (default: gamma = 1 - 2/(n + 1))")
+        .real("rate", rate, {0}, "also the spectral radius at this learning rate")
+        .real("most", most, {}, "largest rate tried (default: 4)")
         .whole("iterate", iterations, {100, kMostIterations}, "also by running so many steps of the recursion");
     parser.group("Reports")
         .text("svg", svg, "FILE", "the stable regions as a picture")
@@ -102,6 +102,7 @@ ExitStatus run_stability(const CommandLine& command_line) {
   for (const std::string& name : arguments.methods) methods.push_back(parse_stability_method(name));
   const StabilityOptions options = arguments.options();
   const std::vector<std::int32_t> taus = delays(arguments.taus);
+  check_distinct_outputs({arguments.svg, arguments.html, arguments.json, arguments.csv});
   std::vector<std::pair<OutputFile, std::string (*)(const StabilityStudy&)>> files;
   const auto add = [&](const std::string& path, std::string (*make)(const StabilityStudy&)) {
     if (!path.empty()) files.emplace_back(OutputFile(path), make);

@@ -125,6 +125,7 @@ ExitStatus run_sweep(const CommandLine& command_line) {
     throw Error("sweep: --html: " + std::to_string(points.size()) + " runs do not fit on a page, expected at most " +
                 std::to_string(kMostSections));
   }
+  check_distinct_outputs({arguments.csv, arguments.html});
   std::optional<OutputFile> csv;
   std::optional<OutputFile> html;
   if (!arguments.csv.empty()) csv.emplace(arguments.csv);

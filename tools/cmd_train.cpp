@@ -205,7 +205,7 @@ struct RunOutput {
   ReportFiles files;
   std::optional<OutputFile> losses;
 
-  explicit RunOutput(const TrainCommand& command) : files(command.reports) {
+  explicit RunOutput(const TrainCommand& command) : files(command.reports, command.losses) {
     if (!command.losses.empty()) losses.emplace(command.losses);
   }
 

@@ -180,8 +180,6 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
 
 /// Jitter needs devices; where no cluster is known they are plain ones without links.
 void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
-  if (jitter < 0 || jitter > 1)
-    throw Error("--jitter: " + std::to_string(jitter) + " is out of range, expected 0 to 1");
   if (!input.cluster) {
     input.cluster.emplace();
     input.cluster->devices.resize(static_cast<std::size_t>(num_devices));
@@ -221,7 +219,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
 
 void CostArguments::add_to(ArgumentParser& parser) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
-      .text("cost", cost, "LIST", "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR comm")
+      .text("cost", cost, "LIST",
+            "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR EVICT LOAD comm")
       .text("memory", memory, "LIST", "changes of the stash in abstract units: F=1,I=0,W=-1")
       .flag("per-device", per_device,
             "costs are those of all stages together that a device has of one copy of the model")
@@ -234,9 +233,8 @@ void CostArguments::add_to(ArgumentParser& parser) {
       .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
       .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
-      .real("jitter", jitter, "standard deviation of every action's time, relative to it")
-      .text("memory-limit", memory_limit, "X",
-            "of every device, in units of --memory or bytes (80GiB); exit status 3 when it does not fit");
+      .real("jitter", jitter, {0, 1}, "standard deviation of every action's time, relative to it")
+      .text("memory-limit", memory_limit, "X", "of every device, in units of --memory or bytes (80GiB)");
   job.add_to(parser);
 }
 
@@ -339,6 +337,10 @@ std::int64_t parse_bytes(std::string_view text, std::string_view where) {
     factor = unit.bytes;
     number.remove_suffix(unit.suffix.size());
     break;
+  }
+  const bool is_number = !number.empty() && number.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  if (!is_number) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is no size, expected bytes such as 80GiB");
   }
   const double bytes = parse_real(number, where) * factor;
   if (!(bytes >= 0 && bytes < 0x1p62)) {

@@ -21,7 +21,7 @@ void JobArguments::add_to(ArgumentParser& parser) {
       .whole("dp", data, {}, "data-parallel copies of the pipeline")
       .whole("zero", zero, {0, 3}, "what the copies divide: 1 optimizer, 2 and gradients, 3 and weights (FSDP)")
       .whole("microbatch-size", microbatch_size, {}, "samples of one copy per microbatch (default: the network's)")
-      .real("capacity", capacity, "tokens of the fullest expert relative to the mean (default: 1)")
+      .real("capacity", capacity, {}, "tokens of the fullest expert relative to the mean (default: 1)")
       .flag("no-flash-attention", no_flash_attention, "attention keeps and moves its scores")
       .flag("dropout", dropout, "masks are kept (default: networks whose attention has biases)")
       .flag("overlap-gradients", overlap_gradients, "their reduction hides behind the last backward")

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <fcntl.h>
@@ -127,6 +128,18 @@ void OutputFile::fail() const { throw_cannot_write(path_, errno); }
 void OutputFile::close_descriptor() {
   if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
   descriptor_ = -1;
+}
+
+void check_distinct_outputs(const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  std::set<std::string> wanted;  // by what the path stands for
+  for (const std::string& path : paths) {
+    std::error_code failed;
+    if (path.empty() || (path != "-" && fs::is_other(path, failed))) continue;  // a device takes everything
+    const std::string target = path == "-" ? path : fs::weakly_canonical(fs::absolute(path), failed).string();
+    if (wanted.insert(target).second) continue;
+    throw Error((path == "-" ? kStandardOutput : path) + ": two reports want it, expected one");
+  }
 }
 
 void print(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plumb {
 
@@ -49,6 +50,9 @@ class OutputFile {
   int descriptor_ = -1;
   bool in_place_ = false;  ///< standard output, a pipe or a device
 };
+
+/// Throws `Error` when two of the outputs of a command are the same file, or standard output. Empty names are none.
+void check_distinct_outputs(const std::vector<std::string>& paths);
 
 /// Writes to standard output. Throws `Error` when that fails, e.g. on a full disk.
 void print(std::string_view text);

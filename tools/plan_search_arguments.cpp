@@ -47,7 +47,7 @@ std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
   std::vector<ActivationRecompute> chosen;
   for (const std::string& name : split(list, ',')) {
     const auto found = std::find(kNames.begin(), kNames.end(), name);
-    if (found == kNames.end()) throw_unknown("plan: --recompute: choice", name, kNames);
+    if (found == kNames.end()) throw_unknown("--recompute choice", name, kNames);
     chosen.push_back(static_cast<ActivationRecompute>(found - kNames.begin()));
   }
   return chosen;
@@ -119,7 +119,7 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
       .text("recompute", recompute, "LIST", "none, selective, full, commas between (default: none,full)")
       .text("schedule", schedules, "LIST", "names of the catalogue (default: every synchronous one)");
   parser.group("Effort")
-      .real("time-limit", time_limit_s, "seconds after which the best so far is the answer (default: 60)")
+      .real("time-limit", time_limit_s, {}, "seconds after which the best so far is the answer (default: 60)")
       .whole("simulations", simulations, {},
              "simulations after which it is (default: 100000); unlike a time this gives the same answer everywhere");
 }

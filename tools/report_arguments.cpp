@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/error.hpp"
 #include "sim/timeline_io.hpp"
 #include "tools/reports.hpp"
 
@@ -28,17 +27,21 @@ bool ReportArguments::any() const {
   return !json.empty() || std::any_of(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
 }
 
+std::vector<std::string> ReportArguments::outputs() const {
+  std::vector<std::string> paths = files;
+  paths.push_back(json);
+  return paths;
+}
+
 bool ReportArguments::needs_spans() const {
   const bool reports = std::any_of(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
   return reports || (!json.empty() && !summary);
 }
 
-ReportFiles::ReportFiles(const ReportArguments& arguments) : summary_(arguments.summary) {
-  const auto wanting =
-      std::count(arguments.files.begin(), arguments.files.end(), "-") + (arguments.json == "-" ? 1 : 0);
-  if (wanting > 1) {
-    throw Error("standard output: " + std::to_string(wanting) + " reports want it, expected one");
-  }
+ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& other) : summary_(arguments.summary) {
+  std::vector<std::string> outputs = arguments.outputs();
+  outputs.push_back(other);
+  check_distinct_outputs(outputs);
   if (!arguments.json.empty()) json_.emplace_back(arguments.json);
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
     if (!arguments.files[i].empty()) reports_.emplace_back(i, OutputFile(arguments.files[i]));

@@ -25,6 +25,8 @@ struct ReportArguments {
   bool takes_standard_output() const;
   /// Whether any report was asked for.
   bool any() const;
+  /// All files, empty where a report was not asked for.
+  std::vector<std::string> outputs() const;
   /// Whether a report needs spans and the memory curve.
   bool needs_spans() const;
 };
@@ -32,8 +34,9 @@ struct ReportArguments {
 /// The files of a `ReportArguments`, opened before the work that fills them.
 class ReportFiles {
  public:
-  /// Throws `Error` when a file cannot be written, or two reports want standard output.
-  explicit ReportFiles(const ReportArguments& arguments);
+  /// `other` is one more file that the command writes. Throws `Error` when a file cannot be written, or two are the
+  /// same.
+  ReportFiles(const ReportArguments& arguments, const std::string& other);
 
   /// Writes all reports of `timeline`. `training`: sim/timeline_io.hpp.
   void write(const Timeline& timeline, std::string_view training = {});

@@ -19,7 +19,7 @@ Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
   if (text == "all") return {.first_stage = 0, .last_stage = num_stages - 1, .microbatches = {}};
   constexpr const char* kWhere = "--recompute";
   const std::vector<std::string> ends = split(text, '-');
-  if (ends.empty() || ends.size() > 2) {
+  if (ends.empty() || ends.size() > 2 || text.find_first_not_of("-0123456789") != std::string::npos) {
     throw Error(std::string(kWhere) + ": '" + text + "' names no stages, expected all, 2 or 1-2");
   }
   const std::int64_t first = parse_whole(ends.front(), {0, num_stages - 1}, kWhere);

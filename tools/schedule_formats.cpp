@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <variant>
 #include <vector>
@@ -93,6 +94,17 @@ const ScheduleFormat& schedule_format(std::string_view name, std::string_view pa
   }
   if (name.empty()) return kFormats.front();
   throw_unknown("schedule format", name, names);
+}
+
+void check_extension(std::string_view path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  std::string known;
+  for (const ScheduleFormat& format : kFormats) {
+    if (extension.empty() || extension == format.extension) return;
+    if (!format.extension.empty() && format.write != nullptr) known += " " + std::string(format.extension);
+  }
+  throw Error(std::string(path) + ": no format has the extension '" + extension + "', expected --to FORMAT or one of" +
+              known);
 }
 
 const ScheduleFormat& written_format(std::string_view name, std::string_view path) {

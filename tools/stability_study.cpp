@@ -74,6 +74,7 @@ StabilityMethod parse_stability_method(const std::string& name) {
   const std::vector<std::string> words = split(name, '+');
   for (const std::string& word : words) {
     if (std::ranges::find(kWords, word) == kWords.end()) throw_unknown("method", word, kWords);
+    if (std::ranges::count(words, word) > 1) throw Error("method '" + name + "': " + word + " is named twice");
     method.momentum |= word == "momentum";
     method.discrepancy |= word == "naive" || word == "t2" || word == "recompute";
     method.t1 |= word == "t1";

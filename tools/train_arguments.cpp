@@ -84,8 +84,8 @@ void ModelArguments::add_to(ArgumentParser& parser) {
       .text("numbers", numbers, "TYPE",
             "float32, float64, or bf16 with float32 weights, gradients and optimizer (default: float32)")
       .text("optimizer", optimizer, "NAME", "sgd, adam, adamw or nadam (default: adamw)")
-      .real("momentum", momentum, "of sgd (default: 0.9)")
-      .real("weight-decay", weight_decay, "of matrices and tables (default: 0.01)");
+      .real("momentum", momentum, {0, 1}, "of sgd (default: 0.9)")
+      .real("weight-decay", weight_decay, {0}, "of matrices and tables (default: 0.01)");
 }
 
 Network ModelArguments::load_network() const {
@@ -127,13 +127,13 @@ void TrainArguments::add_to(ArgumentParser& parser) {
       .text("executor", executor, "NAME",
             "threads (one per device), serial, or streams (default: that of the back end)")
       .whole("seed", seed, {0}, "of weights and data (default: 0)")
-      .real("learning-rate", learning_rate, "(default: 0.001)")
+      .real("learning-rate", learning_rate, {0}, "(default: 0.001)")
       .text("decay", decay, "NAME", "of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
       .whole("evaluate-every", model.evaluate_every, {1},
              "updates between evaluations on held-out data (default: never)")
       .whole("evaluate-samples", evaluate_samples, {1}, "held-out samples of an evaluation (default: all)")
       .whole("warmup", warmup, {0}, "updates over which the learning rate rises (default: 0)")
-      .real("clip-norm", clip_norm, "largest norm of the gradient (default: not clipped)")
+      .real("clip-norm", clip_norm, {0}, "largest norm of the gradient (default: not clipped)")
       .text("clip", clip, "SCOPE", "stage: every stage by itself, or global: all together (default: stage)");
   streams.add_to(parser);
 }
@@ -146,6 +146,7 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   options.seed = static_cast<std::uint64_t>(seed.value_or(0));
   options.optimizer = model.optimizer_options();
   options.learning_rate = learning_rate_options(*this, steps);
+  if (clip_norm && *clip_norm == 0) throw Error("--clip-norm: 0 leaves nothing of a gradient, expected a norm above 0");
   options.clip_norm = clip_norm.value_or(0);
   if (!clip.empty()) options.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
   if (!clip.empty() && !clip_norm) throw Error("--clip: the largest norm is not known, expected --clip-norm X");

@@ -73,6 +73,36 @@ TEST_CASE("unknown names come with the nearest known one") {
           {"plumbline simulate 1f1b -p 4 -m 8 --network gpt-tiny --cluster a10", {"'a10'", "'a100'"}},
           {"plumbline schedule 1f1b -p 4 -m 8 --format jsn", {"'jsn'", "did you mean 'json'?"}},
           {"plumbline schedule 1f1b -p 4 -m 8 --opt speed=1", {"speed"}},
+          {kSimulate + "--what-if Z=0.5", {"unknown kind of action 'Z'", "B F"}},
+          {"plumbline reproduce pipemare --report-only --method none", {"unknown method 'none'"}},
+          {"plumbline plan --method pipedream --network bert-48 --cluster a100 --opt x=1", {"'x'; expected none"}},
+      },
+      scratch);
+}
+
+TEST_CASE("an unknown name among hundreds is told with a few that are like it") {
+  const ScratchDirectory scratch;
+  const CommandResult result = run_command("plumbline reproduce zb-h1-bubble-8-24", scratch.path());
+  CHECK(result.status == 2);
+  CAPTURE(result.err);
+  CHECK(result.err.find(", such as: ") != std::string::npos);
+  CHECK(result.err.size() < 300);
+}
+
+TEST_CASE("numbers out of range are refused with the range") {
+  const ScratchDirectory scratch;
+  const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny ";
+  check_all(
+      {
+          {kSimulate + "--jitter -1", {"--jitter: '-1' is out of range, expected 0 to 1"}},
+          {kSimulate + "--recompute all,x", {"--recompute", "'all,x'", "expected all, 2 or 1-2"}},
+          {train + "--learning-rate -1", {"--learning-rate: '-1' is out of range, expected 0 or more"}},
+          {train + "--optimizer sgd --momentum 2", {"--momentum: '2' is out of range, expected 0 to 1"}},
+          {train + "--clip-norm 0", {"--clip-norm", "expected a norm above 0"}},
+          {"plumbline stability --rate -1", {"--rate: '-1' is out of range"}},
+          {"plumbline stability t1+t1", {"'t1+t1'", "t1 is named twice"}},
+          {"plumbline plan --network gpt-tiny --cluster a100 --batch 4 --memory-limit 80XB",
+           {"'80XB' is no size", "80GiB"}},
       },
       scratch);
 }
@@ -125,6 +155,7 @@ TEST_CASE("broken documents are refused with line, column and path") {
   scratch.write("key.json", document("\"parameters\": {}", "\"parametres\": {}"));
   scratch.write("action.json", document("\"0F1\"", "\"0Q1\""));
   scratch.write("format.json", document("plumbline-schedule", "something-else"));
+  scratch.write("timeline.json", "{\"format\": \"plumbline-timeline\", \"kind\": \"simulated\"}");
   scratch.write("version.json", document("\"version\": 1", "\"version\": 99"));
   scratch.write("repeat.json", document("\"0F1\"", "{\"repeat\": 0, \"advance\": 1, \"actions\": [\"0F1\"]}"));
   scratch.write("huge.json", document("\"num_devices\": 2", "\"num_devices\": 1000000000"));
@@ -142,6 +173,7 @@ TEST_CASE("broken documents are refused with line, column and path") {
           {"plumbline validate key.json", {"key.json:3:", "parametres", "parameters"}},
           {"plumbline validate action.json", {"action.json:7:", "0Q1"}},
           {"plumbline validate format.json", {"format.json:2:"}},
+          {"plumbline validate timeline.json", {"expected \"plumbline-schedule\", found \"plumbline-timeline\""}},
           {"plumbline validate version.json", {"version.json:2:", "99"}},
           {"plumbline validate repeat.json", {"repeat.json:7:", "repeat"}},
           {"plumbline validate huge.json", {"huge.json:"}},
@@ -211,6 +243,9 @@ TEST_CASE("outputs that cannot be written are one line, and no part of them is l
           {kSimulate + "--trace file/trace.json", {"file/trace.json", "Not a directory"}},
           {kSimulate + "--csv .", {".: cannot write: Is a directory"}},
           {kSimulate + "--json - --csv -", {"standard output", "expected one"}},
+          {kSimulate + "--json out.json --csv ./out.json", {"out.json: two reports want it, expected one"}},
+          {"plumbline sweep 1f1b -p 2 -m 2 --cost F=1 --csv - --html -", {"standard output: two reports"}},
+          {"plumbline convert file out.xyz", {"out.xyz", "'.xyz'", "--to FORMAT", ".json .csv .txt"}},
           {"plumbline schedule chimera -p 3 -m 4 -o out.json", {"chimera"}},
           {"plumbline convert nothing.json out.csv", {"nothing.json"}},
       },

@@ -51,7 +51,7 @@ struct PipemareArguments {
         .texts("task", tasks, "NAME", "only this task")
         .texts("method", methods, "NAME", "only this method")
         .whole("seeds", seeds, {1, 1000}, "seeds of each (default: those of the study)")
-        .real("minutes", minutes, "begin no run later than this")
+        .real("minutes", minutes, {0}, "begin no run later than this")
         .texts("cluster", clusters, "NAME|FILE", "time the curves on this cluster (default: those of the study)");
     parser.group("Reports")
         .text("output,o", output, "DIR", "runs.csv, tables and pictures (default: nothing is written)")
@@ -124,6 +124,7 @@ ExitStatus run_reproduce_pipemare(const CommandLine& command_line) {
   const fs::path folder = arguments.output;
   const fs::path csv = folder / "runs.csv";
   if (!arguments.output.empty()) fs::create_directories(folder);
+  check_distinct_outputs({arguments.json, arguments.html});
   std::optional<OutputFile> json;
   std::optional<OutputFile> html;
   if (!arguments.json.empty()) json.emplace(arguments.json);
@@ -135,13 +136,14 @@ ExitStatus run_reproduce_pipemare(const CommandLine& command_line) {
     const fs::path path =
         arguments.study.empty() ? in_results(fs::path("pipemare") / "study.json") : fs::path(arguments.study);
     study = study_from_json(read_text_file(path), path.string());
+    const StudySelection selection{arguments.tasks, arguments.methods, arguments.seeds, arguments.minutes.value_or(0)};
+    check_selection(study, selection);
     runs = runs_there(arguments, csv);
     const auto save = [&](const std::vector<StudyRun>& all) {
       if (!arguments.output.empty()) write(csv, runs_csv(all));
     };
     if (!arguments.report_only) {
-      runs = run_study(study, {arguments.tasks, arguments.methods, arguments.seeds, arguments.minutes.value_or(0)},
-                       std::move(runs), save);
+      runs = run_study(study, selection, std::move(runs), save);
     }
   }
   if (!arguments.output.empty()) write_folder(folder, models, study, runs);

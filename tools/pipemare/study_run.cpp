@@ -46,8 +46,6 @@ void require_known(const std::vector<std::string>& names, const std::vector<Row>
 
 /// Seed by seed, so that a run cut short has all methods.
 std::vector<Planned> plan(const Study& study, const StudySelection& selection, const std::vector<StudyRun>& done) {
-  require_known(selection.tasks, study.tasks, "task");
-  require_known(selection.methods, study.methods, "method");
   std::vector<Planned> runs;
   for (std::int64_t seed = 0; seed < selection.seeds.value_or(study.seeds); ++seed) {
     for (const StudyTask& task : study.tasks) {
@@ -117,8 +115,14 @@ void sort_runs(std::vector<StudyRun>& runs, const Study& study) {
 
 }  // namespace
 
+void check_selection(const Study& study, const StudySelection& selection) {
+  require_known(selection.tasks, study.tasks, "task");
+  require_known(selection.methods, study.methods, "method");
+}
+
 std::vector<StudyRun> run_study(const Study& study, const StudySelection& selection, std::vector<StudyRun> done,
                                 const std::function<void(const std::vector<StudyRun>& runs)>& save) {
+  check_selection(study, selection);
   const std::vector<Planned> runs = plan(study, selection, done);
   Progress progress("study");
   std::mutex mutex;
