@@ -1,6 +1,7 @@
 #include "tools/order_arguments.hpp"
 
 #include <array>
+#include <iostream>
 #include <utility>
 
 #include "models/error.hpp"
@@ -41,6 +42,9 @@ Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
   ReadyOptions options;
   options.seed = simulation.simulation(schedule).seed;
   const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule));
+  if (!program.contention.empty()) {
+    std::cerr << "plumbline: note: devices decide by times without contention; what they have decided is run with it\n";
+  }
   RunTimeOrder decided = schedule.policy         ? policy_order(schedule, program, options.seed)
                          : rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)
                                                  : run_time_order(schedule, program, BackwardFirst(), options);

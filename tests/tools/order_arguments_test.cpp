@@ -49,4 +49,20 @@ TEST_CASE("an unknown order, and a fixed order to be saved, are refused with wha
   CHECK(scratch.listing() == "");
 }
 
+TEST_CASE("an order decided at run time over a cluster with contention says that it was decided without") {
+  const ScratchDirectory scratch;
+  const std::string cluster =
+      R"({"format": "plumbline-cluster", "version": 1, "name": "two", "nodes": 1, "devices_per_node": 2,
+          "device": {"flops_per_s": 36e12, "memory_bytes_per_s": 600e9, "memory_bytes": 80000000000},
+          "intra_node": {"latency_ns": 3000, "bytes_per_s": 50e9}, "inter_node": {"latency_ns": 3000, "bytes_per_s": 50e9})";
+  scratch.write("alone.json", cluster + "}");
+  scratch.write("among.json", cluster + R"(, "contention": {"slowdown": [{"of": "F", "by": "F", "gamma": [0.5]}]}})");
+  const std::string simulate = "plumbline simulate 1f1b -p 2 -m 4 --network gpt-tiny --order ready --cluster ";
+  CHECK(run_command(simulate + "alone.json", scratch.path()).err.empty());
+  const CommandResult among = run_command(simulate + "among.json", scratch.path());
+  CHECK(among.status == 0);
+  CHECK(among.err ==
+        "plumbline: note: devices decide by times without contention; what they have decided is run with it\n");
+}
+
 TEST_SUITE_END();

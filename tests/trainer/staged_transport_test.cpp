@@ -1,5 +1,6 @@
 #include "trainer/staged_transport.hpp"
 
+#include <array>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -10,6 +11,8 @@
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/error_message.hpp"
 #include "thread_processes.hpp"
+#include "trainer/cpu_backend.hpp"
+#include "trainer/host_streams.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 
@@ -30,7 +33,44 @@ TrainOptions small_staged_run(const std::string& name) {
   return options;
 }
 
+/// A machine that does its work and never says so.
+class MuteStreams : public HostStreams {
+ public:
+  MuteStreams() : HostStreams(add_on_cpu) {}
+
+  StreamId make_stream(DeviceId, StreamKind) override { return StreamId{streams_++}; }
+  EventId make_event(EventUse) override { return EventId{events_++}; }
+  void record(EventId, StreamId) override {}
+  void wait(StreamId, EventId) override {}
+  bool is_done(EventId) override { return false; }
+  void synchronize() override {}
+  std::int64_t time_ns(EventId) override { return 0; }
+  void abandon() override { abandoned = true; }
+
+  bool abandoned = false;
+
+ private:
+  void enqueue(StreamId, std::function<void()> task) override { task(); }
+
+  std::uint32_t streams_ = 0;
+  std::uint32_t events_ = 0;
+};
+
 }  // namespace
+
+TEST_CASE("a message that its device never finishes ends the run of all processes, with where the device stands") {
+  TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1});
+  std::array<MuteStreams, 2> machines;
+  const auto outcomes = train_in_processes(options, 2, [&](std::size_t rank, TrainOptions& own) {
+    own.executor = "streams";
+    own.own_streams = &machines[rank];
+    own.streams.watchdog_s = 0.01;
+  });
+  CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure), "train: no progress for 0 s; device 0 at 0F0",
+                       Error);
+  CHECK_THROWS_AS(std::rethrow_exception(outcomes[1].failure), Stopped);
+  CHECK(machines[0].abandoned);
+}
 
 TEST_CASE(
     "processes with a device behind streams give the bits, versions and peaks of one thread, for every schedule") {
