@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a folder that runs on a machine with a GPU and nothing else of ours, for tools/gpu/validate.sh:
 #   tools/gpu/bundle.sh [FOLDER]        (default: build/gpu; at most 64 MiB)
-# Release for sm_90, for processors of any kind; libstdc++ and Boost inside, TBB beside the program, which is looked for there
-# ($ORIGIN). cuBLASLt is the machine's own, found when it is needed.
+# Release for sm_90, for processors of any kind; Boost inside, TBB and libstdc++ (which TBB needs, too) beside the program, which
+# are looked for there ($ORIGIN). cuBLASLt is the machine's own, found when it is needed. Without MPI: one process.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/../.." && pwd)
@@ -14,25 +14,26 @@ if [[ -z ${PLUMB_BUNDLE_BUILD:-} ]]; then
   # shellcheck disable=SC2016
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8 \
     -DPLUMB_CUDA=ON -DPLUMB_MPI=OFF -DPLUMB_NATIVE=OFF -DPLUMB_TESTS=OFF -DPLUMB_BENCH=OFF -DCMAKE_CUDA_ARCHITECTURES=90 \
-    -DBoost_USE_STATIC_LIBS=ON -DCMAKE_BUILD_RPATH='$ORIGIN' -DCMAKE_EXE_LINKER_FLAGS='-static-libstdc++ -static-libgcc -s'
+    -DBoost_USE_STATIC_LIBS=ON -DCMAKE_BUILD_RPATH='$ORIGIN' -DCMAKE_EXE_LINKER_FLAGS='-s'
   cmake --build "$build" --target plumbline plumbline-gpu-probe
 fi
 
 mkdir -p "$bundle"
-rm -f "$bundle"/{plumbline,plumbline-gpu-probe,libtbb.so.*}
+rm -f "$bundle"/{plumbline,plumbline-gpu-probe,lib*.so.*}
 for program in plumbline plumbline-gpu-probe; do
   found=$(find "$build" -name "$program" -type f -perm -u+x | head -n 1)
   [[ -n $found ]] || { echo "bundle.sh: $build has no $program" >&2 && exit 1; }
   cp -- "$found" "$bundle/"
 done
-tbb=$(ldd "$bundle/plumbline" | awk '/libtbb/ { print $3 }')
-[[ -z $tbb ]] || cp -L -- "$tbb" "$bundle/"
+ldd "$build/tools/plumbline" | awk '/lib(tbb|stdc\+\+|gcc_s)\.so/ { print $3 }' | xargs -r -I{} cp -L -- {} "$bundle/"
 
 # What it needs of the machine: the C library, and nothing that is not everywhere.
-foreign=$(readelf -d "$bundle"/plumbline* | awk -F'[][]' '/NEEDED/ { print $2 }' | sort -u |
-  grep -vE '^(libc|libm|libdl|librt|libpthread|ld-linux-x86-64)\.so' | grep -vE '^libtbb\.so' || true)
+inside=$(find "$bundle" -maxdepth 1 -name 'lib*' -printf '%f\n')
+foreign=$(readelf -d "$bundle"/* | awk -F'[][]' '/NEEDED/ { print $2 }' | sort -u |
+  grep -vE '^(libc|libm|libdl|librt|libpthread|ld-linux-x86-64)\.so' | grep -vxF "${inside:-none}" || true)
+glibc=$(readelf -V "$bundle"/* | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
 size_kib=$(du -sk "$bundle" | cut -f1)
-echo "$bundle: $((size_kib / 1024)) MiB, needs besides the C library: ${foreign:-nothing}"
+echo "$bundle: $((size_kib / 1024)) MiB, needs the C library ($glibc or later), and besides: ${foreign:-nothing}"
 [[ -z $foreign || -n ${PLUMB_BUNDLE_BUILD:-} ]] || { echo "bundle.sh: expected nothing" >&2 && exit 1; }
 ((size_kib <= most_kib)) || { echo "bundle.sh: more than $((most_kib / 1024)) MiB" >&2 && exit 1; }
 env -i "$bundle/plumbline" version
