@@ -190,7 +190,12 @@ void StreamRun::connect() {
 }
 
 void StreamRun::leave() {
-  if (links_ && under_way_) links_->abort();
+  if (!links_ || !under_way_) return;
+  links_->abort();
+  try {
+    machine_.synchronize();  // what the links read and write may be freed behind this
+  } catch (const Error&) {   // of what was aborted
+  }
 }
 
 void StreamRun::begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits) {
