@@ -11,6 +11,7 @@
 #include "models/layer_shape.hpp"
 #include "models/network_costs.hpp"
 #include "models/reverses.hpp"
+#include "schedules/walk.hpp"
 #include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"
 
@@ -34,6 +35,23 @@ void check_schedule(const TrainOptions& options) {
                         std::to_string(options.network.layers.size()));
   }
   if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
+}
+
+/// A stage adds its gradients up in one block, from the first backward of an update to its U.
+void check_gradients(const TrainOptions& options) {
+  for (const DeviceList& list : options.schedule.devices) {
+    std::set<std::pair<StageId, ReplicaId>> reduced;
+    walk(list, [&](const Action& action) {
+      const std::pair stage(action.stage, action.replica);
+      if (action.op == Op::kReduceGrad) reduced.insert(stage);
+      if (action.op == Op::kU) reduced.erase(stage);
+      if ((action.op == Op::kB || action.op == Op::kW) && reduced.contains(stage)) {
+        refuse(options, "microbatch " + std::to_string(index(action.microbatch)) + " adds to gradients of stage " +
+                            std::to_string(index(action.stage)) +
+                            " that were reduced for the update before; expected its U in between");
+      }
+    });
+  }
 }
 
 void check_data(const TrainOptions& options) {
@@ -100,6 +118,7 @@ Program lowered(const TrainOptions& options) {
 RunPlan::RunPlan(const TrainOptions& given)
     : options(given), backend(given.own_backend != nullptr ? *given.own_backend : plumb::backend(given.backend)) {
   check_schedule(options);
+  check_gradients(options);
   check_data(options);
   program = lowered(options);
   check_program(options, program);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -190,11 +191,11 @@ void StreamRun::connect() {
 }
 
 void StreamRun::leave() {
-  if (!links_ || !under_way_) return;
-  links_->abort();
+  if (!under_way_) return;
+  if (links_) links_->abort();
   try {
-    machine_.synchronize();  // what the links read and write may be freed behind this
-  } catch (const Error&) {   // of what was aborted
+    machine_.synchronize();          // what streams and links read and write may be freed behind this
+  } catch (const std::exception&) {  // of what was left undone
   }
 }
 

@@ -41,7 +41,8 @@ class StreamRun {
   /// When reductions ended; -1 where they have not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
-  /// A part that has not been finished never will be: whoever waits for a link waits no more.
+  /// A part that has not been finished never will be: whoever waits for a link waits no more, and nothing is in flight
+  /// any more behind this.
   void leave();
 
   /// The document begins anew, or where `contents` say.

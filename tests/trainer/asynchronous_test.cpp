@@ -9,6 +9,7 @@
 
 #include "predicted_run.hpp"
 #include "schedules/lower.hpp"
+#include "tests/support/error_message.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "training_cases.hpp"
@@ -151,6 +152,17 @@ TEST_CASE("schedules with several copies of a stage train: the loss falls") {
     const TrainResult result = train(tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 12}, 3));
     CHECK(result.losses.back() < result.losses.front());
   }
+}
+
+TEST_CASE("gradients of an update that begin before the reduced ones of the last are used are refused") {
+  const auto refused = [](std::int64_t m) {
+    return testing::error_message(
+        [&] { train(tiny_run("cyclic-dp", {.num_devices = 2, .num_microbatches = m, .updates = 2}, 3)); });
+  };
+  CHECK(refused(2).empty());
+  CHECK(refused(4) ==
+        "train 'cyclic-dp': microbatch 4 adds to gradients of stage 0 that were reduced for the update before; "
+        "expected its U in between");
 }
 
 }  // namespace plumb
