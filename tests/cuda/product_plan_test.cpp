@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
-#include "tests/trainer/scratch_directory.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("cuda");
 
@@ -95,9 +95,8 @@ TEST_CASE("an algorithm that stands in the table is taken without asking; a new 
 }
 
 TEST_CASE("a table is kept in a file, which a table of another library or GPU refuses") {
-  const ScratchDirectory scratch("products");
-  std::filesystem::create_directories(scratch.path);
-  const std::filesystem::path path = scratch.path / "table.txt";
+  const testing::ScratchDirectory scratch;
+  const std::filesystem::path path = scratch.path() / "table.txt";
   ProductTable table("cublasLt 130100, NVIDIA H200");
   table.load(path);  // nothing there yet
   table.set(kKey, bytes_from(9));

@@ -10,8 +10,8 @@
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/support/device_training.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "tests/trainer/predicted_run.hpp"
-#include "tests/trainer/scratch_directory.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/number_words.hpp"
 #include "trainer/pair_data.hpp"
@@ -189,11 +189,11 @@ TEST_CASE("the encoder-decoder on CUDA trains as on the CPU") {
 
 TEST_CASE(
     "a bf16 run that died in the middle of the pipeline goes on to the bits of the run that did not, and only so") {
-  const ScratchDirectory scratch("bf16");
+  const testing::ScratchDirectory scratch;
   TrainOptions options = descending(tiny_run("pipedream-2bw", {.num_devices = 2, .num_microbatches = 2, .updates = 3}));
   options.numbers = NumberType::kBFloat16;
   const TrainResult whole = device_training(options);
-  options.checkpoint = {.directory = scratch.path, .resume = true};
+  options.checkpoint = {.directory = scratch.path(), .resume = true};
   die_half_way(options, device_training);
   options.numbers = NumberType::kFloat32;
   CHECK(testing::error_message([&] {
@@ -207,10 +207,10 @@ TEST_CASE("a checkpoint of bf16 goes on in float32 on the CPU, and back") {
   const TrainResult single = train(two_updates(NumberType::kFloat32));
   for (const bool begins_in_bf16 : {true, false}) {
     CAPTURE(begins_in_bf16);
-    const ScratchDirectory scratch("moved");
+    const testing::ScratchDirectory scratch;
     TrainOptions brief = two_updates(NumberType::kBFloat16);
     TrainOptions whole = two_updates(NumberType::kFloat32);
-    brief.checkpoint = whole.checkpoint = {.directory = scratch.path, .resume = true};
+    brief.checkpoint = whole.checkpoint = {.directory = scratch.path(), .resume = true};
     begins_in_bf16 ? die_half_way(brief, device_training) : die_half_way(whole, on_cpu);
     const TrainResult moved = begins_in_bf16 ? train(whole) : device_training(brief);
     CHECK((moved.losses[0] == single.losses[0]) == !begins_in_bf16);

@@ -2,23 +2,20 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-
 #include "tests/support/error_message.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("models");
 
 namespace plumb::testing {
 
 TEST_CASE("a file is read whole, whatever its length is to the blocks") {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "plumbline-text-file-test";
+  const ScratchDirectory scratch;
   for (const std::size_t length : {0, 1, 65535, 65536, 65537, 200'000}) {
     std::string text(length, 'a');
     if (length > 0) text.back() = 'z';
-    std::ofstream(path, std::ios::binary) << text;
-    CHECK(read_text_file(path) == text);
+    CHECK(read_text_file(scratch.write("text", text)) == text);
   }
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("what never ends is refused instead of read for ever") {

@@ -4,35 +4,13 @@
 
 #include "models/error.hpp"
 #include "stream_cases.hpp"
-#include "tests/trainer/scratch_directory.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tests/support/silent_streams.hpp"
 
 TEST_SUITE_BEGIN("streams");
 
 namespace plumb {
 namespace {
-
-/// A machine that does its work and never says so.
-class SilentStreams : public HostStreams {
- public:
-  SilentStreams() : HostStreams(add_on_cpu) {}
-
-  StreamId make_stream(DeviceId, StreamKind) override { return StreamId{streams_++}; }
-  EventId make_event(EventUse) override { return EventId{events_++}; }
-  void record(EventId, StreamId) override {}
-  void wait(StreamId, EventId) override {}
-  bool is_done(EventId) override { return false; }
-  void synchronize() override {}
-  std::int64_t time_ns(EventId) override { return 0; }
-  void abandon() override { abandoned = true; }
-
-  bool abandoned = false;
-
- private:
-  void enqueue(StreamId, std::function<void()> task) override { task(); }
-
-  std::uint32_t streams_ = 0;
-  std::uint32_t events_ = 0;
-};
 
 void run_and_die(TrainOptions options, std::int64_t at) {
   options.on_update = [at](std::int64_t update, double) {
@@ -63,9 +41,9 @@ TEST_CASE("runs behind streams are saved and resumed in the middle, and go on wi
     const TrainResult whole = train(*options);
     for (const std::string after : {"streams", "serial"}) {
       CAPTURE(after);
-      const ScratchDirectory scratch("streams");
+      const testing::ScratchDirectory scratch;
       options->executor = "streams";
-      options->checkpoint.directory = scratch.path;
+      options->checkpoint.directory = scratch.path();
       options->checkpoint.resume = true;
       run_and_die(*options, 2);
       options->executor = after;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "tools/command.hpp"
 
 TEST_SUITE_BEGIN("tools");

@@ -6,6 +6,7 @@
 
 #include "models/error.hpp"
 #include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

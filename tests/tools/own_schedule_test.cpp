@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");

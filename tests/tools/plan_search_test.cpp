@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

@@ -13,7 +13,7 @@
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
-#include "scratch_directory.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "trainer/checkpoint_cut.hpp"
 #include "trainer/safetensors.hpp"
 #include "trainer/train.hpp"
@@ -71,17 +71,17 @@ TEST_CASE("a run that died goes on to the bits of the run that did not, for ever
         CAPTURE(spec.name);
         CAPTURE(timing);
         CAPTURE(at);
-        const ScratchDirectory scratch("checkpoint");
+        const testing::ScratchDirectory scratch;
         TrainOptions options = *run;
         options.executor = at % 2 == 0 ? "serial" : "threads";
-        options.checkpoint.directory = scratch.path;
+        options.checkpoint.directory = scratch.path();
         options.checkpoint.resume = true;
         run_and_die(options, at);
         options.executor = at % 2 == 0 ? "threads" : "serial";
         const TrainResult resumed = train(options);
         CHECK(resumed.weights_hash == whole.weights_hash);
         CHECK(resumed.losses == whole.losses);
-        CHECK(resumed.timeline.has_value() == (newest_checkpoint(scratch.path) == std::nullopt || at == 0));
+        CHECK(resumed.timeline.has_value() == (newest_checkpoint(scratch.path()) == std::nullopt || at == 0));
       }
     }
   }
@@ -93,8 +93,8 @@ TEST_CASE("repeated documents are saved between and inside their runs") {
   const TrainResult whole = train(options);
   for (const std::int64_t at : {1, 4}) {
     CAPTURE(at);
-    const ScratchDirectory scratch("repeated");
-    options.checkpoint.directory = scratch.path;
+    const testing::ScratchDirectory scratch;
+    options.checkpoint.directory = scratch.path();
     options.checkpoint.resume = true;
     run_and_die(options, at);
     CHECK(train(options).weights_hash == whole.weights_hash);
@@ -102,9 +102,9 @@ TEST_CASE("repeated documents are saved between and inside their runs") {
 }
 
 TEST_CASE("a run that is resumed after its end does nothing and has the same result") {
-  const ScratchDirectory scratch("finished");
+  const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("zb-h1");
-  options.checkpoint.directory = scratch.path;
+  options.checkpoint.directory = scratch.path();
   options.checkpoint.resume = true;
   const TrainResult first = train(options);
   options.on_update = [](std::int64_t, double) { throw Killed(); };
@@ -114,24 +114,24 @@ TEST_CASE("a run that is resumed after its end does nothing and has the same res
 }
 
 TEST_CASE("the newest two checkpoints are kept, and what was left unfinished is passed over") {
-  const ScratchDirectory scratch("kept");
+  const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path;
+  options.checkpoint.directory = scratch.path();
   options.checkpoint.every = 2;
   train(options);
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(scratch.path)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(scratch.path())) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"update-000000004", "update-000000005"});
-  fs::create_directory(scratch.path / "update-000000009.unfinished");
-  CHECK(newest_checkpoint(scratch.path) == scratch.path / "update-000000005");
-  CHECK(newest_checkpoint(scratch.path / "nowhere") == std::nullopt);
+  fs::create_directory(scratch.path() / "update-000000009.unfinished");
+  CHECK(newest_checkpoint(scratch.path()) == scratch.path() / "update-000000005");
+  CHECK(newest_checkpoint(scratch.path() / "nowhere") == std::nullopt);
 }
 
 TEST_CASE("a checkpoint of another run is refused by what differs, and a directory in use by a new run") {
-  const ScratchDirectory scratch("other");
+  const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path;
+  options.checkpoint.directory = scratch.path();
   train(options);
   CHECK_THROWS_WITH_AS(train(options), doctest::Contains("holds checkpoints of a run; expected to resume it"), Error);
   options.checkpoint.resume = true;
@@ -141,12 +141,12 @@ TEST_CASE("a checkpoint of another run is refused by what differs, and a directo
 }
 
 TEST_CASE("a damaged checkpoint is refused in one line") {
-  const ScratchDirectory scratch("damaged");
+  const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("pipedream");
-  options.checkpoint.directory = scratch.path;
+  options.checkpoint.directory = scratch.path();
   options.checkpoint.resume = true;
   run_and_die(options, 3);
-  const fs::path tensors = *newest_checkpoint(scratch.path) / "tensors.safetensors";
+  const fs::path tensors = *newest_checkpoint(scratch.path()) / "tensors.safetensors";
   fs::resize_file(tensors, fs::file_size(tensors) - 1);
   CHECK_THROWS_WITH_AS(train(options), doctest::Contains("tensors.safetensors"), Error);
   std::ofstream(tensors) << "short";
@@ -154,20 +154,20 @@ TEST_CASE("a damaged checkpoint is refused in one line") {
 }
 
 TEST_CASE("a directory that cannot be written is refused with the reason, and nothing partial stays") {
-  const ScratchDirectory scratch("unwritable");
-  std::ofstream(scratch.path) << "a file";
+  const testing::ScratchDirectory scratch;
+  const fs::path file = scratch.write("file", "no directory");
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path / "below";
+  options.checkpoint.directory = file / "below";
   CHECK_THROWS_AS(train(options), Error);
-  CHECK(fs::is_regular_file(scratch.path));
+  CHECK(fs::is_regular_file(file));
 }
 
 TEST_CASE("the weights of a checkpoint are tensors with the names and shapes of the network's parameters") {
-  const ScratchDirectory scratch("names");
+  const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path;
+  options.checkpoint.directory = scratch.path();
   train(options);
-  const SafetensorsFile file(*newest_checkpoint(scratch.path) / "tensors.safetensors");
+  const SafetensorsFile file(*newest_checkpoint(scratch.path()) / "tensors.safetensors");
   CHECK(file.at("holder0.weights.embedding.weight").shape == std::vector<std::int64_t>{256, 8});
   CHECK(file.at("holder0.weights.embedding.weight").dtype == "F32");
 }

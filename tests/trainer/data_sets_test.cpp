@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <vector>
@@ -8,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "trainer/augmented_images.hpp"
 #include "trainer/image_data.hpp"
 #include "trainer/number_words.hpp"
@@ -19,20 +18,9 @@ TEST_SUITE_BEGIN("trainer");
 
 using namespace plumb;
 using plumb::testing::error_message;
+using plumb::testing::ScratchDirectory;
 
 namespace {
-
-/// A file that goes with the test.
-struct ScratchFile {
-  std::filesystem::path path;
-  ScratchFile(const std::string& name, const std::string& bytes)
-      : path(std::filesystem::temp_directory_path() / ("plumbline_" + name)) {
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
-  ~ScratchFile() { std::filesystem::remove(path); }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-};
 
 /// A CIFAR-10 record: red is the label, green the pixel's column, blue its line.
 std::string cifar_record(unsigned char label) {
@@ -62,8 +50,8 @@ TEST_CASE("an epoch goes through every sample once, and the next one in another 
 TEST_CASE("planes of colours of a CIFAR-10 file become pixels, and a tenth is held out") {
   std::string bytes;
   for (unsigned char label = 0; label < 10; ++label) bytes += cifar_record(label);
-  const ScratchFile file("cifar.bin", bytes);
-  const ImageData data = ImageData::from_cifar10(file.path);
+  const ScratchDirectory scratch;
+  const ImageData data = ImageData::from_cifar10(scratch.write("cifar.bin", bytes));
   CHECK(data.facts().classes == 10);
   CHECK(data.facts().features == 3072);
   CHECK(data.held_out_samples(1) == 1);
@@ -83,12 +71,13 @@ TEST_CASE("planes of colours of a CIFAR-10 file become pixels, and a tenth is he
 }
 
 TEST_CASE("broken image files are refused by size or record") {
-  const ScratchFile cut("cut.bin", cifar_record(1).substr(0, 3000));
-  CHECK(error_message([&] { ImageData::from_cifar10(cut.path); }) ==
-        cut.path.string() + ": 3000 bytes, expected records of 3073 bytes (CIFAR-10, binary version)");
-  const ScratchFile wrong("wrong.bin", cifar_record(3) + cifar_record(17));
-  CHECK(error_message([&] { ImageData::from_cifar10(wrong.path); }) ==
-        wrong.path.string() + ": record 1: label 17, expected 0 to 9");
+  const ScratchDirectory scratch;
+  const auto cut = scratch.write("cut.bin", cifar_record(1).substr(0, 3000));
+  CHECK(error_message([&] { ImageData::from_cifar10(cut); }) ==
+        cut.string() + ": 3000 bytes, expected records of 3073 bytes (CIFAR-10, binary version)");
+  const auto wrong = scratch.write("wrong.bin", cifar_record(3) + cifar_record(17));
+  CHECK(error_message([&] { ImageData::from_cifar10(wrong); }) ==
+        wrong.string() + ": record 1: label 17, expected 0 to 9");
 }
 
 TEST_CASE("drawn shapes have every class, and follow from their seed alone") {
@@ -170,16 +159,16 @@ TEST_CASE("a pair is padded: source and end, begin and target, target and end, a
 TEST_CASE("translations come from lines, every tenth is held out, and a bad line is named") {
   std::string text;
   for (int line = 1; line <= 20; ++line) text += "ein wort" + std::to_string(line) + "\tone word\n";
-  const ScratchFile file("pairs.tsv", text);
-  const PairData data = PairData::from_file(file.path);
+  const ScratchDirectory scratch;
+  const PairData data = PairData::from_file(scratch.write("pairs.tsv", text));
   CHECK(data.held_out_samples(8) == 2);
   CHECK(data.facts().vocabulary == 3 + 21);
-  const ScratchFile bad("bad.tsv", "a\tb\nc d\n");
-  CHECK(error_message([&] { PairData::from_file(bad.path); }) ==
-        bad.path.string() + ":2: expected source, one tabulator and target");
-  const ScratchFile two("two.tsv", "a\tb\tc\n");
-  CHECK(error_message([&] { PairData::from_file(two.path); }) ==
-        two.path.string() + ":1: expected source, one tabulator and target");
+  const auto bad = scratch.write("bad.tsv", "a\tb\nc d\n");
+  CHECK(error_message([&] { PairData::from_file(bad); }) ==
+        bad.string() + ":2: expected source, one tabulator and target");
+  const auto two = scratch.write("two.tsv", "a\tb\tc\n");
+  CHECK(error_message([&] { PairData::from_file(two); }) ==
+        two.string() + ":1: expected source, one tabulator and target");
 }
 
 TEST_CASE("numbers to learn from and numbers to be tried on have nothing in common") {

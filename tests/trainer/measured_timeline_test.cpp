@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "schedules/lower.hpp"
+#include "tests/support/complete_timeline.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/run_plan.hpp"
 #include "training_cases.hpp"
@@ -52,15 +53,7 @@ TEST_CASE(
     CAPTURE(late);
     const Timeline timeline = measured_timeline(plan, reports_of(plan, late));
     CHECK(timeline.kind == Timeline::Kind::kMeasured);
-    for (const DeviceSummary& device : timeline.devices) {
-      Ticks told = 0;
-      for (const Ticks cause : device.idle_causes) {
-        CHECK(cause >= 0);
-        told += cause;
-      }
-      CHECK(told == device.idle);
-      CHECK(device.busy + device.idle == timeline.makespan);
-    }
+    testing::check_idle_causes(timeline);
   }
 }
 

@@ -6,10 +6,11 @@
 #include <doctest/doctest.h>
 
 #include "process_cases.hpp"
-#include "scratch_directory.hpp"
+#include "same_run.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/fake_nccl.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "thread_processes.hpp"
 #include "trainer/run_plan.hpp"
 
@@ -34,13 +35,6 @@ TrainResult train_by_links(const FakeNccl& fake, const TrainOptions& options) {
   const auto outcomes = run_by_links(fake, options);
   if (outcomes.front().failure) std::rethrow_exception(outcomes.front().failure);
   return outcomes.front().result;
-}
-
-TrainOptions small_linked_run(const std::string& name, std::int64_t updates = 5) {
-  TrainOptions options =
-      tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = updates}, 4, name == "chimera");
-  options.numbers = NumberType::kFloat32;
-  return options;
 }
 
 /// What the processes have to say: "stopped" of those that others have stopped.
@@ -74,15 +68,7 @@ TEST_CASE("messages by links give the bits, versions and peaks of one thread, fo
     const FakeNccl fake;
     const TrainResult many = train_by_links(fake, options);
     const TrainResult one = train(options);
-    CHECK(many.weights_hash == one.weights_hash);
-    CHECK(many.losses == one.losses);
-    CHECK(many.versions == one.versions);
-    CHECK(many.gradients == one.gradients);
-    REQUIRE(many.timeline.has_value());
-    for (std::size_t device = 0; device < one.timeline->devices.size(); ++device) {
-      CAPTURE(device);
-      CHECK(many.timeline->devices[device].peak_memory_by_class == one.timeline->devices[device].peak_memory_by_class);
-    }
+    check_same_run(many, one);
     const int links = fake.calls("connect") / 2;
     CHECK(fake.calls("send") == fake.calls("receive"));
     CHECK(fake.calls("send") >= links + messages_of(options));  // more where a message has several parts
@@ -95,7 +81,7 @@ TEST_CASE("the timeline of messages by links is complete: nothing is read before
   for (const std::string name : {"1f1b", "chimera", "pipemare"}) {
     CAPTURE(name);
     const FakeNccl fake;
-    const TrainOptions options = small_linked_run(name);
+    const TrainOptions options = small_process_run(name);
     const Timeline timeline = train_by_links(fake, options).timeline.value();
     testing::check_complete(timeline, options.schedule);
     CHECK(timeline.machine.ends_with("; messages by NCCL 2.28.9"));
@@ -108,10 +94,10 @@ TEST_CASE("at a cut nothing is left on a link: runs are saved there, and go on b
       CAPTURE(name);
       CAPTURE(on_one_thread);
       const FakeNccl fake;
-      const ScratchDirectory scratch("links");
-      TrainOptions options = small_linked_run(name);
+      const testing::ScratchDirectory scratch;
+      TrainOptions options = small_process_run(name);
       const TrainResult whole = train(options);
-      options.checkpoint = {.directory = scratch.path, .resume = true};
+      options.checkpoint = {.directory = scratch.path(), .resume = true};
       options.on_update = [](std::int64_t update, double) {
         if (update == 3) throw Error("killed");
       };
@@ -126,11 +112,11 @@ TEST_CASE("at a cut nothing is left on a link: runs are saved there, and go on b
 
 TEST_CASE("a document that is repeated and saved within goes by the same links") {
   const FakeNccl fake;
-  const ScratchDirectory scratch("links");
-  TrainOptions options = small_linked_run("1f1b", 2);
+  const testing::ScratchDirectory scratch;
+  TrainOptions options = small_process_run("1f1b", 2);
   options.steps = 6;
   const std::uint64_t expected = train(options).weights_hash;
-  options.checkpoint = {.directory = scratch.path, .every = 1};
+  options.checkpoint = {.directory = scratch.path(), .every = 1};
   CHECK(train_by_links(fake, options).weights_hash == expected);
   CHECK(fake.calls("connect") == 2 * 6);
 }
@@ -140,7 +126,7 @@ TEST_CASE("an error of the library ends all processes, and the one that has it s
   for (const std::string plan : {"send 20 fail", "receive 20 fail", "send 20 later", "receive 7 later"}) {
     CAPTURE(plan);
     const FakeNccl fake(plan);
-    std::multiset<std::string> said = words(run_by_links(fake, small_linked_run("1f1b")));
+    std::multiset<std::string> said = words(run_by_links(fake, small_process_run("1f1b")));
     CHECK(said.erase("stopped") == 3);
     REQUIRE(said.size() == 1);
     CHECK(said.begin()->starts_with("NCCL: no message from device "));
@@ -150,7 +136,7 @@ TEST_CASE("an error of the library ends all processes, and the one that has it s
 
 TEST_CASE("a link that cannot be made ends all processes with one line") {
   const FakeNccl fake("connect 3 fail");
-  std::multiset<std::string> said = words(run_by_links(fake, small_linked_run("1f1b")));
+  std::multiset<std::string> said = words(run_by_links(fake, small_process_run("1f1b")));
   CHECK(said.erase("stopped") == 3);
   REQUIRE(said.size() == 1);
   CHECK(said.begin()->starts_with("NCCL: no connection from device "));
@@ -158,7 +144,7 @@ TEST_CASE("a link that cannot be made ends all processes with one line") {
 
 TEST_CASE("a message that never comes ends the run, with where devices stand") {
   const FakeNccl fake("receive 20 hang");
-  const auto outcomes = run_by_links(fake, small_linked_run("1f1b"),
+  const auto outcomes = run_by_links(fake, small_process_run("1f1b"),
                                      [](std::size_t, TrainOptions& own) { own.streams.watchdog_s = 0.2; });
   std::multiset<std::string> said = words(outcomes);
   said.erase("stopped");
@@ -168,7 +154,7 @@ TEST_CASE("a message that never comes ends the run, with where devices stand") {
 
 TEST_CASE("a process that dies stops those that wait for its links") {
   const FakeNccl fake;
-  const auto outcomes = run_by_links(fake, small_linked_run("zb-h1"), [](std::size_t rank, TrainOptions& own) {
+  const auto outcomes = run_by_links(fake, small_process_run("zb-h1"), [](std::size_t rank, TrainOptions& own) {
     if (rank != 0) return;
     own.on_update = [](std::int64_t update, double) {
       if (update == 2) throw std::runtime_error("gave up");
@@ -179,7 +165,7 @@ TEST_CASE("a process that dies stops those that wait for its links") {
 
 TEST_CASE("links need streams, and several processes") {
   const FakeNccl fake;
-  TrainOptions options = small_linked_run("1f1b");
+  TrainOptions options = small_process_run("1f1b");
   options.links = &fake.library();
   CHECK(testing::error_message([&] { train(options); }) ==
         "train '1f1b': links are between processes; expected several");

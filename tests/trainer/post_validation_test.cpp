@@ -10,6 +10,7 @@
 
 #include "predicted_run.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "training_cases.hpp"
@@ -152,19 +153,17 @@ TEST_CASE("clipping by the norm of all stages gives the weights of training in o
 }
 
 TEST_CASE("a run goes on from a checkpoint behind a validated update with the same bits") {
-  const auto directory = std::filesystem::temp_directory_path() / "plumb_post_validation";
   for (const std::int64_t every : {1, 2, 3}) {
     CAPTURE(every);
-    std::filesystem::remove_all(directory);
+    const testing::ScratchDirectory scratch;
     TrainOptions options = validated_run("zb-h2", 3);
     const std::uint64_t straight = train(options).weights_hash;
-    options.checkpoint = {.directory = directory, .every = every, .resume = true};
+    options.checkpoint = {.directory = scratch.path(), .every = every, .resume = true};
     CHECK(train(options).weights_hash == straight);
     // The newest checkpoint is that of the end; without it the run begins at the one before.
-    std::filesystem::remove_all(directory / "update-000000004");
+    std::filesystem::remove_all(scratch.path() / "update-000000004");
     CHECK(train(options).weights_hash == straight);
   }
-  std::filesystem::remove_all(directory);
 }
 
 TEST_CASE("what cannot be validated is said in one line") {

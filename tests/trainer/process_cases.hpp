@@ -35,4 +35,12 @@ inline void for_each_process_case(std::int32_t devices,
   }
 }
 
+/// A small run on four devices, for what may go wrong between them.
+inline TrainOptions small_process_run(const std::string& name, std::int64_t updates = 5) {
+  TrainOptions options =
+      tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = updates}, 4, name == "chimera");
+  options.numbers = NumberType::kFloat32;
+  return options;
+}
+
 }  // namespace plumb

@@ -9,9 +9,10 @@
 
 #include "models/error.hpp"
 #include "process_cases.hpp"
+#include "same_run.hpp"
 #include "schedules/schedule_io.hpp"
-#include "scratch_directory.hpp"
 #include "tests/support/complete_timeline.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "thread_processes.hpp"
 #include "trainer/checkpoint.hpp"
 
@@ -26,26 +27,6 @@ struct KilledPlayer : std::runtime_error {
   KilledPlayer() : std::runtime_error("killed") {}
 };
 
-void check_equal(const TrainResult& many, const TrainResult& one) {
-  CHECK(many.weights_hash == one.weights_hash);
-  CHECK(many.losses == one.losses);
-  CHECK(many.versions == one.versions);
-  CHECK(many.parameters == one.parameters);
-  CHECK(many.gradients == one.gradients);
-  REQUIRE(many.timeline.has_value());
-  for (std::size_t device = 0; device < one.timeline->devices.size(); ++device) {
-    CAPTURE(device);
-    CHECK(many.timeline->devices[device].peak_memory_bytes == one.timeline->devices[device].peak_memory_bytes);
-    CHECK(many.timeline->devices[device].peak_memory_by_class == one.timeline->devices[device].peak_memory_by_class);
-  }
-}
-
-TrainOptions small_run(const std::string& name) {
-  TrainOptions options = tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 5}, 4, name == "chimera");
-  options.numbers = NumberType::kFloat32;
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE("several processes give the bits, versions and peaks of one thread, for every schedule of the catalogue") {
@@ -53,7 +34,7 @@ TEST_CASE("several processes give the bits, versions and peaks of one thread, fo
   for_each_process_case(4, [&](const std::string& name, TrainOptions options) {
     CAPTURE(name);
     const TrainResult many = train_in_processes(options);
-    check_equal(many, train(options));
+    check_same_run(many, train(options));
     taken_back += many.updates_rolled_back;
   });
   CHECK(taken_back > 0);
@@ -65,12 +46,12 @@ TEST_CASE("processes go through repeated documents together: nothing of the next
     TrainOptions options =
         tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 1}, 4, name == "chimera");
     options.steps = 20;
-    check_equal(train_in_processes(options), train(options));
+    check_same_run(train_in_processes(options), train(options));
   }
 }
 
 TEST_CASE("the first process alone hears of updates, in order, and has the result") {
-  const TrainOptions options = small_run("1f1b");
+  const TrainOptions options = small_process_run("1f1b");
   std::vector<std::int64_t> heard;
   const auto outcomes = train_in_processes(options, 4, [&](std::size_t rank, TrainOptions& own) {
     own.on_update = [&heard, rank](std::int64_t update, double) {
@@ -87,7 +68,7 @@ TEST_CASE("the first process alone hears of updates, in order, and has the resul
 TEST_CASE("the timeline of several processes is one: complete, causes add up, nothing is read before it was sent") {
   for (const std::string name : {"1f1b", "chimera", "pipemare"}) {
     CAPTURE(name);
-    const TrainOptions options = small_run(name);
+    const TrainOptions options = small_process_run(name);
     testing::check_complete(train_in_processes(options).timeline.value(), options.schedule);
   }
 }
@@ -97,10 +78,10 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
     for (const bool first_in_one : {true, false}) {
       CAPTURE(name);
       CAPTURE(first_in_one);
-      const ScratchDirectory scratch("processes");
-      TrainOptions options = small_run(name);
+      const testing::ScratchDirectory scratch;
+      TrainOptions options = small_process_run(name);
       const TrainResult whole = train(options);
-      options.checkpoint.directory = scratch.path;
+      options.checkpoint.directory = scratch.path();
       options.checkpoint.resume = true;
       options.on_update = [](std::int64_t update, double) {
         if (update == 3) throw KilledPlayer();
@@ -110,7 +91,7 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
       } else {
         CHECK_THROWS_AS(train_in_processes(options), KilledPlayer);
       }
-      REQUIRE(newest_checkpoint(scratch.path).has_value());
+      REQUIRE(newest_checkpoint(scratch.path()).has_value());
       options.on_update = nullptr;
       const TrainResult resumed = first_in_one ? train_in_processes(options) : train(options);
       CHECK(resumed.weights_hash == whole.weights_hash);
@@ -120,7 +101,7 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
 }
 
 TEST_CASE("a process that fails stops the others, and none of them ends well") {
-  const TrainOptions options = small_run("zb-h1");
+  const TrainOptions options = small_process_run("zb-h1");
   const auto outcomes = train_in_processes(options, 4, [](std::size_t rank, TrainOptions& own) {
     if (rank != 0) return;
     own.on_update = [](std::int64_t update, double) {
@@ -136,7 +117,7 @@ TEST_CASE("a process that fails stops the others, and none of them ends well") {
 }
 
 TEST_CASE("what all processes find wrong is said once, by the first; the others stop") {
-  TrainOptions options = small_run("1f1b");
+  TrainOptions options = small_process_run("1f1b");
   options.steps = 7;
   const auto outcomes = train_in_processes(options, 4);
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure),
@@ -145,7 +126,7 @@ TEST_CASE("what all processes find wrong is said once, by the first; the others 
 }
 
 TEST_CASE("what one process finds wrong, or is about to do otherwise, is said by the first with its number") {
-  const TrainOptions options = small_run("1f1b");
+  const TrainOptions options = small_process_run("1f1b");
   auto outcomes = train_in_processes(options, 4, [](std::size_t rank, TrainOptions& own) {
     if (rank == 2) own.data = nullptr;
   });
@@ -159,7 +140,7 @@ TEST_CASE("what one process finds wrong, or is about to do otherwise, is said by
 }
 
 TEST_CASE("one process per device, each with an executor that waits") {
-  const TrainOptions options = small_run("1f1b");
+  const TrainOptions options = small_process_run("1f1b");
   auto outcomes = train_in_processes(options, 1);
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure),
                        "train '1f1b': 1 process and 4 devices; expected one process per device (mpirun -np 4 ...)",

@@ -7,12 +7,12 @@
 
 #include "models/error.hpp"
 #include "process_cases.hpp"
-#include "scratch_directory.hpp"
+#include "same_run.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tests/support/silent_streams.hpp"
 #include "thread_processes.hpp"
-#include "trainer/cpu_backend.hpp"
-#include "trainer/host_streams.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 
@@ -27,40 +27,11 @@ TrainResult train_behind_streams(const TrainOptions& options) {
   return outcomes.front().result;
 }
 
-TrainOptions small_staged_run(const std::string& name) {
-  TrainOptions options = tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 5}, 4, name == "chimera");
-  options.numbers = NumberType::kFloat32;
-  return options;
-}
-
-/// A machine that does its work and never says so.
-class MuteStreams : public HostStreams {
- public:
-  MuteStreams() : HostStreams(add_on_cpu) {}
-
-  StreamId make_stream(DeviceId, StreamKind) override { return StreamId{streams_++}; }
-  EventId make_event(EventUse) override { return EventId{events_++}; }
-  void record(EventId, StreamId) override {}
-  void wait(StreamId, EventId) override {}
-  bool is_done(EventId) override { return false; }
-  void synchronize() override {}
-  std::int64_t time_ns(EventId) override { return 0; }
-  void abandon() override { abandoned = true; }
-
-  bool abandoned = false;
-
- private:
-  void enqueue(StreamId, std::function<void()> task) override { task(); }
-
-  std::uint32_t streams_ = 0;
-  std::uint32_t events_ = 0;
-};
-
 }  // namespace
 
 TEST_CASE("a message that its device never finishes ends the run of all processes, with where the device stands") {
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1});
-  std::array<MuteStreams, 2> machines;
+  std::array<SilentStreams, 2> machines;
   const auto outcomes = train_in_processes(options, 2, [&](std::size_t rank, TrainOptions& own) {
     own.executor = "streams";
     own.own_streams = &machines[rank];
@@ -79,15 +50,7 @@ TEST_CASE(
     CAPTURE(name);
     const TrainResult many = train_behind_streams(options);
     const TrainResult one = train(options);
-    CHECK(many.weights_hash == one.weights_hash);
-    CHECK(many.losses == one.losses);
-    CHECK(many.versions == one.versions);
-    CHECK(many.gradients == one.gradients);
-    REQUIRE(many.timeline.has_value());
-    for (std::size_t device = 0; device < one.timeline->devices.size(); ++device) {
-      CAPTURE(device);
-      CHECK(many.timeline->devices[device].peak_memory_by_class == one.timeline->devices[device].peak_memory_by_class);
-    }
+    check_same_run(many, one);
     taken_back += many.updates_rolled_back;
   });
   CHECK(taken_back > 0);
@@ -96,7 +59,7 @@ TEST_CASE(
 TEST_CASE("the timeline of processes behind streams is one: complete, nothing is read before it was sent") {
   for (const std::string name : {"1f1b", "chimera", "pipemare"}) {
     CAPTURE(name);
-    const TrainOptions options = small_staged_run(name);
+    const TrainOptions options = small_process_run(name);
     testing::check_complete(train_behind_streams(options).timeline.value(), options.schedule);
   }
 }
@@ -104,10 +67,10 @@ TEST_CASE("the timeline of processes behind streams is one: complete, nothing is
 TEST_CASE("a checkpoint of processes behind streams goes on in one thread") {
   for (const std::string name : {"chimera", "pipemare"}) {
     CAPTURE(name);
-    const ScratchDirectory scratch("staged");
-    TrainOptions options = small_staged_run(name);
+    const testing::ScratchDirectory scratch;
+    TrainOptions options = small_process_run(name);
     const TrainResult whole = train(options);
-    options.checkpoint = {.directory = scratch.path, .resume = true};
+    options.checkpoint = {.directory = scratch.path(), .resume = true};
     options.on_update = [](std::int64_t update, double) {
       if (update == 3) throw Error("killed");
     };

@@ -1,11 +1,11 @@
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "trainer/random.hpp"
 #include "trainer/text_data.hpp"
 
@@ -59,8 +59,8 @@ TEST_CASE("a text of one sequence and one byte is enough, a shorter one is refus
 }
 
 TEST_CASE("any file is data, a missing one is an error") {
-  const auto path = std::filesystem::temp_directory_path() / "plumbline_text_data_test.bin";
-  std::ofstream(path, std::ios::binary) << std::string("\0\xFF\r\n", 4);
+  const testing::ScratchDirectory scratch;
+  const auto path = scratch.write("data", std::string("\0\xFF\r\n", 4));
   CHECK(TextData::from_file(path).size() == 4);
   std::filesystem::remove(path);
   CHECK_THROWS_AS(TextData::from_file(path), Error);
