@@ -107,7 +107,7 @@ void NcclLinks::fail(nccl::Result result, std::uint32_t channel, const char* wha
   if (more != nullptr && *more != '\0') text += std::string(" (") + more + ")";
   const bool lost = result == nccl::Result::kRemoteError;
   const std::scoped_lock lock(mutex_);
-  if (failure_.empty()) {
+  if (failure_.empty() || (lost_peer_ && !lost && !aborted_)) {
     failure_ = text;
     lost_peer_ = lost;
   }

@@ -47,7 +47,8 @@ class NcclLinks {
   void send(std::uint32_t channel, Pieces parts, void* stream);
   void receive(std::uint32_t channel, Pieces parts, void* stream);
 
-  /// Throws `Error` when a link has failed, maybe long after it was asked for something.
+  /// Throws `Error` when a link has failed, maybe long after it was asked for something: `PeerLost` only as long as
+  /// none has failed at this end.
   void check();
   /// Whatever is under way ends, and nothing goes by a link any more.
   void abort();
@@ -71,8 +72,8 @@ class NcclLinks {
   std::vector<std::uint32_t> channels_;
   std::mutex mutex_;                     ///< of what follows
   std::map<std::uint32_t, Link> links_;  ///< by channel
-  std::string failure_;                  ///< the first one
-  bool lost_peer_ = false;               ///< which is the other end's
+  std::string failure_;                  ///< the first one at this end, or else at another
+  bool lost_peer_ = false;               ///< it is at another
   bool aborted_ = false;
 };
 

@@ -242,12 +242,16 @@ void StreamRun::watch() {
     for (DeviceQueue* queue : here_) stuck.push_back(queue->stuck_at());
     const bool ended = std::ranges::none_of(stuck, [](const auto& at) { return at.has_value(); });
     if (ended && (!links_ || links_->is_idle())) return;
-    if (staged_) staged_->check();
+    check();
     if (stuck != before) progressed = Clock::now();
     if (Clock::now() - progressed > patience) give_up();
     before = std::move(stuck);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
+}
+
+void StreamRun::check() {
+  if (staged_) staged_->check();
 }
 
 void StreamRun::give_up() {

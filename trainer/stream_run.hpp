@@ -44,6 +44,8 @@ class StreamRun {
   /// A part that has not been finished never will be: whoever waits for a link waits no more, and nothing is in flight
   /// any more behind this.
   void leave();
+  /// Throws when the run was stopped, or a link has failed.
+  void check();
 
   /// The document begins anew, or where `contents` say.
   void restart(const Mailbox::Contents& contents);

@@ -16,6 +16,7 @@ namespace plumb {
 namespace {
 
 constexpr std::chrono::milliseconds kPatienceWithPeers{5000};
+constexpr std::chrono::milliseconds kGlance{20};
 
 std::int64_t passes_of(const RunPlan& plan) {
   const std::string name = plan.options.schedule.name;
@@ -81,21 +82,6 @@ void check_links(const RunPlan& plan, const Executor& executor) {
   if (!cycle.empty()) throw Error(run + cycle);
 }
 
-/// Of processes that fail together the one speaks that knows why; those that have only lost it end with it. And what
-/// has stopped this one, not that it was stopped, is what comes out.
-template <class Part>
-void leave_the_word_to_peers(ProcessGroup* processes, const Part& part) {
-  try {
-    part();
-  } catch (const Stopped&) {
-    if (processes != nullptr) processes->await_end(std::chrono::milliseconds(0));
-    throw;
-  } catch (const PeerLost&) {
-    processes->await_end(kPatienceWithPeers);
-    throw;
-  }
-}
-
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainOptions& options)
@@ -131,7 +117,30 @@ TrainingRun::~TrainingRun() {
 }
 
 void TrainingRun::connect() {
-  if (streams_) leave_the_word_to_peers(processes(), [&] { streams_->connect(); });
+  if (streams_) leave_the_word_to_peers([&] { streams_->connect(); });
+}
+
+template <class Part>
+void TrainingRun::leave_the_word_to_peers(const Part& part) {
+  try {
+    part();
+  } catch (const Stopped&) {
+    if (processes() != nullptr) processes()->await_end(std::chrono::milliseconds(0));
+    throw;
+  } catch (const PeerLost&) {
+    await_reason();
+    throw;
+  }
+}
+
+void TrainingRun::await_reason() {
+  for (std::chrono::milliseconds waited{0}; waited < kPatienceWithPeers; waited += kGlance) {
+    processes()->await_end(kGlance);
+    try {
+      streams_->check();
+    } catch (const PeerLost&) {  // nothing new
+    }
+  }
 }
 
 RunOutputs TrainingRun::outputs_of(DeviceId device) {
@@ -163,7 +172,7 @@ void TrainingRun::next_pass() {
 }
 
 void TrainingRun::run_to(std::span<const InstrIndex> limits) {
-  leave_the_word_to_peers(processes(), [&] { run_part(limits); });
+  leave_the_word_to_peers([&] { run_part(limits); });
 }
 
 void TrainingRun::run_part(std::span<const InstrIndex> limits) {

@@ -63,6 +63,12 @@ class TrainingRun {
  private:
   void start_pass();
   void run_part(std::span<const InstrIndex> limits);
+  /// Of processes that fail together the one speaks that knows why; those that have only lost it end with it. And what
+  /// has stopped this one, not that it was stopped, is what comes out.
+  template <class Part>
+  void leave_the_word_to_peers(const Part& part);
+  /// A link has lost its other end: throws why when a peer, or a link of this process, says so within some seconds.
+  void await_reason();
   bool is_here(std::int32_t device) const;
   RunOutputs outputs_of(DeviceId device);
 

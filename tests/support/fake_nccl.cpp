@@ -42,6 +42,7 @@ struct OpaqueCommunicator {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
+constexpr int kHeadStartUs = 100'000;  ///< others learn of a failure before the caller that has it
 
 struct World {
   std::mutex mutex;
@@ -199,6 +200,7 @@ Result ncclCommInitRankConfig(Communicator* made, int size, UniqueId id, int ran
   const std::string how = next_call("connect");
   if (how == "fail") {
     the_world().broken = true;
+    usleep(kHeadStartUs);
     close(rank == 0 ? listener_of(id) : connected(id));
     return Result::kSystemError;
   }
