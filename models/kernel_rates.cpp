@@ -89,10 +89,6 @@ double KernelRates::gemm_share(std::int64_t m, std::int64_t n, std::int64_t k, s
   return gemm_efficiency * quantised(*this, m, n, count) * depth;
 }
 
-std::int64_t KernelRates::needed_bytes(std::int64_t peak_bytes) const {
-  return peak_bytes + std::llround(memory_reserve * static_cast<double>(peak_bytes)) + context_bytes + library_bytes;
-}
-
 std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
   const auto tensors = static_cast<double>(memory_bytes - context_bytes - library_bytes);
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(tensors / (1 + memory_reserve)));

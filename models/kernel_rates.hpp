@@ -52,10 +52,8 @@ struct KernelRates {
 
   double gemm_share(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count = 1) const;
 
-  /// What a device must have when tensors take `peak_bytes` of it: with context, libraries and the allocator's
-  /// headroom.
-  std::int64_t needed_bytes(std::int64_t peak_bytes) const;
-  /// The largest peak that fits into `memory_bytes`; at least 0.
+  /// The largest peak of tensors that fits into `memory_bytes` beside context, libraries and the allocator's headroom;
+  /// at least 0.
   std::int64_t usable_bytes(std::int64_t memory_bytes) const;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
