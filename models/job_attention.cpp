@@ -69,7 +69,8 @@ void add_context(LayerKernels& kernels, const JobShape& shape, std::int64_t keys
 
 LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
-  const std::int64_t head = layer.width / layer.heads;
+  const std::int64_t head = head_width(layer);
+  const std::int64_t inner = queries_width(layer) / tensor;
   const std::int64_t qkv = qkv_width(layer) / tensor;
   const std::int64_t tokens = shape.tokens();
   LayerKernels kernels;
@@ -77,15 +78,18 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels in;
   LayerKernels out;
   add_linear(in, shape, {tokens, layer.width, qkv});
-  add_linear(out, shape, {tokens, layer.width / tensor, layer.width});
+  add_linear(out, shape, {tokens, inner, layer.width});
   block.enter();
   kernels.forward.append(in.forward);
   if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);
+  const double normed = layer.head_norm ? shape.bytes(tokens, (qkv + inner) / 2) : 0;  // queries and keys
+  if (layer.head_norm) kernels.forward.memory(2 * normed, 2);
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
   add_core(kernels, layer, shape, {head, head});
-  add_context(kernels, shape, qkv - layer.width / tensor);
+  add_context(kernels, shape, qkv - inner);
   if (layer.rotary) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 2);
+  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4);
   kernels.forward.append(out.forward);
   block.leave();
   kernels.input_grad.append(in.input_grad);

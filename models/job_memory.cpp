@@ -24,6 +24,7 @@ bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
     case LayerKind::kHead:
       return named("weight");
     case LayerKind::kAttention:
+      return !named("out.bias") && !named("query_norm.weight") && !named("key_norm.weight");
     case LayerKind::kMlp:
     case LayerKind::kMoe:
       return !named("out.bias") && !named("router.weight");
@@ -62,9 +63,11 @@ KeptBytes kept_by_attention(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t qkv = qkv_width(layer) / job.tensor;
   KeptBytes kept;
   kept.for_weight_grad =
-      number * (shape.norm_tokens() * layer.width + tokens * (layer.width / job.tensor));  // input, attended
+      number * (shape.norm_tokens() * layer.width + tokens * (queries_width(layer) / job.tensor));  // input, attended
   kept.for_input_grad = number * tokens * qkv;
   kept.made_by_input_grad = number * (tokens * qkv + shape.norm_tokens() * layer.width);
+  // Queries and keys before their norms.
+  if (layer.head_norm) kept.for_input_grad += number * tokens * ((qkv + queries_width(layer) / job.tensor) / 2);
   if (job.flash_attention) kept.for_input_grad += 4 * tokens * (layer.heads / job.tensor);
   if (!job.flash_attention && job.recompute == ActivationRecompute::kNone) {
     const auto scores = static_cast<std::int64_t>(shape.scores(layer));

@@ -16,12 +16,13 @@ constexpr std::array kEmbeddingNumbers{kVocabulary, kWidth,
                                        LayerNumber{"positions", &LayerSpec::positions, 0, kMostRows, Default::kZero}};
 constexpr std::array kNormNumbers{kWidth};
 constexpr std::array kNormSwitches{kBias};
-constexpr std::array kAttentionNumbers{kWidth,
-                                       LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
-                                       LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero}};
-constexpr std::array kAttentionSwitches{LayerSwitch{"causal", &LayerSpec::causal},
-                                        LayerSwitch{"rotary", &LayerSpec::rotary}, kBias,
-                                        LayerSwitch{"qkv_bias", &LayerSpec::qkv_bias}};
+constexpr std::array kAttentionNumbers{
+    kWidth, LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
+    LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero},
+    LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kZero}};
+constexpr std::array kAttentionSwitches{
+    LayerSwitch{"causal", &LayerSpec::causal}, LayerSwitch{"rotary", &LayerSpec::rotary}, kBias,
+    LayerSwitch{"qkv_bias", &LayerSpec::qkv_bias}, LayerSwitch{"head_norm", &LayerSpec::head_norm}};
 constexpr std::array kMlpNumbers{kWidth,
                                  LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kFourWidths}};
 constexpr std::array kMlpSwitches{LayerSwitch{"gated", &LayerSpec::gated}, kBias};

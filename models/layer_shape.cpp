@@ -16,9 +16,15 @@ ImageShape output_image(const LayerSpec& layer) {
   return image;
 }
 
+std::int64_t head_width(const LayerSpec& layer) {
+  return layer.head_width > 0 ? layer.head_width : layer.width / layer.heads;
+}
+
+std::int64_t queries_width(const LayerSpec& layer) { return layer.heads * head_width(layer); }
+
 std::int64_t qkv_width(const LayerSpec& layer) {
   const std::int64_t kv_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
-  return layer.width + 2 * (layer.width / layer.heads) * kv_heads;
+  return queries_width(layer) + 2 * head_width(layer) * kv_heads;
 }
 
 bool reads_data(const LayerSpec& layer) {

@@ -38,7 +38,9 @@ struct ImageShape {
 ImageShape input_image(const LayerSpec& layer);
 ImageShape output_image(const LayerSpec& layer);
 
-/// Columns of queries, keys and values side by side.
+/// Of attention: columns of a head, of all queries, and of queries, keys and values side by side.
+std::int64_t head_width(const LayerSpec& layer);
+std::int64_t queries_width(const LayerSpec& layer);
 std::int64_t qkv_width(const LayerSpec& layer);
 
 /// Reads streams of the data, in whatever stage it is.

@@ -71,7 +71,8 @@ struct LayerSpec {
   std::int64_t shared_experts = 0;     ///< MoE: further experts that every token goes through
   std::int64_t query_rank = 0;         ///< latent attention: width of the latent queries; 0: no latent
   std::int64_t key_rank = 0;           ///< latent attention: width of the latent keys and values
-  std::int64_t head_width = 0;         ///< latent attention: of a query and key without its rotary part
+  std::int64_t head_width = 0;         ///< attention: of a head, 0: width / heads; latent attention: of a query and
+                                       ///< key without its rotary part
   std::int64_t rotary_width = 0;       ///< latent attention: rotary part of a query and key; keys share one
   std::int64_t value_width = 0;        ///< latent attention: of a head's value
   std::int64_t side_parameters = 0;    ///< head: of small branches beside it (pooler, second classifier), no work
@@ -80,6 +81,7 @@ struct LayerSpec {
   bool gated = false;                  ///< MLP, MoE: SwiGLU instead of GELU
   bool bias = true;                    ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
   bool qkv_bias = false;               ///< attention without `bias`: queries, keys and values have one all the same
+  bool head_norm = false;              ///< attention: an RMS norm of every head's query and key (costs only)
   bool tied = false;                   ///< head: uses the last embedding's weight (without bias)
   bool target = false;                 ///< embedding: reads the target tokens
   bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)

@@ -16,19 +16,6 @@ namespace {
   throw Error("layer '" + layer.name + "': " + what);
 }
 
-void check_heads(const LayerSpec& layer) {
-  const std::int64_t kv_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
-  if (layer.heads < 1 || layer.width % layer.heads != 0) {
-    fail(layer, "heads (" + std::to_string(layer.heads) + ") must divide width (" + std::to_string(layer.width) + ")");
-  }
-  if (kv_heads < 1 || layer.heads % kv_heads != 0) {
-    fail(layer, "kv_heads (" + std::to_string(kv_heads) + ") must divide heads (" + std::to_string(layer.heads) + ")");
-  }
-  if (layer.rotary && (layer.width / layer.heads) % 2 != 0) {
-    fail(layer, "rotary needs an even width per head, found " + std::to_string(layer.width / layer.heads));
-  }
-}
-
 void check_image(const LayerSpec& layer) {
   const ImageShape output = output_image(layer);
   if (output.height < 1 || output.columns < 1 || layer.padding >= std::max<std::int64_t>(1, layer.kernel)) {
@@ -151,6 +138,19 @@ double largest_size(const LayerSpec& layer, const MicrobatchShape& shape) {
 }
 
 }  // namespace
+
+void check_heads(const LayerSpec& layer) {
+  const std::int64_t kv_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
+  if (layer.heads < 1 || (layer.head_width == 0 && layer.width % layer.heads != 0)) {
+    fail(layer, "heads (" + std::to_string(layer.heads) + ") must divide width (" + std::to_string(layer.width) + ")");
+  }
+  if (kv_heads < 1 || layer.heads % kv_heads != 0) {
+    fail(layer, "kv_heads (" + std::to_string(kv_heads) + ") must divide heads (" + std::to_string(layer.heads) + ")");
+  }
+  if (layer.rotary && head_width(layer) % 2 != 0) {
+    fail(layer, "rotary needs an even width per head, found " + std::to_string(head_width(layer)));
+  }
+}
 
 void check_network(const Network& network) {
   if (network.layers.empty()) throw Error("layers: expected at least one layer");

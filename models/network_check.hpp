@@ -9,6 +9,9 @@ namespace plumb {
 /// twice.
 void check_network(const Network& network);
 
+/// Throws `Error` when the heads of attention do not divide its width, or each other.
+void check_heads(const LayerSpec& attention);
+
 /// Throws `Error` when one microbatch of `shape` is too large to count its bytes and FLOPs in 64 bits.
 void check_shape(const Network& network, const MicrobatchShape& shape);
 

@@ -91,20 +91,45 @@ void build_gpt2(const Config& config, Document& document) {
   document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", true)}});
 }
 
-Json plain_attention(const Config& config, const std::string& type) {
+/// Families differ in what their classes take for granted where the file does not say it.
+struct Family {
+  std::string_view type;
+  bool experts = false;       ///< some or all MLPs are routed
+  bool latent = false;        ///< latent attention
+  bool qkv_bias = false;      ///< biases of queries, keys and values alone
+  bool head_norm = false;     ///< norms of every head's query and key
+  bool tied = false;          ///< head and embedding share their weight
+  std::int64_t head_dim = 0;  ///< 0: heads fill the width
+};
+
+constexpr std::array kFamilies{
+    Family{.type = "gpt2"},
+    Family{.type = "llama"},
+    Family{.type = "mistral"},
+    Family{.type = "gemma", .tied = true, .head_dim = 256},
+    Family{.type = "qwen2", .qkv_bias = true},
+    Family{.type = "qwen3", .head_norm = true, .head_dim = 128},
+    Family{.type = "mixtral", .experts = true},
+    Family{.type = "qwen2_moe", .experts = true, .qkv_bias = true},
+    Family{.type = "qwen3_moe", .experts = true, .head_norm = true},
+    Family{.type = "deepseek_v2", .experts = true, .latent = true},
+    Family{.type = "deepseek_v3", .experts = true, .latent = true},
+};
+
+/// The width of a head is only said where it is not what fills the width.
+Json plain_attention(const Config& config, const Family& family) {
   const std::int64_t heads = config.size("num_attention_heads");
   const std::int64_t width = config.size("hidden_size");
-  const std::int64_t head = config.size("head_dim", 0);
-  if (head > 0 && head * heads != width) {
-    config.fail("head_dim", "expected heads that fill the width (" + std::to_string(width) + "), found " +
-                                std::to_string(heads) + " of " + std::to_string(head));
-  }
-  return {{"kind", "attention"},
-          {"heads", heads},
-          {"kv_heads", config.size("num_key_value_heads", heads)},
-          {"rotary", true},
-          {"bias", config.flag("attention_bias", false)},
-          {"qkv_bias", type.starts_with("qwen2")}};
+  const std::int64_t head = config.size("head_dim", family.head_dim);
+  Json attention{{"kind", "attention"},
+                 {"heads", heads},
+                 {"kv_heads", config.size("num_key_value_heads", heads)},
+                 {"rotary", true},
+                 {"bias", config.flag("attention_bias", false)},
+                 {"qkv_bias", family.qkv_bias},
+                 {"head_norm", family.head_norm}};
+  if (head > 0 && head * heads != width) attention["head_width"] = head;
+  return attention;
 }
 
 Json latent_attention(const Config& config) {
@@ -124,12 +149,12 @@ struct Experts {
   std::int64_t shared = 0;
 };
 
-Experts experts_of(const Config& config, const std::string& type, Document& document) {
-  if (type == "mixtral") {
+Experts experts_of(const Config& config, const Family& family, Document& document) {
+  if (family.type == "mixtral") {
     return {config.size("num_local_experts"), config.size("num_experts_per_tok"), config.size("intermediate_size"), 0};
   }
   const std::int64_t hidden = config.size("moe_intermediate_size");
-  if (type.starts_with("deepseek")) {
+  if (family.latent) {
     return {config.size("n_routed_experts"), config.size("num_experts_per_tok"), hidden,
             config.size("n_shared_experts", 0)};
   }
@@ -142,9 +167,9 @@ Experts experts_of(const Config& config, const std::string& type, Document& docu
 }
 
 /// Whether layer k routes to experts.
-bool is_sparse(const Config& config, const std::string& type, std::int64_t k) {
-  if (type == "mixtral") return true;
-  if (type.starts_with("deepseek")) {
+bool is_sparse(const Config& config, const Family& family, std::int64_t k) {
+  if (family.type == "mixtral") return true;
+  if (family.latent) {
     return k >= config.size("first_k_dense_replace", 0) &&
            k % std::max<std::int64_t>(1, config.size("moe_layer_freq", 1)) == 0;
   }
@@ -153,18 +178,18 @@ bool is_sparse(const Config& config, const std::string& type, std::int64_t k) {
   return std::find(dense.begin(), dense.end(), k) == dense.end() && (k + 1) % step == 0;
 }
 
-void build_llama_like(const Config& config, const std::string& type, Document& document) {
+void build_llama_like(const Config& config, const Family& family, Document& document) {
   document.json["sequence"] = std::min(config.size("max_position_embeddings", 2048), kMostSequence);
   document.json["width"] = config.size("hidden_size");
   document.json["vocabulary"] = config.size("vocab_size");
   document.layers.push_back({{"kind", "embedding"}});
-  const bool sparse = type == "mixtral" || type == "qwen2_moe" || type.starts_with("deepseek");
-  const Json attention = type.starts_with("deepseek") ? latent_attention(config) : plain_attention(config, type);
+  const bool sparse = family.experts;
+  const Json attention = family.latent ? latent_attention(config) : plain_attention(config, family);
   const Json norm{{"kind", "rms_norm"}};
   const std::int64_t layers = config.layers("num_hidden_layers");
   Json experts;
   if (sparse) {
-    const Experts found = experts_of(config, type, document);
+    const Experts found = experts_of(config, family, document);
     experts = {{"kind", "moe"},
                {"hidden", found.hidden},
                {"experts", found.count},
@@ -174,7 +199,7 @@ void build_llama_like(const Config& config, const std::string& type, Document& d
                {"bias", false}};
   }
   for (std::int64_t k = 0; k < layers; ++k) {
-    if (sparse && is_sparse(config, type, k)) {
+    if (sparse && is_sparse(config, family, k)) {
       document.add_block(norm, attention, experts);
     } else {
       document.add_block(norm, attention,
@@ -184,19 +209,23 @@ void build_llama_like(const Config& config, const std::string& type, Document& d
                           {"bias", config.flag("mlp_bias", false)}});
     }
   }
+  if (config.size("sliding_window", 0) > 0 && config.flag("use_sliding_window", family.type == "mistral"))
+    document.left_out.push_back("the sliding window of attention");
   document.layers.push_back(norm);
-  document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", false)}});
+  document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", family.tied)}});
   if (config.size("num_nextn_predict_layers", 0) > 0)
     document.left_out.push_back("the layers that predict further tokens");
 }
 
-std::string type_of(const JsonValue& root) {
-  static constexpr std::array<std::string_view, 8> kTypes{"gpt2",    "llama",     "mistral",     "qwen2",
-                                                          "mixtral", "qwen2_moe", "deepseek_v2", "deepseek_v3"};
+const Family& family_of(const JsonValue& root) {
   const JsonValue type = root.at("model_type");
-  if (std::find(kTypes.begin(), kTypes.end(), type.text()) != kTypes.end()) return std::string(type.text());
+  std::vector<std::string_view> known;
+  for (const Family& family : kFamilies) {
+    if (family.type == type.text()) return family;
+    known.push_back(family.type);
+  }
   try {
-    throw_unknown("model type", type.text(), kTypes);
+    throw_unknown("model type", type.text(), known);
   } catch (const Error& error) {
     type.fail(error.what());
   }
@@ -214,17 +243,17 @@ Network network_from_model_config(std::string_view text, std::string_view file_n
   JsonValue root = parsed.root();
   // Models of several kinds of data keep their language model inside.
   if (const auto inner = root.find("text_config")) root = *inner;
-  const std::string type = type_of(root);
+  const Family& family = family_of(root);
   Document document;
   const std::filesystem::path path{file_name};
   const bool plain = path.stem() == "config" && path.has_parent_path();
   document.json["name"] = plain ? path.parent_path().filename().string() : path.stem().string();
-  if (type == "gpt2") {
+  if (family.type == "gpt2") {
     build_gpt2(Config(root), document);
   } else {
-    build_llama_like(Config(root), type, document);
+    build_llama_like(Config(root), family, document);
   }
-  std::string source = std::string(file_name) + ", a Hugging Face configuration of type " + type;
+  std::string source = std::string(file_name) + ", a Hugging Face configuration of type " + std::string(family.type);
   for (std::size_t k = 0; k < document.left_out.size(); ++k) {
     source += (k == 0 ? "; without " : " and ") + document.left_out[k];
   }

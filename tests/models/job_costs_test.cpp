@@ -4,6 +4,7 @@
 
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
+#include "models/job_memory.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 
@@ -44,6 +45,23 @@ TEST_CASE("kernels of the passes of a transformer layer do the published FLOPs")
     CHECK(f == doctest::Approx(s * h * (24 * h + 4 * s) / t));
     CHECK(i == doctest::Approx(s * h * (24 * h + 8 * s) / t));
     CHECK(w == doctest::Approx(s * h * 24 * h / t));
+  }
+}
+
+TEST_CASE("heads that do not fill the width cost their own width in kernels and bytes") {
+  const Network network = load_network("qwen3-30b-a3b");  // 2048 wide, 32 heads of 128, 4 of keys and values
+  const double tokens = 4096;
+  for (const std::int64_t tensor : {1, 4}) {
+    const JobShape shape(network, {.tensor = tensor});
+    const LayerSpec& attention = network.layers[1].body[1];
+    const auto t = static_cast<double>(tensor);
+    const double projections = 2 * tokens * 2048 * (4096 + 2 * 512 + 4096);
+    CHECK(layer_kernels(attention, shape).forward.flops() ==
+          doctest::Approx((projections + 2 * tokens * tokens * 4096) / t));  // the causal half of the scores
+    CHECK(layer_kernels(attention, shape).weight_grad.flops() == doctest::Approx(projections / t));
+    const std::int64_t shared = 2 * 2048 * 4096;                                   // input, whole on every rank
+    const std::int64_t divided = 2 * 4096 * (4096 + 5120 + 4608) + 4 * 4096 * 32;  // attended, qkv, before norms, sums
+    CHECK(kept_bytes(attention, shape).from_forward() == shared + divided / tensor);
   }
 }
 

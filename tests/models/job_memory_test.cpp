@@ -38,6 +38,8 @@ TEST_CASE("parameters of published networks, exactly") {
   CHECK(parameter_count(load_network("llama3-70b")) == 70'553'706'496);
   CHECK(parameter_count(load_network("deepseek-v3")) == 671'026'404'352);
   CHECK(parameter_count(load_network("mixtral-8x7b")) == 46'702'792'704);
+  CHECK(parameter_count(load_network("qwen3-8b")) == 8'190'735'360);
+  CHECK(parameter_count(load_network("qwen3-30b-a3b")) == 30'532'122'624);
   CHECK(parameter_count(load_network("bert-48")) == 669'790'012);
   CHECK(parameter_count(load_network("gpt2-64")) == 1'389'327'360);
   CHECK(parameter_count(load_network("gpt2-xl")) == 1'557'611'200);

@@ -69,6 +69,31 @@ TEST_CASE("grouped queries and gated MLPs cost what their widths say") {
   CHECK(facts_of(gated).forward.flops == 2 * s * b * h * 100 * 3);
 }
 
+TEST_CASE("heads have a width of their own, and norms keep their queries and keys") {
+  LayerSpec wide = attention();
+  wide.kv_heads = 2;
+  wide.bias = false;
+  wide.head_width = h / 2;  // 4 heads: 2h of queries, h of keys, h of values
+  const LayerFacts plain = facts_of(wide);
+  CHECK(plain.parameter_count() == 4 * h * h + 2 * h * h);
+  CHECK(plain.forward.flops == 2 * s * b * h * (4 * h + 2 * h) + 4 * s * s * b * 2 * h);
+  const auto kept_for = [](const LayerFacts& facts, LastUse use) {
+    return kept({facts}, StashTensor::MadeBy::kForward, use);
+  };
+  CHECK(kept_for(plain, LastUse::kWeightGrad) == s * b * 2 * h * kMixedPrecision.activation_bytes);
+  wide.head_norm = true;
+  const LayerFacts normed = facts_of(wide);
+  CHECK(normed.parameter_count() == plain.parameter_count() + 2 * h / 2);
+  CHECK(normed.forward.flops == plain.forward.flops);
+  CHECK(kept_for(normed, LastUse::kInputGrad) - kept_for(plain, LastUse::kInputGrad) ==
+        s * b * (3 * h * kMixedPrecision.activation_bytes + 6 * 4));
+  wide.head_width = h / 4;  // as without it
+  wide.head_norm = false;
+  LayerSpec filling = wide;
+  filling.head_width = 0;
+  CHECK(facts_of(wide) == facts_of(filling));
+}
+
 TEST_CASE("causal attention counts the whole score matrix") {
   LayerSpec all = attention();
   all.causal = false;
@@ -183,7 +208,7 @@ TEST_CASE("sizes that contradict each other are refused with the layer's name") 
   layer = attention();
   layer.heads = 64;
   layer.rotary = true;
-  CHECK_THROWS_WITH_AS(facts_of(layer), "layer 'attention': rotary needs an even width per head, not 1", Error);
+  CHECK_THROWS_WITH_AS(facts_of(layer), "layer 'attention': rotary needs an even width per head, found 1", Error);
   CHECK_THROWS_WITH_AS(
       facts_of({.kind = LayerKind::kEmbedding, .name = "e", .width = h, .vocabulary = 9, .positions = 31}),
       "layer 'e': positions (31) must be at least the sequence length (32)", Error);

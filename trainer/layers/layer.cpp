@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/error.hpp"
+#include "models/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 
 namespace plumb {
@@ -38,6 +39,10 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
   if (spec.kind == LayerKind::kMoe || spec.kind == LayerKind::kLatentAttention || spec.side_parameters > 0) {
     throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention and side parameters have " +
                 "costs, but no arithmetic");
+  }
+  if (spec.kind == LayerKind::kAttention && (spec.head_norm || queries_width(spec) != spec.width)) {
+    throw Error("layer '" + spec.name + "': cannot be trained; heads that do not fill the width, and norms of heads, " +
+                "have costs, but no arithmetic");
   }
   if (const Make make = kMake.at(static_cast<std::size_t>(spec.kind)); make != nullptr) return make(spec, shape);
   throw Error("layer '" + spec.name + "': cannot be trained; a profiled layer has times, but no arithmetic");

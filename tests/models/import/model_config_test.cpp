@@ -44,6 +44,31 @@ TEST_CASE("configurations of published models have their parameter counts") {
       "v_head_dim": 128, "num_nextn_predict_layers": 1})")) == 671'026'404'352);
 }
 
+TEST_CASE("heads that do not fill the width, and norms of heads, count to the last parameter") {
+  const auto qwen3 =
+      [](const std::string& type, const std::string& sizes) {
+        return parameter_count(configured(R"({"model_type": ")" + type + R"(", "attention_bias": false, "head_dim": 128,
+        "vocab_size": 151936, )" + sizes + "}"));
+      };
+  // Totals of the checkpoints' safetensors files on Hugging Face (Qwen/Qwen3-..., mistralai/Mistral-Nemo-Base-2407,
+  // google/gemma-7b); that of 0.6B holds its tied table twice: 751,632,384 = 596,049,920 + 151936 x 1024.
+  CHECK(qwen3("qwen3", R"("hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
+      "num_key_value_heads": 8, "intermediate_size": 3072, "tie_word_embeddings": true)") == 596'049'920);
+  CHECK(qwen3("qwen3", R"("hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "intermediate_size": 12288)") == 8'190'735'360);
+  CHECK(qwen3("qwen3", R"("hidden_size": 5120, "num_hidden_layers": 64, "num_attention_heads": 64,
+      "num_key_value_heads": 8, "intermediate_size": 25600)") == 32'762'123'264);
+  CHECK(qwen3("qwen3_moe", R"("hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32,
+      "num_key_value_heads": 4, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
+      "num_experts_per_tok": 8, "decoder_sparse_step": 1, "mlp_only_layers": [])") == 30'532'122'624);
+  CHECK(parameter_count(configured(R"({"model_type": "mistral", "hidden_size": 5120, "num_hidden_layers": 40,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 14336,
+      "vocab_size": 131072})")) == 12'247'782'400);
+  CHECK(parameter_count(configured(R"({"model_type": "gemma", "hidden_size": 3072, "num_hidden_layers": 28,
+      "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 256, "intermediate_size": 24576,
+      "vocab_size": 256000})")) == 8'537'680'896);
+}
+
 TEST_CASE("a configuration gives the built-in network of the same model") {
   const Network builtin = load_network("llama3-8b");
   const Network network = configured(kLlama3);
@@ -63,10 +88,12 @@ TEST_CASE("what a configuration says beyond our layers is named, or refused with
   CHECK(wrong(R"({"model_type": "lama"})") ==
         "model/config.json:1:16: model_type: unknown model type 'lama' (did you mean 'llama'?)");
   CHECK(wrong(R"({"model_type": "llama", "hidden_size": 64})").find("missing key") != std::string::npos);
-  CHECK(
-      wrong(
-          R"({"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 32, "vocab_size": 9})")
-          .find("head_dim: expected heads that fill the width (64), found 4 of 32") != std::string::npos);
+  CHECK(wrong(R"({"model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 3, "head_dim": 32, "intermediate_size": 8, "vocab_size": 9})")
+            .find("kv_heads (3) must divide heads (4)") != std::string::npos);
+  CHECK(configured(R"({"model_type": "mistral", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4,
+      "intermediate_size": 8, "vocab_size": 9, "sliding_window": 16})")
+            .source.ends_with("without the sliding window of attention"));
   CHECK(wrong(R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1001, "n_head": 2})").find("n_layer") !=
         std::string::npos);
 }
