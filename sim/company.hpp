@@ -15,8 +15,16 @@ struct Stretch {
   double ns = 0;
   std::array<std::uint16_t, kComputeLoads> others{};  ///< on other devices, by kind
   std::uint16_t messages = 0;                         ///< being sent from the action's device or to it
+  std::uint16_t collectives = 0;                      ///< that the action's device takes part in
+  std::size_t step = 0;                               ///< into `Company::steps`
 
   bool alone() const;
+};
+
+/// A time between two moments at which anything of a run begins or ends.
+struct LoadStep {
+  double ns = 0;
+  std::uint16_t active = 0;  ///< devices that compute
 };
 
 /// An action of a run and what it met.
@@ -34,6 +42,7 @@ struct MetAction {
 struct Company {
   std::vector<MetAction> actions;
   std::vector<Stretch> stretches;
+  std::vector<LoadStep> steps;  ///< of the whole run, in order, from 0 on
 };
 
 /// `timeline` must have spans.

@@ -17,25 +17,43 @@ struct CurvePoint {
   std::uint16_t others = 0;
 };
 
-/// The unknowns: curves that are linear between their points, 0 without others and constant behind the last point.
-/// Optionally the share that a message takes, the same for all kinds: the last unknown.
+/// Unknowns that are the same for actions of all kinds.
+enum class CommonUnknown : std::uint8_t {
+  kMessage,     ///< the share of a device that a message takes
+  kCollective,  ///< and a collective
+  kClock,       ///< how far the clock falls where all devices compute
+};
+
+inline constexpr std::size_t kCommonUnknowns = 3;
+/// Which of them there are.
+using CommonUnknowns = std::array<bool, kCommonUnknowns>;
+
+/// How a rate depends on an unknown.
+enum class RateFactor : std::uint8_t { kSlower, kStolen, kClock };
+
+/// The unknowns: curves that are linear between their points, 0 without others and constant behind the last point;
+/// behind all points those that are common to all kinds.
 class ContentionCurves {
  public:
-  ContentionCurves(std::vector<CurvePoint> points, bool theft);
+  ContentionCurves(std::vector<CurvePoint> points, CommonUnknowns common);
 
   const std::vector<CurvePoint>& points() const { return points_; }
-  std::size_t size() const { return points_.size() + (theft_ ? 1 : 0); }
-  bool has_theft() const { return theft_; }
+  std::size_t size() const { return size_; }
+  bool has(CommonUnknown unknown) const { return common_[static_cast<std::size_t>(unknown)]; }
+  /// Its number; `has` it.
+  std::size_t number(CommonUnknown unknown) const { return number_[static_cast<std::size_t>(unknown)]; }
 
   /// Whether the curve of `of` by `by` has points.
   bool knows(std::size_t of, std::size_t by) const { return !curve(of, by).empty(); }
 
-  /// How much of each unknown an action of kind `of` meets in `stretch`: adds (unknown, weight) to `parts`.
+  /// How much of each unknown an action of kind `of` meets in `stretch`, of whose time the clock has fallen by `fallen`
+  /// of its unknown: adds (unknown, weight) to `parts`.
   struct PartOf {
     std::size_t unknown = 0;
     double weight = 0;
+    RateFactor factor = RateFactor::kSlower;
   };
-  void parts(std::size_t of, const Stretch& stretch, std::vector<PartOf>& parts) const;
+  void parts(std::size_t of, const Stretch& stretch, double fallen, std::vector<PartOf>& parts) const;
 
   /// The value of a curve at `others`, from the values of all unknowns.
   double gamma(std::size_t of, std::size_t by, std::uint16_t others, std::span<const double> values) const;
@@ -47,7 +65,9 @@ class ContentionCurves {
   void curve_parts(std::size_t of, std::size_t by, std::uint16_t others, std::vector<PartOf>& parts) const;
 
   std::vector<CurvePoint> points_;
-  bool theft_;
+  CommonUnknowns common_;
+  std::array<std::size_t, kCommonUnknowns> number_{};
+  std::size_t size_ = 0;
   std::array<std::vector<std::size_t>, kComputeLoads * kComputeLoads> curves_;  ///< points by number of others
 };
 

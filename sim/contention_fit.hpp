@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,23 @@ struct FittedGamma {
   double exposure = 0;       ///< actions' worth of time
 };
 
+/// What one message, or one collective, takes of a device.
+struct FittedTheft {
+  Load by{};
+  Estimate share;
+  double exposure = 0;  ///< actions' worth of time
+};
+
+/// A clock that falls linearly from full speed with `least` devices at work to 1 - fall with `most`, of all kinds
+/// alike, and makes up for 63 % of a difference in the lag.
+struct FittedClock {
+  double least = 1;
+  double most = 2;
+  Estimate fall;
+  Estimate lag_ns;
+  bool counts = false;  ///< false: the fall is so small that there is none; `fall` says how large it may be at most
+};
+
 /// What an action takes alone.
 struct AloneTime {
   DeviceId device{};
@@ -39,9 +57,10 @@ struct AloneTime {
 };
 
 struct ContentionFit {
-  Contention contention;  ///< `gammas` and `theft`, as a cluster has them
+  Contention contention;  ///< all of it, as a cluster has it
   std::vector<FittedGamma> gammas;
-  std::vector<Estimate> theft;  ///< one, where messages were met
+  std::vector<FittedTheft> theft;    ///< by messages and collectives, where they were met
+  std::optional<FittedClock> clock;  ///< where the runs tell of it
   std::vector<AloneTime> alone;
   std::vector<std::string> unknown;  ///< what the runs do not tell, one line each
   std::int64_t actions = 0;          ///< that were fitted
@@ -52,14 +71,19 @@ struct ContentionFit {
 
 /// How much longer actions take in company, from timelines of one machine (one node) with spans.
 ///
-/// An action of work w (the median of the same action alone on its device) that meets n_j(t) others of kind j and m(t)
-/// messages has gone on at the rate (1 - theft m) / (1 + sum of gamma_ij(n_j)), so that the integral of the rate over
-/// its time is w. The curves gamma_ij are linear between the counts 1, 2, 4, 8, ... and the largest one met; the sum of
-/// |integral / w - 1| is made smallest (reweighted Gauss-Newton), no gamma below 0. Medians and absolute errors: single
-/// disturbed actions move nothing. Intervals are those of the bootstrap over updates, alone times included.
+/// An action of work w (the median of the same action alone on its device, at full clock) that meets n_j(t) others of
+/// kind j, m(t) messages and c(t) collectives has gone on at the rate
 ///
-/// What the runs do not tell is left out and named in `unknown`: actions that are never alone, points hardly met, and
-/// points always met together with others.
+///     (1 - fall s(t)) (1 - theft_m m - theft_c c) / (1 + sum of gamma_ij(n_j))
+///
+/// so that the integral of the rate over its time is w. s follows the number of devices at work with a lag
+/// (`clock_course.hpp`). The curves gamma_ij are linear between the counts 1, 2, 4, 8, ... and the largest one met; the
+/// sum of |integral / w - 1| is made smallest (reweighted Gauss-Newton), no unknown below 0. Medians and absolute
+/// errors: single disturbed actions move nothing. Intervals are those of the bootstrap over updates, alone times
+/// included.
+///
+/// What the runs do not tell is left out and named in `unknown`: actions that are never alone, points hardly met,
+/// points always met together with others, and a clock that the rest could stand for as well.
 ContentionFit fit_contention(std::span<const Timeline> timelines, const ContentionFitOptions& options = {});
 
 }  // namespace plumb

@@ -13,7 +13,9 @@ namespace {
 constexpr double kRounded = 0.3;
 constexpr double kLeastRounded = 1e-6;
 constexpr int kHalvings = 8;
-constexpr double kMostValue = 100;  // a hundred times as long: the run was disturbed, or hardly met it
+constexpr double kLeastLeft = 0.01;  // of a device, and of its clock
+constexpr int kClockRounds = 3;      // values for times alone, which depend on the clock, which is one of the values
+constexpr double kMostValue = 100;   // a hundred times as long: the run was disturbed, or hardly met it
 
 /// The step that `normal` and `right` ask for, from `values` on, with no value below 0.
 Eigen::VectorXd bounded_step(const Eigen::MatrixXd& normal, const Eigen::VectorXd& right,
@@ -60,7 +62,7 @@ ContentionSolver::ContentionSolver(const ContentionData& data, const ContentionC
     const MetAction& met = data.actions[a].met;
     first_stretch_.push_back(part_begin_.size());
     for (std::size_t s = met.first; s != met.behind; ++s) {
-      curves.parts(static_cast<std::size_t>(met.kind), data.stretches[s], parts);
+      curves.parts(static_cast<std::size_t>(met.kind), data.stretches[s], data.fallen_in(data.stretches[s]), parts);
       part_begin_.push_back(parts_.size());
       parts_.insert(parts_.end(), parts.begin(), parts.end());
     }
@@ -71,21 +73,27 @@ ContentionSolver::ContentionSolver(const ContentionData& data, const ContentionC
 double ContentionSolver::integral(std::size_t action, std::span<const double> values,
                                   std::vector<Slope>* slopes) const {
   const MetAction& met = data_.actions[actions_[action]].met;
-  const std::size_t theft = curves_.has_theft() ? curves_.size() - 1 : curves_.size();
   double sum = 0;
   for (std::size_t s = met.first, at = first_stretch_[action]; s != met.behind; ++s, ++at) {
     double slow = 1;
     double left = 1;
+    double clock = 1;
     for (std::size_t p = part_begin_[at]; p != part_begin_[at + 1]; ++p) {
-      const auto& part = parts_[p];
-      (part.unknown == theft ? left : slow) += (part.unknown == theft ? -1 : 1) * part.weight * values[part.unknown];
+      const double taken = parts_[p].weight * values[parts_[p].unknown];
+      if (parts_[p].factor == RateFactor::kSlower) slow += taken;
+      if (parts_[p].factor == RateFactor::kStolen) left -= taken;
+      if (parts_[p].factor == RateFactor::kClock) clock -= taken;
     }
-    left = std::max(left, 0.01);
+    left = std::max(left, kLeastLeft);
+    clock = std::max(clock, kLeastLeft);
     const double ns = data_.stretches[s].ns;
-    sum += ns * left / slow;
+    sum += ns * clock * left / slow;
     for (std::size_t p = part_begin_[at]; slopes != nullptr && p != part_begin_[at + 1]; ++p) {
-      const auto& part = parts_[p];
-      slopes->push_back({part.unknown, -part.weight * ns * (part.unknown == theft ? 1 / slow : left / (slow * slow))});
+      const RateFactor factor = parts_[p].factor;
+      const double by = factor == RateFactor::kSlower   ? clock * left / (slow * slow)
+                        : factor == RateFactor::kStolen ? clock / slow
+                                                        : left / slow;
+      slopes->push_back({parts_[p].unknown, -parts_[p].weight * ns * by});
     }
   }
   return sum;
@@ -99,8 +107,20 @@ std::vector<double> ContentionSolver::errors(std::span<const double> values, std
   return errors;
 }
 
-std::vector<double> ContentionSolver::solve(std::vector<double> values, std::span<const double> work,
-                                            std::span<const double> weight, int iterations) const {
+ContentionSolution ContentionSolver::solve(std::vector<double> values, std::span<const double> weight,
+                                           int iterations) const {
+  const bool clock = curves_.has(CommonUnknown::kClock);
+  const auto fall = [&] { return clock ? values[curves_.number(CommonUnknown::kClock)] : 0; };
+  std::vector<double> work = data_.work(fall(), weight);
+  for (int round = 0; round < (clock ? kClockRounds : 1); ++round) {
+    values = solve_at(std::move(values), work, weight, iterations);
+    if (clock) work = data_.work(fall(), weight);
+  }
+  return {std::move(values), std::move(work)};
+}
+
+std::vector<double> ContentionSolver::solve_at(std::vector<double> values, std::span<const double> work,
+                                               std::span<const double> weight, int iterations) const {
   const auto size = static_cast<Eigen::Index>(curves_.size());
   std::vector<Slope> slopes;
   for (int round = 0; round < iterations && size > 0; ++round) {
@@ -144,7 +164,8 @@ bool ContentionSolver::advance(const std::vector<double>& step, double rounded, 
   for (int tries = 0; tries < kHalvings; ++tries, share /= 2) {
     std::vector<double> next = values;
     for (std::size_t k = 0; k < next.size(); ++k) {
-      next[k] = std::clamp(next[k] + share * step[k], 0.0, kMostValue);
+      const double most = k < curves_.points().size() ? kMostValue : 1 - kLeastLeft;
+      next[k] = std::clamp(next[k] + share * step[k], 0.0, most);
     }
     if (total_error(next, rounded, work, weight) >= before) continue;
     values = std::move(next);

@@ -30,7 +30,7 @@ ExitStatus run_convert(const CommandLine& arguments) {
   ScheduleArguments size;
   size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;
-  if (to.empty()) check_extension(out);
+  if (to.empty()) check_extension(out, "--to");
   const ScheduleFormat& format = written_format(to, out);
   OutputFile file(out);
   const auto text = written_schedule(in, format, from.empty() ? load_schedule(in, size) : read_schedule(in, from));

@@ -12,7 +12,9 @@
 #include "tools/progress.hpp"
 #include "tools/stream_arguments.hpp"
 #include "tools/train_arguments.hpp"
+#include "trainer/backends.hpp"
 #include "trainer/contention_run.hpp"
+#include "trainer/executor.hpp"
 #include "trainer/profile_run.hpp"
 
 namespace plumb {
@@ -70,7 +72,8 @@ Measurement measure(const ProfileArguments& arguments) {
   options.optimizer = arguments.model.optimizer_options();
   options.numbers = arguments.model.number_type();
   options.backend = arguments.model.backend;
-  options.streams = arguments.streams.options();
+  const Backend& chosen = backend(options.backend);
+  options.streams = arguments.streams.options(chosen, usual_executor(chosen));
   options.crowded = !arguments.calm;
   options.microbatches = arguments.microbatches.value_or(options.microbatches);
   options.rounds = arguments.rounds.value_or(options.rounds);

@@ -59,6 +59,7 @@ ExitStatus run_schedule(const CommandLine& arguments) {
   if (!command.parse(arguments)) return ExitStatus::kDone;
   if (!command.layers.empty() && !command.explain)
     throw Error("--layers: says nothing here, expected --explain with it");
+  if (command.format.empty() && !command.explain) check_extension(command.path, "--format");
   const ScheduleFormat& format = written_format(command.format, command.path);
   OutputFile file(command.path);
   const CostDocuments documents = command.costs.any() ? load_cost_documents(command.costs) : CostDocuments{};

@@ -5,6 +5,7 @@
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
+#include "tools/order_arguments.hpp"
 #include "tools/output_file.hpp"
 #include "tools/progress.hpp"
 #include "tools/report_html.hpp"
@@ -140,6 +141,7 @@ ExitStatus run_sweep(const CommandLine& command_line) {
   });
   const auto failed = [](const SweepResult& result) { return !result.figures; };
   if (std::all_of(results.begin(), results.end(), failed)) throw Error(results.front().error);
+  if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
   if (html) html->finish(sweep_page(results));
   if (csv) csv->commit();
   if (arguments.csv != "-" && arguments.html != "-") print(sweep_text(results));

@@ -16,6 +16,7 @@
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/findings.hpp"
+#include "tools/order_arguments.hpp"
 #include "tools/output_file.hpp"
 #include "tools/process_job.hpp"
 #include "tools/progress.hpp"
@@ -28,6 +29,7 @@
 #include "tools/timeline_text.hpp"
 #include "tools/train_arguments.hpp"
 #include "trainer/backends.hpp"
+#include "trainer/checkpoint.hpp"
 #include "trainer/nccl_library.hpp"
 #include "trainer/train.hpp"
 
@@ -79,7 +81,9 @@ Schedule decided(const TrainCommand& command, Schedule schedule) {
   CostArguments costs = command.costs;
   if (!costs.any()) costs.cost = "F=1,B=2";
   const CostInput input = cost_input(costs, load_cost_documents(costs), schedule);
-  return policy_order(schedule, lower(schedule, input.costs, input.cluster_pointer()), 0).schedule;
+  const Program program = lower(schedule, input.costs, input.cluster_pointer());
+  if (!program.contention.empty()) note_order_without_contention();
+  return policy_order(schedule, program, 0).schedule;
 }
 
 /// An asynchronous pipeline is filled and drained once, so its document covers all steps.
@@ -238,6 +242,9 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   if (!violations.empty()) {
     if (is_first) std::cerr << findings_text(command.schedule, violations);
     return ExitStatus::kNo;
+  }
+  if (is_first && command.resume && !newest_checkpoint(command.checkpoint)) {
+    std::cerr << "plumbline: note: " << command.checkpoint << " has no checkpoint yet, so the run begins anew\n";
   }
   prepared.options.processes = job;
   const TrainResult result = run(command, prepared.options);

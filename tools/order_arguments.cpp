@@ -19,6 +19,10 @@ constexpr std::array<std::string_view, 3> kOrders{"fixed", "ready", "backward-fi
 
 }  // namespace
 
+void note_order_without_contention() {
+  std::cerr << "plumbline: note: devices decide by times without contention; what they have decided is run with it\n";
+}
+
 void OrderArguments::add_to(ArgumentParser& parser) {
   parser.group("Order")
       .text("order", order, "RULE",
@@ -42,9 +46,7 @@ Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
   ReadyOptions options;
   options.seed = simulation.simulation(schedule).seed;
   const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule));
-  if (!program.contention.empty()) {
-    std::cerr << "plumbline: note: devices decide by times without contention; what they have decided is run with it\n";
-  }
+  if (!program.contention.empty()) note_order_without_contention();
   RunTimeOrder decided = schedule.policy         ? policy_order(schedule, program, options.seed)
                          : rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)
                                                  : run_time_order(schedule, program, BackwardFirst(), options);

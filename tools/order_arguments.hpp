@@ -12,6 +12,9 @@
 
 namespace plumb {
 
+/// Says on standard error that an order was decided at run time as if devices took nothing from each other.
+void note_order_without_contention();
+
 /// Options that relax a schedule's order: devices decide at run time, with their lists as priorities.
 struct OrderArguments {
   std::string order = "fixed";

@@ -85,14 +85,16 @@ class RunData {
                          {"bytes", tensor.bytes},
                          {"microbatches", tensor.microbatches}});
     }
-    return {{"busy", ns(device.busy)},
-            {"useful", ns(device.useful)},
-            {"idle", ns(device.idle)},
-            {"causes", std::move(causes)},
-            {"peak", device.peak_memory_bytes},
-            {"peakByClass", device.peak_memory_by_class},
-            {"peakActivations", device.peak_activations},
-            {"tensors", std::move(tensors)}};
+    Json summary{{"busy", ns(device.busy)},
+                 {"useful", ns(device.useful)},
+                 {"idle", ns(device.idle)},
+                 {"causes", std::move(causes)},
+                 {"peak", device.peak_memory_bytes},
+                 {"peakByClass", device.peak_memory_by_class},
+                 {"peakActivations", device.peak_activations},
+                 {"tensors", std::move(tensors)}};
+    if (device.slowed != 0) summary["slowed"] = ns(device.slowed);
+    return summary;
   }
 
   Json critical_path() const {

@@ -118,6 +118,12 @@ class SvgPicture {
     figure(kChartWidth - kChartRight, "makespan", time_text(ns(timeline_.makespan)));
     figure(kChartWidth - kChartRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
     figure(kChartWidth - kChartRight - 280, "utilization", percent_text(timeline_.utilization));
+    Ticks busy = 0;
+    Ticks slowed = 0;
+    for (const DeviceSummary& device : timeline_.devices) busy += device.busy, slowed += device.slowed;
+    if (slowed == 0) return;
+    const double lost = static_cast<double>(slowed) / static_cast<double>(busy);
+    figure(kChartWidth - kChartRight - 410, "lost to others", percent_text(lost));
   }
 
   void figure(double right, std::string_view name, std::string_view value) {

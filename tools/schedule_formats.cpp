@@ -96,15 +96,15 @@ const ScheduleFormat& schedule_format(std::string_view name, std::string_view pa
   throw_unknown("schedule format", name, names);
 }
 
-void check_extension(std::string_view path) {
+void check_extension(std::string_view path, std::string_view option) {
   const std::string extension = std::filesystem::path(path).extension().string();
   std::string known;
   for (const ScheduleFormat& format : kFormats) {
     if (extension.empty() || extension == format.extension) return;
     if (!format.extension.empty() && format.write != nullptr) known += " " + std::string(format.extension);
   }
-  throw Error(std::string(path) + ": no format has the extension '" + extension + "', expected --to FORMAT or one of" +
-              known);
+  throw Error(std::string(path) + ": no format has the extension '" + extension + "', expected " + std::string(option) +
+              " FORMAT or one of" + known);
 }
 
 const ScheduleFormat& written_format(std::string_view name, std::string_view path) {

@@ -23,8 +23,8 @@ std::span<const ScheduleFormat> schedule_formats();
 /// Throws `Error` for unknown names, with the nearest one.
 const ScheduleFormat& schedule_format(std::string_view name, std::string_view path);
 
-/// Throws `Error` when `path` ends in an extension that no format has.
-void check_extension(std::string_view path);
+/// Throws `Error` when `path` ends in an extension that no format has; `option` names the format otherwise.
+void check_extension(std::string_view path, std::string_view option);
 
 /// `schedule_format` of something to be written. Throws `Error` for formats that are only read.
 const ScheduleFormat& written_format(std::string_view name, std::string_view path);

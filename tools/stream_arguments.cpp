@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "models/error.hpp"
 #include "tools/choice.hpp"
@@ -28,9 +29,33 @@ void StreamArguments::add_to(ArgumentParser& parser) {
       .flag("no-graphs", no_graphs, "launch kernels one by one, not as a graph per action");
 }
 
-StreamOptions StreamArguments::options() const {
+void StreamArguments::check(const Backend& backend, std::string_view executor) const {
+  if (backend.only_streams) return;
+  const std::string chosen = "the back end is " + std::string(backend.name);
+  const std::array<std::pair<bool, std::string_view>, 6> of_gpus{{{gpus.has_value(), "gpus"},
+                                                                  {sms.has_value(), "device-sms"},
+                                                                  {!mode.empty(), "device-mode"},
+                                                                  {link_latency_us.has_value(), "link-latency"},
+                                                                  {!link_bandwidth.empty(), "link-bandwidth"},
+                                                                  {!product_table.empty(), "product-table"}}};
+  for (const auto& [given, name] : of_gpus) {
+    if (given) throw Error("--" + std::string(name) + ": " + chosen + ", expected --backend cuda with it");
+  }
+  if (executor == "streams") return;
+  const std::array<std::pair<bool, std::string_view>, 2> of_streams{
+      {{watchdog_s.has_value(), "watchdog"}, {no_graphs, "no-graphs"}}};
+  for (const auto& [given, name] : of_streams) {
+    if (given) {
+      throw Error("--" + std::string(name) + ": " + chosen + " with executor " + std::string(executor) +
+                  ", expected --backend cuda or --executor streams with it");
+    }
+  }
+}
+
+StreamOptions StreamArguments::options(const Backend& backend, std::string_view executor) const {
+  check(backend, executor);
   StreamOptions options;
-  options.mode = choice<PartitionMode>(kModes, "mode", mode);
+  options.mode = choice<PartitionMode>(kModes, "mode", mode.empty() ? std::string(kModes.front()) : mode);
   options.sms = static_cast<std::int32_t>(sms.value_or(0));
   options.gpus = static_cast<std::int32_t>(gpus.value_or(1));
   options.link_latency_s = link_latency_us.value_or(0) * 1e-6;

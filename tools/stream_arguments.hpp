@@ -3,15 +3,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tools/arguments.hpp"
+#include "trainer/backend.hpp"
 #include "trainer/stream_options.hpp"
 
 namespace plumb {
 
 /// Options that say how devices lie on GPUs: shared by `train` and `profile`.
 struct StreamArguments {
-  std::string mode = "accuracy";
+  std::string mode;  ///< empty: accuracy
   std::optional<std::int64_t> sms;
   std::optional<std::int64_t> gpus;
   std::optional<double> link_latency_us;
@@ -23,8 +25,11 @@ struct StreamArguments {
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
 
-  /// Throws `Error` for what they cannot be.
-  StreamOptions options() const;
+  /// Throws `Error` for what they cannot be, and for one that says nothing to `backend` and this executor.
+  StreamOptions options(const Backend& backend, std::string_view executor) const;
+
+ private:
+  void check(const Backend& backend, std::string_view executor) const;
 };
 
 }  // namespace plumb

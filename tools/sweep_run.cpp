@@ -168,6 +168,7 @@ class PointRun {
     };
     if (schedule.policy) {  // every run decides anew
       const Program work = lowered(schedule);
+      result_.decided_without_contention = !work.contention.empty();
       for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) {
         take(simulate(lowered(policy_order(schedule, work, options.seed).schedule), options));
       }

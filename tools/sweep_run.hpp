@@ -52,9 +52,10 @@ struct SweepResult {
   SweepPoint point;
   std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared
   std::optional<SweepFigures> figures;
-  bool fits = true;                  ///< in memory
-  std::string error;                 ///< empty when there are figures
-  std::optional<Timeline> timeline;  ///< when kept
+  bool fits = true;                         ///< in memory
+  std::string error;                        ///< empty when there are figures
+  std::optional<Timeline> timeline;         ///< when kept
+  bool decided_without_contention = false;  ///< its order, at run time
 };
 
 /// Simulates all points, as many at a time as there are hardware threads. `take` gets the results one by one, in the

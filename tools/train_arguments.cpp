@@ -156,7 +156,7 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   options.numbers = model.number_type();
   options.backend = model.backend;
   options.executor = executor.empty() ? std::string(usual_executor(backend(model.backend))) : executor;
-  options.streams = streams.options();
+  options.streams = streams.options(backend(options.backend), options.executor);
   return options;
 }
 

@@ -20,6 +20,7 @@ ContentionRun measure_contention(const ProfileOptions& given) {
       loaded.add(runs.back(), options.microbatches);
       runs.push_back(profiled_run(options, {.split = split, .crowded = true}));
     }
+    runs.push_back(profiled_run(options, {.changing = true}));
     if (options.on_round) options.on_round(round);
   }
   ContentionRun result;

@@ -14,7 +14,8 @@ struct ContentionRun {
 
 /// Measures all stages alone (one action at a time), in 1F1B and with all microbatches in flight, with fused and with
 /// split backwards, `options.rounds` times, and fits what devices take from each other: pipelines that fill and drain
-/// bring together every number of neighbours.
+/// bring together every number of neighbours. One more run lets updates with one action at a time and updates of 1F1B
+/// take turns: what a clock that follows the load with a lag shows itself by.
 ContentionRun measure_contention(const ProfileOptions& options);
 
 }  // namespace plumb

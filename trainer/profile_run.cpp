@@ -39,11 +39,14 @@ Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& sch
 
 Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind) {
   const std::int64_t m = kind.alone ? 1 : options.microbatches;
+  // A load that changes ends, as it begins, with a rest: at least rest, load, rest.
+  const std::int64_t updates = kind.changing ? 2 * std::max<std::int64_t>(2, options.updates) - 1
+                                             : 1 + options.updates * options.microbatches / m;
   return measured_timeline_of(options,
                               profile_schedule({.devices = options.num_devices,
                                                 .stages = static_cast<std::int32_t>(options.partition.num_stages()),
                                                 .microbatches = m,
-                                                .updates = 1 + options.updates * options.microbatches / m},
+                                                .updates = updates},
                                                kind));
 }
 

@@ -10,7 +10,10 @@ class GroupedSchedule {
  public:
   GroupedSchedule(const ProfileShape& shape, const ProfileKind& kind)
       : stages_(shape.stages), devices_(shape.devices), m_(shape.microbatches), kind_(kind) {
-    schedule_.name = kind.copies ? "profile-copies" : kind.split ? "profile-split" : "profile-fused";
+    schedule_.name = kind.copies     ? "profile-copies"
+                     : kind.changing ? "profile-changing"
+                     : kind.split    ? "profile-split"
+                                     : "profile-fused";
     schedule_.num_devices = devices_;
     schedule_.num_stages = stages_;
     schedule_.microbatches_per_update = {m_};
@@ -24,7 +27,8 @@ class GroupedSchedule {
       for (std::int64_t update = 0; update < shape.updates; ++update) add_update(device, update, list);
       schedule_.devices.push_back(std::move(list));
     }
-    for (std::int64_t update = 0; kind.alone && update < shape.updates; ++update) separate(update);
+    const bool apart = kind.alone || kind.changing;
+    for (std::int64_t update = 0; apart && update < shape.updates; ++update) separate(update);
   }
 
   Schedule take() { return std::move(schedule_); }
@@ -64,7 +68,8 @@ class GroupedSchedule {
 
   void add_update(std::int32_t device, std::int64_t update, DeviceList& list) const {
     const std::int64_t begin = update * m_;
-    const std::int64_t warmup = kind_.crowded ? m_ : std::min<std::int64_t>(devices_ - 1 - device, m_);
+    const bool rests = kind_.changing && update % 2 == 0;
+    const std::int64_t warmup = kind_.crowded ? m_ : rests ? 0 : std::min<std::int64_t>(devices_ - 1 - device, m_);
     // As in zero-bubble schedules: what a late W reads has left the caches, and it takes longer.
     const std::int64_t put_off = std::min<std::int64_t>(device, m_);
     for (std::int64_t i = 0; i < warmup; ++i) add_forward(device, begin + i, list);

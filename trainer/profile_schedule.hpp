@@ -8,10 +8,11 @@ namespace plumb {
 
 /// How a run that is measured trains.
 struct ProfileKind {
-  bool split = false;    ///< I and W apart
-  bool crowded = false;  ///< all forwards of an update before its backwards
-  bool copies = false;   ///< stashes go to the host and back
-  bool alone = false;    ///< one action at a time over all devices; wants one microbatch per update
+  bool split = false;     ///< I and W apart
+  bool crowded = false;   ///< all forwards of an update before its backwards
+  bool copies = false;    ///< stashes go to the host and back
+  bool alone = false;     ///< one action at a time over all devices; wants one microbatch per update
+  bool changing = false;  ///< one action at a time in every other update, beginning with the first; fused only
 };
 
 /// What is measured: so many stages on so many devices, neighbours together.
@@ -24,7 +25,8 @@ struct ProfileShape {
 
 /// 1F1B of devices, or GPipe where it is crowded; device d runs stages [d S / P, (d + 1) S / P), forwards in order,
 /// backwards in reverse. With split backwards, W is put off by d microbatches. Where everything is to be alone, extra
-/// edges put the weight gradients, then the updates, one behind the other.
+/// edges put the weight gradients, then the updates, one behind the other; where the load changes, the updates only: a
+/// microbatch that is fused and is through before the next one begins is alone anyway.
 Schedule profile_schedule(const ProfileShape& shape, const ProfileKind& kind);
 
 }  // namespace plumb

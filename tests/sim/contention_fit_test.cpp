@@ -166,7 +166,38 @@ TEST_CASE("what messages take is fitted, too") {
   const Cluster cluster = machine(contention, 0.005);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 20});
   REQUIRE(fit.theft.size() == 1);
-  CHECK(std::abs(fit.theft[0].value - 0.1) < 0.02);
+  CHECK(fit.theft[0].by == Load::kMessage);
+  CHECK(std::abs(fit.theft[0].share.value - 0.1) < 0.02);
+}
+
+TEST_CASE("what collectives take is fitted, too") {
+  // Device 0 and 1 reduce beside every other forward of device 0; a quarter of it is taken.
+  Timeline timeline;
+  timeline.devices.resize(2);
+  timeline.num_microbatches = timeline.updates = 40;
+  const auto add = [&](int device, Op op, Lane lane, std::int64_t update, Ticks start, Ticks end) {
+    Span made{.action = {}, .device = DeviceId{device}, .lane = lane, .start = start, .end = end};
+    made.action.op = op;
+    made.action.stage = StageId{0};
+    made.action.microbatch = MicrobatchId{static_cast<std::int32_t>(update)};
+    timeline.spans.push_back(made);
+  };
+  for (std::int64_t update = 0; update < 40; ++update) {
+    const Ticks at = update * 10'000;
+    const Ticks noise = update % 3;
+    add(0, Op::kF, Lane::kCompute, update, at, at + 3000 + noise);
+    // 2000 beside the collective do 1500 of the work.
+    add(0, Op::kF, Lane::kCompute, update, at + 4000, at + 7500 + noise);
+    for (const int device : {0, 1}) {
+      add(device, Op::kReduceGrad, Lane::kCollective, update, at + 4500, at + 6500);
+    }
+  }
+  const ContentionFit fit = fit_contention(std::vector{timeline}, {.resamples = 20});
+  REQUIRE(fit.theft.size() == 1);
+  CHECK(fit.theft[0].by == Load::kCollective);
+  CHECK(fit.theft[0].share.value == doctest::Approx(0.25).epsilon(0.01));
+  CHECK(fit.contention.collective_theft == doctest::Approx(0.25).epsilon(0.01));
+  CHECK(fit.contention.message_theft == 0);
 }
 
 TEST_CASE("an action that is never alone, and company that is never met, are said and not guessed") {

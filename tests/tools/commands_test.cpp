@@ -265,6 +265,47 @@ TEST_CASE("training stops before it starts when the model cannot be trained") {
   }
 }
 
+TEST_CASE("an option for GPUs or streams says nothing to threads, and is refused") {
+  const ScratchDirectory scratch;
+  for (const std::string option : {"--gpus 2", "--device-sms 8", "--device-mode accuracy", "--link-latency 1",
+                                   "--link-bandwidth 1GB", "--product-table t.txt"}) {
+    CAPTURE(option);
+    const std::string expected = "plumbline: error: " + option.substr(0, option.find(' ')) +
+                                 ": the back end is cpu, expected --backend cuda with it\n";
+    CHECK(run_command("plumbline train 1f1b -p 2 -m 2 --network gpt-tiny " + option, scratch.path()).err == expected);
+    CHECK(run_command("plumbline profile --network gpt-tiny --stages 2 " + option, scratch.path()).err == expected);
+  }
+  for (const std::string option : {"--watchdog 5", "--no-graphs"}) {
+    CAPTURE(option);
+    const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --steps 1 " + option;
+    CHECK(run_command(train, scratch.path()).err ==
+          "plumbline: error: " + option.substr(0, option.find(' ')) +
+              ": the back end is cpu with executor threads, expected --backend cuda or --executor streams with it\n");
+    CHECK(run_command(train + " --executor streams", scratch.path()).status == 0);
+  }
+}
+
+TEST_CASE("a run that is to be resumed where nothing was saved says that it begins anew") {
+  const ScratchDirectory scratch;
+  const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --checkpoint saved --resume --steps ";
+  const std::string note = "plumbline: note: saved has no checkpoint yet, so the run begins anew\n";
+  const CommandResult first = run_command(train + "1", scratch.path());
+  CHECK(first.status == 0);
+  CHECK(has(first.err, note));
+  CHECK_FALSE(has(run_command(train + "1", scratch.path()).err, note));
+}
+
+TEST_CASE("a schedule is written in the format of its extension, and in no other one") {
+  const ScratchDirectory scratch;
+  const std::string schedule = "plumbline schedule 1f1b -p 2 -m 2 -o ";
+  const std::string refused = run_command(schedule + "x.yaml", scratch.path()).err;
+  CHECK(refused.starts_with(
+      "plumbline: error: x.yaml: no format has the extension '.yaml', expected --format FORMAT or one of .json"));
+  CHECK(scratch.listing() == "");
+  CHECK(run_command(schedule + "x.yaml --format json", scratch.path()).status == 0);
+  CHECK(run_command(schedule + "x", scratch.path()).status == 0);
+}
+
 TEST_CASE("the demo leaves a report, a profile and every run") {
   const ScratchDirectory scratch;
   const CommandResult result =

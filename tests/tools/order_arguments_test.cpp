@@ -66,4 +66,29 @@ TEST_CASE("an order decided at run time over a cluster with contention says that
         "plumbline: note: devices decide by times without contention; what they have decided is run with it\n");
 }
 
+TEST_CASE("a sweep and a run of a document with a policy say so too, once") {
+  const ScratchDirectory scratch;
+  REQUIRE(run_command("plumbline profile --calm --network gpt-tiny --stages 2 -m 2 --rounds 1 -o alone.json",
+                      scratch.path())
+              .status == 0);
+  std::string profile = file_text(scratch.path() / "alone.json");
+  profile.insert(profile.find('{') + 1, R"("contention": {"slowdown": [{"of": "F", "by": "F", "gamma": [0.5]}]}, )");
+  scratch.write("among.json", profile);
+  scratch.write("policy.json", R"({"format": "plumbline-schedule", "version": 1, "name": "mine", "parameters": {},
+          "num_devices": 2, "num_stages": 2, "num_microbatches": 4, "microbatches_per_update": 4, "placement": [[[0], [1]]],
+          "weights": {"policy": "flush"}, "policy": {"priorities": ["B", "F"], "limits": 2}})");
+  const std::string note =
+      "plumbline: note: devices decide by times without contention; what they have decided is run with it\n";
+  const auto said = [&](const std::string& command) {
+    const CommandResult result = run_command(command + " --network gpt-tiny --profile among.json", scratch.path());
+    CAPTURE(result.err);
+    CHECK(result.status == 0);
+    const std::size_t at = result.err.find(note);
+    return at != std::string::npos && result.err.find(note, at + 1) == std::string::npos;
+  };
+  CHECK(said("plumbline simulate policy.json"));
+  CHECK(said("plumbline sweep policy.json -p 2 -m 4"));
+  CHECK(said("plumbline train policy.json --steps 1"));
+}
+
 TEST_SUITE_END();

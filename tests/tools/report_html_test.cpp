@@ -9,6 +9,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_timeline.hpp"
 #include "tools/page_data.hpp"
+#include "tools/report_svg.hpp"
 #include "tools/report_trace.hpp"
 #include "tools/reports.hpp"
 
@@ -49,6 +50,22 @@ TEST_CASE("the columns of the page's data give back every span") {
     }
   }
   CHECK(spans == run.spans.size());
+}
+
+TEST_CASE("what a device loses to others stands in the page's data where there is any, and in the picture's head") {
+  Timeline run = synthetic_timeline({.devices = 2, .microbatches = 2});
+  const auto devices = [&] {
+    const Json page = Json::parse(page_data({.title = "", .sections = {{.title = "", .first = &run}}}));
+    return page.at("sections").at(0).at("runs").at(0).at("devices");
+  };
+  CHECK_FALSE(devices().at(0).contains("slowed"));
+  CHECK(svg_report(run).find("lost to others") == std::string::npos);
+  run.devices[1].slowed = (run.devices[0].busy + run.devices[1].busy) / 10;
+  CHECK_FALSE(devices().at(0).contains("slowed"));
+  CHECK(devices().at(1).at("slowed") == to_ns(run.devices[1].slowed, run.base));
+  const std::string picture = svg_report(run);
+  CHECK(picture.find(">lost to others<") != std::string::npos);
+  CHECK(picture.find(">10.0 %<") != std::string::npos);
 }
 
 TEST_CASE("a page is one file: nothing is fetched and no placeholder is left") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/error.hpp"
 #include "schedules/lower.hpp"
@@ -99,6 +100,57 @@ TEST_CASE("actions alone, then in company, are fitted on threads, too: times alo
   CHECK(run.fit.actions > 0);
   CHECK(profile_from_json(profile_to_json(run.profile), "profile.json") == run.profile);
   CHECK(profile_cluster(run.profile, 2, 0).contention == run.profile.contention);
+}
+
+TEST_CASE("a load that changes has everything alone in every other update, and all devices at work in the others") {
+  const Schedule schedule =
+      profile_schedule({.devices = 3, .stages = 5, .microbatches = 6, .updates = 5}, {.changing = true});
+  CHECK(validate(schedule).empty());
+  StageCosts costs;
+  costs.times.assign(5, {.f = 10, .b = 20, .u = 3});
+  costs.comm = 2;
+  const Company company = company_of(simulate(lower(schedule, costs)));
+  std::size_t most = 0;
+  for (const LoadStep& step : company.steps) most = std::max<std::size_t>(most, step.active);
+  CHECK(most == 3);
+  for (const MetAction& action : company.actions) {
+    CAPTURE(action.update);
+    if (action.update % 2 == 0) CHECK(action.behind - action.first == 1);
+    if (action.kind == Load::kU) CHECK(company.stretches[action.first].alone());
+  }
+}
+
+TEST_CASE("a clock slower than an update is told better with the run whose load changes") {
+  Cluster cluster;
+  cluster.devices.resize(4, {.name = {}, .jitter = 0.01});
+  cluster.devices_per_node = 4;
+  ClockModel& clock = cluster.contention.clock.emplace();
+  clock.load.fill(1);
+  clock.points = {{1, 1}, {4, 0.92}};
+  clock.period_ns = 500'000;  // 63 % in 4 ms, where an update takes 3.3 ms
+  clock.gain = 0.1175;
+  cluster.finish();
+  StageCosts costs;
+  costs.times.assign(4, {.f = 100'000, .b = 200'000, .u = 10'000});
+  costs.memory.resize(4);
+  const auto run = [&](std::int64_t m, std::int64_t updates, const ProfileKind& kind) {
+    SimOptions options;
+    options.seed = static_cast<std::uint64_t>(m + updates);
+    const Schedule schedule =
+        profile_schedule({.devices = 4, .stages = 4, .microbatches = m, .updates = updates}, kind);
+    return simulate(lower(schedule, costs, &cluster), options);
+  };
+  std::vector<Timeline> runs{run(1, 25, {.alone = true}), run(8, 4, {}), run(8, 4, {.crowded = true})};
+  const ContentionFitOptions options{.first_update = 1, .resamples = 40};
+  const ContentionFit without = fit_contention(runs, options);
+  runs.push_back(run(8, 5, {.changing = true}));
+  const ContentionFit with = fit_contention(runs, options);
+  REQUIRE(with.contention.clock.has_value());
+  const auto off = [](const ContentionFit& fit) { return fit.clock ? std::abs(fit.clock->fall.value - 0.08) : 1; };
+  CHECK(off(with) < 0.015);
+  CHECK(off(with) < off(without));
+  CHECK(with.clock->lag_ns.value > 4e6 / 1.5);
+  CHECK(with.clock->lag_ns.value < 4e6 * 1.5);
 }
 
 TEST_CASE("one at a time, nothing runs beside anything else, with fused and with split backwards") {

@@ -88,6 +88,9 @@ function decodeRun(run, ops) {
   return run;
 }
 
+/** Whether devices take from each other in `run`. */
+function isSlowed(run) { return run.devices.some((device) => device.slowed > 0); }
+
 /** Makes the page's data ready in place and returns it. */
 function decode(page) {
   for (const section of page.sections) {

@@ -2,6 +2,8 @@
 
 const USEFUL_COLOUR = "#4d9a6a";
 const EXTRA_COLOUR = "#a9c7b4";
+const SLOWED_COLOUR = "#d98c4a";
+const SLOWED_TITLE = "longer because of others";
 const BARS_WITH_ROOM = 16;
 
 /** A table with a caption; `head` and the cells of `rows` are texts or nodes, all but the first column numbers. */
@@ -18,8 +20,10 @@ function swatched(colour, text) {
 
 /** `[colour, title, ns]` of the parts of a device's makespan, in a fixed order; parts that are 0 are left out. */
 function deviceParts(page, run, device) {
-  const { useful, busy, causes } = run.devices[device];
-  const parts = [[USEFUL_COLOUR, "useful work", useful], [EXTRA_COLOUR, "recompute and extra work", busy - useful]];
+  const { useful, busy, causes, slowed = 0 } = run.devices[device];
+  const late = Math.min(slowed, useful); // whatever it was that took longer
+  const parts = [[USEFUL_COLOUR, "useful work", useful - late], [EXTRA_COLOUR, "recompute and extra work", busy - useful],
+    [SLOWED_COLOUR, SLOWED_TITLE, late]];
   causes.forEach((ns, c) => parts.push([page.causes[c].colour, `idle: ${page.causes[c].title}`, ns]));
   return parts.filter(([, , ns]) => ns > 0);
 }
@@ -46,6 +50,13 @@ function totalParts(page, run) {
   return totals;
 }
 
+/** How much longer the actions of a device took than alone, where any device of the section lost something. */
+function slowedCell(section, { slowed = 0, busy }) {
+  if (!section.runs.some(isSlowed)) return null;
+  return element("td", { class: "number", title: SLOWED_TITLE }, slowed > 0 ? `+${timeText(slowed)}` : "",
+    slowed > 0 ? element("small", {}, ` ${percentText(slowed / (busy - slowed))}`) : null);
+}
+
 function idleTable(page, section) {
   const rows = [];
   const whole = Math.max(...section.runs.map((run) => run.makespan), 1);
@@ -56,6 +67,7 @@ function idleTable(page, section) {
       element("th", { scope: "row" }, r === 0 ? `device ${device}` : ""),
       section.runs.length > 1 ? element("td", { class: "run" }, section.names[r]) : null,
       element("td", { class: "wide" }, partsBar(parts, whole)),
+      slowedCell(section, run.devices[device]),
       element("td", { class: "number" }, percentText(run.makespan > 0 ? run.devices[device].idle / run.makespan : 0))));
   }));
   return barsTable("", rows);
@@ -65,7 +77,7 @@ function idleTable(page, section) {
 function idleTotals(page, section) {
   const totals = section.runs.map((run) => totalParts(page, run));
   const titles = new Map(totals.flatMap((total) => [...total].map(([title, part]) => [title, part[0]])));
-  const order = ["useful work", "recompute and extra work", ...page.causes.map((cause) => `idle: ${cause.title}`)];
+  const order = ["useful work", "recompute and extra work", SLOWED_TITLE, ...page.causes.map((cause) => `idle: ${cause.title}`)];
   const head = section.runs.length > 1 ? element("thead", {}, element("tr", {}, element("th", {}, "share of all device time"),
     section.names.map((name) => element("th", { scope: "col", class: "number" }, name)))) : null;
   return element("table", { class: "totals" }, head, element("tbody", {}, order.filter((title) => titles.has(title)).map((title) =>

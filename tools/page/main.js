@@ -86,7 +86,8 @@ class Section {
   idlePart() {
     return element("div", { class: "card" },
       element("div", { class: "card-head" }, element("h3", {}, "Where the time goes"),
-        element("p", { class: "hint" }, "share of the makespan that each device is idle, on the right")),
+        element("p", { class: "hint" }, this.section.runs.some(isSlowed) ? "how much longer each device's actions took among others, and share of the makespan that it is idle, on the right"
+          : "share of the makespan that each device is idle, on the right")),
       idleView(this.page, this.section));
   }
 

@@ -7,12 +7,20 @@ const FIGURES = [
   ["bubble", (run) => run.bubbleFraction, percentText, true],
   ["bubble rate", (run) => run.bubbleRate, percentText, true],
   ["utilization", (run) => run.utilization, percentText, false],
+  ["lost to others", slowedShare, percentText, true],
   ["samples/s", (run) => run.samplesPerSecond, countText, false],
   ["tokens/s", (run) => run.tokensPerSecond, countText, false],
   ["model FLOPs used", (run) => run.modelFlopsUtilization, percentText, false],
   ["peak memory", peakMemory, bytesText, true],
   ["peak stashes", peakStashes, numberText, true],
 ];
+
+/** Share of the devices' busy time by which actions took longer because others were under way. */
+function slowedShare(run) {
+  if (!isSlowed(run)) return undefined;
+  const sum = (key) => run.devices.reduce((total, device) => total + (device[key] ?? 0), 0);
+  return sum("slowed") / sum("busy");
+}
 
 function peakMemory(run) { return Math.max(...run.devices.map((device) => device.peak)) || undefined; }
 function peakStashes(run) { return Math.max(...run.devices.map((device) => device.peakActivations)) || undefined; }
