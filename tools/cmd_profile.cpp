@@ -2,6 +2,7 @@
 #include <thread>
 #include <utility>
 
+#include "models/error.hpp"
 #include "models/profile.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
@@ -29,6 +30,7 @@ struct ProfileArguments {
   std::optional<std::int64_t> rounds;
   bool calm = false;
   bool contention = false;
+  bool reductions = false;
   std::string path = "-";
 
   bool parse(const CommandLine& arguments) {
@@ -45,7 +47,9 @@ struct ProfileArguments {
         .flag("calm", calm, "1F1B only: no runs that keep all microbatches in flight or copy to the host")
         .flag("contention", contention,
               "times of actions that run alone, and how much longer they take among others: what `simulate` then "
-              "reckons with");
+              "reckons with")
+        .flag("reductions", reductions,
+              "with --contention: also trains two copies of every stage, to see what reducing their gradients takes");
     model.add_to(parser);
     streams.add_to(parser);
     return parser.parse(arguments);
@@ -61,6 +65,9 @@ struct Measurement {
 };
 
 Measurement measure(const ProfileArguments& arguments) {
+  if (arguments.reductions && !arguments.contention) {
+    throw Error("--reductions: says nothing without what they take, expected --contention with it");
+  }
   ProfileOptions options;
   options.network = arguments.model.load_network();
   const auto stages = static_cast<std::int32_t>(arguments.stages.value_or(hardware_threads()));
@@ -75,6 +82,7 @@ Measurement measure(const ProfileArguments& arguments) {
   const Backend& chosen = backend(options.backend);
   options.streams = arguments.streams.options(chosen, usual_executor(chosen));
   options.crowded = !arguments.calm;
+  options.reductions = arguments.reductions;
   options.microbatches = arguments.microbatches.value_or(options.microbatches);
   options.rounds = arguments.rounds.value_or(options.rounds);
   Progress progress("profile");

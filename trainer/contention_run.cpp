@@ -21,6 +21,9 @@ ContentionRun measure_contention(const ProfileOptions& given) {
       runs.push_back(profiled_run(options, {.split = split, .crowded = true}));
     }
     runs.push_back(profiled_run(options, {.changing = true}));
+    for (const bool one_by_one : {true, false}) {
+      if (options.reductions && options.num_devices > 1) runs.push_back(mirrored_run(options, one_by_one));
+    }
     if (options.on_round) options.on_round(round);
   }
   ContentionRun result;

@@ -10,6 +10,7 @@
 #include "trainer/backends.hpp"
 #include "trainer/executor.hpp"
 #include "trainer/measured_timeline.hpp"
+#include "trainer/mirrored_schedule.hpp"
 #include "trainer/profile_schedule.hpp"
 #include "trainer/train.hpp"
 
@@ -48,6 +49,17 @@ Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind) {
                                                 .microbatches = m,
                                                 .updates = updates},
                                                kind));
+}
+
+Timeline mirrored_run(const ProfileOptions& options, bool alone) {
+  constexpr std::int64_t kLeastUpdates = 3;  // how often an action is to be seen alone
+  const std::int64_t m = alone ? 2 : std::max<std::int64_t>(2, options.microbatches / 2 * 2);
+  return measured_timeline_of(options,
+                              mirrored_schedule({.devices = options.num_devices,
+                                                 .stages = static_cast<std::int32_t>(options.partition.num_stages()),
+                                                 .microbatches = m,
+                                                 .updates = 1 + std::max(kLeastUpdates, options.updates)},
+                                                alone));
 }
 
 Profile described_profile(const ProfileOptions& options) {

@@ -31,6 +31,7 @@ struct ProfileOptions {
   std::int64_t updates = 3;                          ///< measured, per round
   std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded
   bool crowded = true;                               ///< false: 1F1B only, without copies
+  bool reductions = false;                           ///< of contention: also what reductions take
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
 };
 
@@ -65,6 +66,9 @@ class StageProfiler {
 /// One run of `profile_schedule` as the options say; the first update warms up. Alone, with so many more updates that
 /// every action is met as often.
 Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind);
+
+/// One run of `mirrored_schedule`, likewise: with two copies of every stage.
+Timeline mirrored_run(const ProfileOptions& options, bool alone);
 
 /// What a profile says of the machine and the network.
 Profile described_profile(const ProfileOptions& options);

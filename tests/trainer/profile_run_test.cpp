@@ -11,6 +11,7 @@
 #include "sim/company.hpp"
 #include "sim/simulate.hpp"
 #include "trainer/contention_run.hpp"
+#include "trainer/mirrored_schedule.hpp"
 #include "trainer/profile_schedule.hpp"
 #include "training_cases.hpp"
 
@@ -151,6 +152,55 @@ TEST_CASE("a clock slower than an update is told better with the run whose load 
   CHECK(off(with) < off(without));
   CHECK(with.clock->lag_ns.value > 4e6 / 1.5);
   CHECK(with.clock->lag_ns.value < 4e6 * 1.5);
+}
+
+TEST_CASE("two copies of a pipeline reduce beside weight gradients, which tells what a reduction takes") {
+  for (const std::int32_t stages : {3, 5}) {
+    for (const bool alone : {true, false}) {
+      const Schedule schedule =
+          mirrored_schedule({.devices = 3, .stages = stages, .microbatches = 4, .updates = 2}, alone);
+      CHECK(validate(schedule).empty());
+    }
+  }
+  Cluster cluster;
+  cluster.devices.resize(4, {.name = {}, .jitter = 0.01});
+  cluster.devices_per_node = 4;
+  cluster.intra_node = {.latency_ns = 20, .bytes_per_s = 10e9};
+  cluster.contention.collective_theft = 0.2;
+  cluster.contention.slowdowns = {{set_of(Load::kW), set_of(Load::kW), {0.03, 0.05, 0.06}}};
+  cluster.finish();
+  StageCosts costs;
+  costs.times.assign(4, {.f = 100'000, .b = 200'000, .i = 100'000, .w = 100'000, .u = 10'000});
+  costs.memory.resize(4);
+  for (StageMemory& memory : costs.memory) memory.gradient_bytes = 2'000'000;  // 200 us
+  const auto run = [&](bool alone) {
+    const ProfileShape shape{.devices = 4, .stages = 4, .microbatches = alone ? 2 : 8, .updates = 6};
+    return simulate(lower(mirrored_schedule(shape, alone), costs, &cluster), {.seed = alone ? 1U : 2U});
+  };
+  const Company company = company_of(run(true));
+  for (const MetAction& action : company.actions) {
+    for (std::size_t s = action.first; s != action.behind && action.kind != Load::kU; ++s) {
+      CHECK(company.stretches[s].alone());
+    }
+  }
+  const ContentionFit fit = fit_contention(std::vector{run(true), run(false)}, {.first_update = 1, .resamples = 20});
+  REQUIRE(fit.theft.size() == 1);
+  CHECK(fit.theft[0].by == Load::kCollective);
+  CHECK(std::abs(fit.theft[0].share.value - 0.2) < 0.03);
+}
+
+TEST_CASE("what reductions take is looked for on threads, too, where that is asked for") {
+  ProfileOptions options = tiny_profile(2, 2);
+  options.rounds = 1;
+  options.reductions = true;
+  std::int64_t actions = 0;
+  for (const bool alone : {true, false}) {
+    const Timeline timeline = mirrored_run(with_devices(options), alone);
+    CHECK(std::ranges::any_of(timeline.spans, [](const Span& span) { return span.action.op == Op::kReduceGrad; }));
+    actions += static_cast<std::int64_t>(company_of(timeline).actions.size());
+  }
+  CHECK(actions > 0);
+  CHECK(measure_contention(options).fit.actions > 0);
 }
 
 TEST_CASE("one at a time, nothing runs beside anything else, with fused and with split backwards") {
