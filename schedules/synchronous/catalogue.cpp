@@ -67,7 +67,7 @@ const std::array kRows{
                  .year = 2020,
                  .source = "Fan et al., DAPPLE, arXiv 2007.01045",
                  .options = "policy=a|b: warm up with p - d or 2(p - d) - 1 forwards; "
-                            "limit=K: at most K forwards ahead of the backwards; "
+                            "limit=K: at most K forwards ahead of the backwards (1-3-2: by stage, with replicas); "
                             "recompute=never|always|except-last|early|early-except-last: forwards that are run again; "
                             "replicas=2-1-1: devices of each stage, which take microbatches in turn",
                  .make = dapple},

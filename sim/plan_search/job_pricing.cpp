@@ -42,6 +42,13 @@ void price_host_copies(StageCosts& costs, double host_bytes_per_s) {
   }
 }
 
+/// What crosses a cut is then what the layer before it makes.
+bool is_chain_of_profiles(const Network& network) {
+  return std::all_of(network.layers.begin(), network.layers.end(), [](const LayerSpec& layer) {
+    return layer.kind == LayerKind::kProfiled && layer.input.empty() && layer.from.empty();
+  });
+}
+
 PricedStages profiled_stages(const Network& network, const Cluster& cluster, const Parallelism& parallelism,
                              const Partition& partition) {
   if (parallelism.devices_per_stage() != 1 || parallelism.recompute != ActivationRecompute::kNone ||
@@ -51,7 +58,9 @@ PricedStages profiled_stages(const Network& network, const Cluster& cluster, con
                 std::to_string(network.samples) + " samples");
   }
   const RooflineOptions options{.shape = {network.samples, network.sequence}, .precision = parallelism.precision};
-  return {.costs = roofline_costs(network, partition, cluster, options), .pipeline = cluster};
+  return {.costs = roofline_costs(network, partition, cluster, options),
+          .pipeline = cluster,
+          .sums = is_chain_of_profiles(network)};
 }
 
 /// Prices of a job for every choice of degrees that was asked for.

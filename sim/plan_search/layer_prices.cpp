@@ -60,8 +60,15 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
   prices.most_update = most->u;
   prices.most_in_node = std::min(whole.pipeline.devices_per_node, places);
   prices.crossing = least_crossing(layers);
-  const Cluster::Network& near = whole.pipeline.intra_node;
-  const Cluster::Network& far = whole.pipeline.inter_node;
+  const Cluster::Network& near = prices.near = whole.pipeline.intra_node;
+  const Cluster::Network& far = prices.far = whole.pipeline.inter_node;
+  prices.host_link = whole.pipeline.host_link;
+  prices.links_are_modelled = !layers.costs.comm;
+  prices.ticks_per_ns = layers.costs.base.ticks_per_ns;
+  if (whole.sums && !layers.costs.memory.empty()) {
+    prices.times = layers.costs.times;
+    prices.memory = layers.costs.memory;
+  }
   const auto rate = [](const Cluster::Network& links) {
     return links.bytes_per_s > 0 ? links.bytes_per_s : std::numeric_limits<double>::infinity();
   };

@@ -21,7 +21,14 @@ struct LayerPrices {
   Ticks most_update = 0;
   std::int32_t most_in_node = 1;  ///< places
   Ticks crossing = 0;             ///< the least that a message between stages takes from one node to another
-  bool near_is_better = true;     ///< links inside a node are no slower than between nodes, in latency and bandwidth
+  Cluster::Network near{};        ///< links inside a node, and between nodes
+  Cluster::Network far{};
+  HostLink host_link{};
+  bool links_are_modelled = true;
+  Ticks ticks_per_ns = 1;
+  std::vector<StageTimes> times{};    ///< by layer, where stages are the sums of their layers; else empty
+  std::vector<StageMemory> memory{};  ///< the same
+  bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
 /// Of `places` places. Throws what pricing throws.

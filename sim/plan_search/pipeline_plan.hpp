@@ -55,6 +55,7 @@ struct PlanAnswer {
   std::int64_t bound_ns = 0;            ///< no plan of the space is faster: proved
   bool exhausted = false;               ///< nothing is left that could be faster
   std::int64_t simulated = 0;
+  std::int64_t seeded = 0;          ///< of these: plans that were given, or by which the search begins
   std::int64_t setups = 0;          ///< degrees, microbatches and lengths of pipelines that were possible
   std::int64_t without_memory = 0;  ///< of these: proved not to fit
   std::string refused{};            ///< why the first impossible setup was; empty when all were possible

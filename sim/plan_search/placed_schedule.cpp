@@ -88,6 +88,36 @@ double stash_room(const PipelinePlan& plan, const PricedStages& stages) {
   return static_cast<double>(std::max<std::int64_t>(1, room - held * per_place));
 }
 
+/// Microbatches whose stashes a holder of `stage` has room for beside what it holds and hands on; 0: no limit.
+std::int64_t room_in_flight(const StageMemory& stage, std::int64_t usable_bytes) {
+  const std::int64_t kept = stash_bytes(stage);
+  if (usable_bytes == 0 || kept == 0) return 0;
+  const std::int64_t forward = stage.input_bytes + 2 * stage.output_bytes + stage.workspace_f_bytes;
+  const std::int64_t backward =
+      stage.output_bytes + stage.output_grad_bytes + 2 * stage.input_grad_bytes + stage.workspace_b_bytes;
+  const std::int64_t beside = std::max({forward, backward, stage.workspace_u_bytes});
+  return std::max<std::int64_t>(1, (usable_bytes - held_bytes(stage) - beside) / kept);
+}
+
+/// How many microbatches the holders of every stage may keep, for the option `limit`; "" where memory limits none.
+std::string limits_of(const PipelinePlan& plan, const PricedStages& stages) {
+  std::string text;
+  bool limited = false;
+  std::size_t position = 0;
+  for (std::size_t s = 0; s < plan.replicas.size() && !stages.costs.memory.empty(); ++s) {
+    std::int64_t least = 0;
+    for (std::int32_t copy = 0; copy < plan.replicas[s]; ++copy) {
+      const auto place = static_cast<std::size_t>(plan.order[position++]);
+      const std::int64_t room = room_in_flight(stages.costs.memory[s], stages.usable_bytes[place]);
+      if (room > 0 && (least == 0 || room < least)) least = room;
+    }
+    limited = limited || (least > 0 && least < plan.microbatches);
+    text +=
+        (text.empty() ? "" : "-") + std::to_string(least > 0 ? std::min(least, plan.microbatches) : plan.microbatches);
+  }
+  return limited ? text : "";
+}
+
 }  // namespace
 
 std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
@@ -143,6 +173,7 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
     std::string& text = params.options["replicas"];
     text += (text.empty() ? "" : "-") + std::to_string(count);
   }
+  if (const std::string limits = limits_of(plan, stages); !limits.empty()) params.options["limit"] = limits;
   Schedule schedule = generate(plan.schedule, params);
   if (schedule.num_stages != num_stages || schedule.num_devices != plan.places) {
     throw Error("schedule '" + plan.schedule + "': has " + std::to_string(schedule.num_stages) + " stages on " +

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "schedules/in_flight.hpp"
+#include "sim/plan_search/chain_bounds.hpp"
 
 namespace plumb {
 namespace {
@@ -135,14 +136,38 @@ Ticks shared_bound(const LayerPrices& prices, const std::vector<double>& speed, 
 
 }  // namespace
 
-Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, bool sliced) {
+ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants) {
+  ScheduleKinds kinds;
+  for (const ScheduleVariant& variant : variants) {
+    const std::string_view placement = variant.spec->placement;
+    kinds.sliced = kinds.sliced || variant.sliced;
+    bool& kind = placement == "linear"                                                ? kinds.linear
+                 : placement == "looped" || placement == "v" || placement == "zigzag" ? kinds.single
+                 : placement == "bidirectional"                                       ? kinds.copied
+                                                                                      : kinds.other;
+    kind = true;
+  }
+  return kinds;
+}
+
+Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
+                  const ScheduleKinds& kinds) {
   const std::vector<double> speed = fastest(prices.speed, places);
   const Ticks crossing = places > prices.most_in_node ? prices.crossing : 0;
   const Ticks largest = *std::max_element(prices.load.begin(), prices.load.end());
   const Ticks rounding = speed.front() == 1.0 ? 0 : 4 * microbatches;
-  const Ticks slowest_layer = scaled(largest * microbatches, speed.front()) - rounding;
-  return std::max(slowest_layer,
-                  shared_bound(prices, speed, microbatches, sliced ? std::nullopt : std::optional(crossing)));
+  const std::int64_t turns = kinds.other ? 0 : kinds.copied ? (microbatches + 1) / 2 : microbatches;
+  const Ticks slowest_layer = scaled(largest * turns, speed.front()) - rounding;
+  const Ticks shared = shared_bound(prices, speed, microbatches, kinds.sliced ? std::nullopt : std::optional(crossing));
+  if (kinds.sliced || kinds.other) return std::max(slowest_layer, shared);
+  Ticks cuts = std::numeric_limits<Ticks>::max();
+  const auto take = [&](bool is_kind, StagePlacing placing) {
+    if (is_kind) cuts = std::min(cuts, cuts_bound(prices, places, microbatches, placing));
+  };
+  take(kinds.copied, StagePlacing::kCopied);
+  take(kinds.single, StagePlacing::kSingle);
+  take(kinds.linear, StagePlacing::kLinear);
+  return std::max({slowest_layer, shared, cuts, traded_bound(prices, places, microbatches)});
 }
 
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {

@@ -5,23 +5,37 @@
 
 #include "schedules/schedule.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_job.hpp"
 
 namespace plumb {
 
 // Lower bounds on the step of synchronous pipelines, proved from what every schedule has to do. Times in ticks.
 
+/// What the schedules of a search may do.
+struct ScheduleKinds {
+  bool sliced = false;  ///< microbatches are cut into slices
+  bool linear = false;  ///< a stage on each place, in order
+  bool single = false;  ///< a place for each stage
+  bool copied = false;  ///< two places for each stage, each for some of the microbatches
+  bool other = false;   ///< nothing is known about where stages stand
+};
+
+ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants);
+
 /// Whatever the cut, the schedule and the order of devices: the largest of
 ///     all work and updates, divided over the fastest `places` places,
 ///     one microbatch forwards on the fastest place, then all backwards and updates divided: before the first whole
 ///     microbatch is through there is no gradient, so nothing of these can have been done by then,
-///     all microbatches of the largest layer on the fastest place,
+///     all microbatches of the largest layer on the fastest place (half of them where stages have copies),
 ///     one microbatch through the whole network and back on the fastest place.
 /// Every place updates some layers, and one of them the layer whose update takes longest: so long do updates take at
 /// least together, and no less than that of the network as one stage. Pipelines of more places than a node has cross
 /// between nodes at least once on each way: the smallest message over that link. Less a tick per pass that rounding may
-/// take. `sliced`: parts of a microbatch may run ahead of the rest, which leaves the first and the third.
-Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, bool sliced = false);
+/// take. Slices may run ahead of the rest of their microbatch, which leaves the first and the third. Without slices and
+/// where layers are known it is no less than `traded_bound` and the `cuts_bound` of the most liberal of the schedules.
+Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
+                  const ScheduleKinds& kinds);
 
 /// Whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order: the same but
 /// for the largest layer and the crossing, over all places that `prices` knows. Every holder makes an update of its

@@ -25,6 +25,9 @@ double estimated_ticks(const std::vector<double>& position_loads, std::int64_t m
 /// Loads of the stages of `cut` by the prices of single layers.
 std::vector<double> stage_loads(const LayerPrices& prices, const Partition& cut);
 
+/// Estimates of what probably does not fit are so many times as long.
+inline constexpr double kUnlikely = 4;
+
 /// Of a schedule on so many places: whether the fullest place has room for what it probably keeps.
 bool has_probably_room(const LayerPrices& prices, std::int32_t places, double kept);
 

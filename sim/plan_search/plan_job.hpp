@@ -19,6 +19,10 @@ struct PricedStages {
   /// By place: the largest simulated peak that fits, whatever else the memory is needed for already taken off; 0: no
   /// limit.
   std::vector<std::int64_t> usable_bytes{};
+  /// Of every stage of the network: passes, weights, gradients, optimizer state and stashes are exactly the sums of its
+  /// layers', messages those of its first and last one; the forward's workspace has room for what any two neighbouring
+  /// layers inside it hand on, and the stage's input is no part of the stash.
+  bool sums = false;
 };
 
 /// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be.

@@ -15,6 +15,7 @@
 
 #include "models/error.hpp"
 #include "schedules/in_flight.hpp"
+#include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -39,7 +40,7 @@ constexpr std::int64_t kMostNear = 50'000;
 constexpr std::size_t kEveryVariant = std::numeric_limits<std::size_t>::max();
 
 /// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
-struct Part {
+struct SearchPart {
   enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
 
   Ticks bound = 0;
@@ -57,12 +58,12 @@ struct Part {
   bool tried_room = false;
 
   auto key() const { return std::tuple(estimate, level, number); }
-  friend bool operator<(const Part& a, const Part& b) { return a.key() < b.key(); }
+  friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }
 };
 
 /// What opening a part gave.
 struct Opened {
-  std::vector<Part> parts{};
+  std::vector<SearchPart> parts{};
   std::optional<ScoredPlan> score{};
   std::shared_ptr<const PricedStages> stages{};
   Ticks left_out = kNever;  ///< least bound of what was not opened
@@ -87,7 +88,8 @@ class Search {
         replicated_(space.ranges.replicated),
         setups_(space.setups.setups),
         variants_(space.variants),
-        shapes_(space.shapes) {
+        shapes_(space.shapes),
+        seeds_(job) {
     answer_.refused = space.setups.refused;
     answer_.setups = static_cast<std::int64_t>(setups_.size());
   }
@@ -102,6 +104,7 @@ class Search {
     }
     take_seeds(seeds);
     while (open_bound() < best_ && !ended()) open_batch();
+    if (left_out_ < best_) take(seeds_.go_on(effort_.most_simulations - tried(), effort_.stop));
     finish();
     return std::move(answer_);
   }
@@ -116,12 +119,13 @@ class Search {
   /// Not before something fits, or some plans have been tried: "nothing fits" must not mean that time ran out.
   bool ended() const {
     constexpr std::int64_t kFew = 100;
-    const std::int64_t tried = answer_.simulated - seeded_;
-    if (tried >= effort_.most_simulations) return true;
-    return effort_.stop && (best_ != kNever || tried >= kFew) && effort_.stop();
+    if (tried() >= effort_.most_simulations) return true;
+    return effort_.stop && (best_ != kNever || tried() >= kFew) && effort_.stop();
   }
 
-  void push(Part part) {
+  std::int64_t tried() const { return answer_.simulated - answer_.seeded; }
+
+  void push(SearchPart part) {
     if (part.bound >= best_) return;
     part.estimate = std::max(part.estimate, part.bound);
     part.number = ++parts_;
@@ -129,8 +133,8 @@ class Search {
     queues_[part.slow ? 1 : 0].insert(std::move(part));
   }
 
-  Part pop(std::set<Part>& queue) {
-    Part part = std::move(queue.extract(queue.begin()).value());
+  SearchPart pop(std::set<SearchPart>& queue) {
+    SearchPart part = std::move(queue.extract(queue.begin()).value());
     bounds_.erase(bounds_.find(part.bound));
     return part;
   }
@@ -139,12 +143,14 @@ class Search {
   Ticks open_bound() const { return bounds_.empty() ? kNever : *bounds_.begin(); }
 
   void open_batch() {
-    std::vector<Part> batch;
+    std::vector<SearchPart> batch;
+    std::int64_t left = effort_.most_simulations - tried();
     for (std::size_t which = 0; which < queues_.size(); ++which) {
-      std::set<Part>& queue = queues_[which];
-      for (std::size_t k = 0; k < kBatch[which] && !queue.empty();) {
-        Part part = pop(queue);
+      std::set<SearchPart>& queue = queues_[which];
+      for (std::size_t k = 0; k < kBatch[which] && left > 0 && !queue.empty();) {
+        SearchPart part = pop(queue);
         if (part.bound >= best_) continue;
+        if (part.level == SearchPart::Level::kPlan) --left;
         batch.push_back(std::move(part));
         ++k;
       }
@@ -169,21 +175,22 @@ class Search {
 
   std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNever ? 0 : ticks / base_.ticks_per_ns; }
 
-  Opened open(const Part& part) const {
+  Opened open(const SearchPart& part) const {
     try {
-      if (part.level == Part::Level::kSetup) return open_setup(part);
-      return part.level == Part::Level::kCut ? open_cut(part) : score_plan(part);
+      if (part.level == SearchPart::Level::kSetup) return open_setup(part);
+      return part.level == SearchPart::Level::kCut ? open_cut(part) : score_plan(part);
     } catch (const Error&) {  // this size is none of the schedule's, or cannot be priced
       return {};
     }
   }
 
-  Opened open_setup(const Part& part) const {
+  Opened open_setup(const SearchPart& part) const {
     SetupCuts all = cuts_of(setups_[part.setup], variants_, effort_.most_exact, shapes_);
     Opened opened;
     if (!all.exact) opened.left_out = part.bound;
     for (SetupCut& cut : all.cuts) {
-      Part child{.bound = part.bound, .estimate = cut.estimate, .level = Part::Level::kCut, .setup = part.setup};
+      SearchPart child{
+          .bound = part.bound, .estimate = cut.estimate, .level = SearchPart::Level::kCut, .setup = part.setup};
       child.order = std::move(cut.order);
       child.partition = std::move(cut.partition);
       child.exact = all.exact;
@@ -194,12 +201,12 @@ class Search {
 
   // A cut: its price, and the schedules.
 
-  std::shared_ptr<const PricedStages> priced(const Part& part) const {
+  std::shared_ptr<const PricedStages> priced(const SearchPart& part) const {
     const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
     return std::make_shared<const PricedStages>(job_.price(setups_[part.setup].parallelism, part.partition, places));
   }
 
-  Opened open_cut(const Part& part) const {
+  Opened open_cut(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     Opened opened;
     const auto stages = priced(part);
@@ -208,8 +215,8 @@ class Search {
       if (part.variant != kEveryVariant && v != part.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
       if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant()) continue;
-      Part plan = part;
-      plan.level = Part::Level::kPlan;
+      SearchPart plan = part;
+      plan.level = SearchPart::Level::kPlan;
       plan.variant = v;
       plan.stages = stages;
       plan.slow = variant.for_costs;
@@ -242,7 +249,7 @@ class Search {
 
   // A plan: its score.
 
-  PipelinePlan plan_of(const Part& part) const {
+  PipelinePlan plan_of(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
     return {.parallelism = setup.parallelism,
@@ -254,7 +261,7 @@ class Search {
             .order = part.order};
   }
 
-  Opened score_plan(const Part& part) const {
+  Opened score_plan(const SearchPart& part) const {
     Opened opened;
     opened.stages = part.stages ? part.stages : priced(part);
     const PipelinePlan plan = plan_of(part);
@@ -270,7 +277,7 @@ class Search {
       auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order,
                                    at_least_one(peak_in_flight(schedule)));
       if (roomy && *roomy != part.partition) {
-        Part again = part;
+        SearchPart again = part;
         again.partition = std::move(*roomy);
         again.stages = nullptr;
         again.tried_room = true;
@@ -288,11 +295,11 @@ class Search {
 
   // What comes of it, in a fixed order.
 
-  void take(const Part& part, Opened opened) {
+  void take(const SearchPart& part, Opened opened) {
     left_out_ = std::min(left_out_, opened.left_out);
     if (opened.stages) base_ = opened.stages->costs.base;
-    for (Part& child : opened.parts) {
-      if (child.level != Part::Level::kPlan || !child.tried_room || is_new(child)) push(std::move(child));
+    for (SearchPart& child : opened.parts) {
+      if (child.level != SearchPart::Level::kPlan || !child.tried_room || is_new(child)) push(std::move(child));
     }
     if (!opened.score) return;
     answer_.simulated += opened.simulated ? 1 : 0;
@@ -301,7 +308,7 @@ class Search {
   }
 
   /// Looks near a plan that is the best of its line (setup, schedule and order) and not far from the best of all.
-  void climb(const Part& part, const ScoredPlan& score, const PricedStages& stages) {
+  void climb(const SearchPart& part, const ScoredPlan& score, const PricedStages& stages) {
     const Ticks step = score.step_ns * base_.ticks_per_ns;
     const auto [line, is_new] = lines_.try_emplace({part.setup, part.variant, part.order}, step);
     if (!is_new && step >= line->second) return;
@@ -321,11 +328,11 @@ class Search {
     best_ = std::min(best_, step);
   }
 
-  bool is_new(const Part& part) {
+  bool is_new(const SearchPart& part) {
     return seen_.insert({part.setup, part.variant, part.order, part.partition.bounds}).second;
   }
 
-  void add_near(const Part& part, const PricedStages& stages, Ticks step) {
+  void add_near(const SearchPart& part, const PricedStages& stages, Ticks step) {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
     std::vector<std::size_t> by_load(part.partition.num_stages());
@@ -347,8 +354,8 @@ class Search {
     }
   }
 
-  void push_near(const Part& part, SetupCut cut, double ratio) {
-    Part near{.level = Part::Level::kCut, .setup = part.setup, .variant = part.variant, .ratio = ratio};
+  void push_near(const SearchPart& part, SetupCut cut, double ratio) {
+    SearchPart near{.level = SearchPart::Level::kCut, .setup = part.setup, .variant = part.variant, .ratio = ratio};
     near.bound = setups_[part.setup].bound;
     near.estimate = static_cast<Ticks>(
         ratio * static_cast<double>(cut_estimate(setups_[part.setup], variants_[part.variant], cut, shapes_)));
@@ -362,15 +369,40 @@ class Search {
 
   /// Plans of others, and the bound on all that stages of several holders could do.
   void take_seeds(const std::vector<PipelinePlan>& seeds) {
+    std::vector<PipelinePlan> all = seeds;
     const LayerPrices* seen = nullptr;  // setups of the same prices stand together, and have the same microbatches
     for (const PlanSetup& setup : setups_) {
       if (!replicated_ || setup.parallelism.data != 1 || setup.prices.get() == seen) continue;
       seen = setup.prices.get();
-      left_out_ = std::min(left_out_, replicated_bound(*setup.prices, setup.microbatches));
+      const HoldersBound holders = holders_bound(*setup.prices, setup.microbatches);
+      const Ticks bound = std::max(holders.bound, replicated_bound(*setup.prices, setup.microbatches));
+      left_out_ = std::min(left_out_, bound);
+      if (!holders.replicas.empty()) all.push_back(plan_of(setup, holders));
+      for (const HoldersBound& estimate : holder_estimates(*setup.prices, setup.microbatches)) {
+        all.push_back(plan_of(setup, estimate));
+      }
     }
-    const SeedScores known = seed_scores(job_, seeds, effort_);
-    answer_.simulated = seeded_ = known.simulated;
-    for (const ScoredPlan& score : known.scores) take(score);
+    const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
+    take(seeds_.begin(all, stop));
+    answer_.seeded = answer_.simulated;
+    take(seeds_.go_on(effort_.most_simulations / 2, stop));
+  }
+
+  void take(const std::vector<ScoredPlan>& scores) {
+    answer_.simulated += std::ssize(scores);
+    for (const ScoredPlan& score : scores) take(score);
+  }
+
+  static PipelinePlan plan_of(const PlanSetup& setup, const HoldersBound& holders) {
+    PipelinePlan plan{.parallelism = setup.parallelism,
+                      .microbatches = setup.microbatches,
+                      .schedule = "dapple",
+                      .partition = holders.partition,
+                      .replicas = holders.replicas};
+    plan.places = std::accumulate(plan.replicas.begin(), plan.replicas.end(), 0);
+    plan.order.resize(static_cast<std::size_t>(plan.places));
+    std::iota(plan.order.begin(), plan.order.end(), 0);
+    return plan;
   }
 
   void finish() {
@@ -404,12 +436,12 @@ class Search {
   const PlanEffort& effort_;
   bool named_;
   bool replicated_;
-  std::int64_t seeded_ = 0;  ///< simulations of seeds, which are not counted against the effort
   const std::vector<PlanSetup>& setups_;
   const std::vector<ScheduleVariant>& variants_;
   ScheduleShapes& shapes_;
-  std::array<std::set<Part>, 2> queues_;  ///< the last: slow plans
-  std::multiset<Ticks> bounds_;           ///< of all that is open
+  SeedSearch seeds_;
+  std::array<std::set<SearchPart>, 2> queues_;  ///< the last: slow plans
+  std::multiset<Ticks> bounds_;                 ///< of all that is open
   std::int64_t parts_ = 0;
   Ticks best_ = kNever;
   Ticks left_out_ = kNever;
@@ -429,7 +461,7 @@ PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanE
                        const std::vector<PipelinePlan>& seeds) {
   const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks);
   ScheduleShapes shapes;
-  const PlanSetups setups = plan_setups(job, ranges, variants, shapes);
+  const PlanSetups setups = plan_setups(job, ranges, variants, shapes, effort.stop);
   return Search(job, {ranges, variants, setups, shapes}, effort).run(seeds);
 }
 

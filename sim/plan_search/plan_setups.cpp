@@ -54,14 +54,13 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
   const double filling = std::min(fits ? fill : unlikely, 1e6) * (setup.places - 1) * turn;
   const double ticks =
       turn * static_cast<double>(setup.microbatches) + filling + static_cast<double>(prices.whole.u) / together;
-  constexpr double kUnlikely = 4;
   return std::max(setup.bound, static_cast<Ticks>(fits ? ticks : kUnlikely * ticks));
 }
 
 }  // namespace
 
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
-                       ScheduleShapes& shapes) {
+                       ScheduleShapes& shapes, const std::function<bool()>& stop) {
   std::vector<Priced> priced(ranges.parallelisms.size());
   tbb::parallel_for(std::size_t{0}, priced.size(), [&](std::size_t at) {
     const Parallelism& parallelism = ranges.parallelisms[at];
@@ -73,8 +72,7 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
       priced[at].refused = error.what();
     }
   });
-  const bool sliced =
-      std::any_of(variants.begin(), variants.end(), [](const ScheduleVariant& each) { return each.sliced; });
+  const ScheduleKinds kinds = kinds_of(variants);
   PlanSetups all;
   for (std::size_t at = 0; at < priced.size(); ++at) {
     if (all.refused.empty()) all.refused = priced[at].refused;
@@ -84,14 +82,15 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
       if (places > longest_pipeline(job, ranges, parallelism)) continue;
       PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
-      setup.bound = setup_bound(*setup.prices, places, setup.microbatches, sliced);
       setup.missing_bytes = missing_bytes(*setup.prices, places);
       all.setups.push_back(std::move(setup));
     }
   }
   tbb::parallel_for(std::size_t{0}, all.setups.size(), [&](std::size_t at) {
     PlanSetup& setup = all.setups[at];
-    if (setup.missing_bytes == 0) setup.estimate = filled_estimate(setup, variants, shapes);
+    if (setup.missing_bytes > 0) return;
+    setup.bound = setup_bound(*setup.prices, setup.places, setup.microbatches, kinds);
+    if (!stop || !stop()) setup.estimate = filled_estimate(setup, variants, shapes);
   });
   return all;
 }

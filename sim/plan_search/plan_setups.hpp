@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ struct PlanSetups {
   std::string refused{};  ///< why the first impossible one was
 };
 
-/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced.
+/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. Those that are
+/// left when `stop` says so have no estimate (0).
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
-                       ScheduleShapes& shapes);
+                       ScheduleShapes& shapes, const std::function<bool()>& stop = {});
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -19,8 +20,9 @@ namespace plumb {
 namespace {
 
 /// Plans with replicated stages from which others are sought.
-constexpr std::size_t kStarts = 4;
-constexpr std::int64_t kMostNear = 4000;
+constexpr std::size_t kStarts = 6;
+/// Simulated at a time; fixed, so that the answer does not depend on the number of threads.
+constexpr std::int64_t kAtOnce = 32;
 
 /// Layers of stages [first, first + old) cut at `bounds` instead, held by `replicas`.
 PipelinePlan with_stages(const PipelinePlan& plan, std::size_t first, std::size_t old,
@@ -77,76 +79,104 @@ std::vector<PipelinePlan> plans_near(const PipelinePlan& plan) {
   return near;
 }
 
-class SeedSearch {
- public:
-  SeedSearch(const PlanJob& job, const PlanEffort& effort) : job_(job), effort_(effort) {}
-
-  SeedScores run(const std::vector<PipelinePlan>& seeds) {
-    std::vector<ScoredPlan> starts = score(seeds);
-    std::erase_if(starts, [](const ScoredPlan& plan) { return plan.plan.replicas.empty(); });
-    std::sort(starts.begin(), starts.end(), better_plan);
-    if (starts.size() > kStarts) starts.resize(kStarts);
-    for (const ScoredPlan& start : starts) climb(start);
-    return std::move(found_);
-  }
-
- private:
-  bool ended() const { return found_.simulated >= std::min(effort_.most_simulations, kMostNear) || stopped(); }
-
-  bool stopped() const {
-    const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
-    return stop && stop();
-  }
-
-  void climb(ScoredPlan at) {
-    while (!ended()) {
-      const std::vector<ScoredPlan> near = score(plans_near(at.plan));
-      const auto best = std::min_element(near.begin(), near.end(), better_plan);
-      if (best == near.end() ||
-          std::tuple(best->excess_bytes, best->step_ns) >= std::tuple(at.excess_bytes, at.step_ns))
-        return;
-      at = *best;
-    }
-  }
-
-  /// Those that are new, and can be.
-  std::vector<ScoredPlan> score(const std::vector<PipelinePlan>& plans) {
-    std::vector<const PipelinePlan*> fresh;
-    for (const PipelinePlan& plan : plans) {
-      if (is_new(plan)) fresh.push_back(&plan);
-    }
-    std::vector<std::optional<ScoredPlan>> scores(fresh.size());
-    tbb::parallel_for(std::size_t{0}, fresh.size(), [&](std::size_t at) {
-      if (stopped()) return;
-      try {
-        scores[at] = simulate_plan(*fresh[at], job_.price).score;
-      } catch (const Error&) {  // a plan of somebody else that cannot be here
-      }
-    });
-    std::vector<ScoredPlan> all;
-    for (std::optional<ScoredPlan>& one : scores) {
-      if (!one) continue;
-      ++found_.simulated;
-      found_.scores.push_back(*one);
-      all.push_back(std::move(*one));
-    }
-    return all;
-  }
-
-  bool is_new(const PipelinePlan& plan) {
-    return seen_.insert({plan_kind(plan), plan.partition.bounds, plan.order}).second;
-  }
-
-  const PlanJob& job_;
-  const PlanEffort& effort_;
-  std::set<std::tuple<PlanKind, std::vector<std::size_t>, std::vector<std::int32_t>>> seen_;
-  SeedScores found_;
-};
-
 }  // namespace
 
-SeedScores seed_scores(const PlanJob& job, const std::vector<PipelinePlan>& seeds, const PlanEffort& effort) {
-  return SeedSearch(job, effort).run(seeds);
+/// As far as a node has places left; otherwise on the emptiest one.
+std::vector<std::int32_t> SeedSearch::aligned_order(const std::vector<std::int32_t>& replicas, const Nodes& nodes) {
+  std::vector<std::int32_t> used(static_cast<std::size_t>(nodes.count));
+  std::vector<std::int32_t> order;
+  for (const std::int32_t holders : replicas) {
+    for (std::int32_t h = 0; h < holders; ++h) {
+      auto node = static_cast<std::size_t>(h % nodes.count);
+      if (used[node] == nodes.places) {
+        node = static_cast<std::size_t>(std::min_element(used.begin(), used.end()) - used.begin());
+      }
+      order.push_back(static_cast<std::int32_t>(node) * nodes.places + used[node]++);
+    }
+  }
+  return order;
+}
+
+void SeedSearch::add_aligned(const PipelinePlan& seed, std::vector<PipelinePlan>& all) {
+  if (seed.replicas.empty()) return;
+  try {
+    if (!nodes_) {
+      const Cluster cluster = job_.price(seed.parallelism, seed.partition, seed.places).pipeline;
+      const std::int32_t places = cluster.devices_per_node;
+      nodes_ = Nodes{static_cast<std::int32_t>(cluster.devices.size()) / places, places};
+    }
+  } catch (const Error&) {  // it cannot be simulated, either
+    return;
+  }
+  if (seed.places > nodes_->count * nodes_->places) return;
+  all.push_back(seed);
+  all.back().order = aligned_order(seed.replicas, *nodes_);
+}
+
+std::vector<ScoredPlan> SeedSearch::begin(const std::vector<PipelinePlan>& seeds, const Stop& stop) {
+  std::vector<PipelinePlan> all = seeds;
+  for (const PipelinePlan& seed : seeds) add_aligned(seed, all);
+  std::erase_if(all, [&](const PipelinePlan& plan) { return !is_new(plan); });
+  std::vector<ScoredPlan> scores = score(all, stop);
+  starts_ = scores;
+  std::erase_if(starts_, [](const ScoredPlan& plan) { return plan.plan.replicas.empty(); });
+  std::sort(starts_.begin(), starts_.end(), better_plan);
+  if (starts_.size() > kStarts) starts_.resize(kStarts);
+  std::reverse(starts_.begin(), starts_.end());
+  if (!starts_.empty()) waiting_ = near(starts_.back().plan);
+  return scores;
+}
+
+std::vector<ScoredPlan> SeedSearch::go_on(std::int64_t most, const Stop& stop) {
+  std::vector<ScoredPlan> found;
+  while (!starts_.empty() && std::ssize(found) < most && !(stop && stop())) {
+    const auto some = std::min<std::int64_t>(kAtOnce, most - std::ssize(found));
+    std::vector<PipelinePlan> plans;
+    for (; !waiting_.empty() && std::ssize(plans) < some; waiting_.pop_back()) {
+      if (is_new(waiting_.back())) plans.push_back(waiting_.back());
+    }
+    const std::vector<ScoredPlan> scores = score(plans, stop);
+    found.insert(found.end(), scores.begin(), scores.end());
+    const auto best = std::min_element(scores.begin(), scores.end(), better_plan);
+    const auto key = [](const ScoredPlan& plan) { return std::tuple(plan.excess_bytes, plan.step_ns); };
+    if (best != scores.end() && key(*best) < key(starts_.back())) {
+      starts_.back() = *best;
+    } else if (waiting_.empty()) {
+      starts_.pop_back();
+    } else {
+      continue;
+    }
+    if (!starts_.empty()) waiting_ = near(starts_.back().plan);
+  }
+  return found;
+}
+
+std::vector<PipelinePlan> SeedSearch::near(const PipelinePlan& plan) const {
+  std::vector<PipelinePlan> all = plans_near(plan);
+  std::reverse(all.begin(), all.end());
+  if (!nodes_ || plan.order != aligned_order(plan.replicas, *nodes_)) return all;
+  for (PipelinePlan& each : all) each.order = aligned_order(each.replicas, *nodes_);
+  return all;
+}
+
+std::vector<ScoredPlan> SeedSearch::score(const std::vector<PipelinePlan>& plans, const Stop& stop) const {
+  std::vector<std::optional<ScoredPlan>> scores(plans.size());
+  tbb::parallel_for(std::size_t{0}, plans.size(), [&](std::size_t at) {
+    if (stop && stop()) return;
+    try {
+      scores[at] = simulate_plan(plans[at], job_.price).score;
+    } catch (const Error&) {  // a plan of somebody else that cannot be here
+    }
+  });
+  std::vector<ScoredPlan> all;
+  for (std::optional<ScoredPlan>& one : scores) {
+    if (one) all.push_back(std::move(*one));
+  }
+  return all;
+}
+
+bool SeedSearch::is_new(const PipelinePlan& plan) {
+  return seen_.insert({plan_kind(plan), plan.partition.bounds, plan.order}).second;
 }
 
 }  // namespace plumb

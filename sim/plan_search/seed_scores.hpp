@@ -1,23 +1,56 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/plan_kinds.hpp"
 
 namespace plumb {
 
-/// Simulated plans, in a fixed order.
-struct SeedScores {
-  std::vector<ScoredPlan> scores{};
-  std::int64_t simulated = 0;
-};
+/// Plans that were given, and plans near the best of these with replicated stages.
+///
+/// Near are: a layer or a holder given from one stage to another, two neighbouring stages made one, one made two. They
+/// are simulated some at a time, and the first better one is gone on from. Given plans with replicated stages are also
+/// tried in the order of places in which as many messages as can be stay in a node: holder h of every stage on node h
+/// mod nodes; and so are those near them. Same input, same plans.
+class SeedSearch {
+ public:
+  using Stop = std::function<bool()>;
 
-/// `seeds` simulated, each once; those that cannot be are left out. Of the best with replicated stages, plans nearby
-/// are simulated too, and so on from the best of these while steps get shorter: a layer or a holder given from one
-/// stage to another, two neighbouring stages made one, one made two. At most `effort.most_simulations` besides the
-/// seeds, and until `effort.stop_seeds`.
-SeedScores seed_scores(const PlanJob& job, const std::vector<PipelinePlan>& seeds, const PlanEffort& effort);
+  /// `job` must outlive this.
+  explicit SeedSearch(const PlanJob& job) : job_(job) {}
+
+  /// `seeds` simulated, each once, in a fixed order; those that cannot be are left out.
+  std::vector<ScoredPlan> begin(const std::vector<PipelinePlan>& seeds, const Stop& stop);
+
+  /// At most `most` more, near the best of those.
+  std::vector<ScoredPlan> go_on(std::int64_t most, const Stop& stop);
+
+ private:
+  using PlanKey = std::tuple<PlanKind, std::vector<std::size_t>, std::vector<std::int32_t>>;
+  /// Nodes of the cluster, and places of each.
+  struct Nodes {
+    std::int32_t count = 1;
+    std::int32_t places = 1;
+  };
+
+  static std::vector<std::int32_t> aligned_order(const std::vector<std::int32_t>& replicas, const Nodes& nodes);
+  void add_aligned(const PipelinePlan& seed, std::vector<PipelinePlan>& all);
+  std::vector<PipelinePlan> near(const PipelinePlan& plan) const;
+  bool is_new(const PipelinePlan& plan);
+  std::vector<ScoredPlan> score(const std::vector<PipelinePlan>& plans, const Stop& stop) const;
+
+  const PlanJob& job_;
+  std::optional<Nodes> nodes_;
+  std::set<PlanKey> seen_;
+  std::vector<ScoredPlan> starts_;     ///< the best last
+  std::vector<PipelinePlan> waiting_;  ///< near the last of them, those that come first last
+};
 
 }  // namespace plumb

@@ -14,8 +14,6 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostOrders = 256;
-/// Estimates of what probably does not fit are so many times as long.
-constexpr double kUnlikely = 4;
 
 std::vector<double> speeds_of(const LayerPrices& prices, const std::vector<std::int32_t>& order) {
   std::vector<double> speed;

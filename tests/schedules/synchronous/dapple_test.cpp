@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "schedules/registry.hpp"
 #include "schedules/validate.hpp"
@@ -121,6 +123,30 @@ TEST_CASE("dapple over replicated stages: any shares of the devices run, in turn
   CHECK(error_message([] {
           dapple(3, 1, {{"replicas", "2-1"}});
         }).find("at least the devices of every stage (2)") != std::string::npos);
+}
+
+TEST_CASE("dapple over replicated stages with limits runs to its end, and no device keeps more than its stage may") {
+  for (const char* replicas : {"4-1-1", "1-4-1", "1-1-4", "2-3-1", "3-1-2", "1-3-2"}) {
+    for (const std::string limit : {"1", "2", "1-3-2", "3-1-2", "2-2-1", "1-1-6", "6-5-1", "2-6-6"}) {
+      CAPTURE(replicas);
+      CAPTURE(limit);
+      const Schedule schedule = dapple(6, 13, {{"replicas", replicas}, {"limit", limit}});
+      CHECK(validate(schedule).empty());
+      const std::vector<std::int64_t> peaks = peak_stashes(schedule);
+      const std::vector<std::int64_t> free = peak_stashes(dapple(6, 13, {{"replicas", replicas}}));
+      for (std::size_t s = 0; s < 3; ++s) {
+        const std::int64_t most = limit.size() == 1 ? limit[0] - '0' : limit[2 * s] - '0';
+        for (const DeviceId holder : schedule.placement[0][s]) {
+          CHECK(peaks[index(holder)] <= std::min(most, free[index(holder)]));
+        }
+      }
+    }
+  }
+  CHECK(peak_stashes(dapple(4, 8, {{"replicas", "1-2-1"}, {"limit", "9"}})) ==
+        peak_stashes(dapple(4, 8, {{"replicas", "1-2-1"}})));
+  CHECK(error_message([] {
+          dapple(3, 4, {{"replicas", "2-1"}, {"limit", "1-2-3"}});
+        }) == "dapple: option limit: expected a number from 1 or one for each of 2 stages, as 1-3-2, found '1-2-3'");
 }
 
 TEST_CASE("dapple names the rule that a request breaks") {

@@ -147,13 +147,49 @@ TEST_CASE("near a plan with replicated stages a shorter step is found: holders m
                           .order = {0, 1, 2, 3},
                           .replicas = {3, 1}};
   const std::int64_t before = simulate_plan(poor, job.price).score.step_ns;
-  const SeedScores near = seed_scores(job, {poor}, {});
-  REQUIRE(!near.scores.empty());
-  const auto best = std::min_element(near.scores.begin(), near.scores.end(), better_plan);
-  CHECK(best->step_ns * 2 < before);
-  CHECK(near.scores.front().step_ns == before);
-  CHECK(near.simulated == std::ssize(near.scores));
-  CHECK(seed_scores(job, {poor, poor}, {.most_simulations = 1}).simulated == 1);
+  SeedSearch search(job);
+  const std::vector<ScoredPlan> begun = search.begin({poor, poor}, {});
+  REQUIRE(begun.size() == 1);  // the same twice, and in an order that is the same
+  CHECK(begun.front().step_ns == before);
+  CHECK(search.go_on(3, {}).size() == 3);
+  const std::vector<ScoredPlan> near = search.go_on(1000, {});
+  CHECK(near.size() < 1000);  // until nothing near is better
+  CHECK(std::min_element(near.begin(), near.end(), better_plan)->step_ns * 2 < before);
+}
+
+TEST_CASE("seeds are stopped by their own rule, the search by its; and by the number of simulations exactly") {
+  LayerGraph graph = random_layers(2, 6);
+  const Network network = network_of(graph);
+  const PlanJob job = job_on(network, small_cluster(1, 4), 24);
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = network.samples}}, .places = {1, 2, 3, 4}};
+  ranges.replicated = true;
+  const PipelinePlan seed{.parallelism = ranges.parallelisms.front(),
+                          .places = 4,
+                          .microbatches = 24,
+                          .schedule = "dapple",
+                          .partition = Partition{{0, 1, 6}},
+                          .order = {0, 1, 2, 3},
+                          .replicas = {3, 1}};
+  PlanEffort effort{.most_simulations = 40};
+  int asked = 0;
+  effort.stop_seeds = [&] {
+    ++asked;
+    return true;
+  };
+  const PlanAnswer unseeded = search_plan(job, ranges, effort, {seed});
+  CHECK(asked > 0);
+  CHECK(unseeded.seeded == 0);
+  REQUIRE(!unseeded.best.empty());
+  CHECK(planner_seeds(job, ranges, effort.stop_seeds).empty());
+  for (const std::int64_t most : {1, 7, 33, 50}) {
+    effort = {.most_simulations = most};
+    effort.stop = [] { return false; };
+    const PlanAnswer answer = search_plan(job, ranges, effort, {seed});
+    CHECK(answer.seeded >= 1);
+    CHECK(answer.simulated - answer.seeded <= most);
+    effort.stop_seeds = [] { return false; };  // by default the search's own
+    CHECK(search_plan(job, ranges, effort, {seed}).simulated == answer.simulated);
+  }
 }
 
 TEST_SUITE_END();

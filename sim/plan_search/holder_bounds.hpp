@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/partition.hpp"
+#include "sim/plan_search/layer_prices.hpp"
+
+namespace plumb {
+
+/// The least step that stages held by several places could take, and the plan that would take it if nothing but what
+/// was counted took time: a good one to begin with.
+struct HoldersBound {
+  Ticks bound = 0;  ///< the largest number where no such plan fits
+  Partition partition{};
+  std::vector<std::int32_t> replicas{};
+};
+
+/// Of pipelines by `dapple` on all places of `prices`: any cut, any number of holders of each stage.
+///
+/// Of M microbatches some holder of a stage of r takes c = ceil(M / r), and for that holder the step is no less than
+///
+///     before + max(c (F + B), ceil(c / n) life) + max(back, reduction + update)
+///
+/// before: one microbatch's forwards through the layers before the stage, and the message from them; back: the gradient
+/// of its last one through these; reduction: the ring over r holders by the fastest links that can join so many. n is
+/// how many stashes the roomiest place has room for (none: no such stage), beside weights, gradients and optimizer
+/// state, and, in the forward that brings their number to the most, what it receives, what it hands on, and what two
+/// neighbouring layers inside the stage hand on. life: from the start of a microbatch's forward to the end of its
+/// backward its stash is there, and it goes to the end of the network and back meanwhile, with the messages where the
+/// stage ends. Of c such intervals at most n at a moment overlap, so they can be dealt into n rows without overlaps
+/// (interval graphs are perfect), one of which has ceil(c / n) of them, one after another.
+///
+/// A step is possible, as far as this goes, when some cut gives each stage enough holders with all places together: the
+/// fewest places for the first k layers follow from those for fewer layers, and the least step by bisection. Needs
+/// stages that are the sums of their layers (`LayerPrices::times`); otherwise, and in any case at least, 0.
+HoldersBound holders_bound(const LayerPrices& prices, std::int64_t microbatches);
+
+/// Plans that are good when every microbatch's messages take what they take inside a node, or between nodes, and stages
+/// keep no more microbatches than their schedule does: estimates, which prove nothing.
+std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64_t microbatches);
+
+}  // namespace plumb
