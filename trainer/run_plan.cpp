@@ -11,7 +11,7 @@
 #include "models/layer_shape.hpp"
 #include "models/network_costs.hpp"
 #include "models/reverses.hpp"
-#include "schedules/walk.hpp"
+#include "schedules/action_text.hpp"
 #include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"
 
@@ -37,19 +37,19 @@ void check_schedule(const TrainOptions& options) {
   if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
 }
 
-/// A stage adds its gradients up in one block, from the first backward of an update to its U.
-void check_gradients(const TrainOptions& options) {
-  for (const DeviceList& list : options.schedule.devices) {
-    std::set<std::pair<StageId, ReplicaId>> reduced;
-    walk(list, [&](const Action& action) {
-      const std::pair stage(action.stage, action.replica);
-      if (action.op == Op::kReduceGrad) reduced.insert(stage);
-      if (action.op == Op::kU) reduced.erase(stage);
-      if ((action.op == Op::kB || action.op == Op::kW) && reduced.contains(stage)) {
-        refuse(options, "microbatch " + std::to_string(index(action.microbatch)) + " adds to gradients of stage " +
-                            std::to_string(index(action.stage)) +
-                            " that were reduced for the update before; expected its U in between");
-      }
+/// A stage adds its gradients up in one block, from the first backward of an update to its U. (I makes those of norms.)
+void check_gradients(const TrainOptions& options, const Program& program) {
+  std::vector<std::size_t> updates(program.holders.size(), 0);
+  for (InstrIndex at = 0; at < program.size(); ++at) {
+    const Row& row = program.rows[program.instrs[at].row];
+    const Action& action = program.instrs[at].action;
+    if (row.op == Op::kU) updates[row.holder] = index(action.microbatch) + 1;
+    if (row.op != Op::kB && row.op != Op::kI && row.op != Op::kW) continue;
+    const auto per_update = static_cast<std::size_t>(options.schedule.per_update(action.stage));
+    program.parts.for_each(action, [&](std::size_t microbatch, std::size_t, std::size_t) {
+      if (microbatch / per_update <= updates[row.holder]) return;
+      refuse(options, to_string(action) + " adds to the gradients of stage " + std::to_string(index(action.stage)) +
+                          " while those of the update before are not used; expected its U in between");
     });
   }
 }
@@ -118,9 +118,9 @@ Program lowered(const TrainOptions& options) {
 RunPlan::RunPlan(const TrainOptions& given)
     : options(given), backend(given.own_backend != nullptr ? *given.own_backend : plumb::backend(given.backend)) {
   check_schedule(options);
-  check_gradients(options);
   check_data(options);
   program = lowered(options);
+  check_gradients(options, program);
   check_program(options, program);
   check_bfloat16(options, backend, program);
   validation = ValidationPlan(program, options);

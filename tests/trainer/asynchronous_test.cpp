@@ -10,6 +10,7 @@
 #include "predicted_run.hpp"
 #include "schedules/lower.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/written_schedule.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "training_cases.hpp"
@@ -161,8 +162,22 @@ TEST_CASE("gradients of an update that begin before the reduced ones of the last
   };
   CHECK(refused(2).empty());
   CHECK(refused(4) ==
-        "train 'cyclic-dp': microbatch 4 adds to gradients of stage 0 that were reduced for the update before; "
+        "train 'cyclic-dp': 0B4 adds to the gradients of stage 0 while those of the update before are not used; "
         "expected its U in between");
+}
+
+TEST_CASE("gradients of an update that begin before the U of the last one are refused, those of norms by I, too") {
+  const auto refused = [](const std::string& list) {
+    Schedule schedule = testing::written_schedule({list}, 2);
+    schedule.microbatches_per_update = {1};
+    schedule.weights.policy = WeightPolicy::kLatest;
+    return testing::error_message([&] { train(tiny_run(schedule, 1, false)); });
+  };
+  const std::string why =
+      " adds to the gradients of stage 0 while those of the update before are not used; expected its U in between";
+  CHECK(refused("0F0 0B0 0F1 0U0 0B1 0U1").empty());
+  CHECK(refused("0F0 0B0 0F1 0B1 0U0 0U1") == "train 'written': 0B1" + why);
+  CHECK(refused("0F0 0I0 0W0 0F1 0I1 0U0 0W1 0U1") == "train 'written': 0I1" + why);
 }
 
 }  // namespace plumb
