@@ -126,9 +126,10 @@ void QueuedStage::run(Op op, const PassArguments& arguments) {
 }
 
 void QueuedStage::initialize(std::uint64_t seed, const HolderBlocks& blocks) {
-  queue_.launch({.name = "initialize", .accesses = accesses(blocks), .run = [stage = stage_, seed, blocks] {
-                   stage->initialize(seed, blocks);
-                 }});
+  queue_.launch({.name = "initialize",
+                 .accesses = accesses(blocks),
+                 .run = [stage = stage_, seed, blocks] { stage->initialize(seed, blocks); },
+                 .waits = true});
 }
 
 void QueuedStage::update(const UpdateStep& step, const HolderBlocks& blocks) {
@@ -159,9 +160,10 @@ void QueuedStage::apply(const Elementwise& operation, std::initializer_list<cons
 std::vector<double> QueuedStage::products(const std::byte* a, const std::byte* b) {
   const auto sums = std::make_shared<std::vector<double>>();
   const std::int64_t bytes = spec_.layout->memory.weight_bytes;
-  queue_.launch({.name = "products", .accesses = {read(a, bytes), read(b, bytes)}, .run = [stage = stage_, a, b, sums] {
-                   *sums = stage->products(a, b);
-                 }});
+  queue_.launch({.name = "products",
+                 .accesses = {read(a, bytes), read(b, bytes)},
+                 .run = [stage = stage_, a, b, sums] { *sums = stage->products(a, b); },
+                 .waits = true});
   queue_.memory().wait();
   return *sums;
 }
@@ -178,7 +180,8 @@ std::vector<double> QueuedStage::squared_norms(const HolderBlocks& blocks) {
   const auto norms = std::make_shared<std::vector<double>>();
   queue_.launch({.name = "norms",
                  .accesses = {read(blocks.gradients, spec_.layout->memory.gradient_bytes)},
-                 .run = [stage = stage_, blocks, norms] { *norms = stage->squared_norms(blocks); }});
+                 .run = [stage = stage_, blocks, norms] { *norms = stage->squared_norms(blocks); },
+                 .waits = true});
   queue_.memory().wait();
   return *norms;
 }

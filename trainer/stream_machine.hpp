@@ -36,6 +36,7 @@ struct Work {
   /// Does it, or (on a GPU) hands it to the stream. What it refers to stays until the machine has been waited for.
   std::function<void()> run;
   std::string replay = {};  ///< equal for work that does the same with the same memory; empty: never the same
+  bool waits = false;       ///< the host waits for it in `run`
 };
 
 /// A machine whose devices work through streams, behind the one thread that gives them their work. The work of a stream

@@ -57,6 +57,14 @@ TEST_CASE("for throughput, devices have the largest equal parts that leave somet
   }
 }
 
+TEST_CASE("an odd number of SMs is rounded down, since the driver gives them in pairs") {
+  const FakeDriver driver(132, 15);
+  const PartitionPlan chosen = plan(driver, 8, PartitionMode::kThroughput, 9);
+  CHECK(chosen.split.sms == 8);
+  GreenPartition partition(driver.functions(), 0, chosen, 8);
+  CHECK(partition.sms(0) == 8);
+}
+
 TEST_CASE("sizes that the driver refuses are passed over, and when nothing is enough all of them are told") {
   FakeDriver driver(132, 15);
   driver.refused_sizes = {8};

@@ -53,9 +53,10 @@ TEST_CASE("of the proposed algorithms those are left that add in one order and f
       {.algorithm = bytes_from(6)},
   };
   const auto good = usable(proposed, {.workspace_bytes = 32 << 20, .cluster_size = 2});
-  REQUIRE(good.size() == 2);
-  CHECK(good.front().algorithm == bytes_from(5));
-  CHECK(good.back().algorithm == bytes_from(6));
+  REQUIRE(good.size() == 3);
+  CHECK(good[0].algorithm == bytes_from(5));
+  CHECK(good[1].algorithm == bytes_from(6));
+  CHECK(good[2].algorithm == bytes_from(2));  // its cluster may be too large
 }
 
 TEST_CASE("a table comes back from its text, and is refused for another GPU") {
@@ -81,17 +82,40 @@ TEST_CASE("an algorithm that stands in the table is taken without asking; a new 
     ++asked;
     return std::vector<ProductCandidate>{{.algorithm = bytes_from(0), .split_k = 4}, {.algorithm = bytes_from(6)}};
   };
+  const auto runs = [](const AlgorithmBytes&) { return true; };
   const ProductLimits limits{.workspace_bytes = 1 << 20, .cluster_size = 2};
-  CHECK(table.choose(kKey, limits, propose) == bytes_from(6));
-  CHECK(table.choose(kKey, limits, propose) == bytes_from(6));
+  CHECK(table.choose(kKey, limits, propose, runs) == bytes_from(6));
+  CHECK(table.choose(kKey, limits, propose, runs) == bytes_from(6));
   CHECK(asked == 1);
   ProductKey other = kKey;
   other.alignment = 4;
   const auto nothing = [] { return std::vector<ProductCandidate>{{.algorithm = bytes_from(0), .split_k = 4}}; };
-  CHECK_THROWS_WITH_AS(table.choose(other, limits, nothing),
-                       "matrix product m64 n32 k16 TN bf16,bf16,f32 bias + align4 sms8: no algorithm adds in one order "
-                       "and fits",
+  CHECK_THROWS_WITH_AS(table.choose(other, limits, nothing, runs),
+                       "matrix product m64 n32 k16 TN bf16,bf16,f32 bias + align4 sms8: of 1 algorithms 0 add in one "
+                       "order and fit, and none of these runs",
                        Error);
+}
+
+TEST_CASE("an algorithm that a partition refuses to launch is passed over, and not kept") {
+  ProductTable table("cublasLt 130100, NVIDIA H200");
+  const auto propose = [] {
+    return std::vector<ProductCandidate>{
+        {.algorithm = bytes_from(1), .cluster_size = 4}, {.algorithm = bytes_from(2)}, {.algorithm = bytes_from(3)}};
+  };
+  std::vector<AlgorithmBytes> tried;
+  const auto runs = [&](const AlgorithmBytes& algorithm) {
+    tried.push_back(algorithm);
+    return algorithm == bytes_from(3);
+  };
+  const ProductLimits limits{.workspace_bytes = 1 << 20, .cluster_size = 2};
+  CHECK(table.choose(kKey, limits, propose, runs) == bytes_from(3));
+  CHECK(tried == std::vector{bytes_from(2), bytes_from(3)});
+  CHECK(table.find(kKey) == bytes_from(3));
+  ProductTable refused("cublasLt 130100, NVIDIA H200");
+  const auto never = [](const AlgorithmBytes&) { return false; };
+  CHECK_THROWS_WITH_AS(refused.choose(kKey, limits, propose, never), doctest::Contains("3 add in one order and fit"),
+                       Error);
+  CHECK_FALSE(refused.find(kKey));
 }
 
 TEST_CASE("a table is kept in a file, which a table of another library or GPU refuses") {

@@ -235,6 +235,19 @@ TEST_CASE("a link copies everything, and not before its latency has passed") {
   CHECK(times.data()[1] - times.data()[0] >= 1700);
 }
 
+TEST_CASE("a gate that nobody opens opens itself: the host may be waiting for what stands in front of it") {
+  unsigned int gate = 0;
+  const DeviceBuffer<std::int64_t> times(3);
+  stamp(times.data(), nullptr);
+  wait_for(&gate, 700, nullptr);
+  stamp(times.data() + 1, nullptr);
+  CHECK(times.data()[1] - times.data()[0] >= 700);
+  gate = 1;
+  wait_for(&gate, 700, nullptr);
+  stamp(times.data() + 2, nullptr);
+  CHECK(times.data()[2] - times.data()[1] <= 3);  // a look at the clock or two
+}
+
 TEST_CASE("multiprocessors are counted and the clock is read") {
   const DeviceBuffer<std::int32_t> histogram(std::vector<double>(3, 0.0));
   count_multiprocessors(reinterpret_cast<unsigned int*>(histogram.data()), 2, 10, nullptr);

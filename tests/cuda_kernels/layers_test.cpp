@@ -149,6 +149,11 @@ TEST_CASE("softmax and cross-entropy equal the CPU's for odd vocabularies, rows 
   check_both({.spec = head, .shape = {1, 11}});
   head.vocabulary = 3;
   check_both({.spec = head, .shape = {2, 9}});
+  for (const std::int64_t vocabulary : {3, 131, 1037}) {  // in columns: tokens are a multiple of 8
+    head.vocabulary = vocabulary;
+    check_both({.spec = head, .shape = {1, 8}});
+    check_both({.spec = head, .shape = {3, 24}});
+  }
   const LayerSpec classifier{.kind = LayerKind::kClassifier, .name = "classifier", .width = 8, .vocabulary = 10};
   check_both({.spec = classifier, .shape = {7, 1}});
 }

@@ -1,10 +1,16 @@
 #include "trainer/streams_executor.hpp"
 
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "stream_cases.hpp"
+#include "trainer/cpu_backend.hpp"
+#include "trainer/host_streams.hpp"
+#include "trainer/recorded_streams.hpp"
 
 TEST_SUITE_BEGIN("streams");
 
@@ -45,6 +51,27 @@ TEST_CASE("updates that are taken back, and norms over all stages, take the same
   TrainOptions streams = options;
   streams.executor = "streams";
   check_equal(train(streams), plain);
+}
+
+TEST_CASE("work in which the host waits for its device says so, for a gate may stand in front of it") {
+  /// As a GPU has it: whoever waits inside other work waits for ever.
+  class Waits : public RecordedStreams {
+   public:
+    explicit Waits() : RecordedStreams(immediate_streams(add_on_cpu)) {}
+    void launch(StreamId stream, Work work) override {
+      if (work.waits) names.insert(work.name);
+      RecordedStreams::launch(stream, std::move(work));
+    }
+    std::set<std::string> names;
+  };
+  Waits machine;
+  TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 4, .updates = 2}, 2);
+  options.clip_norm = 0.01;
+  options.clip_scope = ClipScope::kGlobal;
+  options.executor = "streams";
+  options.own_streams = &machine;
+  train(options);
+  CHECK(machine.names == std::set<std::string>{"initialize", "norms"});
 }
 
 TEST_CASE("a timeline measured by events is complete, and its times are those of the run") {

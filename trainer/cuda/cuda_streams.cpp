@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::int64_t kWorkspaceBytes = 32 << 20;  ///< what cuBLASLt wants on Hopper
 constexpr int kMostStreams = 32;                    ///< hardware queues of a GPU
-/// A stream takes about a thousand launches before the host must wait for it, which it must not do in front of a gate.
-constexpr int kMostHeldLaunches = 500;
 constexpr std::uintptr_t kLinkAlignment = 16;
 constexpr std::size_t kStampsOfChunk = 4096;
 
@@ -69,6 +67,7 @@ CudaStreams::~CudaStreams() {
     for (auto& gpu : gpus_) static_cast<void>(gpu.release());  // a GPU that hangs cannot be waited for
     return;
   }
+  open_gates();  // what has failed half-way may have left them closed, and memory is given back behind all work
   for (const Stream& stream : streams_) cudaFree(stream.workspace);
   for (const auto& chunks : stamps_) {
     for (std::int64_t* chunk : chunks) cudaFree(chunk);
@@ -122,7 +121,7 @@ void CudaStreams::record(EventId id, StreamId stream) {
   const unsigned int flags = event.use == EventUse::kTime ? cudaEventDefault : cudaEventDisableTiming;
   if (own == nullptr) PLUMB_CUDA_CALL(cudaEventCreateWithFlags(&own, flags));
   PLUMB_CUDA_CALL(cudaEventRecord(own, at(stream).handle));
-  count_launch();
+  count();
 }
 
 void CudaStreams::wait(StreamId stream, EventId id) {
@@ -130,32 +129,39 @@ void CudaStreams::wait(StreamId stream, EventId id) {
   if (event.gpu == nullptr) return;
   at(stream).gpu->activate();
   PLUMB_CUDA_CALL(cudaStreamWaitEvent(at(stream).handle, handle(event), 0));
-  count_launch();
+  count();
   if (event.sent == nullptr || event.device == at(stream).device) return;
   kernels::wait_since(event.sent, latency_ns(event.device, at(stream).device), at(stream).handle);
-  count_launch();
+  count();
 }
 
 void CudaStreams::launch(StreamId id, Work work) {
   const Stream& stream = at(id);
   stream.gpu->activate();
+  const std::string key = options_.graphs ? work.replay : std::string();
+  if (work.waits) {
+    count(Held::kHostWaits);
+  } else if (graphs_.is_one_launch(key)) {
+    count();
+  } else {
+    count(work.replay.empty() ? Held::kFewKernels : Held::kPass);
+  }
   const std::string& name = instr_name_.empty() ? work.name : instr_name_;
   nvtxRangePushA(name.c_str());
   try {
-    graphs_.run(options_.graphs ? work.replay : std::string(), stream.handle, work.run);
+    graphs_.run(key, stream.handle, work.run);
     check(cudaGetLastError(), work.name.c_str());
   } catch (...) {
     nvtxRangePop();
     throw;
   }
   nvtxRangePop();
-  count_launch();
 }
 
 void CudaStreams::fill(StreamId stream, std::span<std::byte> bytes, std::byte value) {
   at(stream).gpu->activate();
   PLUMB_CUDA_CALL(cudaMemsetAsync(bytes.data(), static_cast<int>(value), bytes.size(), at(stream).handle));
-  count_launch();
+  count();
 }
 
 bool CudaStreams::is_on_device(const std::byte* address) const {
@@ -167,17 +173,16 @@ void CudaStreams::copy(StreamId stream, std::byte* to, std::span<const std::byte
   at(stream).gpu->activate();
   if (is_on_device(to) && is_on_device(from.data())) {
     kernels::copy_bytes(to, from.data(), static_cast<std::int64_t>(from.size()), at(stream).handle);
-    return count_launch();
+    return count();
   }
-  for (const auto& gpu : gpus_) gpu->open_gate();  // the host may have to wait for its own memory
-  held_launches_ = -1;
+  open_gates();  // the host may have to wait for its own memory
   PLUMB_CUDA_CALL(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyDefault, at(stream).handle));
 }
 
 void CudaStreams::send(StreamId id, DeviceId peer, std::byte* to, std::span<const std::byte> from) {
   Stream& stream = at(id);
   stream.gpu->activate();
-  count_launch();
+  count();
   if (place_of_gpu(peer) != place_of(*stream.gpu)) {
     PLUMB_CUDA_CALL(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyDefault, stream.handle));  // peer copy
     return;
@@ -194,7 +199,7 @@ void CudaStreams::send(StreamId id, DeviceId peer, std::byte* to, std::span<cons
   std::int64_t* sent = new_stamp(*stream.gpu);
   kernels::stamp(sent, stream.handle);
   stream.sent = sent;
-  count_launch();
+  count();
 }
 
 std::int64_t CudaStreams::latency_ns(DeviceId from, DeviceId to) const {
@@ -218,7 +223,7 @@ void CudaStreams::add(StreamId stream, NumberType type, std::span<std::byte> sum
   auto* to = reinterpret_cast<float*>(sum.data());
   const auto* from = reinterpret_cast<const float*>(term.data());
   kernels::add(to, from, static_cast<std::int64_t>(sum.size() / sizeof(float)), at(stream).handle);
-  count_launch();
+  count();
 }
 
 std::byte* CudaStreams::allocate(DeviceId device, std::int64_t bytes) {
@@ -232,7 +237,7 @@ std::byte* CudaStreams::allocate(DeviceId device, std::int64_t bytes) {
 void CudaStreams::free(DeviceId, std::byte* storage) {
   memory_.erase(storage);
   if (abandoned_) return;
-  for (const auto& gpu : gpus_) gpu->open_gate();
+  open_gates();
   cudaFree(storage);
 }
 
@@ -258,20 +263,22 @@ void CudaStreams::begin_part() {
   for (Stream& stream : streams_) stream.sent = nullptr;
   std::ranges::fill(stamps_used_, 0);
   checked_ = true;
-  held_launches_ = 0;
+  held_.close();
 }
 
-/// Opens the gates before the host would have to wait in front of them.
-void CudaStreams::count_launch() {
-  if (held_launches_ < 0 || ++held_launches_ < kMostHeldLaunches) return;
+/// Before the host would have to wait in front of them.
+void CudaStreams::count(Held work) {
+  if (held_.must_open(work)) open_gates();
+}
+
+void CudaStreams::open_gates() {
   for (const auto& gpu : gpus_) gpu->open_gate();
-  held_launches_ = -1;
+  held_.open();
 }
 
 bool CudaStreams::is_done(EventId id) {
   const Event& event = events_[static_cast<std::size_t>(id)];
-  for (const auto& gpu : gpus_) gpu->open_gate();
-  held_launches_ = -1;
+  open_gates();
   if (event.gpu == nullptr) return true;
   const cudaError_t status = cudaEventQuery(handle(event));
   if (status == cudaErrorNotReady) return false;
@@ -280,8 +287,7 @@ bool CudaStreams::is_done(EventId id) {
 }
 
 void CudaStreams::synchronize() {
-  for (const auto& gpu : gpus_) gpu->open_gate();
-  held_launches_ = -1;
+  open_gates();
   for (const auto& gpu : gpus_) {
     gpu->activate();
     PLUMB_CUDA_CALL(cudaDeviceSynchronize());

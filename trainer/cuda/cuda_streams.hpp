@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/cuda/gpu.hpp"
+#include "trainer/cuda/held_work.hpp"
 #include "trainer/cuda/op_graphs.hpp"
 #include "trainer/cuda/product_plan.hpp"
 #include "trainer/stream_machine.hpp"
@@ -74,7 +75,8 @@ class CudaStreams : public StreamMachine {
   std::size_t place_of(const Gpu& gpu) const { return static_cast<std::size_t>(gpu.number() - options_.first_gpu); }
   std::size_t gpus() const { return static_cast<std::size_t>(options_.gpus); }
   bool is_on_device(const std::byte* address) const;
-  void count_launch();
+  void count(Held work = Held::kCall);
+  void open_gates();
   std::int64_t* new_stamp(const Gpu& gpu);
 
   StreamOptions options_;
@@ -88,7 +90,7 @@ class CudaStreams : public StreamMachine {
   std::vector<std::size_t> stamps_used_;               ///< by GPU
   OpGraphs graphs_;
   std::string instr_name_;
-  int held_launches_ = -1;  ///< since the gates closed; negative: they are open
+  HeldWork held_;
   bool checked_ = false;
   bool abandoned_ = false;
 };

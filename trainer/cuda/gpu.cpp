@@ -13,6 +13,11 @@ namespace plumb::cuda {
 namespace {
 
 constexpr int kSooner = -1;  ///< priority of copies
+/// A call that waits for the whole GPU (a kernel is loaded, memory is given out) would never come back from a gate that
+/// only the host opens.
+constexpr std::int64_t kLongestGateNs = 200'000'000;
+/// %smid need not be below the number of multiprocessors.
+constexpr int kMostMultiprocessors = 1024;
 
 /// Memory that host and GPU see, for a start-up kernel.
 template <class T>
@@ -103,14 +108,14 @@ void Gpu::check_streams() {
 /// Where the blocks of every stream really run.
 void Gpu::check_places() {
   std::vector<SeenMultiprocessors> seen;
-  const auto count = static_cast<std::size_t>(all_sms_);
+  constexpr auto kCount = static_cast<std::size_t>(kMostMultiprocessors);
   for (const OwnStream& stream : streams_) {
-    const SharedArray<unsigned int> histogram(count);
-    kernels::count_multiprocessors(histogram.data(), all_sms_, 64 * all_sms_, stream.stream);
+    const SharedArray<unsigned int> histogram(kCount);
+    kernels::count_multiprocessors(histogram.data(), kMostMultiprocessors, 64 * all_sms_, stream.stream);
     PLUMB_CUDA_CALL(cudaDeviceSynchronize());
     const bool copies = stream.part == GreenPartition::kCopies;
     seen.push_back({copies ? "copies" : "virtual device " + std::to_string(stream.part),
-                    std::vector<unsigned int>(histogram.data(), histogram.data() + count), sms_of(stream.part),
+                    std::vector<unsigned int>(histogram.data(), histogram.data() + kCount), sms_of(stream.part),
                     stream.part});
     if (!copies) places_text_ += (places_text_.empty() ? "" : "; ") + text_of_multiprocessors(seen.back().blocks);
   }
@@ -169,7 +174,7 @@ std::int64_t Gpu::time_ns(cudaEvent_t event) const {
 void Gpu::close_gate() {
   activate();
   *gate_ = 0;
-  kernels::wait_for(gate_, gate_stream_);
+  kernels::wait_for(gate_, kLongestGateNs, gate_stream_);
   PLUMB_CUDA_CALL(cudaEventRecord(gate_event_, gate_stream_));
   for (const OwnStream& stream : streams_) {
     if (stream.stream != gate_stream_) PLUMB_CUDA_CALL(cudaStreamWaitEvent(stream.stream, gate_event_, 0));

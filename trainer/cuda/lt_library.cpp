@@ -16,10 +16,20 @@ void find(void* library, const char* name, F& function) {
   if (function == nullptr) throw Error(std::string("cuBLASLt: has no function ") + name);
 }
 
-LtLibrary load() {
+/// Where the loader looks, then where the toolkit is when nobody has told the loader.
+void* open_library() {
   const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
-  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw Error(std::string("cuBLASLt: ") + dlerror());
+  std::string why;
+  for (const char* folder : {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/targets/x86_64-linux/lib/"}) {
+    void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return library;
+    if (why.empty()) why = dlerror();
+  }
+  throw Error("cuBLASLt: " + why + "; expected its folder in LD_LIBRARY_PATH");
+}
+
+LtLibrary load() {
+  void* library = open_library();
   LtLibrary functions;
 #define PLUMB_LT_FIND(function) find(library, "cublasLt" #function, functions.function);
   PLUMB_LT_FUNCTIONS(PLUMB_LT_FIND)

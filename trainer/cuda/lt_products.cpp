@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <cuda_runtime_api.h>
+
 #include "models/error.hpp"
 #include "trainer/cuda/lt_library.hpp"
 
@@ -90,6 +92,9 @@ struct Plan {
   Layout b;
   Layout c;
   cublasLtMatmulAlgo_t algorithm{};
+  bool chosen = false;  ///< the algorithm
+  bool possible = false;
+  bool impossible = false;
 
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -142,12 +147,14 @@ class Preference {
   cublasLtMatmulPreference_t preference_ = nullptr;
 };
 
+/// 0, which says nothing special, where an algorithm does not have it.
 template <class V>
 V property(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   V value{};
   std::size_t written = 0;
-  PLUMB_LT_CALL(lt().MatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written));
-  return value;
+  const cublasStatus_t status =
+      lt().MatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
+  return status == CUBLAS_STATUS_SUCCESS ? value : V{};
 }
 
 int cluster_size_of(const cublasLtMatmulAlgo_t& algorithm) {
@@ -226,22 +233,55 @@ struct LtProducts::Library {
   Library& operator=(const Library&) = delete;
   ~Library() { lt().Destroy(handle); }
 
+  /// The plan of a product, which is new when no product like this one has been met.
   Plan& plan(const MatrixProduct& of) {
     std::unique_ptr<Plan>& known = plans[key_of(of)];
-    if (known == nullptr) known = make_plan(of);
+    if (known == nullptr) {
+      known = std::make_unique<Plan>();
+      known->describe(of, place.sms);
+    }
+    known->point(of);
     return *known;
   }
 
-  std::unique_ptr<Plan> make_plan(const MatrixProduct& of) {
-    auto plan = std::make_unique<Plan>();
-    plan->describe(of, place.sms);
-    plan->point(of);
-    ProductTable& table = place.table != nullptr ? *place.table : own_table;
-    // A part of a GPU may hold no larger cluster than two neighbours.
-    const ProductLimits limits{.workspace_bytes = place.workspace_bytes, .cluster_size = place.sms == 0 ? 16 : 2};
-    const AlgorithmBytes chosen = table.choose(table_key(of, place.sms), limits, [&] { return candidates(of, *plan); });
-    std::memcpy(&plan->algorithm, chosen.data(), chosen.size());
-    return plan;
+  ProductTable& table() { return place.table != nullptr ? *place.table : own_table; }
+  // A part of a GPU may hold no larger cluster than two neighbours.
+  ProductLimits limits() const {
+    return {.workspace_bytes = place.workspace_bytes, .cluster_size = place.sms == 0 ? 16 : 2};
+  }
+
+  cublasStatus_t multiply(const MatrixProduct& of, const Plan& plan, kernels::Stream stream) {
+    const float one = 1;
+    const float beta = of.accumulates ? 1.0F : 0.0F;
+    return lt().Matmul(handle, plan.product, &one, of.b.data, plan.a.get(), of.a.data, plan.b.get(), &beta, of.c,
+                       plan.c.get(), of.c, plan.c.get(), &plan.algorithm, place.workspace,
+                       static_cast<std::size_t>(place.workspace_bytes), stream);
+  }
+
+  /// Does the product with the first algorithm that can be launched, and keeps it.
+  void multiply_first(const MatrixProduct& of, Plan& plan, kernels::Stream stream) {
+    bool done = false;
+    const auto works = [&](const AlgorithmBytes& algorithm) {
+      std::memcpy(&plan.algorithm, algorithm.data(), algorithm.size());
+      done = multiply(of, plan, stream) == CUBLAS_STATUS_SUCCESS;
+      if (!done) cudaGetLastError();  // of a launch that was refused: the next one is not to find it
+      return done;
+    };
+    const AlgorithmBytes chosen = table().choose(
+        table_key(of, place.sms), limits(), [&] { return candidates(of, plan); }, works);
+    std::memcpy(&plan.algorithm, chosen.data(), chosen.size());
+    if (!done) PLUMB_LT_CALL(multiply(of, plan, stream));  // it stood in the table
+    plan.chosen = true;
+  }
+
+  /// Whether the library has an algorithm for a product, without running it.
+  bool knows(const MatrixProduct& of) {
+    Plan& known = plan(of);
+    if (known.chosen || known.possible) return true;
+    if (known.impossible) return false;
+    known.possible = table().find(table_key(of, place.sms)) || !usable(candidates(of, known), limits()).empty();
+    known.impossible = !known.possible;
+    return known.possible;
   }
 
   std::vector<ProductCandidate> candidates(const MatrixProduct& of, const Plan& plan) const {
@@ -253,11 +293,13 @@ struct LtProducts::Library {
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(of.a.data));
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(of.c));
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(of.c));
-    std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
+    std::array<cublasLtMatmulHeuristicResult_t, 32> found{};
     int count = 0;
-    PLUMB_LT_CALL(lt().MatmulAlgoGetHeuristic(handle, plan.product, plan.a.get(), plan.b.get(), plan.c.get(),
-                                              plan.c.get(), preference.get(), static_cast<int>(found.size()),
-                                              found.data(), &count));
+    const cublasStatus_t status =
+        lt().MatmulAlgoGetHeuristic(handle, plan.product, plan.a.get(), plan.b.get(), plan.c.get(), plan.c.get(),
+                                    preference.get(), static_cast<int>(found.size()), found.data(), &count);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};  // which is how it says that there is none
+    check(status, "MatmulAlgoGetHeuristic");
     std::vector<ProductCandidate> proposed;
     for (const auto& one : std::span(found).first(static_cast<std::size_t>(count))) {
       if (one.state == CUBLAS_STATUS_SUCCESS) proposed.push_back(candidate_of(one));
@@ -281,18 +323,13 @@ bool LtProducts::fuses(const MatrixProduct& product) const {
   };
   return product.operands == NumberKind::kBFloat16 && packed(product.inner, product.inner_stride) &&
          packed(product.c, product.c_stride) && packed(product.a.data, product.a.stride) &&
-         packed(product.b.data, product.b.stride);
+         packed(product.b.data, product.b.stride) && library_->knows(product);
 }
 
 void LtProducts::run(const MatrixProduct& product, kernels::Stream stream) {
   Plan& plan = library_->plan(product);
-  plan.point(product);
-  const float one = 1;
-  const float beta = product.accumulates ? 1.0F : 0.0F;
-  const LtPlace& place = library_->place;
-  PLUMB_LT_CALL(lt().Matmul(library_->handle, plan.product, &one, product.b.data, plan.a.get(), product.a.data,
-                            plan.b.get(), &beta, product.c, plan.c.get(), product.c, plan.c.get(), &plan.algorithm,
-                            place.workspace, static_cast<std::size_t>(place.workspace_bytes), stream));
+  if (!plan.chosen) return library_->multiply_first(product, plan, stream);
+  PLUMB_LT_CALL(library_->multiply(product, plan, stream));
 }
 
 }  // namespace plumb::cuda

@@ -21,6 +21,8 @@ class OpGraphs {
 
   /// Does the work on `stream`. `key` has everything that it depends on; empty: done as it is.
   void run(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
+  /// Whether `run` will be a single launch.
+  bool is_one_launch(const std::string& key) const { return !key.empty() && seen_.contains(key); }
   std::size_t size() const { return graphs_.size(); }
   std::int64_t replays() const { return replays_; }
 

@@ -31,7 +31,7 @@ class Ladder {
 
  private:
   unsigned int largest() const {
-    if (request_.sms > 0) return static_cast<unsigned int>(request_.sms);
+    if (request_.sms > 0) return static_cast<unsigned int>(request_.sms) / 2 * 2;  // the driver gives pairs
     if (request_.mode == PartitionMode::kAccuracy) return kAccuracySms;
     return all_.sm.smCount / static_cast<unsigned int>(request_.devices) / 2 * 2;
   }

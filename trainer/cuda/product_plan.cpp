@@ -60,8 +60,10 @@ std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidate
   std::vector<ProductCandidate> good;
   std::ranges::copy_if(candidates, std::back_inserter(good), [&](const ProductCandidate& candidate) {
     return candidate.split_k <= 1 && candidate.reduction_scheme == 0 && !candidate.stream_k &&
-           candidate.cluster_size <= limits.cluster_size && candidate.workspace_bytes <= limits.workspace_bytes;
+           candidate.workspace_bytes <= limits.workspace_bytes;
   });
+  std::ranges::stable_partition(
+      good, [&](const ProductCandidate& candidate) { return candidate.cluster_size <= limits.cluster_size; });
   return good;
 }
 
@@ -70,12 +72,18 @@ std::optional<AlgorithmBytes> ProductTable::find(const ProductKey& key) const {
   return found == algorithms_.end() ? std::nullopt : std::optional(found->second);
 }
 
-AlgorithmBytes ProductTable::choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose) {
+AlgorithmBytes ProductTable::choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose,
+                                    const Works& works) {
   if (const auto pinned = find(key)) return *pinned;
-  const std::vector<ProductCandidate> good = usable(propose(), limits);
-  if (good.empty()) throw Error("matrix product " + text_of(key) + ": no algorithm adds in one order and fits");
-  set(key, good.front().algorithm);
-  return good.front().algorithm;
+  const std::vector<ProductCandidate> proposed = propose();
+  const std::vector<ProductCandidate> good = usable(proposed, limits);
+  const auto chosen = std::ranges::find_if(good, [&](const auto& candidate) { return works(candidate.algorithm); });
+  if (chosen == good.end()) {
+    throw Error("matrix product " + text_of(key) + ": of " + std::to_string(proposed.size()) + " algorithms " +
+                std::to_string(good.size()) + " add in one order and fit, and none of these runs");
+  }
+  set(key, chosen->algorithm);
+  return chosen->algorithm;
 }
 
 std::string ProductTable::text() const {

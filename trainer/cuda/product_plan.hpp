@@ -58,7 +58,7 @@ struct ProductLimits {
 };
 
 /// The candidates with the same bits whenever they run: sums in one order, nobody waits for somebody else's block, and
-/// they fit. In the order given.
+/// they fit. In the order given; behind them those that fit but for their clusters, which a partition may hold or not.
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
 
 /// The algorithms of a machine, chosen once. A text file: a line that says which library and GPU they are for, then a
@@ -73,10 +73,11 @@ class ProductTable {
     changed_ = true;
   }
   std::optional<AlgorithmBytes> find(const ProductKey& key) const;
-  /// The algorithm that stands for the product; where none does, the first usable one of those that `propose` gives,
-  /// which stands for it from now on. Throws `Error` when none is.
+  /// The algorithm that stands for the product; where none does, the first usable one of those that `propose` gives
+  /// with which `works` succeeds, which stands for it from now on. Throws `Error` when none is.
   using Propose = std::function<std::vector<ProductCandidate>()>;
-  AlgorithmBytes choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose);
+  using Works = std::function<bool(const AlgorithmBytes&)>;
+  AlgorithmBytes choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose, const Works& works);
   std::size_t size() const { return algorithms_.size(); }
 
   std::string text() const;

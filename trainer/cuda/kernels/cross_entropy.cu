@@ -73,6 +73,109 @@ __global__ void __launch_bounds__(kThreads) softmax_rows(CrossEntropy<T> head, f
   });
 }
 
+constexpr unsigned int kAcross = 4;                 ///< threads side by side, a pack of tokens each
+constexpr unsigned int kDown = kThreads / kAcross;  ///< rows at a time
+constexpr int kAhead = 4;                           ///< rows under way per thread
+
+/// f(row, pack) for the rows of this thread; `column`: of its first token.
+template <int N, class T, class F>
+__device__ inline void for_column(const CrossEntropy<T>& head, std::int64_t column, F f) {
+  constexpr std::int64_t kStep = std::int64_t{kDown} * kAhead;
+  for (std::int64_t first = threadIdx.x / kAcross; first < head.vocabulary; first += kStep) {
+    Pack<T, N> packs[kAhead];
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+      const std::int64_t row = first + a * std::int64_t{kDown};
+      if (row < head.vocabulary) packs[a] = load<N>(head.logits + row * head.rows + column);
+    }
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+      const std::int64_t row = first + a * std::int64_t{kDown};
+      if (row < head.vocabulary) f(row, packs[a]);
+    }
+  }
+}
+
+/// What is known of the tokens of a block.
+template <int N>
+struct ColumnMeasures {
+  float largest[kDown][kAcross * N];  ///< by thread; behind `join`, the first row holds the token's
+  float sum[kDown][kAcross * N];
+};
+
+/// Those of all threads of a token, in their order, by one thread; and what the token adds to the loss.
+template <class T, int N>
+__device__ inline RowResult join(ColumnMeasures<N>& all, const T* logit_of_target) {
+  const unsigned int token = threadIdx.x;
+  float largest = -INFINITY;
+  for (unsigned int i = 0; i < kDown; ++i) largest = fmaxf(largest, all.largest[i][token]);
+  float sum = 0;
+  for (unsigned int i = 0; i < kDown; ++i) {
+    if (all.largest[i][token] != -INFINITY) sum += all.sum[i][token] * exponential<T>(all.largest[i][token] - largest);
+  }
+  all.largest[0][token] = largest;
+  all.sum[0][token] = sum;
+  if (logit_of_target == nullptr) return {0.0F, 0};
+  const float logit = to_float(*logit_of_target);
+  return {largest + logf(sum) - logit, logit == largest ? 1 : 0};
+}
+
+/// A block per kAcross packs of tokens.
+template <class T, int N>
+__global__ void __launch_bounds__(kThreads) softmax_columns(CrossEntropy<T> head, float scale, RowResult* results) {
+  __shared__ ColumnMeasures<N> all;
+  const unsigned int across = threadIdx.x % kAcross * N;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kAcross * N;
+  const std::int64_t column = first + across;
+  const bool valid = column < head.rows;
+  float largest[N];
+  float sum[N] = {};
+  for (float& one : largest) one = -INFINITY;
+  if (valid) {
+    for_column<N>(head, column, [&](std::int64_t, const Pack<T, N>& pack) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const float x = to_float(pack.v[i]);
+        const float most = fmaxf(largest[i], x);
+        // One of the two exponents is 0.
+        const float shrink = exponential<T>(fminf(largest[i], x) - most);
+        sum[i] = x > largest[i] ? sum[i] * shrink + 1.0F : sum[i] + shrink;
+        largest[i] = most;
+      }
+    });
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    all.largest[threadIdx.x / kAcross][across + static_cast<unsigned int>(i)] = largest[i];
+    all.sum[threadIdx.x / kAcross][across + static_cast<unsigned int>(i)] = sum[i];
+  }
+  __syncthreads();
+  if (threadIdx.x < kAcross * N && first + threadIdx.x < head.rows) {
+    const std::int64_t token = first + threadIdx.x;
+    const std::int32_t target = head.targets[token];
+    results[token] = join<T, N>(all, target < 0 ? nullptr : head.logits + target * head.rows + token);
+  }
+  __syncthreads();
+  if (!valid) return;
+  std::int32_t target[N];
+  float share[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    target[i] = head.targets[column + i];
+    largest[i] = all.largest[0][across + static_cast<unsigned int>(i)];
+    share[i] = 1.0F / all.sum[0][across + static_cast<unsigned int>(i)];
+  }
+  for_column<N>(head, column, [&](std::int64_t row, Pack<T, N> pack) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const float p = exponential<T>(to_float(pack.v[i]) - largest[i]) * share[i];
+      const float error = (row == target[i] ? p - 1.0F : p) * scale;
+      pack.v[i] = from_float<T>(target[i] < 0 ? 0.0F : error);
+    }
+    store(head.logits + row * head.rows + column, pack);
+  });
+}
+
 /// One block: the rows of a thread in order, then the threads in order.
 __global__ void __launch_bounds__(kThreads)
     add_rows(const RowResult* results, std::int64_t rows, double tokens, double* loss, std::int64_t* correct) {
@@ -118,11 +221,23 @@ std::int64_t cross_entropy_scratch_bytes(std::int64_t rows) {
   return rows * static_cast<std::int64_t>(sizeof(RowResult));
 }
 
+template <class T, int N>
+void softmax_in_columns(const CrossEntropy<T>& head, float scale, RowResult* results, Stream stream) {
+  const auto blocks = static_cast<unsigned int>(ceil_div(head.rows, std::int64_t{kAcross} * N));
+  launch(softmax_columns<T, N>, {dim3(blocks), dim3(kThreads)}, stream, head, scale, results);
+}
+
 template <class T>
 void cross_entropy(const CrossEntropy<T>& head, Stream stream) {
   auto* results = reinterpret_cast<RowResult*>(head.scratch);
   const auto scale = static_cast<float>(1.0 / head.loss_tokens);
-  launch(softmax_rows<T>, {dim3(static_cast<unsigned int>(head.rows)), dim3(kThreads)}, stream, head, scale, results);
+  if (!head.by_columns) {
+    launch(softmax_rows<T>, {dim3(static_cast<unsigned int>(head.rows)), dim3(kThreads)}, stream, head, scale, results);
+  } else if (in_packs<T>(head.rows, head.logits)) {
+    softmax_in_columns<T, kVector<T>>(head, scale, results, stream);
+  } else {
+    softmax_in_columns<T, 1>(head, scale, results, stream);
+  }
   launch(add_rows, {dim3(1), dim3(kThreads)}, stream, static_cast<const RowResult*>(results), head.rows,
          head.loss_tokens, head.loss, head.correct);
 }

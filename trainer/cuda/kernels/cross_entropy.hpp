@@ -11,7 +11,10 @@ namespace plumb::kernels {
 /// target) / loss_tokens; rows whose target is negative do not count and become 0.
 template <class T>
 struct CrossEntropy {
-  T* logits = nullptr;  ///< in place, a row per token
+  T* logits = nullptr;  ///< in place, a row per token ...
+  /// ... or a column per token: rows of a vocabulary that is no multiple of 8 would begin anywhere, and products of
+  /// bf16 with such rows are slow.
+  bool by_columns = false;
   const std::int32_t* targets = nullptr;
   std::int64_t rows = 0;
   std::int64_t vocabulary = 0;

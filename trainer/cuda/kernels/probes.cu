@@ -54,8 +54,9 @@ __global__ void read_both_clocks(ClockReading* reading) {
   *reading = {cycles() - first_cycle, now - first};
 }
 
-__global__ void wait_at_gate(const volatile unsigned int* gate) {
-  while (*gate == 0) {
+__global__ void wait_at_gate(const volatile unsigned int* gate, std::int64_t longest_ns) {
+  const std::int64_t end = nanoseconds() + longest_ns;
+  while (*gate == 0 && nanoseconds() < end) {
   }
 }
 
@@ -88,8 +89,8 @@ void spin(std::int64_t nanoseconds, int blocks, Stream stream) {
 
 void read_clock(ClockReading* reading, Stream stream) { launch(read_both_clocks, {dim3(1), dim3(1)}, stream, reading); }
 
-void wait_for(const volatile unsigned int* gate, Stream stream) {
-  launch(wait_at_gate, {dim3(1), dim3(1)}, stream, gate);
+void wait_for(const volatile unsigned int* gate, std::int64_t longest_ns, Stream stream) {
+  launch(wait_at_gate, {dim3(1), dim3(1)}, stream, gate, longest_ns);
 }
 
 void stamp(std::int64_t* time, Stream stream) { launch(write_time, {dim3(1), dim3(1)}, stream, time); }

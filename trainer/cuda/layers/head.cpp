@@ -8,18 +8,32 @@ namespace plumb::kernels {
 
 namespace {
 
-/// Logits and cross-entropy of a language-model head or a classifier (trainer/layers/head.cpp).
+/// Logits and cross-entropy of a language-model head or a classifier (trainer/layers/head.cpp). In bf16 they lie
+/// vocabulary x tokens where that makes rows begin at multiples of 16 bytes, and tokens x vocabulary does not.
 template <class T>
 class Head final : public CudaLayer<T> {
  public:
   Head(const LayerSpec& spec, const MicrobatchShape& shape)
       : dense_{shape.tokens(), spec.width, spec.vocabulary},
-        has_bias_(spec.kind == LayerKind::kClassifier && spec.bias) {}
+        has_bias_(spec.kind == LayerKind::kClassifier && spec.bias),
+        by_columns_(sizeof(T) == 2 && !has_bias_ && spec.vocabulary % 8 != 0 && shape.tokens() % 8 == 0) {}
 
   void forward(const CudaPass<T>& pass) const override {
     T* logits = pass.stash_values(0);
-    dense_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, logits);
+    if (by_columns_) {
+      multiply(pass, {.a = {pass.weights[0], dense_.inputs, false},
+                      .b = {pass.input, dense_.inputs, true},
+                      .c = logits,
+                      .c_stride = dense_.tokens,
+                      .rows = dense_.outputs,
+                      .columns = dense_.tokens,
+                      .depth = dense_.inputs,
+                      .result = kKindOf<T>});
+    } else {
+      dense_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, logits);
+    }
     cross_entropy<T>({.logits = logits,
+                      .by_columns = by_columns_,
                       .targets = pass.ids.targets,
                       .rows = dense_.tokens,
                       .vocabulary = dense_.outputs,
@@ -30,9 +44,30 @@ class Head final : public CudaLayer<T> {
                      pass.device.stream);
   }
   void input_grad(const CudaPass<T>& pass) const override {
+    if (by_columns_) {
+      return multiply(pass, {.a = {pass.stash_values(0), dense_.tokens, true},
+                             .b = {pass.weights[0], dense_.inputs, false},
+                             .c = pass.input_grad,
+                             .c_stride = dense_.inputs,
+                             .rows = dense_.tokens,
+                             .columns = dense_.inputs,
+                             .depth = dense_.outputs,
+                             .result = kKindOf<T>});
+    }
     dense_.input_grad(pass.device, pass.stash_values(0), pass.weights[0], pass.input_grad);
   }
   void weight_grad(const CudaPass<T>& pass) const override {
+    if (by_columns_) {
+      return multiply(pass, {.a = {pass.stash_values(0), dense_.tokens, false},
+                             .b = {pass.input, dense_.inputs, false},
+                             .c = pass.gradients[0],
+                             .c_stride = dense_.inputs,
+                             .rows = dense_.outputs,
+                             .columns = dense_.inputs,
+                             .depth = dense_.tokens,
+                             .result = NumberKind::kFloat32,
+                             .accumulates = true});
+    }
     dense_.weight_grad(pass.device, pass.stash_values(0), pass.input, pass.gradients[0],
                        has_bias_ ? pass.gradients[1] : nullptr);
   }
@@ -41,8 +76,14 @@ class Head final : public CudaLayer<T> {
   }
 
  private:
+  static void multiply(const CudaPass<T>& pass, MatrixProduct product) {
+    product.operands = kKindOf<T>;
+    pass.device.products->run(product, pass.device.stream);
+  }
+
   Dense<T> dense_;
   bool has_bias_;
+  bool by_columns_;
 };
 
 }  // namespace
