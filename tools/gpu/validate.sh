@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
 # Everything that is to be known on a machine with a GPU, in one call of under nine minutes:
-#   tools/gpu/validate.sh [--dry-run] [--program FILE] [--out DIR] [--only PART,PART...]
+#   tools/gpu/validate.sh [--dry-run] [--program FILE] [--out DIR] [--only PART,PART...] [--seconds N]
 # Needs a program built before (tools/gpu/bundle.sh), bash, tar, gzip and awk; python3 with PyTorch for the part `torch`.
-# Parts run one after the other, each within its own time; one that fails is reported and the next one begins. Writes at most 8
-# files to DIR ($OUT when set, otherwise results-gpu). --dry-run goes through every line on the CPU back end, in a minute.
+# Parts run one after the other, each within its own time and all of them within N seconds (530); one that fails is reported and
+# the next one begins. Writes at most 8 files to DIR ($OUT when set, otherwise results-gpu). --dry-run goes through every line on the CPU back end, in a minute.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/../.." && pwd)
 
 # Parts in order: name, seconds on a GPU, seconds in a dry run.
 parts=(
-  "probe 60 5" "correctness 40 8" "bits 25 6" "memory 25 6" "modes 25 5" "calibrate 60 10" "fidelity 150 14"
-  "contention 60 12" "speed 35 8" "torch 50 5"
+  "probe 60 5" "correctness 40 8" "bits 30 6" "memory 40 6" "modes 30 5" "calibrate 90 10" "fidelity 200 14"
+  "speed 40 8" "torch 150 5" "contention 120 12"
 )
 
-dry=${PLUMB_DRY:-0} program=${PLUMB_PROGRAM_FILE:-} out=${OUT:-results-gpu} only='' part=''
+dry=${PLUMB_DRY:-0} program=${PLUMB_PROGRAM_FILE:-} out=${OUT:-results-gpu} only='' part='' seconds=530
 while (($#)); do
   case $1 in
     --dry-run) dry=1 ;;
     --program) program=$2 && shift ;;
     --out) out=$2 && shift ;;
     --only) only=$2 && shift ;;
+    --seconds) seconds=$2 && shift ;;
     --part) part=$2 && shift ;;
-    *) echo "validate.sh: unknown argument '$1', expected --dry-run, --program, --out or --only" >&2 && exit 2 ;;
+    *) echo "validate.sh: unknown argument '$1', expected --dry-run, --program, --out, --only or --seconds" >&2 && exit 2 ;;
   esac
   shift
 done
@@ -56,6 +57,19 @@ work=${PLUMB_WORK:-}
 numbers=() samples=()
 if ! ((dry)) && "$program" train --help | grep -q bf16; then numbers=(--numbers bf16) samples=(--samples 4); fi
 
+# cuBLASLt is looked for by its name: where the loader does not know it, in the toolkit's folder and that of PyTorch.
+find_products() {
+  local folder
+  ldconfig -p 2>/dev/null | grep -q 'libcublasLt\.so\.13' && return
+  for folder in /usr/local/cuda/lib64 /usr/local/cuda*/targets/*/lib \
+    "$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)"/nvidia/{cu13,cublas}/lib; do
+    [[ -e $folder/libcublasLt.so.13 ]] || continue
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder
+    return
+  done
+  echo "validate.sh: found no libcublasLt.so.13; every product of matrices will fail" >&2
+}
+
 run() { echo "+ $*" >&2 && "$@"; }
 plumbline() { run "$program" "$@"; }
 # hash FILE: of the weights at the end of a run
@@ -79,8 +93,15 @@ part_probe() {
     return
   fi
   # With the driver's own number of connections streams may wait for each other.
-  CUDA_DEVICE_MAX_CONNECTIONS=8 run "$probe" "${probe_flags[@]}" --only 4
-  run "$probe" "${probe_flags[@]}" --json "$work/probe.json"
+  CUDA_DEVICE_MAX_CONNECTIONS=8 run timeout 20 "$probe" "${probe_flags[@]}" --only 4
+  # A process each: what one breaks does not spoil the answers of the others.
+  local question failed=0
+  for question in 1 2 3 4 5 6 7 8 9 11; do
+    run timeout 20 "$probe" "${probe_flags[@]}" --only "$question" | tee -a "$work/probe.lines"
+    ((PIPESTATUS[0] == 0)) || failed=1
+  done
+  printf '{"format":"plumbline-gpu-probe","version":1,"answers":[\n%s\n]}\n' "$(sed '$!s/$/,/' "$work/probe.lines")" >"$work/probe.json"
+  return "$failed"
 }
 
 # Losses of both back ends, step by step.
@@ -154,6 +175,10 @@ part_calibrate() {
 # config SCHEDULE P M STAGES: predicted from the profile, then run
 config() {
   local name=$1.p$2.m$3
+  if ((!dry && SECONDS > ${PLUMB_PART_SECONDS:-600} - 30)); then # what has been run is still to be compared
+    echo "$name: no time left"
+    return 1
+  fi
   plumbline simulate "$1" -p "$2" -m "$3" --updates "$steps" --profile "$work/profile.$4.$2.json" --transfers rendezvous \
     --json "$work/$name.predicted.json" >/dev/null || return 1
   plumbline train "$1" -p "$2" -m "$3" --updates "$steps" --network "$network" "${samples[@]}" "${numbers[@]}" "${streams[@]}" "${sms[@]}" "${link[@]}" \
@@ -176,9 +201,10 @@ part_fidelity() {
   for schedule in 1f1b gpipe zb-h1 chimera pipemare; do config "$schedule" "$large_p" "$large_m" "$large_p" || failed=1; done
   for schedule in interleaved zb-v dualpipev; do config "$schedule" "$large_p" "$large_m" $((2 * large_p)) || failed=1; done
   for schedule in 1f1b zb-h1; do config "$schedule" "$large_p" "$other_m" "$large_p" || failed=1; done
+  ((dry)) || steps=20 # fewer devices take longer for a step
   for p in "${sizes[@]}"; do
     ((p == large_p)) && continue
-    for schedule in 1f1b gpipe zb-h1; do config "$schedule" "$p" "$large_m" "$p" || failed=1; done
+    for schedule in 1f1b zb-h1 gpipe; do config "$schedule" "$p" "$large_m" "$p" || failed=1; done
   done
   rank fidelity "$max_error" || failed=1
   pack timelines '*.predicted.json' '*.measured.json'
@@ -230,13 +256,19 @@ trap 'rm -rf "$work"' EXIT
 export PLUMB_DRY=$dry PLUMB_PROGRAM_FILE=$program PLUMB_WORK=$work OUT=$out
 rm -f "$out"/{summary,log}.txt "$out"/{fidelity,contention,probe}.json "$out"/speed.jsonl "$out"/{profiles,timelines}.tar.gz
 failures=0
+((dry)) || find_products
 for entry in "${parts[@]}"; do
   read -r name limit short <<<"$entry"
   [[ -z $only || ",$only," == *",$name,"* ]] || continue
-  ((dry)) && limit=$((short * 4))
+  if ((dry)); then
+    limit=$((short * 4))
+  elif ((seconds - SECONDS < limit)); then
+    limit=$((seconds - SECONDS))
+    ((limit < 10)) && { printf '%-12s         no time left\n' "$name" | tee -a "$out/summary.txt" && failures=$((failures + 1)) && continue; }
+  fi
   echo "== $name" >>"$out/log.txt"
   begin=$SECONDS
-  timeout -k 5 "$limit" bash "${BASH_SOURCE[0]}" --part "$name" >>"$out/log.txt" 2>&1 && status=ok || status="failed ($?)"
+  PLUMB_PART_SECONDS=$limit timeout -k 5 "$limit" bash "${BASH_SOURCE[0]}" --part "$name" >>"$out/log.txt" 2>&1 && status=ok || status="failed ($?)"
   [[ $status == 'failed (124)' || $status == 'failed (137)' ]] && status="out of time ($limit s)"
   [[ $status == ok ]] || failures=$((failures + 1))
   printf '%-12s %4d s  %s\n' "$name" $((SECONDS - begin)) "$status" | tee -a "$out/summary.txt"

@@ -257,6 +257,7 @@ void CudaStreams::begin_instr(StreamId, std::uint32_t, const std::string& name) 
 void CudaStreams::begin_part() {
   for (const auto& gpu : gpus_) {
     if (!checked_) gpu->check_streams();
+    options_.graphs = options_.graphs && gpu->takes_graphs();
     gpu->restart_clock();
     gpu->close_gate();
   }
@@ -314,6 +315,7 @@ StreamPlace CudaStreams::place(StreamId id) const {
 std::string CudaStreams::description() const {
   std::string text;
   for (const auto& gpu : gpus_) text += (text.empty() ? "" : "; ") + gpu->description();
+  if (!graphs_.refusal().empty()) text += "; without op graphs (" + graphs_.refusal() + ")";
   return text;
 }
 

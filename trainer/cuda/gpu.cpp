@@ -6,7 +6,7 @@
 #include "models/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
-#include "trainer/cuda/partition_check.hpp"
+#include "trainer/cuda/op_graphs.hpp"
 #include "trainer/run_clock.hpp"
 
 namespace plumb::cuda {
@@ -101,26 +101,60 @@ void Gpu::check_streams() {
   activate();
   gate_stream_ = make_stream(0, StreamKind::kActivations);
   if (partition_) check_places();
+  if (partition_) check_graphs();
   if (is_shared()) check_concurrency();
   read_clock();
 }
 
-/// Where the blocks of every stream really run.
+/// Where the blocks of a stream really run; those of a graph that was captured on it, where `graphs` is given.
+SeenMultiprocessors Gpu::look(const OwnStream& stream, OpGraphs* graphs) const {
+  constexpr auto kCount = static_cast<std::size_t>(kMostMultiprocessors);
+  const SharedArray<unsigned int> histogram(kCount);
+  const auto count = [&] {
+    kernels::count_multiprocessors(histogram.data(), kMostMultiprocessors, 64 * all_sms_, stream.stream);
+  };
+  const bool copies = stream.part == GreenPartition::kCopies;
+  const std::string name = copies ? "copies" : "virtual device " + std::to_string(stream.part);
+  if (graphs != nullptr) {
+    graphs->run(name, stream.stream, [] {});
+    graphs->run(name, stream.stream, count);  // what comes again is captured
+  } else {
+    count();
+  }
+  PLUMB_CUDA_CALL(cudaDeviceSynchronize());
+  return {name, std::vector<unsigned int>(histogram.data(), histogram.data() + kCount), sms_of(stream.part),
+          stream.part};
+}
+
 void Gpu::check_places() {
   std::vector<SeenMultiprocessors> seen;
-  constexpr auto kCount = static_cast<std::size_t>(kMostMultiprocessors);
   for (const OwnStream& stream : streams_) {
-    const SharedArray<unsigned int> histogram(kCount);
-    kernels::count_multiprocessors(histogram.data(), kMostMultiprocessors, 64 * all_sms_, stream.stream);
-    PLUMB_CUDA_CALL(cudaDeviceSynchronize());
-    const bool copies = stream.part == GreenPartition::kCopies;
-    seen.push_back({copies ? "copies" : "virtual device " + std::to_string(stream.part),
-                    std::vector<unsigned int>(histogram.data(), histogram.data() + kCount), sms_of(stream.part),
-                    stream.part});
-    if (!copies) places_text_ += (places_text_.empty() ? "" : "; ") + text_of_multiprocessors(seen.back().blocks);
+    seen.push_back(look(stream, nullptr));
+    if (stream.part == GreenPartition::kCopies) continue;
+    places_text_ += (places_text_.empty() ? "" : "; ") + text_of_multiprocessors(seen.back().blocks);
   }
   const std::vector<std::string> overlaps = find_overlaps(seen);
   if (!overlaps.empty()) throw Error(name_ + ": " + overlaps.front());
+}
+
+/// A graph keeps the multiprocessors of the stream that it was captured on, or there are none.
+void Gpu::check_graphs() {
+  std::vector<std::string> findings;
+  try {
+    OpGraphs graphs;
+    std::vector<SeenMultiprocessors> seen;
+    for (const OwnStream& stream : streams_) {
+      if (stream.part != GreenPartition::kCopies) seen.push_back(look(stream, &graphs));
+    }
+    findings = find_overlaps(seen);
+    if (!graphs.refusal().empty()) findings.push_back(graphs.refusal());
+  } catch (const Error& error) {
+    cudaGetLastError();
+    findings.emplace_back(error.what());
+  }
+  if (findings.empty()) return;
+  takes_graphs_ = false;
+  cut_text_ += " (no op graphs: " + findings.front() + ")";
 }
 
 void Gpu::check_concurrency() {

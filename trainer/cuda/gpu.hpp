@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "trainer/cuda/green_partition.hpp"
+#include "trainer/cuda/partition_check.hpp"
 #include "trainer/stream_machine.hpp"
 
 namespace plumb::cuda {
+
+class OpGraphs;
 
 /// One GPU and the virtual devices that it carries: the streams of each, the clock of its events, and the gate that
 /// holds its streams until a step has been asked for.
@@ -38,6 +41,9 @@ class Gpu {
   /// work.
   void check_streams();
 
+  /// Whether work that is replayed stays on its multiprocessors. Known behind `check_streams`.
+  bool takes_graphs() const { return takes_graphs_; }
+
   /// A moment that the times of the following events are told from. Nothing runs.
   void restart_clock();
   std::int64_t time_ns(cudaEvent_t event) const;
@@ -58,7 +64,9 @@ class Gpu {
   };
 
   void cut(const StreamOptions& options);
+  SeenMultiprocessors look(const OwnStream& stream, OpGraphs* graphs) const;
   void check_places();
+  void check_graphs();
   void check_concurrency();
   void read_clock();
   int sms_of(int part) const;
@@ -70,6 +78,7 @@ class Gpu {
   std::string name_;
   std::string cut_text_ = "undivided";
   std::string places_text_;
+  bool takes_graphs_ = true;
   double clock_hz_ = 0;
   std::unique_ptr<GreenPartition> partition_;
   std::vector<OwnStream> streams_;

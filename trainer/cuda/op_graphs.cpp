@@ -1,5 +1,6 @@
 #include "trainer/cuda/op_graphs.hpp"
 
+#include "models/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
 
 namespace plumb::cuda {
@@ -15,10 +16,16 @@ void OpGraphs::run(const std::string& key, cudaStream_t stream, const std::funct
     ++replays_;
     return PLUMB_CUDA_CALL(cudaGraphLaunch(known->second, stream));
   }
-  const bool again = seen_.contains(key);
+  const bool again = is_one_launch(key);
   if (!again && seen_.size() < kMost) seen_.insert(key);
   if (!again) return work();
-  capture(key, stream, work);
+  try {
+    capture(key, stream, work);
+  } catch (const Error& error) {  // nothing has been done of it
+    cudaGetLastError();
+    refusal_ = error.what();
+    return work();
+  }
   PLUMB_CUDA_CALL(cudaGraphLaunch(graphs_.at(key), stream));
 }
 

@@ -22,7 +22,11 @@ class OpGraphs {
   /// Does the work on `stream`. `key` has everything that it depends on; empty: done as it is.
   void run(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
   /// Whether `run` will be a single launch.
-  bool is_one_launch(const std::string& key) const { return !key.empty() && seen_.contains(key); }
+  bool is_one_launch(const std::string& key) const {
+    return !key.empty() && (graphs_.contains(key) || (refusal_.empty() && seen_.contains(key)));
+  }
+  /// Why nothing is captured any more: what could not be was done as it is. Empty where all could.
+  const std::string& refusal() const { return refusal_; }
   std::size_t size() const { return graphs_.size(); }
   std::int64_t replays() const { return replays_; }
 
@@ -35,6 +39,7 @@ class OpGraphs {
   std::set<std::string> seen_;
   std::unordered_map<std::string, cudaGraphExec_t> graphs_;
   std::int64_t replays_ = 0;
+  std::string refusal_;
 };
 
 }  // namespace plumb::cuda
