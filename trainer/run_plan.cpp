@@ -11,7 +11,7 @@
 #include "models/layer_shape.hpp"
 #include "models/network_costs.hpp"
 #include "models/reverses.hpp"
-#include "schedules/action_text.hpp"
+#include "schedules/schedule_io.hpp"
 #include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"
 
