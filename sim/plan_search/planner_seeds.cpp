@@ -115,11 +115,12 @@ void add_data_ranks(const PlanJob& job, const PlanRanges& ranges, const Pipeline
 }
 
 std::vector<PlannerSeed> seeds_of(const PlanJob& job, const PlanRanges& ranges, const Parallelism& parallelism,
-                                  const Planner& planner) {
+                                  const Planner& planner, const std::function<bool()>& stop) {
   std::vector<PlannerSeed> seeds;
   if (!is_affordable(planner, job.num_layers, job.num_devices / parallelism.devices_per_stage())) return seeds;
   try {
     PlanProblem problem = planner_problem(job, parallelism);
+    problem.stop.asked = stop;
     if (planner.name == "slicegraph") problem.options["generations"] = "0";  // a chain has one order
     const PipelinePlan base{.parallelism = parallelism, .microbatches = problem.microbatches};
     const Plan answer = make_plan(planner, problem);
@@ -197,7 +198,7 @@ std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ran
   }
   std::vector<std::vector<PlannerSeed>> answers(asked.size());
   tbb::parallel_for(std::size_t{0}, asked.size(), [&](std::size_t at) {
-    if (!stop || !stop()) answers[at] = seeds_of(job, ranges, *asked[at].first, *asked[at].second);
+    if (!stop || !stop()) answers[at] = seeds_of(job, ranges, *asked[at].first, *asked[at].second, stop);
   });
   std::vector<PlannerSeed> seeds;
   for (std::vector<PlannerSeed>& some : answers) {

@@ -34,7 +34,7 @@ PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism);
 /// Answers of all planners of sim/planners, with their default options, to `job` for every choice of `ranges` without
 /// data ranks, in a fixed order; as far as `ranges` allow what they say. Same copies of all stages are data ranks, too.
 /// Planners that cannot do it, or whose programs grow too fast for its size, say nothing; and so do those that have
-/// not begun when `stop` says so.
+/// no answer when `stop` says so.
 std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges,
                                        const std::function<bool()>& stop = {});
 

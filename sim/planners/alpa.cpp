@@ -113,6 +113,7 @@ class AlpaSearch {
     sum_[place(0, groups_, 0)] = 0;
     for (std::size_t s = 1; s <= most; ++s) {
       for (std::size_t k = groups_; k-- > 0;) {
+        problem_.stop.check();
         for (std::size_t end = k + 1; end <= groups_; ++end) {
           for (const std::size_t count : shapes_) {
             const double own = stage_ns(k, end, count);

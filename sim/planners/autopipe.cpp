@@ -24,6 +24,7 @@ Plan plan_autopipe(const PlanProblem& problem) {
   Plan plan;
   plan.claimed_ns = step(bounds);
   for (bool moved = true; moved;) {
+    problem.stop.check();
     moved = false;
     const std::size_t slowest = slowest_of(bounds);
     if (bounds[slowest + 1] - bounds[slowest] < 2) break;

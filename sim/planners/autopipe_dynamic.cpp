@@ -31,6 +31,7 @@ Plan plan_autopipe_dynamic(const PlanProblem& problem) {
   Plan plan;
   std::vector<double> now = times(bounds);
   for (bool moved = true; moved; ++plan.states) {
+    problem.stop.check();
     moved = false;
     std::vector<std::size_t> best = bounds;
     for (std::size_t border = 1; border < stages; ++border) {

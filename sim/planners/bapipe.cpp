@@ -44,7 +44,8 @@ Plan plan_bapipe(const PlanProblem& problem) {
           [&](std::size_t layer, std::int32_t device) {
             return 2e9 * static_cast<double>(chain.cut_bytes[layer]) / bytes_per_s_before(problem, device);
           },
-      .most_devices = 1};
+      .most_devices = 1,
+      .stop = problem.stop};
   Plan plan;
   plan.claimed_ns = kNever;
   for (stages = 1; stages <= std::min(chain.size(), at(devices)); ++stages) {

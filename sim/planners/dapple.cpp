@@ -85,6 +85,7 @@ class DappleSearch {
   void extend(const Prefix& prefix, std::size_t placed, std::size_t cut,
               std::map<std::pair<std::size_t, Occupancy>, Prefix>& open) {
     for (std::int32_t count = 1; count < free_devices(prefix.used); ++count) {
+      problem_.stop.check();
       std::set<Occupancy> tried;
       for (const Placement placement : {Placement::kFresh, Placement::kAppend, Placement::kScatter}) {
         Occupancy own = taken(prefix.used, count, placement);

@@ -27,7 +27,8 @@ Plan plan_diffusionpipe(const PlanProblem& problem) {
           [&](std::size_t layer, std::int32_t device) {
             return 2e9 * static_cast<double>(chain.cut_bytes[layer]) / bytes_per_s_before(problem, device);
           },
-      .most_devices = devices};
+      .most_devices = devices,
+      .stop = problem.stop};
   const auto reduce = [&](const OrderedCut& cut) {
     double longest = 0;
     for (const DeviceRun& run : cut.stages) {

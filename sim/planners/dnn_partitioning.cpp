@@ -19,8 +19,10 @@ constexpr std::size_t kMostIdeals = 400'000;
 /// Devices and sets of blocks that may lie in front of a cut, with everything that a pair of them is judged by.
 class PlacementSearch {
  public:
-  PlacementSearch(const PlacementBlocks& blocks, const PlacementGraph& graph, std::vector<NodeSet> ideals)
+  PlacementSearch(const PlacementBlocks& blocks, const PlacementGraph& graph, std::vector<NodeSet> ideals,
+                  StopSign stop)
       : blocks_(blocks),
+        stop_(std::move(stop)),
         accelerators_(graph.accelerators),
         cpus_(graph.cpus),
         memory_(graph.accelerator_bytes),
@@ -166,6 +168,7 @@ class PlacementSearch {
   void spread(std::int32_t k, std::int32_t l) {
     const std::vector<std::int64_t>& here = value_[layer_of(k, l)];
     for (std::size_t begin = 0; begin < ideals_.size(); ++begin) {
+      stop_.check();
       if (here[begin] >= limit_) continue;
       if (k < accelerators_) add_device(begin, here[begin], layer_of(k + 1, l), least_load(k + 1, l), false);
       if (l < cpus_) add_device(begin, here[begin], layer_of(k, l + 1), least_load(k, l + 1), true);
@@ -196,6 +199,7 @@ class PlacementSearch {
   }
 
   const PlacementBlocks& blocks_;
+  StopSign stop_;
   std::int32_t accelerators_;
   std::int32_t cpus_;
   std::int64_t memory_;
@@ -290,14 +294,14 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
   PlacementGraph& graph = *own.network.placement;
   graph.accelerator_bytes = own.memory_bytes;
   const PlacementBlocks blocks = placement_blocks(graph);
-  PlacementSearch chain(blocks, graph, chain_ideals(blocks));
+  PlacementSearch chain(blocks, graph, chain_ideals(blocks), problem.stop);
   PlacementSearch* search = &chain;
   std::int64_t best = chain.solve(kNoTime);
   std::optional<PlacementSearch> full;
   Plan plan;
   plan.states = static_cast<std::int64_t>(chain.size());
   if (!problem.flag("linear")) {
-    full.emplace(blocks, graph, ideals(blocks.before, kMostIdeals));
+    full.emplace(blocks, graph, ideals(blocks.before, kMostIdeals), problem.stop);
     plan.states = static_cast<std::int64_t>(full->size());
     if (const std::int64_t better = full->solve(best); better < best) {
       best = better;

@@ -60,6 +60,7 @@ class GroupSearch {
     std::vector<std::size_t> from(n + 1, 0);
     sum[0] = 0;
     for (std::size_t end = 1; end <= n; ++end) {
+      problem_.stop.check();
       for (std::size_t begin = end; begin-- > 0;) {
         const double own = group_ns(begin, end);
         if (own > limit * (1 + 1e-12) || !fits(begin, end, stages)) break;  // more samples only need more

@@ -67,6 +67,7 @@ class StageProgram {
     for (std::size_t s = 0; s < count; ++s) now[place(0, s)] = 0;
     std::vector<std::vector<std::size_t>> from;
     for (std::size_t layer = begin; layer < end; ++layer) {
+      problem_.stop.check();
       std::vector<double> next(now.size(), kNever);
       std::vector<std::size_t>& back = from.emplace_back(now.size());
       for (std::size_t s = 0; s < count; ++s) {

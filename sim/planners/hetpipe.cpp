@@ -83,6 +83,7 @@ class WorkerSearch {
     const std::size_t n = chain_.size();
     const std::size_t next = row + strides_[kind];
     for (std::size_t begin = 0; begin < n; ++begin) {
+      problem_.stop.check();
       const double before = value_[row * (n + 1) + begin];
       if (before == kNever) continue;
       for (std::size_t end = begin + 1; end <= n && fits(begin, end); ++end) {

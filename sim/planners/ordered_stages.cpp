@@ -24,6 +24,7 @@ class OrderedSearch {
     if (keep && !from_.empty()) from = from_.back();
     for (std::size_t begin = 0; begin < layers_; ++begin) {
       for (std::int32_t first = 0; first < devices_; ++first) {
+        costs_.stop.check();
         const std::vector<double>& before = keep ? next : now_;
         if (before[place(begin, first)] != kNever) extend(begin, first, before[place(begin, first)], next, from);
       }

@@ -31,6 +31,7 @@ struct OrderedCosts {
   /// Of the cut in front of layer `layer`, between devices `device` - 1 and `device`.
   std::function<double(std::size_t layer, std::int32_t device)> link;
   std::int32_t most_devices = 1;  ///< of one stage
+  StopSign stop = {};
 };
 
 /// The best cut of `layers` layers on at most `devices` devices for every number of stages from 1 to `most_stages`, by

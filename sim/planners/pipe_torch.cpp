@@ -24,7 +24,8 @@ Plan plan_pipe_torch(const PlanProblem& problem) {
           [&](std::size_t layer, std::int32_t device) {
             return 2e9 * static_cast<double>(chain.cut_bytes[layer]) / bytes_per_s_before(problem, device);
           },
-      .most_devices = problem.num_devices()};
+      .most_devices = problem.num_devices(),
+      .stop = problem.stop};
   const OrderedCut cut = best_cut(chain.size(), problem.num_devices(), costs);
   Plan plan;
   plan.claimed_ns = plan.lower_bound_ns = cut.largest;

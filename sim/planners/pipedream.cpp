@@ -18,8 +18,9 @@ class PipedreamLevel {
     std::int32_t parts = 0;
   };
 
-  PipedreamLevel(const LayerChain& chain, MachineLevel machine, const PipedreamLevel* inner, bool all_starts)
-      : chain_(chain), machine_(machine), inner_(inner), n_(chain.size()) {
+  PipedreamLevel(const LayerChain& chain, MachineLevel machine, const PipedreamLevel* inner, bool all_starts,
+                 const StopSign& stop)
+      : chain_(chain), stop_(stop), machine_(machine), inner_(inner), n_(chain.size()) {
     const std::size_t starts = all_starts ? n_ : 1;
     best_.assign(starts * n_ * parts(), kNever);
     from_.assign(best_.size(), {});
@@ -61,6 +62,7 @@ class PipedreamLevel {
   void fill(std::size_t i) {
     std::vector<double> last(parts() + 1);
     for (std::size_t j = i; j < n_; ++j) {
+      stop_.check();
       for (std::size_t m = 1; m <= parts(); ++m) best_[place(i, j, m)] = stage(i, j, m);
       if (parts() == 1) continue;
       for (std::size_t s = i; s < j; ++s) {
@@ -82,6 +84,7 @@ class PipedreamLevel {
   }
 
   const LayerChain& chain_;
+  const StopSign& stop_;
   MachineLevel machine_;
   const PipedreamLevel* inner_;
   std::size_t n_;
@@ -106,7 +109,8 @@ Plan plan_pipedream(const PlanProblem& problem) {
   std::vector<PipedreamLevel> levels;
   levels.reserve(problem.levels.size());
   for (std::size_t k = 0; k < problem.levels.size(); ++k) {
-    levels.emplace_back(chain, problem.levels[k], k == 0 ? nullptr : &levels[k - 1], k + 1 < problem.levels.size());
+    levels.emplace_back(chain, problem.levels[k], k == 0 ? nullptr : &levels[k - 1], k + 1 < problem.levels.size(),
+                        problem.stop);
   }
   const PipedreamLevel& top = levels.back();
   Plan plan;

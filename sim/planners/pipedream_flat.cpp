@@ -37,6 +37,7 @@ class FlatSearch {
     which_.assign(n_ * width_, -1);
     from_.assign(n_ * (machines_ + 1), {});
     for (std::size_t j = 0; j < n_; ++j) {
+      options_.stop.check();
       for (const std::int32_t step : states_.steps[j]) pass_on(static_cast<std::size_t>(step), j, limit, below);
       reach(j, limit, below);
     }

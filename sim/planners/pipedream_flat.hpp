@@ -12,6 +12,7 @@ struct ProgramOptions {
   double compression = 0;   ///< of transfers; 0: they are free
   bool straight = false;    ///< no replication
   bool fewer = false;       ///< may leave machines unused
+  StopSign stop{};
 };
 
 /// So many machines fit the bits of a word.

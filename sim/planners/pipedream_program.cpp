@@ -121,6 +121,7 @@ class ProgramLevel {
     if (last_.empty()) return;
     const std::size_t most = options_.straight ? 1 : machines() - 1;
     for (std::size_t end = 0; end < n_; ++end) {
+      options_.stop.check();
       before_[end].for_each([&](std::size_t cut) {
         const auto start = static_cast<std::int32_t>(cut);
         for (std::size_t own = 1; own <= most; ++own) {
@@ -138,6 +139,7 @@ class ProgramLevel {
 
   void fill(std::int32_t start) {
     for (std::size_t end = start < 0 ? 0 : static_cast<std::size_t>(start) + 1; end < n_; ++end) {
+      options_.stop.check();
       const auto behind_start = [&](std::size_t k) {
         return start < 0 || before_[k].has(static_cast<std::size_t>(start));
       };
@@ -242,7 +244,8 @@ Plan plan_pipedream_program(const PlanProblem& problem) {
   const ProgramOptions options{.memory_bytes = problem.number("memory", 0),
                                .compression = problem.number("compression", 0),
                                .straight = problem.flag("straight"),
-                               .fewer = problem.flag("fewer")};
+                               .fewer = problem.flag("fewer"),
+                               .stop = problem.stop};
   const bool flat = problem.levels.size() == 1 && problem.num_devices() <= kMostFlatMachines;
   Plan plan = flat && options.memory_bytes == 0 ? plan_flat_program(problem, states, options)
                                                 : plan_levels(problem, states, options);

@@ -32,7 +32,7 @@ struct Switch {
 class PiperSearch {
  public:
   PiperSearch(const VariantGraph& graph, const PlanProblem& problem, std::vector<NodeSet> sets)
-      : graph_(graph), memory_(static_cast<double>(problem.memory_bytes)), sets_(std::move(sets)) {
+      : graph_(graph), stop_(problem.stop), memory_(static_cast<double>(problem.memory_bytes)), sets_(std::move(sets)) {
     devices_ = problem.num_devices();
     microbatches_ = problem.microbatches;
     bytes_per_s_ = devices_ == 1 ? kNever : problem.bytes_per_s_between(devices_);
@@ -53,6 +53,7 @@ class PiperSearch {
     value_[0] = 0;
     for (std::size_t end = 1; end < sets_.size(); ++end) {
       for (std::size_t begin = 0; begin < end; ++begin) {
+        stop_.check();
         if (sets_[begin].is_subset_of(sets_[end])) add_stages(begin, end);
       }
     }
@@ -225,6 +226,7 @@ class PiperSearch {
   }
 
   const VariantGraph& graph_;
+  StopSign stop_;
   double memory_;
   double bytes_per_s_ = 0;
   std::int32_t devices_ = 0;

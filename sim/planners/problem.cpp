@@ -6,6 +6,10 @@
 
 namespace plumb {
 
+void StopSign::check() const {
+  if (asked && asked()) throw Error("plan: stopped before the planner had an answer");
+}
+
 std::int32_t PlanProblem::num_devices() const {
   std::int32_t product = 1;
   for (const MachineLevel& level : levels) product *= level.count;

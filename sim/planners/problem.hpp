@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,14 @@ struct MachineLevel {
   double bytes_per_s = 0;
 };
 
+/// Ends a planner's work.
+struct StopSign {
+  std::function<bool()> asked{};  ///< none: never
+
+  /// Throws `Error` when it is time. Cheap enough to be asked between steps that take microseconds.
+  void check() const;
+};
+
 /// What a planner is asked.
 struct PlanProblem {
   PublishedNetwork network;
@@ -25,6 +34,7 @@ struct PlanProblem {
   std::int64_t memory_bytes = 0;                    ///< of a device; 0: no limit
   std::int64_t microbatches = 8;                    ///< per update of the whole job
   std::map<std::string, std::string> options = {};  ///< of the method
+  StopSign stop = {};                               ///< looked at by every planner whose program can take long
 
   std::int32_t num_devices() const;
   double speed_of(std::int32_t device) const;

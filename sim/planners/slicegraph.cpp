@@ -30,8 +30,9 @@ struct Segmentation {
 
 class SliceSearch {
  public:
-  SliceSearch(const LayerGraph& graph, SliceCosts costs, std::size_t blocks)
+  SliceSearch(const LayerGraph& graph, SliceCosts costs, std::size_t blocks, StopSign stop)
       : costs_(std::move(costs)),
+        stop_(std::move(stop)),
         around_(neighbours(graph)),
         n_(graph.size()),
         blocks_(std::min(blocks, graph.size())) {}
@@ -54,6 +55,7 @@ class SliceSearch {
       std::vector<double> next(n_ + 1, kNever);
       from.emplace_back(n_ + 1, 0);
       for (std::size_t j = b + 1; j <= n_; ++j) {
+        stop_.check();
         for (std::size_t i = b; i < j; ++i) {
           const double cost = std::max(best[i], block[j * n_ + i]);
           if (cost >= next[j]) continue;
@@ -111,6 +113,7 @@ class SliceSearch {
                                   const std::vector<std::size_t>& last) const {
     std::vector<double> block((n_ + 1) * n_, 0);
     for (std::size_t i = 0; i < n_; ++i) {
+      stop_.check();
       double inside = 0;   // work and outputs read from in front
       double leaving = 0;  // outputs of the block with readers behind it
       std::vector<std::vector<std::size_t>> done(n_ + 1);
@@ -136,6 +139,7 @@ class SliceSearch {
   }
 
   SliceCosts costs_;
+  StopSign stop_;
   Neighbours around_;
   std::size_t n_;
   std::size_t blocks_;
@@ -205,7 +209,7 @@ Plan plan_slicegraph(const PlanProblem& problem) {
     plan.lower_bound_ns = std::max(plan.lower_bound_ns, costs.work.back());
   }
   plan.lower_bound_ns = std::max(plan.lower_bound_ns, total / problem.num_devices());
-  const SliceSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()));
+  const SliceSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()), problem.stop);
   const double generations = problem.number("generations", 20);
   if (generations > 100'000) throw Error("--opt generations: expected at most 100000");
   const Segmentation best = search_orders(search, graph.size(), static_cast<std::size_t>(generations),

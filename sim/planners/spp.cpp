@@ -69,6 +69,7 @@ class SppSearch {
   void fill(std::size_t end) {
     for (std::int32_t used = 1; used <= devices_; ++used) {
       for (std::int32_t copies = 1; copies <= used; ++copies) {
+        problem_.stop.check();
         if (copies == used) take(end, copies, used, stage_ns({0, end, 0, copies}), {});
         for (std::size_t layer = 1; layer < end && copies < used; ++layer) {
           const double own = stage_ns({layer, end, used - copies, copies});

@@ -67,6 +67,7 @@ Plan plan_torchgpipe(const PlanProblem& problem) {
   Blocks blocks(costs, count);
   // The theorem's procedure ends; the bound only guards against rounding.
   for (std::size_t step = 0; step < chain.size() * chain.size() * count; ++step) {
+    problem.stop.check();
     const std::size_t p = blocks.largest();
     const std::size_t q = blocks.smallest_near(p);
     if (blocks.sums()[p] <= blocks.sums()[q] + 1) break;

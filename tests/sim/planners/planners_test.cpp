@@ -234,6 +234,18 @@ TEST_CASE("piper's plans are the best of all cuts and replications of a chain") 
   }
 }
 
+TEST_CASE("a planner that is told to stop says so at the next question") {
+  for (const Planner& planner : planners()) {
+    if (planner.name == "gpipe" || planner.name == "pipedream-2bw" || planner.name == "varuna") continue;  // short ones
+    CAPTURE(planner.name);
+    PlanProblem problem = flat_problem(random_layers(1, 60), 8);
+    int asked = 0;
+    problem.stop.asked = [&] { return ++asked > 0; };
+    CHECK_THROWS_WITH_AS(make_plan(planner, problem), "plan: stopped before the planner had an answer", Error);
+    CHECK(asked == 1);
+  }
+}
+
 TEST_CASE("piper keeps to the memory of a device by recomputing, and says when nothing fits") {
   PlanProblem problem = published_problem("piper/bert32a100.json", {{8, 26843545600.0}});
   problem.microbatches = 480;
