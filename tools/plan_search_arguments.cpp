@@ -121,7 +121,8 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
   parser.group("Effort")
       .real("time-limit", time_limit_s, {}, "seconds after which the best so far is the answer (default: 60)")
       .whole("simulations", simulations, {},
-             "simulations after which it is (default: 100000); unlike a time this gives the same answer everywhere");
+             "simulations after which it is, planners' plans apart (default: 100000); unlike a time this gives the "
+             "same answer everywhere");
 }
 
 PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_limits) const {

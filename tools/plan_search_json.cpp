@@ -36,12 +36,19 @@ Json plan_to_json(const ScoredPlan& score) {
 }  // namespace
 
 std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer) {
-  Json json{{"format", "plumbline-plan-search"}, {"version", 1},
-            {"network", question.network.name},  {"cluster", question.cluster.name},
-            {"batch", question.job.batch},       {"tokens", question.tokens()},
-            {"bound_ns", answer.bound_ns},       {"gap", answer.gap()},
-            {"proved", answer.exhausted},        {"simulations", answer.simulated},
-            {"setups", answer.setups},           {"setups_without_memory", answer.without_memory}};
+  Json json{{"format", "plumbline-plan-search"},
+            {"version", 1},
+            {"network", question.network.name},
+            {"cluster", question.cluster.name},
+            {"batch", question.job.batch},
+            {"tokens", question.tokens()},
+            {"bound_ns", answer.bound_ns},
+            {"gap", answer.gap()},
+            {"proved", answer.exhausted},
+            {"simulations", answer.simulated},
+            {"seeded", answer.seeded},
+            {"setups", answer.setups},
+            {"setups_without_memory", answer.without_memory}};
   json["best"] = Json::array();
   for (const ScoredPlan& score : answer.best) json["best"].push_back(plan_to_json(score));
   json["front"] = Json::array();

@@ -70,8 +70,9 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   if (!is_natural(best.plan.order)) table.add_row({"order", "places " + order_text(best.plan.order)});
   table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on place " + std::to_string(best.worst_place)});
   table.add_row({"layers", to_string(best.plan.partition)});
-  table.add_row({"searched", count(answer.simulated, "simulation", "simulations") + ", " +
-                                 count(answer.setups, "setup", "setups") + ", of which " +
+  table.add_row({"searched", count(answer.simulated, "simulation", "simulations") +
+                                 (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " to begin with)" : "") +
+                                 ", " + count(answer.setups, "setup", "setups") + ", of which " +
                                  std::to_string(answer.without_memory) + " cannot fit"});
   return table.to_string();
 }

@@ -29,6 +29,14 @@ double host_rate(const LayerPrices& prices, std::int32_t places) {
   return links * host.bytes_per_s / 1e9 / static_cast<double>(prices.ticks_per_ns);
 }
 
+/// Of the shared links of so many nodes together; 0: no limit is known.
+double bytes_per_tick(const LayerPrices& prices, const Cluster::Network& links, std::int32_t nodes) {
+  if (!links.shared || !prices.links_are_modelled) return 0;
+  const double fast = *std::max_element(prices.speed.begin(), prices.speed.end());
+  const double each = links.shared_bytes_per_s > 0 ? links.shared_bytes_per_s : links.bytes_per_s;
+  return nodes * each / 1e9 / static_cast<double>(prices.ticks_per_ns) / fast;
+}
+
 class Cuts {
  public:
   Cuts(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, StagePlacing placing)
@@ -48,6 +56,14 @@ class Cuts {
         if (!far) up_.push_back(up.all);
       }
     }
+    const std::int32_t nodes = std::min(places, prices.node.back() + 1);
+    shared_ = {bytes_per_tick(prices, prices.near, nodes), bytes_per_tick(prices, prices.far, nodes)};
+    for (std::size_t k = 1; k < sums_.layers(); ++k) {
+      both_ways_.push_back(microbatches * (prices.memory[k - 1].output_bytes + prices.memory[k].input_grad_bytes));
+    }
+    std::sort(both_ways_.begin(), both_ways_.end());
+    both_ways_.insert(both_ways_.begin(), 0);
+    std::partial_sum(both_ways_.begin(), both_ways_.end(), both_ways_.begin());
   }
 
   Ticks run() {
@@ -92,8 +108,20 @@ class Cuts {
         ++far_runs;
       }
     }
-    if (near_runs < places_ || far_runs < nodes()) return false;
+    if (near_runs < places_ || far_runs < nodes() || !carries(step)) return false;
     return !linear_ || covers(step);
+  }
+
+  /// Whether links that are shared can carry the least messages of so many cuts as there must be.
+  bool carries(Ticks step) const {
+    const auto fits = [&](std::size_t cuts, double rate) {
+      const double bytes = static_cast<double>(both_ways_[std::min(cuts, both_ways_.size() - 1)]);
+      return rate == 0 || bytes * (1 - 1e-9) <= rate * static_cast<double>(step);
+    };
+    for (std::size_t far = nodes() - 1; far < places_; ++far) {
+      if (fits(far, shared_[1]) && fits(places_ - 1 - far, shared_[0])) return true;
+    }
+    return false;
   }
 
   std::size_t nodes() const { return (places_ + in_node_ - 1) / in_node_; }
@@ -126,6 +154,8 @@ class Cuts {
   std::int64_t turns_;  ///< microbatches that one place is sure to have
   bool linear_;
   std::array<std::vector<Ticks>, 2> through_;  ///< by cut, inside a node and between: when all messages can be through
+  std::array<double, 2> shared_{};             ///< bytes per tick of all nodes' links inside, and between; 0: no limit
+  std::vector<std::int64_t> both_ways_;        ///< bytes of all messages of the k cuts with the least
   std::vector<std::int64_t> down_bytes_;       ///< by cut
   std::vector<Ticks> down_;                    ///< by cut: the least that a message takes
   std::vector<Ticks> up_;

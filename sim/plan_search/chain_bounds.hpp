@@ -29,6 +29,8 @@ enum class StagePlacing : std::uint8_t { kLinear, kSingle, kCopied };
 /// where they are on a link between nodes. So layers with no such cut between them are on one place, which holds their
 /// weights and works on all microbatches, behind one microbatch's forwards before them and before its gradient's way
 /// back; or they are on one node. There are at least as many such runs as places, or as nodes that so many places need.
+/// Every microbatch passes at least places - 1 cuts there and back, nodes - 1 of them between nodes: links that are
+/// shared inside nodes, and cards that are between them, carry no less than the least messages of so many cuts.
 /// Of `kLinear` pipelines exactly `places` stages cover the network, each with room for the stash and the messages of a
 /// microbatch beside its weights (whatever is run again or moved away later), with at least so many cuts between nodes
 /// as there must be. Of `kCopied` ones half the microbatches is all that is known of a place, or of a link.
