@@ -111,6 +111,8 @@ TEST_CASE("attention equals the CPU's for widths of a head that the matrix units
   check_both({.spec = spec, .shape = {1, 66}});
   spec.width = 72;  // of 128
   check_both({.spec = spec, .shape = {1, 66}});
+  spec.width = 64;
+  check_both({.spec = spec, .shape = {1, 140}});  // tiles that are seen as a whole, in part and not at all
 }
 
 TEST_CASE("attention over all keys, in groups and rotary equals the CPU's") {

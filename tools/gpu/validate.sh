@@ -55,12 +55,12 @@ fi
 work=${PLUMB_WORK:-}
 # Numbers of the fidelity and speed runs: bf16 where the program has it on the GPU.
 numbers=() samples=()
-if ! ((dry)) && "$program" train --help | grep -q bf16; then numbers=(--numbers bf16) samples=(--samples 4); fi
+if ! ((dry)) && [[ $("$program" train --help) == *bf16* ]]; then numbers=(--numbers bf16) samples=(--samples 4); fi
 
 # cuBLASLt is looked for by its name: where the loader does not know it, in the toolkit's folder and that of PyTorch.
 find_products() {
   local folder
-  ldconfig -p 2>/dev/null | grep -q 'libcublasLt\.so\.13' && return
+  [[ $(ldconfig -p 2>/dev/null) == *libcublasLt.so.13* ]] && return
   for folder in /usr/local/cuda/lib64 /usr/local/cuda*/targets/*/lib \
     "$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)"/nvidia/{cu13,cublas}/lib; do
     [[ -e $folder/libcublasLt.so.13 ]] || continue

@@ -76,10 +76,30 @@ void Gpu::cut(const StreamOptions& options) {
     return;
   }
   const PartitionPlan plan = plan_partition(driver, number_, {devices_, options.mode, options.sms});
-  partition_ = std::make_unique<GreenPartition>(driver, number_, plan, devices_);
   sms_ = static_cast<int>(plan.split.sms);
+  try {
+    partition_ = std::make_unique<GreenPartition>(driver, number_, plan, devices_);
+    try_part();
+  } catch (const Error& error) {
+    cudaGetLastError();
+    partition_.reset();
+    cut_text_ = std::to_string(devices_) + " virtual devices that share all SMs (" + error.what() + ")";
+    return;
+  }
   cut_text_ = std::to_string(devices_) + " virtual devices of " + std::to_string(sms_) + " SMs, copies " +
               std::to_string(partition_->sms(GreenPartition::kCopies)) + " SMs, from " + text_of(plan.split);
+}
+
+/// A part takes kernels and events of this thread, whose context is another one.
+void Gpu::try_part() {
+  const cudaStream_t stream = partition_->make_stream(GreenPartition::kCopies, kSooner);
+  cudaEvent_t event = nullptr;
+  PLUMB_CUDA_CALL(cudaEventCreate(&event));
+  kernels::spin(1000, 1, stream);
+  cudaError_t status = cudaEventRecord(event, stream);
+  if (status == cudaSuccess) status = cudaEventSynchronize(event);
+  cudaEventDestroy(event);
+  check(status, "cudaEventRecord on a stream of a part");
 }
 
 cudaStream_t Gpu::make_stream(int local, StreamKind kind) {

@@ -18,8 +18,8 @@ class OpGraphs;
 /// One GPU and the virtual devices that it carries: the streams of each, the clock of its events, and the gate that
 /// holds its streams until a step has been asked for.
 ///
-/// How it is cut: one device has all of it; several have green contexts; where the driver has none they share all
-/// multiprocessors, and matrix products are told how many they may use ("soft").
+/// How it is cut: one device has all of it; several have green contexts; where the driver has none, or refuses to make
+/// or use them, they share all multiprocessors, and matrix products are told how many they may use ("soft").
 class Gpu {
  public:
   Gpu(int number, int devices, const StreamOptions& options);
@@ -64,6 +64,7 @@ class Gpu {
   };
 
   void cut(const StreamOptions& options);
+  void try_part();
   SeenMultiprocessors look(const OwnStream& stream, OpGraphs* graphs) const;
   void check_places();
   void check_graphs();

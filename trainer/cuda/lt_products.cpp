@@ -46,9 +46,10 @@ cublasLtEpilogue_t epilogue_of(const MatrixProduct& product) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// The largest power of two, up to 256, that divides an address or a number of bytes.
+/// The largest power of two that divides an address or a number of bytes, up to the 16 that kernels ask for: more would
+/// tell products apart by where a stage happens to keep its weights.
 std::uint32_t alignment_of(std::uintptr_t bytes) {
-  const std::uintptr_t bits = bytes | 256U;
+  const std::uintptr_t bits = bytes | 16U;
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 std::uint32_t alignment_of(const void* address) { return alignment_of(reinterpret_cast<std::uintptr_t>(address)); }
@@ -199,7 +200,7 @@ const char* text_of(const MatrixProduct& of, Epilogue epilogue) {
 
 /// As the library counts: by columns.
 ProductKey table_key(const MatrixProduct& of, int sms) {
-  std::uint32_t alignment = 256;
+  std::uint32_t alignment = 16;
   const auto look_at = [&](const void* data, std::int64_t stride, NumberKind kind) {
     const auto row = static_cast<std::uintptr_t>(stride * bytes_of(kind));
     alignment = std::min({alignment, alignment_of(data), alignment_of(row)});

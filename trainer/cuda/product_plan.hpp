@@ -24,8 +24,8 @@ struct ProductKey {
   std::string types = {};     ///< of a, b, c: "bf16,bf16,f32"
   std::string epilogue = {};  ///< "none", "bias", "gelu", "gelu_grad"
   bool accumulates = false;
-  int alignment = 256;  ///< of all addresses and rows, in bytes
-  int sms = 0;          ///< that the product may use; 0: all
+  int alignment = 16;  ///< of all addresses and rows, in bytes, up to 16
+  int sms = 0;         ///< that the product may use; 0: all
 
   friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
 };

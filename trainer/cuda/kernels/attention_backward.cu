@@ -30,26 +30,46 @@ struct BackwardTiles {
 template <int kWidth>
 inline constexpr int kPassing = kWidth > 64 ? 32 : 64;
 
-/// What is known of a lane's two rows of queries.
+/// What is known of a lane's two rows of queries. Scores are taken to base 2.
 struct QueryStatistics {
   float log_sums[2];
   float deltas[2];
   float scale;  ///< of the scores
 };
 
-/// dS (without its scale) of 16 queries and a tile of keys, in place of the scores. `seen`: keys of the tile.
-template <int kRows>
+__device__ inline QueryStatistics statistics_of(const BackwardTiles& of, const HeadPlace& place, std::int64_t query) {
+  const AttentionShape& shape = of.attention.shape;
+  QueryStatistics rows{{}, {}, of.scale * kLog2E};
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const std::int64_t row = query + half * 8 < shape.sequence ? query + half * 8 : shape.sequence - 1;
+    rows.log_sums[half] = of.attention.log_sums[place.statistic(shape, row)] * kLog2E;
+    rows.deltas[half] = of.attention.deltas[place.statistic(shape, row)];
+  }
+  return rows;
+}
+
+/// dS (without its scale) of 16 queries and a tile of keys, in place of the scores. Of a tile that is not `whole` the
+/// rows see the first `seen` keys.
+template <bool kWhole, int kRows>
 __device__ inline void score_gradients(float (&scores)[kRows / 8][4], const float (&gradients)[kRows / 8][4],
-                                       const QueryStatistics& rows, const std::int64_t (&seen)[2]) {
+                                       const QueryStatistics& rows, const int (&seen)[2]) {
 #pragma unroll
   for (int n = 0; n < kRows / 8; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const bool visible = n * 8 + accumulator_column() + i % 2 < seen[i / 2];
-      const float p = visible ? fast_exp2((scores[n][i] * rows.scale - rows.log_sums[i / 2]) * kLog2E) : 0.0F;
+      const bool visible = kWhole || n * 8 + accumulator_column() + i % 2 < seen[i / 2];
+      const float p = visible ? fast_exp2(scores[n][i] * rows.scale - rows.log_sums[i / 2]) : 0.0F;
       scores[n][i] = p * (gradients[n][i] - rows.deltas[i / 2]);
     }
   }
+}
+
+/// How many of a tile's rows are seen, for comparisons in 32 bits.
+template <int kRows>
+__device__ inline int in_tile(std::int64_t seen) {
+  if (seen < 0) return 0;
+  return seen < kRows ? static_cast<int>(seen) : kRows;
 }
 
 template <int kWidth>
@@ -75,14 +95,10 @@ __global__ void __launch_bounds__(kAttentionThreads) query_tiles(BackwardTiles o
   fetch_tile<kWidth, kKeys>(value_tiles, from_values, 0);
   commit_copies();
   const std::int64_t query = first + first_row_of_warp() + accumulator_row();
-  QueryStatistics rows{{}, {}, of.scale};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const std::int64_t row = query + half * 8 < shape.sequence ? query + half * 8 : shape.sequence - 1;
-    rows.log_sums[half] = of.attention.log_sums[place.statistic(shape, row)];
-    rows.deltas[half] = of.attention.deltas[place.statistic(shape, row)];
-  }
+  const QueryStatistics rows = statistics_of(of, place, query);
   float result[kWidth / 8][4] = {};
+  OwnRows<kWidth> queries;
+  OwnRows<kWidth> grads;
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     const int now = static_cast<int>(tile % 2) * kTile;
     if (tile + 1 < tiles) {
@@ -92,14 +108,21 @@ __global__ void __launch_bounds__(kAttentionThreads) query_tiles(BackwardTiles o
     commit_copies();
     wait_copies<1>();
     __syncthreads();
-    const int own = first_row_of_warp() * kTileStride<kWidth>;
+    if (tile == 0) {
+      queries.take(query_tile + first_row_of_warp() * kTileStride<kWidth>);
+      grads.take(grad_tile + first_row_of_warp() * kTileStride<kWidth>);
+    }
     float scores[kKeys / 8][4] = {};
     float gradients[kKeys / 8][4] = {};
-    rows_by_rows<kWidth, kKeys>(scores, query_tile + own, key_tiles + now);
-    rows_by_rows<kWidth, kKeys>(gradients, grad_tile + own, value_tiles + now);
-    const std::int64_t seen[2] = {seen_by(shape, keys, query) - tile * kKeys,
-                                  seen_by(shape, keys, query + 8) - tile * kKeys};
-    score_gradients<kKeys>(scores, gradients, rows, seen);
+    rows_by_rows<kWidth, kKeys>(scores, queries, key_tiles + now);
+    rows_by_rows<kWidth, kKeys>(gradients, grads, value_tiles + now);
+    const int seen[2] = {in_tile<kKeys>(seen_by(shape, keys, query) - tile * kKeys),
+                         in_tile<kKeys>(seen_by(shape, keys, query + 8) - tile * kKeys)};
+    if ((tile + 1) * kKeys <= seen_by(shape, keys, first + first_row_of_warp())) {
+      score_gradients<true, kKeys>(scores, gradients, rows, seen);
+    } else {
+      score_gradients<false, kKeys>(scores, gradients, rows, seen);
+    }
     registers_by_rows<kWidth, kKeys>(result, scores, key_tiles + now);
     __syncthreads();
   }
@@ -119,36 +142,57 @@ struct QueryTiles {
   }
 };
 
-/// Log-sums and deltas of a tile of queries, to shared memory.
+/// Log-sums (base 2) and deltas of a tile of queries, to shared memory.
 template <int kQueries>
 __device__ inline void fetch_statistics(float* to, const BackwardTiles& of, const HeadPlace& place,
                                         std::int64_t first) {
   const AttentionShape& shape = of.attention.shape;
   for (int i = static_cast<int>(threadIdx.x); i < kQueries; i += static_cast<int>(kAttentionThreads)) {
     const bool valid = first + i < shape.sequence;
-    to[i] = valid ? of.attention.log_sums[place.statistic(shape, first + i)] : 0.0F;
+    to[i] = valid ? of.attention.log_sums[place.statistic(shape, first + i)] * kLog2E : 0.0F;
     to[kQueries + i] = valid ? of.attention.deltas[place.statistic(shape, first + i)] : 0.0F;
   }
 }
 
+/// What a warp's 16 keys and a tile of queries see of each other.
+struct KeyView {
+  std::int64_t key;    ///< the warp's first one
+  std::int64_t query;  ///< of the tile's first column
+  std::int64_t keys;   ///< of the sample
+};
+
 /// Probabilities of 16 keys and a tile of queries, in place of the scores, and dS (without its scale) in place of dP.
-/// `key` and `query`: of the lane's first row and column.
-template <int kQueries>
+template <bool kWhole, int kQueries>
 __device__ inline void key_score_gradients(float (&scores)[kQueries / 8][4], float (&gradients)[kQueries / 8][4],
-                                           const float* statistics, const BackwardTiles& of,
-                                           const std::int64_t (&key_query_keys)[3]) {
-  const auto [key, query, keys] = key_query_keys;
+                                           const float* statistics, const BackwardTiles& of, const KeyView& view) {
   const AttentionShape& shape = of.attention.shape;
+  const float scale = of.scale * kLog2E;
 #pragma unroll
   for (int n = 0; n < kQueries / 8; ++n) {
+    const int column = n * 8 + accumulator_column();
+    const Pack<float, 2> log_sums = load<2>(statistics + column);
+    const Pack<float, 2> deltas = load<2>(statistics + kQueries + column);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int column = n * 8 + accumulator_column() + i % 2;
-      const std::int64_t at = query + n * 8 + i % 2;
-      const bool visible = at < shape.sequence && key + i / 2 * 8 < seen_by(shape, keys, at);
-      scores[n][i] = visible ? fast_exp2((scores[n][i] * of.scale - statistics[column]) * kLog2E) : 0.0F;
-      gradients[n][i] = scores[n][i] * (gradients[n][i] - statistics[kQueries + column]);
+      bool visible = true;
+      if constexpr (!kWhole) {
+        const std::int64_t at = view.query + column + i % 2;
+        visible = at < shape.sequence && view.key + accumulator_row() + i / 2 * 8 < seen_by(shape, view.keys, at);
+      }
+      scores[n][i] = visible ? fast_exp2(scores[n][i] * scale - log_sums.v[i % 2]) : 0.0F;
+      gradients[n][i] = scores[n][i] * (gradients[n][i] - deltas.v[i % 2]);
     }
+  }
+}
+
+template <int kQueries>
+__device__ inline void any_key_score_gradients(float (&scores)[kQueries / 8][4], float (&gradients)[kQueries / 8][4],
+                                               const float* statistics, const BackwardTiles& of, const KeyView& view) {
+  const AttentionShape& shape = of.attention.shape;
+  if (view.query + kQueries <= shape.sequence && view.key + 15 < seen_by(shape, view.keys, view.query)) {
+    key_score_gradients<true, kQueries>(scores, gradients, statistics, of, view);
+  } else {
+    key_score_gradients<false, kQueries>(scores, gradients, statistics, of, view);
   }
 }
 
@@ -182,30 +226,35 @@ __global__ void __launch_bounds__(kAttentionThreads) key_tiles(BackwardTiles of)
   commit_copies();
   float key_grad[kWidth / 8][4] = {};
   float value_grad[kWidth / 8][4] = {};
-  const int own = first_row_of_warp() * kTileStride<kWidth>;
-  const std::int64_t key = first + first_row_of_warp() + accumulator_row();
+  OwnRows<kWidth> own_keys;
+  OwnRows<kWidth> own_values;
   for (std::int64_t tile = 0; tile < all; ++tile) {
     const int half = static_cast<int>(tile % 2);
     if (tile + 1 < all) fetch(tile + 1);
     commit_copies();
     wait_copies<1>();
     __syncthreads();
+    if (tile == 0) {
+      own_keys.take(key_tile + first_row_of_warp() * kTileStride<kWidth>);
+      own_values.take(value_tile + first_row_of_warp() * kTileStride<kWidth>);
+    }
     float scores[kQueries / 8][4] = {};
     float gradients[kQueries / 8][4] = {};
-    rows_by_rows<kWidth, kQueries>(scores, key_tile + own, query_tiles + half * kTile);
-    rows_by_rows<kWidth, kQueries>(gradients, value_tile + own, grad_tiles + half * kTile);
-    const std::int64_t query = tiles.first + tile % tiles.count * kQueries + accumulator_column();
-    key_score_gradients<kQueries>(scores, gradients, statistics + half * 2 * kQueries, of, {key, query, keys});
+    rows_by_rows<kWidth, kQueries>(scores, own_keys, query_tiles + half * kTile);
+    rows_by_rows<kWidth, kQueries>(gradients, own_values, grad_tiles + half * kTile);
+    const std::int64_t query = tiles.first + tile % tiles.count * kQueries;
+    any_key_score_gradients<kQueries>(scores, gradients, statistics + half * 2 * kQueries, of,
+                                      {first + first_row_of_warp(), query, keys});
     registers_by_rows<kWidth, kQueries>(value_grad, scores, grad_tiles + half * kTile);
     registers_by_rows<kWidth, kQueries>(key_grad, gradients, query_tiles + half * kTile);
     __syncthreads();
   }
-  const HeadRows<BFloat16>& to_keys = of.attention.key_grad;
-  const HeadRows<BFloat16>& to_values = of.attention.value_grad;
-  const TileSource to{nullptr, to_keys.stride, shape.before + shape.sequence, shape.head_width, of.aligned};
-  const TileSource value_to{nullptr, to_values.stride, shape.before + shape.sequence, shape.head_width, of.aligned};
-  store_rows<kWidth>(key_grad, {of.scale, of.scale}, place.of_keys(to_keys, shape), to, first + first_row_of_warp());
-  store_rows<kWidth>(value_grad, {1.0F, 1.0F}, place.of_keys(to_values, shape), value_to, first + first_row_of_warp());
+  const auto write = [&](const HeadRows<BFloat16>& to, const float(&grad)[kWidth / 8][4], float factor) {
+    const TileSource rows{nullptr, to.stride, shape.before + shape.sequence, shape.head_width, of.aligned};
+    store_rows<kWidth>(grad, {factor, factor}, place.of_keys(to, shape), rows, first + first_row_of_warp());
+  };
+  write(of.attention.key_grad, key_grad, of.scale);
+  write(of.attention.value_grad, value_grad, 1.0F);
 }
 
 template <int kWidth>

@@ -112,6 +112,7 @@ __global__ void __launch_bounds__(kAttentionThreads) forward_tiles(ForwardTiles 
   fetch_tile<kWidth, kKeys>(value_tiles, from_values, 0);
   commit_copies();
   RunningRows<kWidth> rows;
+  OwnRows<kWidth> own;
   const std::int64_t first_query = first + first_row_of_warp();
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     const int now = static_cast<int>(tile % 2) * kTile;
@@ -123,8 +124,9 @@ __global__ void __launch_bounds__(kAttentionThreads) forward_tiles(ForwardTiles 
     commit_copies();
     wait_copies<1>();
     __syncthreads();
+    if (tile == 0) own.take(query_tile + first_row_of_warp() * kTileStride<kWidth>);
     float scores[kKeys / 8][4] = {};
-    rows_by_rows<kWidth, kKeys>(scores, query_tile + first_row_of_warp() * kTileStride<kWidth>, key_tiles + now);
+    rows_by_rows<kWidth, kKeys>(scores, own, key_tiles + now);
     if ((tile + 1) * kKeys > seen_by(shape, keys, first_query)) {
       const std::int64_t query = first_query + accumulator_row();
       mask(scores, {seen_by(shape, keys, query) - tile * kKeys, seen_by(shape, keys, query + 8) - tile * kKeys});

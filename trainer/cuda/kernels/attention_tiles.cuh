@@ -45,16 +45,40 @@ __device__ inline void fetch_tile(BFloat16* tile, const TileSource& source, std:
   }
 }
 
-/// c += a b^T: 16 rows of tile a by kRows rows of tile b.
+/// The 16 rows of a warp in the tile that stays: in registers, where heads are narrow enough, because what shared
+/// memory brings is what matrix units wait for.
+template <int kWidth>
+struct OwnRows {
+  static constexpr bool kKept = kWidth <= 64;
+
+  const BFloat16* row = nullptr;
+  std::uint32_t kept[kKept ? kWidth / 16 : 1][4] = {};
+
+  /// `rows`: in shared memory, where they must have arrived.
+  __device__ void take(const BFloat16* rows) {
+    const int lane = static_cast<int>(threadIdx.x % kWarp);
+    row = rows + lane % 16 * kTileStride<kWidth> + lane / 16 * 8;
+    if constexpr (kKept) {
+#pragma unroll
+      for (int k = 0; k < kWidth; k += 16) load_matrices(kept[k / 16], row + k);
+    }
+  }
+};
+
+/// c += a b^T: the rows of a by kRows rows of tile b.
 template <int kWidth, int kRows>
-__device__ inline void rows_by_rows(float (&c)[kRows / 8][4], const BFloat16* a, const BFloat16* b) {
+__device__ inline void rows_by_rows(float (&c)[kRows / 8][4], const OwnRows<kWidth>& a, const BFloat16* b) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const BFloat16* row_of_a = a + lane % 16 * kTileStride<kWidth> + lane / 16 * 8;
   const BFloat16* row_of_b = b + (lane / 16 * 8 + lane % 8) * kTileStride<kWidth> + lane / 8 % 2 * 8;
 #pragma unroll
   for (int k = 0; k < kWidth; k += 16) {
     std::uint32_t left[4];
-    load_matrices(left, row_of_a + k);
+    if constexpr (OwnRows<kWidth>::kKept) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) left[i] = a.kept[k / 16][i];
+    } else {
+      load_matrices(left, a.row + k);
+    }
 #pragma unroll
     for (int n = 0; n < kRows; n += 16) {
       std::uint32_t right[4];
