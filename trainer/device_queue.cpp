@@ -86,6 +86,12 @@ void DeviceQueue::launch(Work work) {
   machine_.launch(stream(StreamKind::kCompute), std::move(work));
 }
 
+void DeviceQueue::add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) {
+  flush();
+  worked_ = true;
+  machine_.add(stream(StreamKind::kCompute), type, sum, term);
+}
+
 void DeviceQueue::flush() {
   if (needed_.empty()) return;
   order_.wait(stream(StreamKind::kCompute), needed_);

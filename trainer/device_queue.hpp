@@ -39,6 +39,7 @@ class DeviceQueue {
   /// A stage's arithmetic on the compute stream.
   std::unique_ptr<StageBackend> make_stage(const Backend& backend, NumberType type, StageSpec spec);
   void launch(Work work);
+  void add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
 
   /// What follows on the compute stream waits for `event`.
   void need(EventId event) { needed_.push_back(event); }

@@ -20,10 +20,30 @@ std::vector<std::span<std::byte>> spans_of_parts(std::span<const Block> blocks) 
   return spans;
 }
 
+/// The channels of `program`, those that carry messages, and behind them what gradients are reduced by.
+std::vector<LinkEnds> links_of(const Program& program) {
+  std::vector<LinkEnds> links;
+  for (const Channel& channel : program.channels) links.push_back({channel.from, channel.to, false});
+  for (std::uint32_t transfer = 0; transfer < program.transfers.size(); ++transfer) {
+    if (!program.is_move(transfer)) links[program.transfers[transfer].channel].used = true;
+  }
+  for (const auto& [from, to] : reduction_pairs(program)) links.push_back({from, to, true});
+  return links;
+}
+
 }  // namespace
 
-LinkMessages::LinkMessages(const StreamSetting& setting, const nccl::Library& library, std::size_t rank)
-    : setting_(setting), links_(library, setting.program, rank), rank_(rank) {}
+LinkMessages::LinkMessages(const StreamSetting& setting, const nccl::Library& library, std::size_t rank,
+                           NumberType type, std::vector<std::int64_t> part_bytes)
+    : setting_(setting),
+      links_(library, links_of(setting.program), rank),
+      rank_(rank),
+      reductions_({.setting = setting_,
+                   .links = links_,
+                   .streams = streams_,
+                   .device = DeviceId{static_cast<std::int32_t>(rank)},
+                   .type = type,
+                   .bytes = std::move(part_bytes)}) {}
 
 LinkMessages::~LinkMessages() {
   for (std::byte* words : first_words_) setting_.machine.free(own().device(), words);
@@ -63,6 +83,7 @@ void LinkMessages::connect(ProcessGroup& group) {
 void LinkMessages::begin_part(std::span<const InstrIndex> begin, std::span<const InstrIndex> end) {
   begin_.assign(begin.begin(), begin.end());
   end_.assign(end.begin(), end.end());
+  reductions_.begin_part(begin, end);
   for (auto message = incoming_.begin(); message != incoming_.end();) {
     const bool by_host =
         !message->second.asked && at(message->first).issue < begin_[index(channel(message->first).from)];
@@ -163,7 +184,7 @@ bool LinkMessages::is_far_ahead() {
 bool LinkMessages::is_idle() {
   const auto is_over = [this](EventId end) { return end == StreamOrder::kAlways || setting_.machine.is_done(end); };
   while (arrived_ < travels_.size() && is_over(travels_[arrived_].end)) ++arrived_;
-  return arrived_ == travels_.size();
+  return arrived_ == travels_.size() && reductions_.is_idle();
 }
 
 void LinkMessages::finish_part(const RunClock& clock, RunTimes& times) {
@@ -186,6 +207,7 @@ void LinkMessages::finish_part(const RunClock& clock, RunTimes& times) {
 }
 
 void LinkMessages::forget() {
+  reductions_.forget();
   incoming_.clear();
   posted_.clear();
   replaced_.clear();

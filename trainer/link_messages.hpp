@@ -9,6 +9,7 @@
 
 #include "sim/run_times.hpp"
 #include "trainer/device_queue.hpp"
+#include "trainer/link_reductions.hpp"
 #include "trainer/nccl_links.hpp"
 #include "trainer/stream_messages.hpp"
 
@@ -24,7 +25,9 @@ namespace plumb {
 class LinkMessages {
  public:
   /// `rank`: that of the process, whose device is the only one with a queue.
-  LinkMessages(const StreamSetting& setting, const nccl::Library& library, std::size_t rank);
+  /// `type`, and `part_bytes` of a part by collective: of what is reduced.
+  LinkMessages(const StreamSetting& setting, const nccl::Library& library, std::size_t rank, NumberType type,
+               std::vector<std::int64_t> part_bytes);
   LinkMessages(const LinkMessages&) = delete;
   LinkMessages& operator=(const LinkMessages&) = delete;
   ~LinkMessages();
@@ -48,6 +51,8 @@ class LinkMessages {
   bool take(std::uint32_t transfer);
   /// The message has come again by the hosts.
   void replace(std::uint32_t transfer);
+
+  LinkReductions& reductions() { return reductions_; }
 
   /// So much has been asked for that somebody must look whether it goes well before there is more.
   bool is_far_ahead();
@@ -85,9 +90,10 @@ class LinkMessages {
   StreamSetting setting_;
   NcclLinks links_;
   std::size_t rank_;
-  std::map<std::uint32_t, StreamId> streams_;  ///< by channel
-  std::vector<std::byte*> first_words_;        ///< what `connect` has sent
-  std::vector<InstrIndex> begin_;              ///< by device; of the part under way, otherwise empty
+  std::map<std::uint32_t, StreamId> streams_;  ///< by link
+  LinkReductions reductions_;
+  std::vector<std::byte*> first_words_;  ///< what `connect` has sent
+  std::vector<InstrIndex> begin_;        ///< by device; of the part under way, otherwise empty
   std::vector<InstrIndex> end_;
   std::map<std::uint32_t, Incoming> incoming_;
   std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free behind this

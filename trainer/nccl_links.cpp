@@ -1,6 +1,5 @@
 #include "trainer/nccl_links.hpp"
 
-#include <set>
 #include <utility>
 
 #include "trainer/packet.hpp"
@@ -15,14 +14,11 @@ constexpr int kReceiver = 1;
 
 }  // namespace
 
-NcclLinks::NcclLinks(const nccl::Library& library, const Program& program, std::size_t rank)
-    : library_(library), program_(program), rank_(rank) {
-  std::set<std::uint32_t> used;
-  for (std::uint32_t transfer = 0; transfer < program.transfers.size(); ++transfer) {
-    if (!program.is_move(transfer)) used.insert(program.transfers[transfer].channel);
-  }
-  for (const std::uint32_t channel : used) {
-    if (index(program.channels[channel].from) != rank && index(program.channels[channel].to) != rank) continue;
+NcclLinks::NcclLinks(const nccl::Library& library, std::vector<LinkEnds> ends, std::size_t rank)
+    : library_(library), ends_(std::move(ends)), rank_(rank) {
+  for (std::uint32_t channel = 0; channel < ends_.size(); ++channel) {
+    const LinkEnds& link = ends_[channel];
+    if (!link.used || (index(link.from) != rank && index(link.to) != rank)) continue;
     channels_.push_back(channel);
     links_[channel];
   }
@@ -35,14 +31,14 @@ NcclLinks::~NcclLinks() {
   }
 }
 
-bool NcclLinks::sends(std::uint32_t channel) const { return index(program_.channels[channel].from) == rank_; }
+bool NcclLinks::sends(std::uint32_t channel) const { return index(ends_[channel].from) == rank_; }
 
 void NcclLinks::exchange_names(ProcessGroup& group) {
   std::vector<PacketWriter> parcels(group.size());
   for (const std::uint32_t channel : channels_) {
     if (!sends(channel)) continue;
     demand(library_.GetUniqueId(&links_[channel].name), channel, "no name");
-    parcels[index(program_.channels[channel].to)].put(channel).put(links_[channel].name);
+    parcels[index(ends_[channel].to)].put(channel).put(links_[channel].name);
   }
   std::vector<ProcessGroup::Bytes> bytes;
   for (PacketWriter& parcel : parcels) bytes.push_back(parcel.take());
@@ -100,7 +96,7 @@ void NcclLinks::demand(nccl::Result result, std::uint32_t channel, const char* w
 }
 
 void NcclLinks::fail(nccl::Result result, std::uint32_t channel, const char* what) {
-  const Channel& link = program_.channels[channel];
+  const LinkEnds& link = ends_[channel];
   std::string text = "NCCL: " + std::string(what) + " from device " + std::to_string(index(link.from)) + " to device " +
                      std::to_string(index(link.to)) + ": " + library_.GetErrorString(result);
   const char* more = library_.GetLastError(nullptr);

@@ -22,13 +22,20 @@ class PeerLost : public Error {
   using Error::Error;
 };
 
-/// The channels of a program between this process and others, each with a communicator of its own: messages carry no
-/// names, and match in the order in which both ends ask for them, which is that of the channel. Rank 0 sends, rank 1
-/// receives. May be used from several threads, each with its own channel.
+/// The devices of a link.
+struct LinkEnds {
+  DeviceId from{};
+  DeviceId to{};
+  bool used = true;
+};
+
+/// The links between this process and others, each with a communicator of its own: messages carry no names, and match
+/// in the order in which both ends ask for them. Rank 0 sends, rank 1 receives. May be used from several threads, each
+/// with its own channel, as a link is called here.
 class NcclLinks {
  public:
-  /// Both must outlive this. Of the channels those that carry messages.
-  NcclLinks(const nccl::Library& library, const Program& program, std::size_t rank);
+  /// `library` must outlive this.
+  NcclLinks(const nccl::Library& library, std::vector<LinkEnds> ends, std::size_t rank);
   NcclLinks(const NcclLinks&) = delete;
   NcclLinks& operator=(const NcclLinks&) = delete;
   ~NcclLinks();
@@ -67,7 +74,7 @@ class NcclLinks {
   nccl::Communicator communicator(std::uint32_t channel);
 
   const nccl::Library& library_;
-  const Program& program_;
+  std::vector<LinkEnds> ends_;
   std::size_t rank_;
   std::vector<std::uint32_t> channels_;
   std::mutex mutex_;                     ///< of what follows

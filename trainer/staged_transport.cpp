@@ -175,6 +175,7 @@ std::vector<std::byte> StagedTransport::published(std::uint32_t holder, std::int
 
 void StagedTransport::join(std::uint32_t collective, std::size_t member, Pieces part) {
   if (is_sync(collective)) return setting_.between.join(collective, member, part);  // weights at the host
+  if (setting_.links != nullptr && setting_.links->reductions().join(collective, member, part)) return stay_close();
   Buffers copies;
   for (const std::span<std::byte> piece : part) copies.push_back(take_buffer(piece.size()));
   const EventId given = copy_out(StreamKind::kGradients, part, copies);
@@ -187,12 +188,14 @@ void StagedTransport::join(std::uint32_t collective, std::size_t member, Pieces 
 }
 
 void StagedTransport::await_reduced(std::uint32_t collective) {
+  if (setting_.links != nullptr && setting_.links->reductions().await(collective)) return;
   look_until([&] { return setting_.mailbox.is_reduced(collective); });
   setting_.between.await_reduced(collective);
 }
 
 void StagedTransport::collect(std::uint32_t collective, Pieces sum) {
   if (is_sync(collective)) return setting_.between.collect(collective, sum);
+  if (setting_.links != nullptr && setting_.links->reductions().collect(collective, sum)) return;
   Buffers copies;
   for (const std::span<std::byte> piece : sum) copies.push_back(take_buffer(piece.size()));
   setting_.between.collect(collective, copies);

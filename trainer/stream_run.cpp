@@ -34,6 +34,19 @@ std::unique_ptr<StreamMachine> machine_of(const RunPlan& plan) {
   return plan.backend.make_streams(options_for(plan));
 }
 
+/// What a member gives to a collective, by collective.
+std::vector<std::int64_t> part_bytes(const RunPlan& plan) {
+  std::vector<std::int64_t> bytes;
+  for (std::uint32_t c = 0; c < plan.program.collectives.size(); ++c) {
+    const StageId stage = plan.program.instrs[plan.program.collectives[c].members.front()].action.stage;
+    std::int64_t sum = 0;
+    for (const ByteRange& range : plan.reduced_ranges(c, stage))
+      sum += static_cast<std::int64_t>(range.end - range.begin);
+    bytes.push_back(sum);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 /// How one device's worker sees the others.
@@ -157,7 +170,8 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* be
   }
   if (plan.options.links != nullptr) {
     links_ = std::make_unique<LinkMessages>(StreamSetting{plan.program, machine_, order_, marks_, queues_},
-                                            *plan.options.links, index(here_.front()->device()));
+                                            *plan.options.links, index(here_.front()->device()), plan.options.numbers,
+                                            part_bytes(plan));
   }
   staged_ = std::make_unique<StagedTransport>(StagedTransport::Setting{.program = plan.program,
                                                                        .between = *between,
@@ -216,7 +230,10 @@ void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) 
   machine_.synchronize();
   if (staged_) staged_->finish_part();
   for (DeviceQueue* queue : here_) queue->finish_part(clock, times);
-  if (links_) links_->finish_part(clock, times);
+  if (links_) {
+    links_->finish_part(clock, times);
+    links_->reductions().finish_part(clock, collective_ends_);
+  }
   messages_.finish_part(clock, times);
   reductions_.finish_part(clock, collective_ends_);
   for (auto& passed : passed_) {

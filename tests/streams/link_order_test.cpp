@@ -52,12 +52,13 @@ TEST_CASE("messages by links give the streams of every process an order without 
       CHECK(first_race(log) == "none");
       messages += count_of(log, "send");
     }
-    CHECK((messages > 0) == (name != "cyclic-dp"));  // which has only reductions
+    CHECK(messages > 0);
   });
 }
 
 TEST_CASE("no wait around a link can be left out: without any single one of them there is a race") {
-  for (const std::string name : {"gpipe", "1f1b", "interleaved", "zb-v", "dualpipev", "pipedream"}) {
+  for (const std::string name :
+       {"gpipe", "1f1b", "interleaved", "zb-v", "dualpipev", "pipedream", "chimera", "cyclic-dp"}) {
     CAPTURE(name);
     const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);
     auto options = tiny_run(spec, {.num_devices = 2, .num_microbatches = 4, .updates = 2}, false);

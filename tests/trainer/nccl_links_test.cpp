@@ -77,6 +77,26 @@ TEST_CASE("messages by links give the bits, versions and peaks of one thread, fo
   CHECK(taken_back > 0);
 }
 
+TEST_CASE("every part of a reduction goes once to every other device of it, by a link, and none by the hosts") {
+  for (const std::string name : {"chimera", "cyclic-dp"}) {
+    CAPTURE(name);
+    const FakeNccl fake;
+    const TrainOptions options = small_process_run(name);
+    const RunPlan plan(options);
+    int parts = 0;
+    for (const Collective& collective : plan.program.collectives) {
+      REQUIRE(collective.kind != Collective::Kind::kSyncWeights);
+      std::set<DeviceId> devices;
+      for (const InstrIndex member : collective.members) devices.insert(plan.holder(member).device);
+      parts += static_cast<int>(collective.members.size() * (devices.size() - 1));
+    }
+    CHECK(parts > 0);
+    check_same_run(train_by_links(fake, options), train(options));
+    CHECK(fake.calls("send") == fake.calls("connect") / 2 + messages_of(options) + parts);
+    CHECK(fake.calls("receive") == fake.calls("send"));
+  }
+}
+
 TEST_CASE("the timeline of messages by links is complete: nothing is read before it was sent, and then received") {
   for (const std::string name : {"1f1b", "chimera", "pipemare"}) {
     CAPTURE(name);
@@ -89,7 +109,7 @@ TEST_CASE("the timeline of messages by links is complete: nothing is read before
 }
 
 TEST_CASE("at a cut nothing is left on a link: runs are saved there, and go on by links or in one thread") {
-  for (const std::string name : {"1f1b", "chimera", "pipedream", "pipemare", "zb-v"}) {
+  for (const std::string name : {"1f1b", "chimera", "cyclic-dp", "pipedream", "pipemare", "zb-v"}) {
     for (const bool on_one_thread : {false, true}) {
       CAPTURE(name);
       CAPTURE(on_one_thread);
