@@ -18,7 +18,7 @@ namespace plumb {
 namespace {
 
 /// Of one search.
-constexpr std::int64_t kSimulations = 2000;
+constexpr std::int64_t kSimulations = 8000;
 
 /// All profiles, or those whose path has one of `parts` in it. Refreshes the page when all were asked for.
 ExitStatus reproduce_scores(const std::vector<std::string>& parts) {

@@ -16,6 +16,8 @@ std::int64_t most_turns(std::int64_t microbatches, std::int64_t holders) {
 struct Counted {
   bool as_scheduled = false;   ///< microbatches in flight as `dapple` has them, and messages of every turn
   bool between_nodes = false;  ///< messages take what they take there
+  std::int32_t grain = 1;      ///< stages have a multiple of so many holders
+  double room = 1;             ///< share of the memory that is used
 };
 
 class Holders {
@@ -24,7 +26,9 @@ class Holders {
       : sums_(prices, microbatches),
         counted_(counted),
         microbatches_(microbatches),
-        places_(static_cast<std::int32_t>(prices.speed.size())) {
+        places_(static_cast<std::int32_t>(prices.speed.size())),
+        room_(counted.room == 1 ? sums_.room_bytes
+                                : static_cast<std::int64_t>(counted.room * static_cast<double>(sums_.room_bytes))) {
     const std::size_t layers = sums_.layers();
     for (std::size_t k = 0; k <= layers; ++k) {
       const bool is_cut = k > 0 && k < layers;
@@ -64,8 +68,9 @@ class Holders {
   Stage stage(std::size_t begin, std::size_t end, std::int64_t workspace) const {
     const auto part = [&](const std::vector<std::int64_t>& sums) { return sums[end] - sums[begin]; };
     const std::int64_t kept = part(sums_.kept);
-    const std::int64_t beside = down_bytes_[begin] + workspace + down_bytes_[end];
-    const std::int64_t room = sums_.room_bytes - part(sums_.held) - beside;
+    const std::int64_t messages = down_bytes_[begin] + down_bytes_[end];
+    const std::int64_t beside = workspace + (counted_.as_scheduled ? 3 : 1) * messages;  // those that wait, too
+    const std::int64_t room = room_ - part(sums_.held) - beside;
     Stage stage{.begin = begin, .end = end, .gradients = part(sums_.gradients)};
     stage.most_kept = kept == 0 ? (room < 0 ? 0 : microbatches_) : std::max<std::int64_t>(0, room / kept);
     stage.turn = part(sums_.forward) + part(sums_.backward);
@@ -92,7 +97,7 @@ class Holders {
   /// The fewest holders by which it can be done within `step`; nothing: none of `most` are enough.
   std::optional<std::int32_t> holders(const Stage& stage, std::int32_t most, Ticks step) const {
     if (stage.most_kept == 0) return std::nullopt;
-    for (std::int32_t count = 1; count <= most; ++count) {
+    for (std::int32_t count = counted_.grain; count <= most; count += counted_.grain) {
       if (step_of(stage, count) <= step) return count;
     }
     return std::nullopt;
@@ -126,6 +131,7 @@ class Holders {
   Counted counted_;
   std::int64_t microbatches_;
   std::int32_t places_;
+  std::int64_t room_;
   std::vector<std::int64_t> down_bytes_;  ///< by cut
   std::vector<Ticks> down_;               ///< the least that its message takes
   std::vector<Ticks> up_;
@@ -142,10 +148,14 @@ HoldersBound holders_bound(const LayerPrices& prices, std::int64_t microbatches)
 
 std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64_t microbatches) {
   std::vector<HoldersBound> found;
-  for (const bool between_nodes : {false, true}) {
-    if (prices.times.empty()) break;
-    found.push_back(Holders(prices, microbatches, {true, between_nodes}).run());
-    if (found.back().replicas.empty()) found.pop_back();
+  const std::int32_t nodes = prices.times.empty() ? 0 : prices.node.back() + 1;
+  for (std::int32_t grain = 1; grain <= nodes; grain += std::max(1, nodes - 1)) {
+    for (const bool between_nodes : {false, true}) {
+      for (const double room : {1.0, 0.9}) {
+        found.push_back(Holders(prices, microbatches, {true, between_nodes, grain, room}).run());
+        if (found.back().replicas.empty()) found.pop_back();
+      }
+    }
   }
   return found;
 }

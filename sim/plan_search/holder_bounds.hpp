@@ -37,7 +37,8 @@ struct HoldersBound {
 HoldersBound holders_bound(const LayerPrices& prices, std::int64_t microbatches);
 
 /// Plans that are good when every microbatch's messages take what they take inside a node, or between nodes, and stages
-/// keep no more microbatches than their schedule does: estimates, which prove nothing.
+/// keep no more microbatches than their schedule does; with any holders, and with as many on every node; with all the
+/// memory, and with a tenth left: estimates, which prove nothing.
 std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64_t microbatches);
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "sim/plan_search/placed_schedule.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "models/abstract_costs.hpp"
@@ -88,14 +89,24 @@ double stash_room(const PipelinePlan& plan, const PricedStages& stages) {
   return static_cast<double>(std::max<std::int64_t>(1, room - held * per_place));
 }
 
-/// Microbatches whose stashes a holder of `stage` has room for beside what it holds and hands on; 0: no limit.
-std::int64_t room_in_flight(const StageMemory& stage, std::int64_t usable_bytes) {
+/// Messages of a holder of one of `holders` that may wait in send buffers, two for each holder of the `others` that it
+/// sends to; it has `turns` microbatches.
+std::int64_t waiting_messages(std::int32_t holders, std::int32_t others, std::int64_t turns) {
+  return std::min<std::int64_t>(turns, 2 * (others / std::gcd(holders, others)));
+}
+
+/// Microbatches whose stashes a holder of stage `s` has room for beside what it holds and hands on, about; 0: no limit.
+std::int64_t room_in_flight(const PipelinePlan& plan, std::size_t s, const StageMemory& stage,
+                            std::int64_t usable_bytes) {
   const std::int64_t kept = stash_bytes(stage);
   if (usable_bytes == 0 || kept == 0) return 0;
-  const std::int64_t forward = stage.input_bytes + 2 * stage.output_bytes + stage.workspace_f_bytes;
-  const std::int64_t backward =
-      stage.output_bytes + stage.output_grad_bytes + 2 * stage.input_grad_bytes + stage.workspace_b_bytes;
-  const std::int64_t beside = std::max({forward, backward, stage.workspace_u_bytes});
+  const std::int32_t holders = plan.replicas[s];
+  const std::int64_t turns = (plan.microbatches + holders - 1) / holders;
+  std::int64_t beside = stage.input_bytes + stage.output_grad_bytes + stage.workspace_u_bytes;
+  beside += std::max(stage.workspace_f_bytes, stage.workspace_b_bytes);
+  if (s + 1 < plan.replicas.size())
+    beside += waiting_messages(holders, plan.replicas[s + 1], turns) * stage.output_bytes;
+  if (s > 0) beside += waiting_messages(holders, plan.replicas[s - 1], turns) * stage.input_grad_bytes;
   return std::max<std::int64_t>(1, (usable_bytes - held_bytes(stage) - beside) / kept);
 }
 
@@ -108,7 +119,7 @@ std::string limits_of(const PipelinePlan& plan, const PricedStages& stages) {
     std::int64_t least = 0;
     for (std::int32_t copy = 0; copy < plan.replicas[s]; ++copy) {
       const auto place = static_cast<std::size_t>(plan.order[position++]);
-      const std::int64_t room = room_in_flight(stages.costs.memory[s], stages.usable_bytes[place]);
+      const std::int64_t room = room_in_flight(plan, s, stages.costs.memory[s], stages.usable_bytes[place]);
       if (room > 0 && (least == 0 || room < least)) least = room;
     }
     limited = limited || (least > 0 && least < plan.microbatches);

@@ -20,7 +20,7 @@ namespace plumb {
 namespace {
 
 /// Plans with replicated stages from which others are sought.
-constexpr std::size_t kStarts = 6;
+constexpr std::size_t kStarts = 16;
 /// Simulated at a time; fixed, so that the answer does not depend on the number of threads.
 constexpr std::int64_t kAtOnce = 32;
 
@@ -42,10 +42,27 @@ void add_moved_holders(const PipelinePlan& plan, std::vector<PipelinePlan>& near
   for (std::size_t from = 0; from < plan.replicas.size(); ++from) {
     for (std::size_t to = 0; to < plan.replicas.size() && plan.replicas[from] > 1; ++to) {
       if (to == from) continue;
-      PipelinePlan moved = plan;
-      --moved.replicas[from];
-      ++moved.replicas[to];
-      near.push_back(std::move(moved));
+      for (std::int32_t count = 1; count <= 4 && count < plan.replicas[from]; count *= 2) {
+        PipelinePlan moved = plan;
+        moved.replicas[from] -= count;
+        moved.replicas[to] += count;
+        near.push_back(std::move(moved));
+      }
+    }
+  }
+}
+
+/// Cuts moved by several layers; by one `near_cuts` moves them.
+void add_moved_cuts(const PipelinePlan& plan, std::vector<PipelinePlan>& near) {
+  const std::vector<std::size_t>& bounds = plan.partition.bounds;
+  for (std::size_t s = 1; s + 1 < bounds.size(); ++s) {
+    for (const std::size_t layers : {3, 10, 30}) {
+      for (const bool forward : {false, true}) {
+        PipelinePlan moved = plan;
+        moved.partition.bounds[s] += forward ? layers : 0 - layers;
+        if (forward ? bounds[s] + layers >= bounds[s + 1] : bounds[s] <= bounds[s - 1] + layers) continue;
+        near.push_back(std::move(moved));
+      }
     }
   }
 }
@@ -67,6 +84,7 @@ void add_split(const PipelinePlan& plan, std::size_t s, std::vector<PipelinePlan
 std::vector<PipelinePlan> plans_near(const PipelinePlan& plan) {
   std::vector<PipelinePlan> near;
   add_moved_holders(plan, near);
+  add_moved_cuts(plan, near);
   for (Partition& cut : near_cuts(plan.partition, {})) {
     near.push_back(plan);
     near.back().partition = std::move(cut);

@@ -15,10 +15,10 @@ namespace plumb {
 
 /// Plans that were given, and plans near the best of these with replicated stages.
 ///
-/// Near are: a layer or a holder given from one stage to another, two neighbouring stages made one, one made two. They
-/// are simulated some at a time, and the first better one is gone on from. Given plans with replicated stages are also
-/// tried in the order of places in which as many messages as can be stay in a node: holder h of every stage on node h
-/// mod nodes; and so are those near them. Same input, same plans.
+/// Near are: some layers or holders given from one stage to another, two neighbouring stages made one, one made two.
+/// They are simulated some at a time, and the first better one is gone on from. Given plans with replicated stages are
+/// also tried in the order of places in which as many messages as can be stay in a node: holder h of every stage on
+/// node h mod nodes; and so are those near them. Same input, same plans.
 class SeedSearch {
  public:
   using Stop = std::function<bool()>;

@@ -198,6 +198,29 @@ TEST_CASE("where there is room for one stash a holder's microbatches go one afte
   CHECK(traded_bound(prices_of(made.job), 2, 8) >= 8 * 90 / 2 - 1);
 }
 
+TEST_CASE("copies of a stage share its microbatches: no bound takes the largest layer for one place's") {
+  ShortJob made = short_job(2, 1, 2);
+  made.network.layers.resize(2);
+  made.network.layers[0].profiled = {.f_ns = 1000, .i_ns = 1000, .w_ns = 1000};
+  made.network.layers[1].profiled = {.f_ns = 10, .i_ns = 10, .w_ns = 10};
+  made.cluster.intra_node = {};
+  made.job = {.num_layers = 2,
+              .num_devices = 2,
+              .batch = 16,
+              .price = job_pricing(made.network, made.cluster, std::nullopt, {})};
+  const PipelinePlan plan{.parallelism = Parallelism{.microbatch_size = 1},
+                          .places = 2,
+                          .microbatches = 16,
+                          .schedule = "chimera",
+                          .partition = Partition{{0, 1, 2}},
+                          .order = {0, 1}};
+  const std::optional<ScoredPlan> score = tried(plan, made.job);
+  REQUIRE(score);
+  CHECK(score->step_ns < 16 * 3000);
+  CHECK(score->step_ns >= setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({"chimera"}, {}))));
+  CHECK(setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({"1f1b"}, {}))) >= 16 * 3000);
+}
+
 TEST_CASE("a cut that messages cannot pass in time is none: its layers are on one place, or in one node") {
   ShortJob made = short_job(2, 2, 1);
   made.network.layers.resize(3);
