@@ -1,26 +1,49 @@
 #include "trainer/initial_weights.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "models/error.hpp"
 #include "trainer/random.hpp"
 
 namespace plumb {
 
+namespace {
+
+constexpr std::int64_t kFewNumbers = 1 << 20;  ///< that one thread has made before others have started
+
+template <class T>
+void fill_parameter(const ParameterFacts& parameter, std::uint64_t seed, T* weights) {
+  T* end = weights + parameter.count();
+  if (parameter.initial_deviation == 0) {
+    std::fill(weights, end, static_cast<T>(parameter.initial_mean));
+    return;
+  }
+  Random random(seed_for(seed, parameter.name));
+  std::generate(weights, end,
+                [&] { return static_cast<T>(parameter.initial_mean + parameter.initial_deviation * random.normal()); });
+}
+
+}  // namespace
+
 template <class T>
 void fill_parameters(std::span<const ParameterFacts> parameters, std::uint64_t seed, T* weights) {
+  std::vector<T*> begins;
+  std::int64_t count = 0;
   for (const ParameterFacts& parameter : parameters) {
-    T* end = weights + parameter.count();
-    if (parameter.initial_deviation == 0) {
-      std::fill(weights, end, static_cast<T>(parameter.initial_mean));
-    } else {
-      Random random(seed_for(seed, parameter.name));
-      std::generate(weights, end, [&] {
-        return static_cast<T>(parameter.initial_mean + parameter.initial_deviation * random.normal());
-      });
-    }
-    weights = end;
+    begins.push_back(weights + count);
+    count += parameter.count();
   }
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < parameters.size(); i = next++) fill_parameter(parameters[i], seed, begins[i]);
+  };
+  std::vector<std::jthread> helpers;
+  const std::size_t most = count < kFewNumbers ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  while (helpers.size() + 1 < std::min(most, parameters.size())) helpers.emplace_back(work);
+  work();
 }
 
 template <class T>

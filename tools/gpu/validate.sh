@@ -11,7 +11,7 @@ root=$(cd -- "$here/../.." && pwd)
 # Parts in order: name, seconds on a GPU, seconds in a dry run.
 parts=(
   "probe 60 5" "correctness 40 8" "bits 30 6" "memory 40 6" "modes 30 5" "calibrate 90 10" "fidelity 200 14"
-  "speed 40 8" "torch 150 5" "contention 120 12"
+  "speed 70 8" "torch 150 5" "contention 120 12"
 )
 
 dry=${PLUMB_DRY:-0} program=${PLUMB_PROGRAM_FILE:-} out=${OUT:-results-gpu} only='' part='' seconds=530

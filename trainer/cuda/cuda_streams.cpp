@@ -282,7 +282,10 @@ bool CudaStreams::is_done(EventId id) {
   open_gates();
   if (event.gpu == nullptr) return true;
   const cudaError_t status = cudaEventQuery(handle(event));
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // no error, and not to be found by the next launch
+    return false;
+  }
   check(status, "cudaEventQuery");
   return true;
 }
