@@ -36,13 +36,14 @@ struct DeviceNumber {
   bool required;
 };
 
-constexpr std::array<DeviceNumber, 6> kDeviceNumbers{{
+constexpr std::array<DeviceNumber, 7> kDeviceNumbers{{
     {"flops_per_s", &DeviceSpec::flops_per_s, 1, kMostRate, true},
     {"memory_bytes_per_s", &DeviceSpec::memory_bytes_per_s, 1, kMostRate, true},
     {"compute_efficiency", &DeviceSpec::compute_efficiency, kLeastShare, 1, false},
     {"memory_efficiency", &DeviceSpec::memory_efficiency, kLeastShare, 1, false},
     {"speed", &DeviceSpec::speed, kLeastShare, 1e6, false},
     {"jitter", &DeviceSpec::jitter, 0, 10, false},
+    {"price_per_hour", &DeviceSpec::price_per_hour, 0, 1e9, false},
 }};
 
 /// Overwrites the fields of `device` that `json` has.
@@ -170,6 +171,16 @@ void reshape(Cluster& cluster, const Shape& shape, std::string_view name) {
   cluster.finish();
 }
 
+/// What only some devices cost would say nothing about a plan.
+void check_prices(const Cluster& cluster, const JsonValue& root) {
+  const auto has_price = [](const DeviceSpec& device) { return device.price_per_hour > 0; };
+  if (std::ranges::none_of(cluster.devices, has_price)) return;
+  const auto without = std::ranges::find_if_not(cluster.devices, has_price);
+  if (without == cluster.devices.end()) return;
+  root.fail("device " + std::to_string(without - cluster.devices.begin()) +
+            " has no price_per_hour while others have, expected a price above 0 for all devices or none");
+}
+
 std::optional<Cluster> find_cluster(std::string_view name) {
   if (name == "host") return measure_host();
   for (const Preset& preset : cluster_presets()) {
@@ -205,6 +216,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
       read_device(item, false, cluster.devices[static_cast<std::size_t>(at)]);
     }
   }
+  check_prices(cluster, root);
   if (const auto intra = root.find("intra_node")) cluster.intra_node = read_network(*intra);
   if (shape.devices_per_node > 1) root.at("intra_node");
   if (const auto inter = root.find("inter_node")) cluster.inter_node = read_network(*inter);

@@ -7,8 +7,8 @@
 namespace plumb {
 namespace {
 
-/// A line with more names than that is no help; it shows so many of them.
-constexpr std::size_t kMostListed = 100;
+/// A line with more names than that is no help; it shows the nearest few of them.
+constexpr std::size_t kMostListed = 40;
 constexpr std::size_t kExamples = 5;
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -78,6 +78,8 @@ class JobClock {
         return context_;
       case GroupAxis::kExpert:
         return expert_;
+      case GroupAxis::kExpertCopies:
+        return expert_copies_;
       default:
         return data_;
     }
@@ -112,16 +114,18 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
   const Parallelism& job = shape.parallelism;
   if (job.zero < ZeroStage::kGradients || job.replicas() < 2) return;
   const DeviceParameters parameters = device_parameters(layer, shape);
-  if (parameters.all() == 0) return;
-  const auto dense = static_cast<double>(parameters.dense);
-  if (job.zero == ZeroStage::kWeights) {
-    const double weights = dense * static_cast<double>(job.precision.weight_bytes);
-    for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
-      pass->collective(CollectiveOp::kAllGather, GroupAxis::kData, weights, job.overlap_weights);
+  const auto add = [&](std::int64_t count, GroupAxis holders) {
+    if (count == 0) return;
+    const auto bytes = [count](std::int64_t each) { return static_cast<double>(count) * static_cast<double>(each); };
+    if (job.zero == ZeroStage::kWeights) {
+      for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
+        pass->collective(CollectiveOp::kAllGather, holders, bytes(job.precision.weight_bytes), job.overlap_weights);
+      }
     }
-  }
-  const double gradients = dense * static_cast<double>(job.precision.gradient_bytes);
-  kernels.input_grad.collective(CollectiveOp::kReduceScatter, GroupAxis::kData, gradients, true);
+    kernels.input_grad.collective(CollectiveOp::kReduceScatter, holders, bytes(job.precision.gradient_bytes), true);
+  };
+  add(parameters.dense, GroupAxis::kData);
+  if (job.replicas() > job.expert) add(parameters.expert, GroupAxis::kExpertCopies);
 }
 
 StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock) {

@@ -10,7 +10,7 @@
 namespace plumb {
 
 /// Who takes part in a collective of a layer.
-enum class GroupAxis : std::uint8_t { kTensor, kContext, kExpert, kData };
+enum class GroupAxis : std::uint8_t { kTensor, kContext, kExpert, kData, kExpertCopies };
 
 /// One kernel of a device, or one collective.
 struct Kernel {

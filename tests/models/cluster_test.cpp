@@ -180,4 +180,25 @@ TEST_CASE("the host has a device per hardware thread, with rates above zero") {
   CHECK(cluster_from_json(cluster_to_json(host), "host.json").devices == host.devices);
 }
 
+TEST_CASE("prices are those of all devices or of none") {
+  const auto cluster = [](const std::string& device, const std::string& override) {
+    return cluster_from_json(R"({"format": "plumbline-cluster", "version": 1, "name": "priced", "nodes": 1,
+        "devices_per_node": 2, "device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e12)" +
+                                 device + R"(}, "overrides": [{"device": 1)" + override +
+                                 R"(}], "intra_node": {"latency_ns": 1, "bytes_per_s": 1e9}})",
+                             "priced.json");
+  };
+  const Cluster priced = cluster(R"(, "price_per_hour": 2.5)", R"(, "price_per_hour": 1)");
+  CHECK(priced.devices[0].price_per_hour == 2.5);
+  CHECK(priced.devices[1].price_per_hour == 1);
+  CHECK(cluster_from_json(cluster_to_json(priced), "written.json").devices == priced.devices);
+  CHECK_THROWS_WITH_AS(cluster("", R"(, "price_per_hour": 1)"),
+                       "priced.json:1:1: device 0 has no price_per_hour while others have, expected a price above 0 "
+                       "for all devices or none",
+                       Error);
+  for (const std::string_view name : builtin_clusters()) {
+    if (name != "host") CHECK(load_cluster(name).devices.front().price_per_hour == 0);
+  }
+}
+
 TEST_SUITE_END();
