@@ -29,6 +29,7 @@ struct SweepArguments {
   std::optional<std::int64_t> updates;
   std::vector<std::string> options;
   CostArguments costs;
+  JobRanges jobs;
   SimulationArguments simulation;
   std::optional<std::int64_t> runs;
   std::string csv;
@@ -39,7 +40,8 @@ struct SweepArguments {
         "sweep NAME... -p RANGE -m RANGE [options]",
         "Simulates schedules over ranges of sizes, several at a time; NAME may be 'all', a program\n"
         "that prints a schedule, or a document of one of the sizes. A RANGE is 2,4,8 or 8:64:8. --cost takes\n"
-        "several lists with semicolons between, --memory-limit several limits with commas.");
+        "several lists with semicolons between, --memory-limit several limits with commas. Degrees of jobs\n"
+        "(--tp, --dp, --zero, ...) are ranges, too: as `simulate` with a network and a cluster takes them.");
     parser.positionals(schedules, 1, "NAME")
         .text("devices,p", devices, "RANGE", "pipeline devices")
         .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
@@ -50,7 +52,7 @@ struct SweepArguments {
                "with --jitter: runs of every point, for medians and intervals (default: 100)")
         .text("csv", csv, "FILE", "one row per simulation (- is standard output)")
         .text("html", html, "FILE", "one page with the timelines, at most 24");
-    costs.add_to(parser);
+    costs.add_to(parser, &jobs);
     simulation.add_to(parser);
     return parser.parse(arguments);
   }
@@ -93,7 +95,8 @@ std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
                                                         : parse_range(arguments.chunks, "sweep: --chunks"),
                      .microbatches = parse_range(arguments.microbatches, "sweep: --microbatches"),
                      .costs = values_of(arguments.costs.cost, ';'),
-                     .memory_limits = values_of(arguments.costs.memory_limit, ',')},
+                     .memory_limits = values_of(arguments.costs.memory_limit, ','),
+                     .jobs = arguments.jobs.all()},
                     base);
 }
 
@@ -112,7 +115,11 @@ std::string sweep_text(const std::vector<SweepResult>& results) {
   std::string text = results.size() <= kMostRows
                          ? sweep_table(results)
                          : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
-  if (results.size() > 1) text += "\nbest choices, from least memory to least bubble\n" + pareto_table(results);
+  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
+  if (results.size() > 1) {
+    text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
+            pareto_table(results);
+  }
   return text;
 }
 

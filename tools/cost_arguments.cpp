@@ -217,7 +217,7 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
       .text("memory-limit", memory_limit, "X", "of the stashes of every device, in units of --memory or bytes (80GiB)");
 }
 
-void CostArguments::add_to(ArgumentParser& parser) {
+void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
       .text("cost", cost, "LIST",
             "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR EVICT LOAD comm")
@@ -235,7 +235,7 @@ void CostArguments::add_to(ArgumentParser& parser) {
       .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
       .real("jitter", jitter, {0, 1}, "standard deviation of every action's time, relative to it")
       .text("memory-limit", memory_limit, "X", "of every device, in units of --memory or bytes (80GiB)");
-  job.add_to(parser);
+  job.add_to(parser, ranges);
 }
 
 CostDocuments load_cost_documents(const CostArguments& arguments) {

@@ -33,8 +33,8 @@ struct CostArguments {
   std::optional<double> jitter;
   JobArguments job;
 
-  /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  /// Declares the options; this object must outlive the parsing. With `ranges` these have the degrees of jobs.
+  void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Only what says what a searched schedule is made for: abstract costs, or a profile.
   void add_search_to(ArgumentParser& parser);
   /// Whether costs are named.

@@ -7,29 +7,24 @@
 #include "models/kernel_rates.hpp"
 #include "models/parallelism.hpp"
 #include "tools/arguments.hpp"
+#include "tools/job_degrees.hpp"
 
 namespace plumb {
 
 /// Options that say how a job spreads every stage over devices and how it computes (models/parallelism.hpp). With none
 /// of them, costs are the roofline of one device per stage.
 struct JobArguments {
-  std::optional<std::int64_t> tensor;
-  std::optional<std::int64_t> context;
-  std::optional<std::int64_t> expert;
-  std::optional<std::int64_t> data;
-  std::optional<std::int64_t> zero;
-  std::optional<std::int64_t> microbatch_size;
+  JobDegrees degrees;
   std::optional<double> capacity;
   bool sequence_parallel = false;
   bool no_flash_attention = false;
   bool dropout = false;
   bool overlap_gradients = false;
   bool overlap_tensor = false;
-  std::string recompute;  ///< none, selective or full; taken from `--recompute` (`take_recompute`)
-  std::string rates;      ///< document of the devices' rates; empty: built in
+  std::string rates;  ///< document of the devices' rates; empty: built in
 
-  /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  /// Declares the options; this object, and `ranges`, must outlive the parsing. With `ranges` these have the degrees.
+  void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Whether a job is described.
   bool any() const;
   /// `--recompute none|selective|full` speaks of layers and is moved here; other values speak of stages and stay.

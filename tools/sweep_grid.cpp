@@ -50,7 +50,9 @@ std::vector<SweepPoint> sweep_grid(const SweepRanges& ranges, const SchedulePara
   };
   for (const std::string& cost : ranges.costs) {
     for (const std::string& limit : ranges.memory_limits) {
-      for (const std::string& schedule : ranges.schedules) add_sizes({schedule, base, cost, limit});
+      for (const JobDegrees& job : ranges.jobs) {
+        for (const std::string& schedule : ranges.schedules) add_sizes({schedule, base, cost, limit, job});
+      }
     }
   }
   return points;

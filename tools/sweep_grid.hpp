@@ -7,6 +7,7 @@
 
 #include "schedules/registry.hpp"
 #include "tools/arguments.hpp"
+#include "tools/job_degrees.hpp"
 
 namespace plumb {
 
@@ -21,6 +22,7 @@ struct SweepPoint {
   ScheduleParams params;
   std::string cost = {};          ///< abstract costs; empty: none
   std::string memory_limit = {};  ///< empty: none
+  JobDegrees job = {};            ///< how stages are spread
 };
 
 /// What a sweep runs over.
@@ -31,10 +33,11 @@ struct SweepRanges {
   std::vector<std::int64_t> microbatches;
   std::vector<std::string> costs{""};
   std::vector<std::string> memory_limits{""};
+  std::vector<JobDegrees> jobs{JobDegrees{}};
 };
 
-/// All combinations: costs outermost, then memory limits, schedules, devices, chunks, microbatches. `base` has what all
-/// share.
+/// All combinations: costs outermost, then memory limits, jobs, schedules, devices, chunks, microbatches. `base` has
+/// what all share.
 std::vector<SweepPoint> sweep_grid(const SweepRanges& ranges, const ScheduleParams& base);
 
 }  // namespace plumb

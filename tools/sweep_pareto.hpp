@@ -7,8 +7,9 @@
 
 namespace plumb {
 
-/// Points that no other point of the same problem (devices, microbatches, costs, kind of updates) beats in both bubble
-/// and peak memory, as a table: for every problem the choices from least memory to least bubble. Points that do not fit
+/// Points that no other point of the same problem (devices, samples of an update, costs, kind of updates) beats in both
+/// bubble (of jobs: step time) and peak memory, as a table: for every problem the choices from least memory to least
+/// bubble or step. Points that do not fit
 /// take no part.
 std::string pareto_table(const std::vector<SweepResult>& results);
 

@@ -11,6 +11,7 @@
 #include "sim/policy_order.hpp"
 #include "sim/simulate.hpp"
 #include "tools/findings.hpp"
+#include "tools/job_fit.hpp"
 #include "tools/memory_limit.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/schedule_program.hpp"
@@ -127,6 +128,7 @@ class PointRun {
     result_.point = std::move(point);
     costs_.cost = result_.point.cost;
     costs_.memory_limit = result_.point.memory_limit;
+    costs_.job.degrees = result_.point.job;
   }
 
   SweepResult run() {
@@ -156,7 +158,9 @@ class PointRun {
     const auto take = [&](Timeline timeline) {
       runs.push_back(figures_of(timeline, share));
       if (runs.size() > 1) return;
-      result_.fits = memory_findings(timeline, limit, input.cluster_pointer()).empty();
+      result_.fits = (input.job_rates ? fit_findings(timeline, *input.job_rates, *input.cluster, limit)
+                                      : memory_findings(timeline, limit, input.cluster_pointer()))
+                         .empty();
       timeline.schedule = schedule.name;
       timeline.machine = input.description;
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);
@@ -193,8 +197,9 @@ class PointRun {
 void run_sweep(const std::vector<SweepPoint>& points, const SweepPlan& plan,
                const std::function<void(SweepResult)>& take) {
   if (points.empty()) return;
-  CostArguments first = plan.costs;  // points differ in their abstract costs only
+  CostArguments first = plan.costs;  // the same documents serve all points
   first.cost = points.front().cost;
+  first.job.degrees = points.front().job;
   const CostDocuments documents = load_cost_documents(first);
   std::size_t next = 0;
   // Enough in flight that a slow point does not stop the others; results wait for their turn in order.

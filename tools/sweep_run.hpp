@@ -16,7 +16,7 @@ namespace plumb {
 
 /// What all simulations of a sweep share.
 struct SweepPlan {
-  CostArguments costs;  ///< with the point's own `--cost` and `--memory-limit` put in
+  CostArguments costs;  ///< with the point's own `--cost`, `--memory-limit` and degrees put in
   SimulationArguments simulation;
   std::int64_t runs = 1;        ///< with jitter: simulations per point, with seeds in a row
   bool keep_timelines = false;  ///< whole ones, for a page

@@ -34,7 +34,8 @@ std::string csv_row(const std::vector<std::string>& cells) {
 }
 
 constexpr std::string_view kHeader =
-    "schedule,p,m,v,cost,memory_limit,updates,makespan_ns,step_time_ns,longest_device_span_ns,bubble_fraction,"
+    "schedule,p,m,v,cost,memory_limit,tp,cp,ep,dp,zero,microbatch_size,recompute,updates,makespan_ns,step_time_ns,"
+    "longest_device_span_ns,bubble_fraction,"
     "bubble_rate,utilization,samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_device_stashes,"
     "peak_memory_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,error\n";
 
@@ -50,15 +51,17 @@ std::string sweep_title(const SweepPoint& point) {
   std::string title = point.schedule + " p=" + std::to_string(point.params.num_devices) +
                       " m=" + std::to_string(point.params.num_microbatches);
   if (point.params.chunks > 1) title += " v=" + std::to_string(point.params.chunks);
+  if (point.job.any()) title += ", " + point.job.text();
   return title;
 }
 
 std::string sweep_table(const std::vector<SweepResult>& results) {
+  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
   TextTable table({{"schedule"},
                    {"p", '>'},
                    {"m", '>'},
                    {"v", '>'},
-                   {"cost"},
+                   {jobs ? "job" : "cost"},
                    {"makespan", '>'},
                    {"step time", '>'},
                    {"bubble", '>'},
@@ -70,7 +73,7 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
     const SweepPoint& point = result.point;
     std::vector<std::string> cells{point.schedule, std::to_string(point.params.num_devices),
                                    std::to_string(point.params.num_microbatches), std::to_string(point.params.chunks),
-                                   point.cost.empty() ? "-" : point.cost};
+                                   jobs ? point.job.text() : (point.cost.empty() ? "-" : point.cost)};
     if (!result.figures) {
       cells.resize(11, "-");
       cells.push_back(result.error);
@@ -100,6 +103,11 @@ std::string sweep_csv_row(const SweepResult& result) {
                                  std::to_string(point.params.chunks),
                                  point.cost,
                                  point.memory_limit};
+  for (const auto degree : {&JobDegrees::tensor, &JobDegrees::context, &JobDegrees::expert, &JobDegrees::data,
+                            &JobDegrees::zero, &JobDegrees::microbatch_size}) {
+    cells.push_back(point.job.*degree ? std::to_string(*(point.job.*degree)) : "");
+  }
+  cells.push_back(point.job.recompute);
   if (!result.figures) {
     cells.resize(columns - 1);
     cells.push_back(result.error);

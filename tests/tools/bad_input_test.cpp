@@ -90,6 +90,17 @@ TEST_CASE("an unknown name among hundreds is told with a few that are like it") 
   CHECK(result.err.size() < 300);
 }
 
+TEST_CASE("an unknown option of a command with many is told with the nearest few") {
+  const ScratchDirectory scratch;
+  const CommandResult result = run_command("plumbline simulate 1f1b -p 4 -m 8 --qwxyzk 3", scratch.path());
+  CHECK(result.status == 2);
+  CAPTURE(result.err);
+  CHECK(result.err.find("unknown simulate option '--qwxyzk'; expected one of ") != std::string::npos);
+  CHECK(result.err.find(", such as: --") != std::string::npos);
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  CHECK(result.err.size() < 200);
+}
+
 TEST_CASE("numbers out of range are refused with the range") {
   const ScratchDirectory scratch;
   const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny ";

@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "models/error.hpp"
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "tools/sweep_pareto.hpp"
 #include "tools/sweep_run.hpp"
 #include "tools/sweep_table.hpp"
@@ -14,6 +17,9 @@ TEST_SUITE_BEGIN("tools");
 namespace {
 
 using namespace plumb;
+using plumb::testing::CommandResult;
+using plumb::testing::run_command;
+using plumb::testing::ScratchDirectory;
 using Numbers = std::vector<std::int64_t>;
 
 }  // namespace
@@ -56,6 +62,63 @@ TEST_CASE("costs and memory limits of a sweep are combined with everything else"
   CHECK(texts == std::vector<std::string>{"F=1 4", "F=1 8", "F=2 4", "F=2 8"});
 }
 
+TEST_CASE("degrees of jobs are combined, and make points of their own") {
+  JobRanges ranges;
+  ranges.tensor = "1,2";
+  ranges.zero = "0,3";
+  ranges.recompute = "none,full";
+  const std::vector<JobDegrees> jobs = ranges.all();
+  CHECK(jobs.size() == 8);
+  CHECK(jobs.back().text() == "tp 2, zero 3, full recompute");
+  CHECK(JobRanges{}.all() == std::vector<JobDegrees>{JobDegrees{}});
+  ranges.zero = "4";
+  CHECK_THROWS_WITH_AS(ranges.all(), "sweep: --zero: '4' is out of range, expected 0 to 3", Error);
+  ranges.zero.clear();
+  ranges.recompute = "all";
+  CHECK_THROWS_AS(ranges.all(), Error);
+  const auto points =
+      sweep_grid({.schedules = {"a"}, .devices = {2}, .chunks = {1}, .microbatches = {8}, .jobs = jobs}, {});
+  REQUIRE(points.size() == 8);
+  CHECK(sweep_title(points.back()) == "a p=2 m=8, tp 2, zero 3, full recompute");
+}
+
+TEST_CASE("points of a job are simulated to what single calls say, and the best are told by memory and step") {
+  const ScratchDirectory scratch;
+  const std::string job = " 1f1b -p 2 -m 4 --network gpt2-small --cluster a100-1x8 ";
+  const CommandResult sweep = run_command("plumbline sweep" + job +
+                                              "--tp 1,2 --dp 2 --zero 0,1 --microbatch-size 1,2 --recompute none,full "
+                                              "--csv -",
+                                          scratch.path());
+  REQUIRE(sweep.status == 0);
+  std::istringstream rows(sweep.out);
+  std::string row;
+  std::getline(rows, row);
+  const std::vector<std::string> titles = split(row, ',');
+  const auto column = [&](const std::vector<std::string>& cells, std::string_view title) {
+    return cells.at(static_cast<std::size_t>(std::ranges::find(titles, title) - titles.begin()));
+  };
+  int compared = 0;
+  while (std::getline(rows, row)) {
+    const std::vector<std::string> cells = split(row, ',');
+    CAPTURE(row);
+    const CommandResult single =
+        run_command("plumbline simulate" + job + "--tp " + column(cells, "tp") + " --dp " + column(cells, "dp") +
+                        " --zero " + column(cells, "zero") + " --microbatch-size " + column(cells, "microbatch_size") +
+                        " --recompute " + column(cells, "recompute") + " --summary --json -",
+                    scratch.path());
+    const std::string step = "\"step_time_ns\":" + column(cells, "step_time_ns") + ",";
+    const std::string peak = "\"peak_memory_bytes\":" + column(cells, "peak_memory_bytes") + ",";
+    CHECK(single.out.find(step) != std::string::npos);
+    CHECK(single.out.find(peak) != std::string::npos);
+    CHECK((single.status == 0) == (column(cells, "fits") == "true"));
+    ++compared;
+  }
+  CHECK(compared == 16);
+  const CommandResult shown = run_command("plumbline sweep" + job + "--tp 1,2,4 --microbatch-size 1", scratch.path());
+  CHECK(shown.out.find("from least memory to shortest step") != std::string::npos);
+  CHECK(shown.out.find("tp 4, size 1") != std::string::npos);
+}
+
 TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible points empty") {
   SweepResult possible;
   possible.point = {"1f1b", {.num_devices = 2, .num_microbatches = 4, .chunks = 1}, "F=1,B=2", "3"};
@@ -68,8 +131,8 @@ TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible point
   SweepResult impossible;
   impossible.point = {"chimera", {.num_devices = 3, .num_microbatches = 4, .chunks = 1}};
   impossible.error = "chimera: 3, \"odd\"";
-  CHECK(sweep_csv_row(possible) == "1f1b,2,4,1,\"F=1,B=2\",3,1,3000000,0,0,0.25,0,0,,,,2.5,0,0,2,4,,,true,\n");
-  CHECK(sweep_csv_row(impossible) == "chimera,3,4,1,,,,,,,,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\"\n");
+  CHECK(sweep_csv_row(possible) == "1f1b,2,4,1,\"F=1,B=2\",3,,,,,,,,1,3000000,0,0,0.25,0,0,,,,2.5,0,0,2,4,,,true,\n");
+  CHECK(sweep_csv_row(impossible) == "chimera,3,4,1,,,,,,,,,,,,,,,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\"\n");
   const auto columns = [](std::string_view row) { return std::count(row.begin(), row.end(), ','); };
   CHECK(columns(sweep_csv_row(possible)) - 1 == columns(sweep_csv_header()));  // one comma is in the cost
 }
