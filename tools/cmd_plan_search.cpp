@@ -43,7 +43,6 @@ struct SearchCommand {
   std::string html;
   bool explain = false;
   bool guide = false;
-  std::optional<double> price;
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
@@ -57,13 +56,12 @@ struct SearchCommand {
         .text("json", json, "FILE", "the answer for programs (- is standard output)")
         .text("html", html, "FILE", "the best plans side by side, and why they differ")
         .flag("explain", explain, "what would help most: every resource made better in turn")
-        .flag("guide", guide, "settings for Megatron-LM and PyTorch")
-        .real("price", price, {}, "of a device per hour: plans are compared by price per token, too");
+        .flag("guide", guide, "settings for Megatron-LM and PyTorch");
     return parser.parse(arguments);
   }
 
   PlanShown shown() const {
-    PlanShown shown{.price_per_hour = price, .network = job.network, .cluster = job.cluster};
+    PlanShown shown{.network = job.network, .cluster = job.cluster};
     if (!output.empty() && output != "-") {
       shown.document = output;
       shown.written = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "models/cluster_io.hpp"
@@ -17,6 +18,8 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kLongestPipeline = 64;
+/// Tokens of a sample that a context rank has at least, unless the degree is asked for.
+constexpr std::int64_t kLeastContext = 4096;
 
 std::vector<std::string> names_of(const std::string& list) {
   return list.empty() ? std::vector<std::string>{} : split(list, ',');
@@ -62,38 +65,99 @@ std::vector<ZeroStage> zeros_of(const std::string& list) {
   return chosen;
 }
 
-/// All combinations of degrees; ZeRO divides nothing without data ranks.
-std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
-  const auto devices = static_cast<std::int64_t>(question.cluster.devices.size());
+/// The largest number that divides the experts of all routed layers; 1: there are none.
+std::int64_t common_experts(const std::vector<LayerSpec>& layers, std::int64_t so_far = 0) {
+  for (const LayerSpec& layer : layers) {
+    if (layer.kind == LayerKind::kMoe) so_far = std::gcd(so_far, layer.experts);
+    so_far = common_experts(layer.body, so_far);
+  }
+  return so_far;
+}
+
+/// What each degree may be. Measured layers cannot be spread.
+struct DegreeChoices {
+  Numbers tensor{1};
+  Numbers context{1};
+  Numbers data{};     ///< empty: what the batch and the devices allow
+  Numbers expert{1};  ///< those that divide context x data are taken
+  Numbers sizes{};
+  std::vector<ActivationRecompute> recompute{ActivationRecompute::kNone};
+  std::vector<ZeroStage> zero{ZeroStage::kNone};
+};
+
+DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQuestion& question) {
   const std::int64_t batch = question.job.batch;
+  const std::int64_t sequence = question.network.sequence;
   const bool profiled = is_profiled(question.network);
-  const Numbers one{1};
-  const Numbers sizes = profiled ? Numbers{question.network.samples} : divisors(batch, 8);
-  Parallelism job;
-  job.precision = precision_of(arguments.precision, arguments.cluster);
-  job.sequence = question.network.sequence;
-  std::vector<Parallelism> all;
-  for (const std::int64_t tensor :
-       range_or(arguments.tensor, "plan: --tp", profiled ? one : powers_of_two(question.cluster.devices_per_node))) {
-    for (const std::int64_t data :
-         range_or(arguments.data, "plan: --dp", profiled ? one : divisors(batch, devices / tensor))) {
-      for (const std::int64_t size : range_or(arguments.microbatch_sizes, "plan: --microbatch-size", sizes)) {
-        for (const ActivationRecompute recompute : recomputes_of(profiled ? "none" : arguments.recompute)) {
-          for (const ZeroStage zero : zeros_of(profiled ? "0" : arguments.zero)) {
-            if (zero != ZeroStage::kNone && data == 1) continue;
-            job.tensor = tensor;
-            job.data = data;
-            job.microbatch_size = size;
-            job.recompute = recompute;
-            job.zero = zero;
-            job.sequence_parallel = tensor > 1;
-            all.push_back(job);
-          }
+  DegreeChoices choices;
+  Numbers context{1};
+  Numbers expert{1};
+  if (!profiled) {
+    choices.tensor = powers_of_two(question.cluster.devices_per_node);
+    context = powers_of_two(std::max<std::int64_t>(1, std::min(question.job.num_devices, sequence / kLeastContext)));
+    std::erase_if(context, [&](std::int64_t degree) { return sequence % degree != 0; });
+    const std::int64_t experts = std::max<std::int64_t>(1, common_experts(question.network.layers));
+    expert = divisors(experts, question.job.num_devices);
+    choices.recompute = recomputes_of(arguments.recompute);
+    choices.zero = zeros_of(arguments.zero);
+  } else {
+    choices.data = {1};
+  }
+  choices.tensor = range_or(arguments.tensor, "plan: --tp", choices.tensor);
+  choices.context = range_or(arguments.context, "plan: --cp", context);
+  choices.expert = range_or(arguments.expert, "plan: --ep", expert);
+  choices.data = range_or(arguments.data, "plan: --dp", choices.data);
+  choices.sizes = range_or(arguments.microbatch_sizes, "plan: --microbatch-size",
+                           profiled ? Numbers{question.network.samples} : divisors(batch, 8));
+  return choices;
+}
+
+/// The choices that are left when a stage is spread over tensor, context and data ranks as `job` says. ZeRO divides
+/// nothing over a single rank.
+void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Parallelism>& all) {
+  for (const std::int64_t expert : choices.expert) {
+    if (job.replicas() % expert != 0) continue;
+    for (const std::int64_t size : choices.sizes) {
+      for (const ActivationRecompute recompute : choices.recompute) {
+        for (const ZeroStage zero : choices.zero) {
+          if (zero != ZeroStage::kNone && job.replicas() == 1) continue;
+          job.expert = expert;
+          job.microbatch_size = size;
+          job.recompute = recompute;
+          job.zero = zero;
+          all.push_back(job);
         }
       }
     }
   }
+}
+
+/// All combinations of degrees that the cluster has devices for.
+std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
+  const DegreeChoices choices = degree_choices(arguments, question);
+  Parallelism job;
+  job.precision = precision_of(arguments.precision, arguments.cluster);
+  job.sequence = question.network.sequence;
+  std::vector<Parallelism> all;
+  for (const std::int64_t tensor : choices.tensor) {
+    for (const std::int64_t context : choices.context) {
+      const std::int64_t room = question.job.num_devices / (tensor * context);
+      for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
+        job.tensor = tensor;
+        job.context = context;
+        job.data = data;
+        job.sequence_parallel = tensor > 1;
+        add_choices(choices, job, all);
+      }
+    }
+  }
   return all;
+}
+
+/// Instead of what the cluster says, every device costs `price`.
+void set_prices(Cluster& cluster, const std::optional<double>& price) {
+  if (!price) return;
+  for (DeviceSpec& device : cluster.devices) device.price_per_hour = *price;
 }
 
 }  // namespace
@@ -111,13 +175,21 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
             "bytes/s between a device and its host: lets schedules move stashes there (25GB)");
   parser.group("Choices, each a RANGE such as 1,2,4 (default: all that make sense)")
       .text("tp", tensor, "RANGE", "tensor-parallel devices of a stage (default: powers of 2 up to a node)")
+      .text("cp", context, "RANGE",
+            "context-parallel parts of a sample (default: powers of 2 that leave each 4096 tokens)")
+      .text("ep", expert, "RANGE",
+            "devices that share the experts, among those of context and data (default: divisors of the experts)")
       .text("dp", data, "RANGE", "data-parallel copies (default: divisors of the batch)")
       .text("pp", places, "RANGE", "length of the pipeline (default: up to 64)")
       .text("microbatch-size", microbatch_sizes, "RANGE", "samples of a copy (default: divisors of the batch up to 8)")
       .text("chunks,v", chunks, "RANGE", "stages per device, for schedules that have several (default: 2,3,4)")
       .text("zero", zero, "LIST", "0 to 3, commas between (default: 0,1)")
       .text("recompute", recompute, "LIST", "none, selective, full, commas between (default: none,full)")
-      .text("schedule", schedules, "LIST", "names of the catalogue (default: every synchronous one)");
+      .text("schedule", schedules, "LIST", "names of the catalogue (default: every synchronous one)")
+      .flag("asynchronous", asynchronous,
+            "schedules that never flush, too: steps of the steady state, weights that are some updates old");
+  parser.group("Prices").real("price", price, {0, 1e9},
+                              "of a device per hour, in whatever currency (default: what the cluster's document says)");
   parser.group("Effort")
       .real("time-limit", time_limit_s, {}, "seconds after which the best so far is the answer (default: 60)")
       .whole("simulations", simulations, {},
@@ -138,6 +210,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   PlanQuestion question;
   question.network = load_network(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
+  set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;
   if (!arguments.rates.empty()) {
     question.rates = kernel_rates_from_json(read_text_file(arguments.rates), arguments.rates);
@@ -164,6 +237,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
     question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
   }
   question.ranges.schedules = names_of(arguments.schedules);
+  question.ranges.asynchronous = arguments.asynchronous;
   const auto& names = question.ranges.schedules;
   question.ranges.replicated =
       arguments.data.empty() && (names.empty() || std::find(names.begin(), names.end(), "dapple") != names.end());

@@ -25,6 +25,8 @@ struct PlanSearchArguments {
   std::optional<std::int64_t> batch;
   std::optional<std::int64_t> sequence;
   std::string tensor;  ///< RANGEs; empty: what makes sense on the cluster
+  std::string context;
+  std::string expert;
   std::string data;
   std::string places;
   std::string microbatch_sizes;
@@ -32,8 +34,10 @@ struct PlanSearchArguments {
   std::string zero;
   std::string recompute;  ///< names with commas
   std::string schedules;
+  bool asynchronous = false;
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> simulations;
+  std::optional<double> price;  ///< of a device per hour, instead of the cluster's
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
@@ -48,7 +52,9 @@ struct PlanQuestion {
   PlanJob job{};
   PlanRanges ranges{};
 
+  /// What throughput and cost are told in: tokens, or samples of networks that have none.
   std::int64_t tokens() const { return job.batch * network.sequence; }
+  const char* unit() const { return network.sequence > 1 ? "tokens" : "samples"; }
   /// The same job on another cluster.
   PlanJob job_on(const Cluster& other, const PricingLimits& other_limits) const;
 };

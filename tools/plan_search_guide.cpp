@@ -30,6 +30,8 @@ void add_option(std::ostream& out, const char* name, std::int64_t value) {
 void add_megatron(std::ostream& out, const PlanQuestion& question, const Parallelism& job) {
   add_option(out, "--tensor-model-parallel-size", job.tensor);
   if (job.sequence_parallel) out << "  --sequence-parallel\n";
+  if (job.context > 1) add_option(out, "--context-parallel-size", job.context);
+  if (job.expert > 1) add_option(out, "--expert-model-parallel-size", job.expert);
   add_option(out, "--micro-batch-size", job.microbatch_size);
   add_option(out, "--global-batch-size", question.job.batch);
   if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
@@ -55,8 +57,9 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) 
     if (!replaced) out << line << "\n";
     megatron = line == "Megatron-LM";
   }
-  out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data << ", tp " << job.tensor
-      << "\n";
+  out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data
+      << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << job.tensor
+      << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp" : "") << "\n";
   return out.str();
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json plan_to_json(const ScoredPlan& score) {
+Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   const PipelinePlan& plan = score.plan;
   const Parallelism& job = plan.parallelism;
   Json json{{"schedule", plan.schedule},
@@ -16,6 +16,8 @@ Json plan_to_json(const ScoredPlan& score) {
             {"microbatches", plan.microbatches},
             {"microbatch_size", job.microbatch_size},
             {"tensor", job.tensor},
+            {"context", job.context},
+            {"expert", job.expert},
             {"data", job.data},
             {"zero", static_cast<int>(job.zero)},
             {"recompute", job.recompute == ActivationRecompute::kFull        ? "full"
@@ -28,6 +30,16 @@ Json plan_to_json(const ScoredPlan& score) {
             {"bubble_fraction", score.bubble_fraction},
             {"peak_memory_bytes", score.peak_bytes},
             {"device_seconds", score.device_seconds()}};
+  if (score.price_per_hour > 0) {
+    json["price_per_hour"] = score.price_per_hour;
+    json[question.network.sequence > 1 ? "price_per_token" : "price_per_sample"] = plan_cost(score, question);
+  }
+  for (const StageDelays& stage : plan_delays(plan, question.job.price)) {
+    json["staleness"].push_back({{"stage", index(stage.stage)},
+                                 {"tau_fwd", mean_delay(stage.forward)},
+                                 {"tau_bkwd", mean_delay(stage.backward)},
+                                 {"versions", stage.versions}});
+  }
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
   return json;
@@ -50,10 +62,10 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
             {"setups", answer.setups},
             {"setups_without_memory", answer.without_memory}};
   json["best"] = Json::array();
-  for (const ScoredPlan& score : answer.best) json["best"].push_back(plan_to_json(score));
+  for (const ScoredPlan& score : answer.best) json["best"].push_back(plan_to_json(score, question));
   json["front"] = Json::array();
-  for (const ScoredPlan& score : answer.front) json["front"].push_back(plan_to_json(score));
-  if (answer.closest) json["closest"] = plan_to_json(*answer.closest);
+  for (const ScoredPlan& score : answer.front) json["front"].push_back(plan_to_json(score, question));
+  if (answer.closest) json["closest"] = plan_to_json(*answer.closest, question);
   return json.dump(2) + "\n";
 }
 

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{"filling the
                                                                     "copies to and from other memory",
                                                                     "the runtime"};
 
-/// Mean over devices that do something, in nanoseconds.
+/// Mean over devices that do something, in nanoseconds of one update.
 template <class Figure>
 double mean(const Timeline& timeline, Figure figure) {
   double sum = 0;
@@ -35,7 +35,8 @@ double mean(const Timeline& timeline, Figure figure) {
     sum += static_cast<double>(figure(device));
     ++devices;
   }
-  return devices > 0 ? sum / devices / static_cast<double>(timeline.base.ticks_per_ns) : 0;
+  const auto per_update = static_cast<double>(timeline.base.ticks_per_ns * std::max<std::int64_t>(1, timeline.updates));
+  return devices > 0 ? sum / devices / per_update : 0;
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ std::string why_slower(const Timeline& best, const Timeline& other) {
   }
   std::stable_sort(terms.begin(), terms.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
-  const double slower = static_cast<double>(to_ns(other.makespan, other.base) - to_ns(best.makespan, best.base));
+  const double slower = static_cast<double>(to_ns(other.step_time, other.base) - to_ns(best.step_time, best.base));
   std::string text = time_text(std::llround(slower)) + " slower; per device on average";
   std::size_t shown = 0;
   for (const auto& [ns, what] : terms) {
@@ -67,7 +68,8 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
   std::vector<Timeline> timelines;
   for (const ScoredPlan& score : answer.best) {
     const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
-    Timeline timeline = simulate(lower(plan.schedule, plan.stages.costs, &plan.stages.pipeline));
+    Timeline timeline =
+        simulate(lower(shown_schedule(score.plan, plan.stages), plan.stages.costs, &plan.stages.pipeline));
     timeline.schedule = plan.schedule.name;
     timeline.machine =
         question.network.name + " on " + question.cluster.name + ", layers " + to_string(score.plan.partition);
@@ -80,7 +82,10 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
                                   : "not proved optimal: no plan can take " + percent_text(answer.gap()) + " less.");
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
-    if (at > 0) section.note = why_slower(timelines[0], timelines[at]);
+    section.note = cost_line(question, answer.best[at]);
+    const std::string stale = staleness_line(question, answer.best[at].plan);
+    if (!stale.empty()) section.note += "; step " + time_text(answer.best[at].step_ns) + " once steady, " + stale;
+    if (at > 0) section.note += "; " + why_slower(timelines[0], timelines[at]);
     section.first = &timelines[at];
     report.sections.push_back(std::move(section));
   }

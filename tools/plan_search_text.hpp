@@ -13,16 +13,24 @@ namespace plumb {
 
 /// How the answer is shown.
 struct PlanShown {
-  std::string document = "plan.json";      ///< where the schedule is written
-  bool written = false;                    ///< it is
-  std::optional<double> price_per_hour{};  ///< of a device
-  std::string network{};                   ///< as the user named them
+  std::string document = "plan.json";  ///< where the schedule is written
+  bool written = false;                ///< it is
+  std::string network{};               ///< as the user named them
   std::string cluster{};
   std::string common_options{};  ///< of the user, that a simulation must repeat: " --sequence 4096"
 };
 
 /// "1f1b over 4 places, tensor 2, data 4, 8 microbatches of 2 samples, full recompute": one line.
 std::string plan_line(const PipelinePlan& plan);
+
+/// Of a token (a sample, where the network has no tokens): its price, or without prices its device-seconds.
+double plan_cost(const ScoredPlan& score, const PlanQuestion& question);
+
+/// "1.2 price per 1M tokens".
+std::string cost_line(const PlanQuestion& question, const ScoredPlan& score);
+
+/// How many updates old the weights are that it computes with, and how many versions are kept; empty where it flushes.
+std::string staleness_line(const PlanQuestion& question, const PipelinePlan& plan);
 
 /// The best plan in words, its stages, the best few side by side, the front, and the command lines to go on with.
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,

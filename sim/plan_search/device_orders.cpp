@@ -13,11 +13,11 @@ namespace plumb {
 namespace {
 
 using Order = std::vector<std::int32_t>;
-using Make = std::pair<double, std::int64_t>;  ///< speed and memory
+using Make = std::tuple<double, std::int64_t, double>;  ///< speed, memory, and the price below 0: more is better
 
 Make make_of(const LayerPrices& prices, std::int32_t place) {
   const auto at = static_cast<std::size_t>(place);
-  return {prices.speed[at], prices.usable_bytes[at]};
+  return {prices.speed[at], prices.usable_bytes[at], prices.price.empty() ? 0 : -prices.price[at]};
 }
 
 /// Depth first over places that differ from those tried before at the same position.

@@ -15,10 +15,10 @@ struct DeviceOrders {
 
 /// Orders of `length` of the places that `prices` describes.
 ///
-/// Places of one node with the same speed and memory are alike, and so are untouched nodes of the same make-up: of
-/// those the first is taken. Where all places of the cluster are alike, and neighbours in a node are no further apart
-/// than others, they keep the cluster's order. With more than `most` orders, only those in which places of a kind and
-/// node stand together, slow places being left out first.
+/// Places of one node with the same speed, memory and price are alike, and so are untouched nodes of the same make-up:
+/// of those the first is taken. Where all places of the cluster are alike, and neighbours in a node are no further
+/// apart than others, they keep the cluster's order. With more than `most` orders, only those in which places of a kind
+/// and node stand together, slow places being left out first.
 DeviceOrders device_orders(const LayerPrices& prices, std::int32_t length, std::size_t most);
 
 /// Orders in which two unlike positions of `order` have changed places; none where all places are as fast.

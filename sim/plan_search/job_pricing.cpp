@@ -33,6 +33,17 @@ std::int64_t limit_of(const DeviceSpec& device, const PricingLimits& limits) {
   return limits.memory_bytes > 0 ? limits.memory_bytes : device.memory_bytes;
 }
 
+/// Of the devices of every place; empty where they have no prices.
+std::vector<double> place_prices(const Cluster& cluster, std::int64_t devices_per_place, std::size_t places) {
+  if (cluster.devices.front().price_per_hour <= 0) return {};
+  std::vector<double> prices(places);
+  const auto each = static_cast<std::size_t>(devices_per_place);
+  for (std::size_t at = 0; at < std::min(places * each, cluster.devices.size()); ++at) {
+    prices[at / each] += cluster.devices[at].price_per_hour;
+  }
+  return prices;
+}
+
 void price_host_copies(StageCosts& costs, double host_bytes_per_s) {
   if (host_bytes_per_s <= 0) return;
   for (std::size_t s = 0; s < costs.times.size(); ++s) {
@@ -68,6 +79,8 @@ class PricesByChoice {
  public:
   PricesByChoice(Network network, Cluster cluster, std::optional<KernelRates> rates)
       : network_(std::move(network)), cluster_(std::move(cluster)), rates_(std::move(rates)) {}
+
+  const Cluster& cluster() const { return cluster_; }
 
   std::shared_ptr<const JobPrices> of(const Parallelism& choice) {
     {
@@ -118,6 +131,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
       price_host_copies(stages.costs, limits.host_bytes_per_s);
+      stages.price_per_hour = place_prices(cluster, 1, cluster.devices.size());
       return stages;
     };
   }
@@ -129,6 +143,8 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
     }
     price_host_copies(stages.costs, limits.host_bytes_per_s);
+    stages.price_per_hour =
+        place_prices(known->cluster(), parallelism.devices_per_stage(), stages.pipeline.devices.size());
     return stages;
   };
 }

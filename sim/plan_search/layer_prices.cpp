@@ -79,6 +79,7 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     prices.speed.push_back(whole.pipeline.devices[at].speed);
     prices.usable_bytes.push_back(whole.usable_bytes[at]);
     prices.node.push_back(place / whole.pipeline.devices_per_node);
+    if (!whole.price_per_hour.empty()) prices.price.push_back(whole.price_per_hour[at]);
   }
   return prices;
 }

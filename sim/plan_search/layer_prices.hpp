@@ -17,6 +17,7 @@ struct LayerPrices {
   std::vector<double> speed{};             ///< by place
   std::vector<std::int64_t> usable_bytes{};
   std::vector<std::int32_t> node{};  ///< by place
+  std::vector<double> price{};       ///< by place, per hour; empty: not known
   Ticks least_update = 0;            ///< of a layer alone in a stage, on a place of speed 1; most_update: the most
   Ticks most_update = 0;
   std::int32_t most_in_node = 1;  ///< places

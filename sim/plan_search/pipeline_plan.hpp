@@ -39,18 +39,21 @@ struct ScoredPlan {
   std::int64_t excess_bytes = 0;  ///< by which the worst device is above what it can use; 0: fits
   std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else the peak
   double bubble_fraction = 0;
+  double price_per_hour = 0;  ///< of all devices that are used; 0: not known
 
   bool fits() const { return excess_bytes == 0; }
   /// Device-seconds of one update.
   double device_seconds() const {
     return static_cast<double>(step_ns) * 1e-9 * static_cast<double>(plan.num_devices());
   }
+  /// Price of one update; 0: not known.
+  double price() const { return static_cast<double>(step_ns) * 1e-9 / 3600 * price_per_hour; }
 };
 
 /// What a search found.
 struct PlanAnswer {
   std::vector<ScoredPlan> best{};       ///< that fit, fastest first, no two with the same degrees and schedule
-  std::vector<ScoredPlan> front{};      ///< of all that were simulated: step time, peak, devices (see plan_front.hpp)
+  std::vector<ScoredPlan> front{};      ///< of all that were simulated: see plan_front.hpp
   std::optional<ScoredPlan> closest{};  ///< when nothing fits: the one that misses least
   std::int64_t bound_ns = 0;            ///< no plan of the space is faster: proved
   bool exhausted = false;               ///< nothing is left that could be faster
@@ -58,7 +61,7 @@ struct PlanAnswer {
   std::int64_t seeded = 0;          ///< of these: plans that were given, or by which the search begins
   std::int64_t setups = 0;          ///< degrees, microbatches and lengths of pipelines that were possible
   std::int64_t without_memory = 0;  ///< of these: proved not to fit
-  std::string refused{};            ///< why the first impossible setup was; empty when all were possible
+  std::string refused{};            ///< why the first impossible setup or plan was; empty when all were possible
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.
   double gap() const {

@@ -7,7 +7,9 @@
 #include "models/abstract_costs.hpp"
 #include "models/error.hpp"
 #include "models/longest_edge.hpp"
+#include "schedules/lower.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/steady_bounds.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {
@@ -34,8 +36,8 @@ Shown shown_by(const ScheduleSpec& spec) {
   return shown;
 }
 
-bool is_searched_by_default(const ScheduleSpec& spec) {
-  return spec.synchronous && spec.alias_of.empty() && spec.placement != "replicated" &&
+bool is_searched_by_default(const ScheduleSpec& spec, bool asynchronous) {
+  return (spec.synchronous || asynchronous) && spec.alias_of.empty() && spec.placement != "replicated" &&
          spec.placement != "data-parallel" && spec.placement != "copies";
 }
 
@@ -43,7 +45,7 @@ void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chu
                   std::vector<ScheduleVariant>& variants) {
   const Shown shown = shown_by(spec);
   const auto add = [&](std::int32_t asked, std::int32_t per_place) {
-    variants.push_back({&spec, asked, per_place, shown.for_costs, shown.sliced});
+    variants.push_back({&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced});
   };
   if (spec.placement == "v") {
     add(0, 2);
@@ -132,11 +134,11 @@ std::string limits_of(const PipelinePlan& plan, const PricedStages& stages) {
 }  // namespace
 
 std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
-                                               const std::vector<std::int32_t>& chunks) {
+                                               const std::vector<std::int32_t>& chunks, bool asynchronous) {
   std::vector<ScheduleVariant> variants;
   if (names.empty()) {
     for (const ScheduleSpec& spec : schedule_catalogue()) {
-      if (is_searched_by_default(spec)) add_variants(spec, chunks, variants);
+      if (is_searched_by_default(spec, asynchronous)) add_variants(spec, chunks, variants);
     }
     for (ScheduleVariant& variant : variants) variant.sliced = false;  // such schedules are only scored when named
     return variants;
@@ -150,7 +152,9 @@ std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& n
       for (const ScheduleSpec& spec : catalogue) known.push_back(spec.name);
       throw_unknown("schedule", name, known);
     }
-    if (!found->synchronous) throw Error("schedule '" + name + "': is asynchronous, expected one that flushes");
+    if (!found->synchronous && !is_searched_by_default(*found, true)) {
+      throw Error("schedule '" + name + "': never flushes and has several copies of stages, expected one copy");
+    }
     add_variants(*found, chunks, variants);
   }
   return variants;
@@ -170,8 +174,12 @@ std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVaria
   return {std::move(stages)};
 }
 
-Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named) {
+namespace {
+
+/// Of so many updates; 0: as many as the schedule covers by itself.
+Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named, std::int64_t updates) {
   ScheduleParams params{.num_devices = plan.places, .num_microbatches = plan.microbatches, .chunks = plan.chunks};
+  params.updates = updates;
   const auto num_stages = static_cast<std::int32_t>(plan.partition.num_stages());
   params.costs = [&](std::int32_t wanted) {
     if (wanted != num_stages) throw Error("schedule '" + plan.schedule + "': has another number of stages");
@@ -193,6 +201,21 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
   }
   const std::string why = why_not(schedule, plan, stages.costs, named);
   if (!why.empty()) throw Error("schedule '" + plan.schedule + "': " + why);
+  return schedule;
+}
+
+bool is_asynchronous(const PipelinePlan& plan) {
+  const auto catalogue = schedule_catalogue();
+  const auto found = std::ranges::find(catalogue, plan.schedule, &ScheduleSpec::name);
+  return found != catalogue.end() && !found->synchronous;
+}
+
+}  // namespace
+
+Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named) {
+  if (!is_asynchronous(plan)) return made_schedule(plan, stages, named, 0);
+  Schedule schedule = made_schedule(plan, stages, named, scored_updates(plan.places, plan.microbatches));
+  check_ahead(schedule);
   return schedule;
 }
 
@@ -226,6 +249,7 @@ ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Sc
   std::int64_t fullest = -1;
   for (const std::int32_t place : plan.order) {
     const auto at = static_cast<std::size_t>(place);
+    if (!stages.price_per_hour.empty()) score.price_per_hour += stages.price_per_hour[at];
     const std::int64_t peak = timeline.devices[at].peak_memory_bytes;
     const std::int64_t usable = stages.usable_bytes[at];
     score.peak_bytes = std::max(score.peak_bytes, peak);
@@ -244,6 +268,18 @@ SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price)
   simulated.schedule = placed(plan_schedule(plan, simulated.stages, true), plan.order);
   simulated.score = scored(plan, simulated.stages, simulated.schedule);
   return simulated;
+}
+
+Schedule shown_schedule(const PipelinePlan& plan, const PricedStages& stages) {
+  return placed(made_schedule(plan, stages, true, 0), plan.order);
+}
+
+std::vector<StageDelays> plan_delays(const PipelinePlan& plan, const StagePricing& price) {
+  if (!is_asynchronous(plan)) return {};
+  const std::int32_t places = *std::max_element(plan.order.begin(), plan.order.end()) + 1;
+  const PricedStages stages = price(plan.parallelism, plan.partition, places);
+  const Schedule schedule = shown_schedule(plan, stages);
+  return stage_delays(schedule, lower(schedule, stages.costs, &stages.pipeline));
 }
 
 }  // namespace plumb

@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// Plans that fit and that no other one equals or beats in all of step time, peak memory and devices (and so in
-/// device-seconds per update, and in cost where devices have prices).
+/// Plans that fit and that no other one equals or beats in all of step time, peak memory, devices (and so in
+/// device-seconds per update) and, where devices have prices, price of an update.
 class PlanFront {
  public:
   void add(const ScoredPlan& plan);

@@ -19,6 +19,7 @@ struct PricedStages {
   /// By place: the largest simulated peak that fits, whatever else the memory is needed for already taken off; 0: no
   /// limit.
   std::vector<std::int64_t> usable_bytes{};
+  std::vector<double> price_per_hour{};  ///< by place: of all its devices; empty: not known
   /// Of every stage of the network: passes, weights, gradients, optimizer state and stashes are exactly the sums of its
   /// layers', messages those of its first and last one; the forward's workspace has room for what any two neighbouring
   /// layers inside it hand on, and the stage's input is no part of the stash.
@@ -48,6 +49,8 @@ struct PlanRanges {
   std::vector<std::int32_t> chunks{2, 3, 4};  ///< stages per place, for schedules that have several
   /// Names of the catalogue; empty: every synchronous one that cuts no microbatches into slices.
   std::vector<std::string> schedules{};
+  /// With no names: also those that never flush. Their steps are those of the steady state.
+  bool asynchronous = false;
   /// Stages of a pipeline without data ranks may be held by unlike numbers of places (`PipelinePlan::replicas`).
   bool replicated = false;
 };

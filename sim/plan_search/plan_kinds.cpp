@@ -18,7 +18,8 @@ PlanKind plan_kind(const PipelinePlan& plan) {
 
 bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {
   const auto key = [](const ScoredPlan& score) {
-    return std::tuple(score.excess_bytes, score.step_ns, score.plan.num_devices(), score.peak_bytes);
+    return std::tuple(score.excess_bytes, score.step_ns, score.price_per_hour, score.plan.num_devices(),
+                      score.peak_bytes);
   };
   if (key(a) != key(b)) return key(a) < key(b);
   const auto choices = [](const ScoredPlan& score) {

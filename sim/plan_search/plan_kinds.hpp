@@ -15,7 +15,7 @@ using PlanKind =
 
 PlanKind plan_kind(const PipelinePlan& plan);
 
-/// Which of two plans is better: that fits, by step, devices, peak, then a fixed order of choices.
+/// Which of two plans is better: that fits, by step, price, devices, peak, then a fixed order of choices.
 bool better_plan(const ScoredPlan& a, const ScoredPlan& b);
 
 }  // namespace plumb

@@ -25,6 +25,7 @@
 #include "sim/plan_search/schedule_shape.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/plan_search/setup_cuts.hpp"
+#include "sim/plan_search/steady_bounds.hpp"
 
 namespace plumb {
 namespace {
@@ -67,6 +68,7 @@ struct Opened {
   std::optional<ScoredPlan> score{};
   std::shared_ptr<const PricedStages> stages{};
   Ticks left_out = kNever;  ///< least bound of what was not opened
+  std::string refused{};    ///< why nothing came of it
   bool simulated = false;
   bool skipped = false;  ///< the search ended before its turn came
 };
@@ -179,8 +181,10 @@ class Search {
     try {
       if (part.level == SearchPart::Level::kSetup) return open_setup(part);
       return part.level == SearchPart::Level::kCut ? open_cut(part) : score_plan(part);
-    } catch (const Error&) {  // this size is none of the schedule's, or cannot be priced
-      return {};
+    } catch (const Error& error) {  // this size is none of the schedule's, or cannot be priced
+      Opened nothing;
+      nothing.refused = error.what();
+      return nothing;
     }
   }
 
@@ -222,8 +226,8 @@ class Search {
       plan.slow = variant.for_costs;
       plan.bound = part.bound;
       if (!variant.sliced) {
-        const Ticks bound = placement_bound(*stages, placement_of(variant, part.order), setup.microbatches);
-        plan.bound = std::max(plan.bound, bound);
+        const auto bound = variant.asynchronous ? steady_placement_bound : placement_bound;
+        plan.bound = std::max(plan.bound, bound(*stages, placement_of(variant, part.order), setup.microbatches));
       }
       const Ticks estimate = cut_estimate(setup, variant, {.order = part.order, .partition = part.partition}, shapes_);
       plan.estimate = static_cast<Ticks>(part.ratio * static_cast<double>(std::max(plan.bound, estimate)));
@@ -298,6 +302,7 @@ class Search {
   void take(const SearchPart& part, Opened opened) {
     left_out_ = std::min(left_out_, opened.left_out);
     if (opened.stages) base_ = opened.stages->costs.base;
+    if (answer_.refused.empty()) answer_.refused = std::move(opened.refused);
     for (SearchPart& child : opened.parts) {
       if (child.level != SearchPart::Level::kPlan || !child.tried_room || is_new(child)) push(std::move(child));
     }
@@ -459,7 +464,7 @@ class Search {
 
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds) {
-  const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks);
+  const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks, ranges.asynchronous);
   ScheduleShapes shapes;
   const PlanSetups setups = plan_setups(job, ranges, variants, shapes, effort.stop);
   return Search(job, {ranges, variants, setups, shapes}, effort).run(seeds);

@@ -11,6 +11,7 @@
 #include "models/error.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
+#include "sim/plan_search/steady_bounds.hpp"
 
 namespace plumb {
 namespace {
@@ -73,6 +74,8 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
     }
   });
   const ScheduleKinds kinds = kinds_of(variants);
+  const bool asynchronous =
+      std::any_of(variants.begin(), variants.end(), [](const ScheduleVariant& each) { return each.asynchronous; });
   PlanSetups all;
   for (std::size_t at = 0; at < priced.size(); ++at) {
     if (all.refused.empty()) all.refused = priced[at].refused;
@@ -89,7 +92,8 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
   tbb::parallel_for(std::size_t{0}, all.setups.size(), [&](std::size_t at) {
     PlanSetup& setup = all.setups[at];
     if (setup.missing_bytes > 0) return;
-    setup.bound = setup_bound(*setup.prices, setup.places, setup.microbatches, kinds);
+    setup.bound = asynchronous ? steady_setup_bound(*setup.prices, setup.places, setup.microbatches)
+                               : setup_bound(*setup.prices, setup.places, setup.microbatches, kinds);
     if (!stop || !stop()) setup.estimate = filled_estimate(setup, variants, shapes);
   });
   return all;

@@ -3,21 +3,20 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 #include "models/error.hpp"
 #include "models/network_io.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
-#include "sim/plan_search/plan_cuts.hpp"
+#include "tests/support/every_plan.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
 namespace {
 
 using namespace plumb;
+using plumb::testing::fastest_of_all;
 using Random = std::mt19937;
 
 std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
@@ -61,56 +60,6 @@ Cluster random_cluster(Random& random, std::int32_t nodes, std::int32_t per_node
 
 const std::vector<std::string> kSchedules{"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "chimera", "zb-1p"};
 
-/// Every order of `length` of `places` places.
-std::vector<std::vector<std::int32_t>> every_order(std::int32_t places, std::int32_t length) {
-  std::vector<std::int32_t> all(static_cast<std::size_t>(places));
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<std::vector<std::int32_t>> orders;
-  do {
-    std::vector<std::int32_t> order(all.begin(), all.begin() + length);
-    if (orders.empty() || orders.back() != order) orders.push_back(order);
-  } while (std::next_permutation(all.begin(), all.end()));
-  return orders;
-}
-
-/// Tries every plan; checks the bounds on the way. The fastest that fits, 0 when none does.
-std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges, std::int32_t cluster_places) {
-  std::int64_t fastest = 0;
-  for (const std::int32_t places : ranges.places) {
-    const LayerPrices prices = layer_prices(job, ranges.parallelisms[0], cluster_places);
-    const ScheduleKinds kinds = kinds_of(schedule_variants(ranges.schedules, ranges.chunks));
-    const Ticks least = setup_bound(prices, places, job.batch, kinds);
-    const std::int64_t missing = missing_bytes(prices, places);
-    for (const ScheduleVariant& variant : schedule_variants(ranges.schedules, ranges.chunks)) {
-      const auto stages = static_cast<std::size_t>(variant.stages(places));
-      for (const Partition& partition : all_cuts(job.num_layers, stages)) {
-        for (const auto& order : every_order(cluster_places, places)) {
-          const PipelinePlan plan{.parallelism = ranges.parallelisms[0],
-                                  .places = places,
-                                  .microbatches = job.batch,
-                                  .schedule = std::string(variant.spec->name),
-                                  .chunks = variant.chunks,
-                                  .partition = partition,
-                                  .order = order};
-          SimulatedPlan simulated;
-          try {
-            simulated = simulate_plan(plan, job.price);
-          } catch (const Error&) {
-            continue;
-          }
-          const ScoredPlan& score = simulated.score;
-          CHECK((!score.fits() || score.step_ns >= least));
-          CHECK(score.step_ns >= placement_bound(simulated.stages, simulated.schedule.placement, job.batch));
-          CHECK(score.excess_bytes >= excess_bytes(simulated.stages, simulated.schedule));
-          CHECK(score.excess_bytes >= missing);
-          if (score.fits() && (fastest == 0 || score.step_ns < fastest)) fastest = score.step_ns;
-        }
-      }
-    }
-  }
-  return fastest;
-}
-
 PlanJob job_of(const Network& network, const Cluster& cluster, std::int64_t batch) {
   return {.num_layers = network.layers.size(),
           .num_devices = static_cast<std::int64_t>(cluster.devices.size()),
@@ -132,7 +81,7 @@ TEST_CASE("on small instances the answer is the best of all plans, and proved") 
     PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {}, .chunks = {2}};
     ranges.schedules = kSchedules;
     for (std::int32_t p = 1; p <= std::min(3, places); ++p) ranges.places.push_back(p);
-    const std::int64_t fastest = fastest_of_all(job, ranges, places);
+    const std::int64_t fastest = fastest_of_all(job, ranges);
     const PlanAnswer answer = search_plan(job, ranges, {.most_exact = 100'000});
     REQUIRE(answer.best.empty() == (fastest == 0));
     CHECK(answer.exhausted);
@@ -160,7 +109,7 @@ TEST_CASE("without room for all cuts the bound still holds and the same input gi
     const PlanJob job = job_of(network, cluster, 6);
     PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3}, .chunks = {2}};
     ranges.schedules = {"1f1b", "zb-h1"};
-    const std::int64_t fastest = fastest_of_all(job, ranges, 4);
+    const std::int64_t fastest = fastest_of_all(job, ranges);
     const PlanAnswer answer = search_plan(job, ranges, {.most_exact = 2});
     if (answer.best.empty()) continue;
     CHECK(answer.bound_ns <= fastest);

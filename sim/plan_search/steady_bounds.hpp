@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/schedule.hpp"
+#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+// Lower bounds on the time of an update of pipelines that never flush. Times in ticks.
+//
+// Such a plan is scored on a document of K updates of m microbatches: step = (end of the last update of all devices -
+// end of the first) / (K - 1). When the last device ends its first update, at most m microbatches are done, and at most
+// `most_ahead` more are begun. All others, and their updates, lie between the two moments; K is chosen so that they
+// are at least 31/32 of K - 1 updates. Filling and draining prove nothing.
+
+/// The most microbatches that a schedule on so many places may have between their first forward and their last
+/// backward.
+std::int64_t most_ahead(std::int32_t places);
+
+/// K.
+std::int64_t scored_updates(std::int32_t places, std::int64_t microbatches);
+
+/// Throws `Error` when `schedule` has more microbatches in flight than `most_ahead`.
+void check_ahead(const Schedule& schedule);
+
+/// Whatever the cut and the order: 31/32 of the larger of all work and updates, divided over the fastest places, and of
+/// the largest layer on the fastest place.
+Ticks steady_setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches);
+
+/// 31/32 of the largest of what a device has to compute for an update and of what a link between neighbouring stages
+/// has to carry. `placement` as in `Schedule::placement`, by place of the cluster; 0 when there are several copies.
+Ticks steady_placement_bound(const PricedStages& stages,
+                             const std::vector<std::vector<std::vector<DeviceId>>>& placement,
+                             std::int64_t microbatches);
+
+}  // namespace plumb

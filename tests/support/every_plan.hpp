@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "models/error.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/steady_bounds.hpp"
+
+namespace plumb::testing {
+
+/// Every order of `length` of `places` places.
+inline std::vector<std::vector<std::int32_t>> every_order(std::int32_t places, std::int32_t length) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(places));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::vector<std::int32_t>> orders;
+  do {
+    std::vector<std::int32_t> order(all.begin(), all.begin() + length);
+    if (orders.empty() || orders.back() != order) orders.push_back(order);
+  } while (std::next_permutation(all.begin(), all.end()));
+  return orders;
+}
+
+/// Simulates `plan` and checks all bounds on it. Its step, 0 where it does not fit or cannot be.
+inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, const LayerPrices& prices,
+                                 const ScheduleVariant& variant) {
+  SimulatedPlan simulated;
+  try {
+    simulated = simulate_plan(plan, job.price);
+  } catch (const Error&) {
+    return 0;
+  }
+  const ScoredPlan& score = simulated.score;
+  const auto of_setup = variant.asynchronous ? steady_setup_bound(prices, plan.places, plan.microbatches)
+                                             : setup_bound(prices, plan.places, plan.microbatches, kinds_of({variant}));
+  const auto of_placement = variant.asynchronous ? steady_placement_bound : placement_bound;
+  CHECK((!score.fits() || score.step_ns >= of_setup));
+  CHECK(score.step_ns >= of_placement(simulated.stages, simulated.schedule.placement, plan.microbatches));
+  CHECK(score.excess_bytes >= excess_bytes(simulated.stages, simulated.schedule));
+  CHECK(score.excess_bytes >= missing_bytes(prices, plan.places));
+  return score.fits() ? score.step_ns : 0;
+}
+
+/// Tries every plan; checks the bounds on the way. The fastest that fits, 0 when none does.
+inline std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges) {
+  std::int64_t fastest = 0;
+  for (const Parallelism& parallelism : ranges.parallelisms) {
+    const auto room = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
+    const std::int64_t together = parallelism.data * parallelism.microbatch_size;
+    if (room == 0 || job.batch % together != 0) continue;
+    const LayerPrices prices = layer_prices(job, parallelism, room);
+    PipelinePlan plan{.parallelism = parallelism, .microbatches = job.batch / together};
+    for (const ScheduleVariant& variant : schedule_variants(ranges.schedules, ranges.chunks, ranges.asynchronous)) {
+      plan.schedule = variant.spec->name;
+      plan.chunks = variant.chunks;
+      for (const std::int32_t places : ranges.places) {
+        if (places > room) continue;
+        plan.places = places;
+        for (Partition& partition : all_cuts(job.num_layers, static_cast<std::size_t>(variant.stages(places)))) {
+          plan.partition = std::move(partition);
+          for (std::vector<std::int32_t>& order : every_order(room, places)) {
+            plan.order = std::move(order);
+            const std::int64_t step = checked_step(job, plan, prices, variant);
+            if (step > 0 && (fastest == 0 || step < fastest)) fastest = step;
+          }
+        }
+      }
+    }
+  }
+  return fastest;
+}
+
+}  // namespace plumb::testing
