@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <iostream>
 
 #include "models/error.hpp"
 #include "schedules/schedule_io.hpp"
+#include "sim/plan_search/front_search.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
 #include "tools/command.hpp"
@@ -43,6 +45,7 @@ struct SearchCommand {
   std::string html;
   bool explain = false;
   bool guide = false;
+  bool front = false;
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
@@ -56,6 +59,7 @@ struct SearchCommand {
         .text("json", json, "FILE", "the answer for programs (- is standard output)")
         .text("html", html, "FILE", "the best plans side by side, and why they differ")
         .flag("explain", explain, "what would help most: every resource made better in turn")
+        .flag("front", front, "search the fastest plan of every number of devices, too")
         .flag("guide", guide, "settings for Megatron-LM and PyTorch");
     return parser.parse(arguments);
   }
@@ -79,6 +83,8 @@ struct SearchCommand {
 
 /// Of the time: what published planners and plans near theirs may take.
 constexpr double kSeedShare = 0.4;
+/// For every number of devices of a stage and length of the pipeline.
+constexpr std::int64_t kFrontSimulations = 100;
 
 PlanEffort effort_of(const PlanSearchArguments& arguments, Progress& progress, double share) {
   using Clock = std::chrono::steady_clock;
@@ -124,6 +130,12 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
       seeds.push_back(std::move(seed.plan));
     }
     answer = search_plan(question.job, question.ranges, effort, seeds);
+  }
+  if (command.front) {
+    Progress progress("plan: fewer devices");
+    PlanEffort effort = effort_of(command.job, progress, 1);
+    effort.most_simulations = std::min(effort.most_simulations, kFrontSimulations);
+    answer.front = search_front(question.job, question.ranges, effort, answer.front);
   }
   if (json_file) json_file->finish(plan_answer_json(question, answer));
   if (answer.best.empty()) {

@@ -245,7 +245,9 @@ ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Sc
   const SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
   const Timeline timeline = simulate_summary(placed_schedule, stages.costs, &stages.pipeline, {}, options);
   ScoredPlan score{.plan = plan, .step_ns = to_ns(timeline.step_time, timeline.base)};
-  score.bubble_fraction = timeline.bubble_fraction;
+  // Places that are not used are idle in the timeline, and none of the plan's.
+  const double idle_too = static_cast<double>(timeline.devices.size()) / static_cast<double>(plan.order.size());
+  score.bubble_fraction = 1 - (1 - timeline.bubble_fraction) * idle_too;
   std::int64_t fullest = -1;
   for (const std::int32_t place : plan.order) {
     const auto at = static_cast<std::size_t>(place);

@@ -70,6 +70,7 @@ TEST_CASE("a plan costs what its own devices cost for as long as it takes") {
   const ScoredPlan score = simulate_plan(alone, job.price).score;
   CHECK(score.step_ns == 96'000);
   CHECK(score.price_per_hour == 1);
+  CHECK(score.bubble_fraction == doctest::Approx(0));  // the places before it are not the plan's
 }
 
 TEST_CASE("the front holds what nothing equals in step, peak, devices and price; without prices there is none") {
