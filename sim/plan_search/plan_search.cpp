@@ -374,7 +374,7 @@ class Search {
 
   /// Plans of others, and the bound on all that stages of several holders could do.
   void take_seeds(const std::vector<PipelinePlan>& seeds) {
-    std::vector<PipelinePlan> all = seeds;
+    std::vector<PipelinePlan> own;
     const LayerPrices* seen = nullptr;  // setups of the same prices stand together, and have the same microbatches
     for (const PlanSetup& setup : setups_) {
       if (!replicated_ || setup.parallelism.data != 1 || setup.prices.get() == seen) continue;
@@ -382,13 +382,14 @@ class Search {
       const HoldersBound holders = holders_bound(*setup.prices, setup.microbatches);
       const Ticks bound = std::max(holders.bound, replicated_bound(*setup.prices, setup.microbatches));
       left_out_ = std::min(left_out_, bound);
-      if (!holders.replicas.empty()) all.push_back(plan_of(setup, holders));
+      if (!holders.replicas.empty()) own.push_back(plan_of(setup, holders));
       for (const HoldersBound& estimate : holder_estimates(*setup.prices, setup.microbatches)) {
-        all.push_back(plan_of(setup, estimate));
+        own.push_back(plan_of(setup, estimate));
       }
     }
     const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
-    take(seeds_.begin(all, stop));
+    take(seeds_.begin(own, effort_.stop));  // whatever time the seeds have taken
+    take(seeds_.begin(seeds, stop));
     answer_.seeded = answer_.simulated;
     take(seeds_.go_on(effort_.most_simulations / 2, stop));
   }

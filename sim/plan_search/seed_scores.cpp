@@ -136,7 +136,7 @@ std::vector<ScoredPlan> SeedSearch::begin(const std::vector<PipelinePlan>& seeds
   for (const PipelinePlan& seed : seeds) add_aligned(seed, all);
   std::erase_if(all, [&](const PipelinePlan& plan) { return !is_new(plan); });
   std::vector<ScoredPlan> scores = score(all, stop);
-  starts_ = scores;
+  starts_.insert(starts_.end(), scores.begin(), scores.end());
   std::erase_if(starts_, [](const ScoredPlan& plan) { return plan.plan.replicas.empty(); });
   std::sort(starts_.begin(), starts_.end(), better_plan);
   if (starts_.size() > kStarts) starts_.resize(kStarts);

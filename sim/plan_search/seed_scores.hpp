@@ -26,7 +26,8 @@ class SeedSearch {
   /// `job` must outlive this.
   explicit SeedSearch(const PlanJob& job) : job_(job) {}
 
-  /// `seeds` simulated, each once, in a fixed order; those that cannot be are left out.
+  /// `seeds` simulated, each once, in a fixed order; those that cannot be are left out. May be asked
+  /// several times before `go_on`.
   std::vector<ScoredPlan> begin(const std::vector<PipelinePlan>& seeds, const Stop& stop);
 
   /// At most `most` more, near the best of those.
