@@ -184,11 +184,12 @@ TEST_CASE("a sweep's rows are the single simulations") {
         const std::string size = " -p " + std::to_string(p) + " -m " + std::to_string(m);
         const json one = json::parse(
             run("plumbline simulate " + std::string(name) + size + " --cost F=1,I=2,W=1 --summary --json -").out);
-        CAPTURE(rows[row]);
+        const std::string& line = rows[row++];
+        CAPTURE(line);
         const std::string begin = std::string(name) + "," + std::to_string(p) + "," + std::to_string(m) +
                                   ",1,\"F=1,I=2,W=1\",,,,,,,,,1," +
                                   std::to_string(one.at("makespan_ns").get<std::int64_t>()) + ",";
-        CHECK(rows[row++].starts_with(begin));
+        CHECK(line.starts_with(begin));
       }
     }
   }
