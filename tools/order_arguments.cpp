@@ -9,6 +9,7 @@
 #include "sim/policy_order.hpp"
 #include "sim/ready_order.hpp"
 #include "tools/choice.hpp"
+#include "tools/schedule_formats.hpp"
 
 namespace plumb {
 namespace {
@@ -41,6 +42,7 @@ Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
           "--save-order: the order is fixed, expected --order ready or backward-first, or a document with a policy");
     return schedule;
   }
+  check_document_extension(save, "--save-order");
   std::optional<OutputFile> file;
   if (!save.empty()) file.emplace(save);
   ReadyOptions options;

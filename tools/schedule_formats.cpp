@@ -107,6 +107,13 @@ void check_extension(std::string_view path, std::string_view option) {
               " FORMAT or one of" + known);
 }
 
+void check_document_extension(std::string_view path, std::string_view option) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.empty() || extension == kFormats.front().extension) return;
+  throw Error(std::string(path) + ": " + std::string(option) +
+              " writes a schedule document, expected the extension .json (convert writes other formats)");
+}
+
 const ScheduleFormat& written_format(std::string_view name, std::string_view path) {
   const ScheduleFormat& format = schedule_format(name, path);
   if (format.write == nullptr) {

@@ -26,6 +26,9 @@ const ScheduleFormat& schedule_format(std::string_view name, std::string_view pa
 /// Throws `Error` when `path` ends in an extension that no format has; `option` names the format otherwise.
 void check_extension(std::string_view path, std::string_view option);
 
+/// Throws `Error` when `path` ends in an extension, and that is not the one of schedule documents.
+void check_document_extension(std::string_view path, std::string_view option);
+
 /// `schedule_format` of something to be written. Throws `Error` for formats that are only read.
 const ScheduleFormat& written_format(std::string_view name, std::string_view path);
 

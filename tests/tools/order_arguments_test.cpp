@@ -47,6 +47,10 @@ TEST_CASE("an unknown order, and a fixed order to be saved, are refused with wha
   const CommandResult fixed = run_command(simulate + "--save-order o.json", scratch.path());
   CHECK(fixed.status == 2);
   CHECK(fixed.err.find("expected --order ready") != std::string::npos);
+  const CommandResult yaml = run_command(simulate + "--order ready --save-order o.yaml", scratch.path());
+  CHECK(yaml.status == 2);
+  CHECK(yaml.err.find("o.yaml: --save-order writes a schedule document, expected the extension .json") !=
+        std::string::npos);
   CHECK(scratch.listing() == "");
 }
 
