@@ -116,7 +116,8 @@ std::string sweep_text(const std::vector<SweepResult>& results) {
                          ? sweep_table(results)
                          : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
   const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
-  if (results.size() > 1) {
+  const bool fits = std::ranges::any_of(results, [](const SweepResult& each) { return each.figures && each.fits; });
+  if (results.size() > 1 && fits) {
     text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
             pareto_table(results);
   }

@@ -33,6 +33,13 @@ std::string csv_row(const std::vector<std::string>& cells) {
   return row + "\n";
 }
 
+/// Rows would look alike, and some not fit.
+bool has_several_limits(const std::vector<SweepResult>& results) {
+  return std::ranges::any_of(results, [&](const SweepResult& result) {
+    return result.point.memory_limit != results.front().point.memory_limit;
+  });
+}
+
 constexpr std::string_view kHeader =
     "schedule,p,m,v,cost,memory_limit,tp,cp,ep,dp,zero,microbatch_size,recompute,updates,makespan_ns,step_time_ns,"
     "longest_device_span_ns,bubble_fraction,"
@@ -57,25 +64,25 @@ std::string sweep_title(const SweepPoint& point) {
 
 std::string sweep_table(const std::vector<SweepResult>& results) {
   const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
-  TextTable table({{"schedule"},
-                   {"p", '>'},
-                   {"m", '>'},
-                   {"v", '>'},
-                   {jobs ? "job" : "cost"},
-                   {"makespan", '>'},
-                   {"step time", '>'},
-                   {"bubble", '>'},
-                   {"utilization", '>'},
-                   {"peak stashes", '>'},
-                   {"peak memory", '>'},
-                   {"remark"}});
+  const bool limits = has_several_limits(results);
+  std::vector<TextTable::Column> columns{{"schedule"}, {"p", '>'}, {"m", '>'}, {"v", '>'}, {jobs ? "job" : "cost"}};
+  if (limits) columns.push_back({"limit", '>'});
+  columns.insert(columns.end(), {{"makespan", '>'},
+                                 {"step time", '>'},
+                                 {"bubble", '>'},
+                                 {"utilization", '>'},
+                                 {"peak stashes", '>'},
+                                 {"peak memory", '>'},
+                                 {"remark"}});
+  TextTable table(columns);
   for (const SweepResult& result : results) {
     const SweepPoint& point = result.point;
     std::vector<std::string> cells{point.schedule, std::to_string(point.params.num_devices),
                                    std::to_string(point.params.num_microbatches), std::to_string(point.params.chunks),
                                    jobs ? point.job.text() : (point.cost.empty() ? "-" : point.cost)};
+    if (limits) cells.push_back(point.memory_limit);
     if (!result.figures) {
-      cells.resize(11, "-");
+      cells.resize(columns.size() - 1, "-");
       cells.push_back(result.error);
     } else {
       const SweepFigures& figures = *result.figures;

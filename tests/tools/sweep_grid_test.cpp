@@ -119,6 +119,20 @@ TEST_CASE("points of a job are simulated to what single calls say, and the best 
   CHECK(shown.out.find("tp 4, size 1") != std::string::npos);
 }
 
+TEST_CASE("rows of several memory limits say which; where nothing fits there are no best choices") {
+  const ScratchDirectory scratch;
+  const std::string sweep = "plumbline sweep 1f1b -p 2 -m 4,8 --cost F=1,B=2 --memory F=1,B=-1 --memory-limit ";
+  const CommandResult some = run_command(sweep + "1,2", scratch.path());
+  CHECK(some.out.find("  limit  makespan") != std::string::npos);
+  CHECK(some.out.find("F=1,B=2      1     15 ms") != std::string::npos);
+  CHECK(some.out.find("F=1,B=2      2     15 ms") != std::string::npos);
+  CHECK(some.out.find("best choices") != std::string::npos);
+  const CommandResult none = run_command(sweep + "1", scratch.path());
+  CHECK(none.out.find("limit") == std::string::npos);
+  CHECK(none.out.find("does not fit in memory") != std::string::npos);
+  CHECK(none.out.find("best choices") == std::string::npos);
+}
+
 TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible points empty") {
   SweepResult possible;
   possible.point = {"1f1b", {.num_devices = 2, .num_microbatches = 4, .chunks = 1}, "F=1,B=2", "3"};
