@@ -16,6 +16,7 @@
 #include "tools/plan_search_text.hpp"
 #include "tools/progress.hpp"
 #include "tools/quantity_text.hpp"
+#include "tools/schedule_formats.hpp"
 
 namespace plumb {
 namespace {
@@ -111,6 +112,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   if (command.job.time_limit_s && !(*command.job.time_limit_s > 0)) {
     throw Error("plan: --time-limit: expected seconds above 0");
   }
+  check_document_extension(command.output, "-o");
   const PlanQuestion question = plan_question(command.job);
   check_distinct_outputs({command.output, command.json, command.html});
   std::optional<OutputFile> schedule_file;

@@ -74,6 +74,18 @@ std::int64_t common_experts(const std::vector<LayerSpec>& layers, std::int64_t s
   return so_far;
 }
 
+/// Measured layers are as they were measured; choices that ask for more would be lost.
+void check_measured(const PlanSearchArguments& arguments, const Network& network) {
+  const auto other = [](auto none) { return [none](auto choice) { return choice != none; }; };
+  const bool recompute = !arguments.recompute.empty() &&
+                         std::ranges::any_of(recomputes_of(arguments.recompute), other(ActivationRecompute::kNone));
+  const bool zero = !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero), other(ZeroStage::kNone));
+  if (recompute || zero) {
+    throw Error("network '" + network.name + "': has measured layers, expected no " +
+                (recompute ? "--recompute" : "--zero"));
+  }
+}
+
 /// What each degree may be. Measured layers cannot be spread.
 struct DegreeChoices {
   Numbers tensor{1};
@@ -101,6 +113,7 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
     choices.recompute = recomputes_of(arguments.recompute);
     choices.zero = zeros_of(arguments.zero);
   } else {
+    check_measured(arguments, question.network);
     choices.data = {1};
   }
   choices.tensor = range_or(arguments.tensor, "plan: --tp", choices.tensor);
@@ -217,6 +230,8 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   }
   if (!arguments.memory_limit.empty()) {
     question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
+    if (question.limits.memory_bytes == 0)
+      throw Error("plan: --memory-limit: nothing fits in 0, expected bytes above 0");
   }
   if (!arguments.host_bandwidth.empty()) {
     question.limits.host_bytes_per_s =

@@ -17,6 +17,16 @@ const std::string kPlan =
     "plumbline plan --network gpt2-small --cluster a100-1x2 --batch 4 --tp 1 --dp 1 --pp 2 --microbatch-size 1 "
     "--recompute none --schedule 1f1b,zb-h1 ";
 
+/// What the command that a plan prints for its document says.
+nlohmann::json printed_step(const std::string& plan, const ScratchDirectory& scratch) {
+  const std::size_t begin = plan.find("plumbline simulate best.json");
+  REQUIRE(begin != std::string::npos);
+  const std::string command = plan.substr(begin, plan.find('\n', begin) - begin);
+  const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
+  REQUIRE(simulated.status == 0);
+  return nlohmann::json::parse(simulated.out).at("step_time_ns");
+}
+
 }  // namespace
 
 TEST_CASE("a plan's document simulates, by the command that the plan prints, to the step time that it promised") {
@@ -27,12 +37,7 @@ TEST_CASE("a plan's document simulates, by the command that the plan prints, to 
   const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
   CHECK(answer.at("proved") == true);
   CHECK(answer.at("best").size() == 2);
-  const std::size_t begin = plan.out.find("plumbline simulate best.json");
-  REQUIRE(begin != std::string::npos);
-  const std::string command = plan.out.substr(begin, plan.out.find('\n', begin) - begin);
-  const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
-  REQUIRE(simulated.status == 0);
-  CHECK(nlohmann::json::parse(simulated.out).at("step_time_ns") == answer.at("best")[0].at("step_time_ns"));
+  CHECK(printed_step(plan.out, scratch) == answer.at("best")[0].at("step_time_ns"));
 }
 
 TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere says what misses how many bytes") {
@@ -53,6 +58,18 @@ TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere s
   expect("plumbline plan --network gpt2-small --cluster a100-1x2 --batch 8 --pp 2 --schedule pipedream", 3,
          "nothing can be scheduled: schedule 'pipedream': stages 0 and 1 share a weight");
   expect(kPlan + "--memory-limit 1GB", 3, "bytes) on place");
+  expect(kPlan + "--memory-limit 0", 2, "expected bytes above 0");
+  expect(kPlan + "-o best.csv", 2, "best.csv: -o writes a schedule document, expected the extension .json");
+  scratch.write("measured.json", R"({"format": "plumbline-network", "version": 1, "name": "measured", "sequence": 1,
+      "layers": [{"repeat": 3, "layers": [{"kind": "profiled", "f_ns": 5, "i_ns": 6, "w_ns": 7}]}]})");
+  const std::string measured = "plumbline plan --network measured.json --cluster a100-1x2 --batch 4 ";
+  expect(measured + "--zero 0,1", 2, "has measured layers, expected no --zero");
+  expect(measured + "--recompute full", 2, "has measured layers, expected no --recompute");
+  expect(measured + "--tp 2", 2, "has measured layers, expected one device per stage");
+  const std::string eight = "plumbline plan --network gpt2-small --cluster a100 --batch 8 ";
+  expect(eight + "--cp 3", 2, "(3) must divide the sequence (1024)");
+  expect(eight + "--ep 2", 2, "has no experts, expected an expert degree of 1");
+  CHECK(scratch.listing() == "measured.json");
 }
 
 TEST_CASE("a plan that never flushes says how old its weights are, and its document takes the step that it promised") {
@@ -67,12 +84,7 @@ TEST_CASE("a plan that never flushes says how old its weights are, and its docum
   const auto& best = json.at("best")[0];
   CHECK(best.at("staleness").size() == 2);
   CHECK(best.at("staleness")[0].at("tau_fwd") > best.at("staleness")[1].at("tau_fwd"));
-  const std::size_t begin = answer.out.find("plumbline simulate best.json");
-  REQUIRE(begin != std::string::npos);
-  const std::string command = answer.out.substr(begin, answer.out.find('\n', begin) - begin);
-  const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
-  REQUIRE(simulated.status == 0);
-  CHECK(nlohmann::json::parse(simulated.out).at("step_time_ns") == best.at("step_time_ns"));
+  CHECK(printed_step(answer.out, scratch) == best.at("step_time_ns"));
 }
 
 TEST_CASE("prices and degrees are chosen and shown") {
@@ -91,6 +103,42 @@ TEST_CASE("prices and degrees are chosen and shown") {
   CHECK(best.at("price_per_hour") == 2 * best.at("devices").get<double>());
   CHECK(best.at("price_per_token").get<double>() ==
         doctest::Approx(seconds / 3600 * best.at("price_per_hour").get<double>() / (16 * 4096)));
+}
+
+TEST_CASE("a network without tokens has its price by the sample, at the devices' own prices") {
+  const ScratchDirectory scratch;
+  const CommandResult plan = run_command(
+      "plumbline plan --network vgg-16 --cluster a100-1x2 --batch 64 --tp 1 --dp 1 --pp 2 --microbatch-size 8 "
+      "--recompute none --schedule 1f1b --price 3.6 --json answer.json",
+      scratch.path());
+  REQUIRE(plan.status == 0);
+  CHECK(plan.out.find("price per 1M samples") != std::string::npos);
+  CHECK(plan.out.find("tokens") == std::string::npos);
+  const auto best = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out).at("best")[0];
+  CHECK_FALSE(best.contains("price_per_token"));
+  // Two devices at 3.6 an hour are 0.002 a second.
+  CHECK(best.at("price_per_sample").get<double>() ==
+        doctest::Approx(0.002 * 1e-9 * best.at("step_time_ns").get<double>() / 64));
+}
+
+TEST_CASE("samples are divided, unless asked for, only where each part keeps 4096 tokens; sequence parallel beside") {
+  const ScratchDirectory scratch;
+  const std::string plan =
+      "plumbline plan --network llama3-8b --cluster h100-1x8 --batch 4 --tp 2 --dp 1 --pp 1 --microbatch-size 1 "
+      "--recompute none --zero 0 --schedule 1f1b --memory-limit 400GB --json - ";
+  const auto plans = [&](const std::string& options) {
+    return nlohmann::json::parse(run_command(plan + options, scratch.path()).out);
+  };
+  CHECK(plans("").at("setups") == 2);  // 8192 tokens: degrees 1 and 2
+  CHECK(plans("--sequence 4096").at("setups") == 1);
+  const auto halves = plans("--cp 2").at("best")[0];
+  CHECK(halves.at("context") == 2);
+  CHECK(plans("--sequence 4096 --cp 4").at("best")[0].at("context") == 4);
+  const CommandResult simulated = run_command(
+      "plumbline simulate 1f1b -p 1 -m 4 --network llama3-8b --cluster h100-1x8 --tp 2 --sequence-parallel --cp 2 "
+      "--microbatch-size 1 --memory-limit 400GB --summary --json -",
+      scratch.path());
+  CHECK(nlohmann::json::parse(simulated.out).at("step_time_ns") == halves.at("step_time_ns"));
 }
 
 TEST_CASE("what would help is told with the step time that it gives") {
