@@ -104,6 +104,12 @@ PlanEffort effort_of(const PlanSearchArguments& arguments, Progress& progress, d
   return effort;
 }
 
+std::vector<PipelinePlan> plans_of_planners(const PlanQuestion& question, const std::function<bool()>& stop) {
+  std::vector<PipelinePlan> plans;
+  for (PlannerSeed& seed : planner_seeds(question.job, question.ranges, stop)) plans.push_back(std::move(seed.plan));
+  return plans;
+}
+
 }  // namespace
 
 ExitStatus run_plan_search(const CommandLine& command_line) {
@@ -126,10 +132,10 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   PlanAnswer answer;
   {
     Progress progress("plan");
-    const PlanEffort effort = effort_of(command.job, progress, 1);
-    std::vector<PipelinePlan> seeds;
-    for (PlannerSeed& seed : planner_seeds(question.job, question.ranges, effort.stop_seeds)) {
-      seeds.push_back(std::move(seed.plan));
+    PlanEffort effort = effort_of(command.job, progress, 1);
+    const std::vector<PipelinePlan> seeds = plans_of_planners(question, effort.stop_seeds);
+    if (effort.stop_seeds()) {  // some had no time to answer
+      effort.late_seeds = [&] { return plans_of_planners(question, effort.stop); };
     }
     answer = search_plan(question.job, question.ranges, effort, seeds);
   }

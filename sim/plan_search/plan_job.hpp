@@ -9,6 +9,7 @@
 #include "models/parallelism.hpp"
 #include "models/partition.hpp"
 #include "models/stage_costs.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
 
 namespace plumb {
 
@@ -72,6 +73,8 @@ struct PlanEffort {
   std::function<bool()> stop{};  ///< asked before every simulation; none: never
   /// The same for what comes before the search itself: plans of others, and plans near them. None: as `stop`.
   std::function<bool()> stop_seeds{};
+  /// More plans of others, asked for when all else is done, `stop` says no and something better could still be.
+  std::function<std::vector<PipelinePlan>()> late_seeds{};
   std::function<void(const PlanProgress&)> progress{};
 };
 

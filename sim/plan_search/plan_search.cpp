@@ -107,6 +107,7 @@ class Search {
     take_seeds(seeds);
     while (open_bound() < best_ && !ended()) open_batch();
     if (left_out_ < best_) take(seeds_.go_on(effort_.most_simulations - tried(), effort_.stop));
+    take_late_seeds();
     finish();
     return std::move(answer_);
   }
@@ -388,10 +389,18 @@ class Search {
       }
     }
     const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
-    take(seeds_.begin(own, effort_.stop));  // whatever time the seeds have taken
+    take(seeds_.begin(own, {}));  // few, and whatever time has been taken: without them bounds were for nothing
     take(seeds_.begin(seeds, stop));
     answer_.seeded = answer_.simulated;
     take(seeds_.go_on(effort_.most_simulations / 2, stop));
+  }
+
+  void take_late_seeds() {
+    if (left_out_ >= best_ || !effort_.late_seeds || ended()) return;
+    const std::int64_t before = answer_.simulated;
+    take(seeds_.begin(effort_.late_seeds(), effort_.stop));
+    answer_.seeded += answer_.simulated - before;
+    take(seeds_.go_on(effort_.most_simulations - tried(), effort_.stop));
   }
 
   void take(const std::vector<ScoredPlan>& scores) {

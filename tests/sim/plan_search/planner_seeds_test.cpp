@@ -184,6 +184,20 @@ TEST_CASE("seeds are stopped by their own rule, the search by its; and by the nu
   effort.stop_seeds = [] { return true; };
   REQUIRE(!unseeded.best.empty());
   CHECK(planner_seeds(job, ranges, effort.stop_seeds).empty());
+  effort.stop = [] { return true; };  // the time is over before anything is simulated
+  CHECK(search_plan(job, ranges, effort, {seed}).seeded == unseeded.seeded);
+  effort = {};
+  int late = 0;
+  effort.late_seeds = [&] {
+    ++late;
+    return std::vector<PipelinePlan>{seed};
+  };
+  const PlanAnswer whole = search_plan(job, ranges, effort, {});
+  CHECK(!whole.exhausted);
+  CHECK(late == 1);  // something is open, and nobody says that it is late
+  effort.most_simulations = 5;
+  search_plan(job, ranges, effort, {});
+  CHECK(late == 1);
   for (const std::int64_t most : {1, 7, 33, 50}) {
     effort = {.most_simulations = most};
     effort.stop = [] { return false; };
