@@ -30,7 +30,7 @@
 namespace plumb {
 namespace {
 
-constexpr Ticks kNever = std::numeric_limits<Ticks>::max();
+constexpr Ticks kNoStep = std::numeric_limits<Ticks>::max();
 /// Parts that are opened at a time; fixed, so that the answer does not depend on the number of threads. Those whose
 /// schedules are searched themselves, each for as long as many others take, have a queue of their own.
 constexpr std::array<std::size_t, 2> kBatch{32, 3};
@@ -67,8 +67,8 @@ struct Opened {
   std::vector<SearchPart> parts{};
   std::optional<ScoredPlan> score{};
   std::shared_ptr<const PricedStages> stages{};
-  Ticks left_out = kNever;  ///< least bound of what was not opened
-  std::string refused{};    ///< why nothing came of it
+  Ticks left_out = kNoStep;  ///< least bound of what was not opened
+  std::string refused{};     ///< why nothing came of it
   bool simulated = false;
   bool skipped = false;  ///< the search ended before its turn came
 };
@@ -123,7 +123,7 @@ class Search {
   bool ended() const {
     constexpr std::int64_t kFew = 100;
     if (tried() >= effort_.most_simulations) return true;
-    return effort_.stop && (best_ != kNever || tried() >= kFew) && effort_.stop();
+    return effort_.stop && (best_ != kNoStep || tried() >= kFew) && effort_.stop();
   }
 
   std::int64_t tried() const { return answer_.simulated - answer_.seeded; }
@@ -143,7 +143,7 @@ class Search {
   }
 
   /// The least bound of what is open.
-  Ticks open_bound() const { return bounds_.empty() ? kNever : *bounds_.begin(); }
+  Ticks open_bound() const { return bounds_.empty() ? kNoStep : *bounds_.begin(); }
 
   void open_batch() {
     std::vector<SearchPart> batch;
@@ -160,7 +160,7 @@ class Search {
     }
     std::vector<Opened> opened(batch.size());
     tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) {
-      if (best_ != kNever && effort_.stop && effort_.stop()) {
+      if (best_ != kNoStep && effort_.stop && effort_.stop()) {
         opened[at].skipped = true;
       } else {
         opened[at] = open(batch[at]);
@@ -171,12 +171,12 @@ class Search {
       take(batch[at], std::move(opened[at]));
     }
     if (!effort_.progress) return;
-    effort_.progress({answer_.simulated, best_ == kNever ? 0 : nanoseconds(best_),
+    effort_.progress({answer_.simulated, best_ == kNoStep ? 0 : nanoseconds(best_),
                       nanoseconds(std::min({open_bound(), left_out_, best_})),
                       static_cast<std::int64_t>(bounds_.size())});
   }
 
-  std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNever ? 0 : ticks / base_.ticks_per_ns; }
+  std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNoStep ? 0 : ticks / base_.ticks_per_ns; }
 
   Opened open(const SearchPart& part) const {
     try {
@@ -458,8 +458,8 @@ class Search {
   std::array<std::set<SearchPart>, 2> queues_;  ///< the last: slow plans
   std::multiset<Ticks> bounds_;                 ///< of all that is open
   std::int64_t parts_ = 0;
-  Ticks best_ = kNever;
-  Ticks left_out_ = kNever;
+  Ticks best_ = kNoStep;
+  Ticks left_out_ = kNoStep;
   Timebase base_{};
   PlanFront front_;
   std::map<PlanKind, ScoredPlan> kinds_;

@@ -13,9 +13,9 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kParts = 32;
+constexpr std::int64_t kShares = 32;
 
-Ticks steady_share(Ticks ticks) { return ticks / kParts * (kParts - 1); }
+Ticks steady_share(Ticks ticks) { return ticks / kShares * (kShares - 1); }
 
 /// Of a stage on its place for one update, never more than any rounding of its passes gives.
 Ticks work_of(const StageTimes& times, double speed, std::int64_t microbatches) {
@@ -39,7 +39,7 @@ Ticks sending_time(const PricedStages& stages, DeviceId from, DeviceId to, std::
 std::int64_t most_ahead(std::int32_t places) { return 2 * std::int64_t{places}; }
 
 std::int64_t scored_updates(std::int32_t places, std::int64_t microbatches) {
-  return 1 + (kParts * most_ahead(places) + microbatches - 1) / microbatches;
+  return 1 + (kShares * most_ahead(places) + microbatches - 1) / microbatches;
 }
 
 void check_ahead(const Schedule& schedule) {
