@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -159,11 +160,13 @@ class Search {
       }
     }
     std::vector<Opened> opened(batch.size());
+    std::atomic<bool> fits = best_ != kNoStep;
     tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) {
-      if (best_ != kNoStep && effort_.stop && effort_.stop()) {
+      if (fits && effort_.stop && effort_.stop()) {
         opened[at].skipped = true;
       } else {
         opened[at] = open(batch[at]);
+        if (opened[at].score && opened[at].score->fits()) fits = true;
       }
     });
     for (std::size_t at = 0; at < batch.size(); ++at) {

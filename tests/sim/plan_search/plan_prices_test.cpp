@@ -6,6 +6,7 @@
 #include "models/cluster_io.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_search.hpp"
 
 TEST_SUITE_BEGIN("plan search");
@@ -71,6 +72,20 @@ TEST_CASE("a plan costs what its own devices cost for as long as it takes") {
   CHECK(score.step_ns == 96'000);
   CHECK(score.price_per_hour == 1);
   CHECK(score.bubble_fraction == doctest::Approx(0));  // the places before it are not the plan's
+}
+
+TEST_CASE("a slower plan of as many devices stays in the front while it costs less") {
+  const auto plan = [](std::int64_t step_ns, double price_per_hour) {
+    ScoredPlan score{.step_ns = step_ns, .peak_bytes = 8, .price_per_hour = price_per_hour};
+    score.plan.places = 2;
+    return score;
+  };
+  PlanFront front;
+  for (const ScoredPlan& score : {plan(100, 6), plan(150, 2), plan(200, 4), plan(400, 1)}) front.add(score);
+  const std::vector<ScoredPlan> left = front.take();  // 600, 300, 800 and 400 in all
+  REQUIRE(left.size() == 2);
+  CHECK(left[0].step_ns == 100);
+  CHECK(left[1].step_ns == 150);
 }
 
 TEST_CASE("the front holds what nothing equals in step, peak, devices and price; without prices there is none") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "models/error.hpp"
 #include "models/network_io.hpp"
@@ -68,6 +69,22 @@ PlanJob job_of(const Network& network, const Cluster& cluster, std::int64_t batc
 }
 
 }  // namespace
+
+TEST_CASE("when the time is over the first plan that fits is the answer, and no other is begun") {
+  Random random(3);
+  Cluster cluster = random_cluster(random, 1, 4);
+  for (DeviceSpec& device : cluster.devices) device.memory_bytes = 0;
+  const PlanJob job = job_of(random_network(random, 6), cluster, 8);
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3, 4}, .chunks = {2}};
+  ranges.schedules = kSchedules;
+  PlanEffort effort;
+  effort.stop = [] { return true; };
+  const PlanAnswer answer = search_plan(job, ranges, effort);
+  REQUIRE(!answer.best.empty());
+  CHECK(answer.simulated <= std::max<std::int64_t>(1, std::thread::hardware_concurrency()));  // one by each thread
+  CHECK(!answer.exhausted);
+  CHECK(answer.bound_ns <= answer.best.front().step_ns);
+}
 
 TEST_CASE("on small instances the answer is the best of all plans, and proved") {
   int answered = 0;
