@@ -40,7 +40,9 @@ std::string text_of(const LearningRateOptions& of) {
 
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
   const TrainOptions& options = plan.options;
-  return {{"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
+  // The first that differs is told: steps before what follows from them, as the schedule of an asynchronous run.
+  return {{"steps", std::to_string(passes * plan.document_updates)},
+          {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
           {"network", options.network.name + " " + hash_of(network_to_json(options.network))},
           {"partition", to_string(options.partition)},
           {"microbatch", std::to_string(options.shape.samples) + "x" + std::to_string(options.shape.sequence)},
@@ -49,8 +51,7 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
           {"optimizer", text_of(options.optimizer)},
           {"learning_rate", text_of(options.learning_rate)},
           {"clip_norm", text_of(options.clip_norm) + (options.clip_scope == ClipScope::kGlobal ? " global" : "")},
-          {"numbers", std::string(name_of(options.numbers))},
-          {"steps", std::to_string(passes * plan.document_updates)}};
+          {"numbers", std::string(name_of(options.numbers))}};
 }
 
 }  // namespace plumb

@@ -286,6 +286,19 @@ TEST_CASE("an option for GPUs or streams says nothing to threads, and is refused
   }
 }
 
+TEST_CASE("a run resumed with other steps is refused by its steps, not by what follows from them") {
+  const ScratchDirectory scratch;
+  for (const std::string schedule : {"1f1b", "pipemare"}) {
+    CAPTURE(schedule);
+    const std::string train =
+        "plumbline train " + schedule + " -p 2 -m 2 --network gpt-tiny --checkpoint " + schedule + " --steps ";
+    REQUIRE(run_command(train + "2", scratch.path()).status == 0);
+    const CommandResult longer = run_command(train + "4 --resume", scratch.path());
+    CHECK(longer.status == 2);
+    CHECK(longer.err.find("run.steps: the checkpoint was saved with '2', this run has '4'") != std::string::npos);
+  }
+}
+
 TEST_CASE("a run that is to be resumed where nothing was saved says that it begins anew") {
   const ScratchDirectory scratch;
   const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --checkpoint saved --resume --steps ";
