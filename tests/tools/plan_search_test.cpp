@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -98,7 +99,14 @@ TEST_CASE("prices and degrees are chosen and shown") {
     CAPTURE(said);
     CHECK(plan.out.find(said) != std::string::npos);
   }
-  const auto best = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out).at("best")[0];
+  const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
+  std::vector<double> prices;
+  for (const auto& score : answer.at("front")) prices.push_back(1e6 * score.at("price_per_token").get<double>());
+  const auto [least, most] = std::ranges::minmax(prices);
+  CHECK(least < 0.998 * most);
+  const double cheapest = std::stod(plan.out.substr(plan.out.find("cheapest") + 8));
+  CHECK(cheapest == doctest::Approx(least).epsilon(0.001));
+  const auto& best = answer.at("best")[0];
   const double seconds = best.at("step_time_ns").get<double>() * 1e-9;
   CHECK(best.at("price_per_hour") == 2 * best.at("devices").get<double>());
   CHECK(best.at("price_per_token").get<double>() ==

@@ -38,8 +38,7 @@ TEST_CASE("the front has the fastest plan of every number of devices") {
   const PlanJob job = job_on_three();
   PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3}, .chunks = {2}};
   ranges.schedules = {"1f1b", "zb-h1"};
-  const PlanAnswer answer = search_plan(job, ranges, {.most_exact = 100'000});
-  const std::vector<ScoredPlan> front = search_front(job, ranges, {.most_exact = 100'000}, answer.front);
+  const std::vector<ScoredPlan> front = search_front(job, ranges, {.most_exact = 100'000}, {});  // nothing is known
   for (const std::int32_t places : {1, 2, 3}) {
     CAPTURE(places);
     PlanRanges alone = ranges;
