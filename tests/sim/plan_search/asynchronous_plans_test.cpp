@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "schedules/registry.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/simulate.hpp"
 #include "tests/support/every_plan.hpp"
 
 TEST_SUITE_BEGIN("plan search");
@@ -107,6 +109,27 @@ TEST_CASE("without a flush a plan takes what its slowest device computes, and sa
   CHECK(delays[0].versions > delays[2].versions);
   plan.schedule = "1f1b";
   CHECK(plan_delays(plan, job.price).empty());
+}
+
+TEST_CASE("the step that is scored is that of many updates, but for a thirty-second") {
+  for (const std::string name : {"pipedream", "pipedream-2bw", "pipemare"}) {
+    for (const std::int64_t microbatches : {2, 4}) {
+      CAPTURE(name);
+      CAPTURE(microbatches);
+      const PlanJob job = uneven_job(3, microbatches, 0);
+      PipelinePlan plan{.parallelism = {.microbatch_size = 1}, .places = 3, .microbatches = microbatches};
+      plan.schedule = name;
+      plan.partition = Partition{{0, 1, 2, 4}};
+      plan.order = {0, 1, 2};
+      const PricedStages stages = job.price(plan.parallelism, plan.partition, plan.places);
+      const Schedule schedule =
+          generate(name, {.num_devices = 3, .num_microbatches = microbatches, .updates = 4000 / microbatches});
+      const Timeline many = simulate_summary(schedule, stages.costs, &stages.pipeline);
+      const double step_ns = static_cast<double>(many.step_time) / static_cast<double>(many.base.ticks_per_ns);
+      CHECK(static_cast<double>(simulate_plan(plan, job.price).score.step_ns) ==
+            doctest::Approx(step_ns).epsilon(1.0 / 32));
+    }
+  }
 }
 
 TEST_CASE("schedules that never flush are searched when asked for, and only those of one copy") {
