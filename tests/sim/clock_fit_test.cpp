@@ -9,10 +9,12 @@
 #include "sim/clock_course.hpp"
 #include "sim/contention_fit.hpp"
 #include "sim/simulate.hpp"
+#include "tests/support/contended_machine.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
 using namespace plumb;
+using plumb::testing::contended_machine;
 
 namespace {
 
@@ -34,16 +36,6 @@ Contention beside(std::optional<ClockModel> clock) {
                           {set_of(Load::kF), set_of(Load::kB), {0.03, 0.06, 0.07}}};
   contention.clock = std::move(clock);
   return contention;
-}
-
-Cluster clocked_machine(Contention contention, double jitter) {
-  Cluster cluster;
-  cluster.devices.resize(4, {.name = {}, .jitter = jitter});
-  cluster.devices_per_node = 4;
-  cluster.intra_node = {.latency_ns = 20, .bytes_per_s = 10e9};
-  cluster.contention = std::move(contention);
-  cluster.finish();
-  return cluster;
 }
 
 Timeline clocked_run(const char* name, std::int64_t m, std::int64_t updates, const Cluster& cluster,
@@ -69,7 +61,7 @@ bool says(const ContentionFit& fit, const std::string& words) {
 }
 
 double step_error(const Contention& fitted, const Timeline& run) {
-  const Timeline predicted = clocked_run("gpipe", 16, 20, clocked_machine(fitted, 0), 0);
+  const Timeline predicted = clocked_run("gpipe", 16, 20, contended_machine(fitted, 0), 0);
   return std::abs(static_cast<double>(predicted.step_time) / static_cast<double>(run.step_time) - 1);
 }
 
@@ -88,7 +80,7 @@ TEST_CASE("a clock makes up for 63 % of the way in its lag, and every step of th
 
 TEST_CASE("a clock that follows the load with a lag is told from slowdowns, with 1 % noise") {
   // 0.5 of the difference every 300 us: 63 % in 433 us, four forwards.
-  const Cluster cluster = clocked_machine(beside(falling_clock(1, 0.1, 300'000, 0.5)), 0.01);
+  const Cluster cluster = contended_machine(beside(falling_clock(1, 0.1, 300'000, 0.5)), 0.01);
   const ContentionFit fit = fit_contention(clocked_runs(cluster, 3), {.resamples = 40});
   REQUIRE(fit.clock.has_value());
   CHECK(fit.clock->counts);
@@ -102,7 +94,7 @@ TEST_CASE("a clock that follows the load with a lag is told from slowdowns, with
 }
 
 TEST_CASE("a slow clock with a knee is found with both, exactly where there is no noise") {
-  const Cluster cluster = clocked_machine(beside(falling_clock(3, 0.06, 50'000, 0.05)), 0);
+  const Cluster cluster = contended_machine(beside(falling_clock(3, 0.06, 50'000, 0.05)), 0);
   const ContentionFit fit = fit_contention(clocked_runs(cluster, 3), {.resamples = 20});
   REQUIRE(fit.clock.has_value());
   CHECK(fit.clock->counts);
@@ -114,7 +106,7 @@ TEST_CASE("a slow clock with a knee is found with both, exactly where there is n
 TEST_CASE("where no clock follows the load none is fitted, whatever the noise was") {
   for (const std::uint64_t seed : {1, 11, 21}) {
     CAPTURE(seed);
-    const Cluster cluster = clocked_machine(beside({}), 0.01);
+    const Cluster cluster = contended_machine(beside({}), 0.01);
     const ContentionFit fit = fit_contention(clocked_runs(cluster, seed), {.resamples = 40});
     CHECK_FALSE(fit.contention.clock.has_value());
     CHECK((says(fit, "the clock: ") || (fit.clock && !fit.clock->counts && fit.clock->fall.high < 0.02)));
@@ -122,16 +114,16 @@ TEST_CASE("where no clock follows the load none is fitted, whatever the noise wa
 }
 
 TEST_CASE("runs that cannot tell of a clock are said to be such") {
-  const Cluster cluster = clocked_machine(beside(falling_clock(1, 0.1, 300'000, 0.5)), 0);
+  const Cluster cluster = contended_machine(beside(falling_clock(1, 0.1, 300'000, 0.5)), 0);
   const ContentionFit alone = fit_contention(std::vector{clocked_run("1f1b", 1, 20, cluster, 1)}, {.resamples = 0});
   CHECK(says(alone, "the clock: never more than one device at work"));
   // At once: the curves say the same.
-  const Cluster prompt = clocked_machine(beside(falling_clock(1, 0.1, 0, 1)), 0.01);
+  const Cluster prompt = contended_machine(beside(falling_clock(1, 0.1, 0, 1)), 0.01);
   const ContentionFit at_once = fit_contention(clocked_runs(prompt, 1), {.resamples = 40});
   const Timeline run = clocked_run("gpipe", 16, 20, prompt, 77);
   CHECK(step_error(at_once.contention, run) < 0.005);
   // So slow that it goes on falling to the end.
-  const Cluster slow = clocked_machine(beside(falling_clock(1, 0.9, 1'000'000'000, 0.2)), 0);
+  const Cluster slow = contended_machine(beside(falling_clock(1, 0.9, 1'000'000'000, 0.2)), 0);
   const ContentionFit still = fit_contention(clocked_runs(slow, 1), {.resamples = 20});
   CHECK_FALSE(still.contention.clock.has_value());
 }

@@ -10,10 +10,12 @@
 #include "schedules/registry.hpp"
 #include "sim/company.hpp"
 #include "sim/simulate.hpp"
+#include "tests/support/contended_machine.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
 using namespace plumb;
+using plumb::testing::contended_machine;
 
 namespace {
 
@@ -21,17 +23,6 @@ constexpr LoadSet kF = set_of(Load::kF);
 constexpr LoadSet kB = set_of(Load::kB);
 constexpr LoadSet kI = set_of(Load::kI);
 constexpr LoadSet kW = set_of(Load::kW);
-
-/// Four devices of one node that take from each other what `contention` says.
-Cluster machine(Contention contention, double jitter) {
-  Cluster cluster;
-  cluster.devices.resize(4, {.name = {}, .jitter = jitter});
-  cluster.devices_per_node = 4;
-  cluster.intra_node = {.latency_ns = 20, .bytes_per_s = 10e9};
-  cluster.contention = std::move(contention);
-  cluster.finish();
-  return cluster;
-}
 
 /// One microbatch at a time, and the weight gradients one after the other: every action is alone.
 Schedule one_by_one(Schedule schedule) {
@@ -115,7 +106,7 @@ TEST_CASE("an action's time is split where others begin and end") {
 }
 
 TEST_CASE("the fit recovers exactly what made the runs when there is no noise") {
-  const Cluster cluster = machine(truth(), 0);
+  const Cluster cluster = contended_machine(truth(), 0);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 0});
   CHECK(fit.gammas.size() >= 12);
   for (const FittedGamma& gamma : fit.gammas) {
@@ -129,7 +120,7 @@ TEST_CASE("the fit recovers exactly what made the runs when there is no noise") 
 }
 
 TEST_CASE("with 1 % noise the fit recovers the curves within 0.012, most of them inside their intervals") {
-  const Cluster cluster = machine(truth(), 0.01);
+  const Cluster cluster = contended_machine(truth(), 0.01);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 60});
   int inside = 0;
   for (const FittedGamma& gamma : fit.gammas) {
@@ -148,11 +139,11 @@ TEST_CASE("with 1 % noise the fit recovers the curves within 0.012, most of them
 }
 
 TEST_CASE("a prediction with the fitted contention meets a schedule that was not fitted within 0.3 %") {
-  const Cluster cluster = machine(truth(), 0.01);
+  const Cluster cluster = contended_machine(truth(), 0.01);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 0});
   const Timeline run = measured("gpipe", 16, 20, cluster, 77);
-  const Timeline with = measured("gpipe", 16, 20, machine(fit.contention, 0), 0);
-  const Timeline without = measured("gpipe", 16, 20, machine({}, 0), 0);
+  const Timeline with = measured("gpipe", 16, 20, contended_machine(fit.contention, 0), 0);
+  const Timeline without = measured("gpipe", 16, 20, contended_machine({}, 0), 0);
   const auto error = [&](const Timeline& predicted) {
     return std::abs(static_cast<double>(predicted.step_time) / static_cast<double>(run.step_time) - 1);
   };
@@ -163,7 +154,7 @@ TEST_CASE("a prediction with the fitted contention meets a schedule that was not
 TEST_CASE("what messages take is fitted, too") {
   Contention contention = truth();
   contention.message_theft = 0.1;
-  const Cluster cluster = machine(contention, 0.005);
+  const Cluster cluster = contended_machine(contention, 0.005);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 20});
   REQUIRE(fit.theft.size() == 1);
   CHECK(fit.theft[0].by == Load::kMessage);
@@ -201,7 +192,7 @@ TEST_CASE("what collectives take is fitted, too") {
 }
 
 TEST_CASE("an action that is never alone, and company that is never met, are said and not guessed") {
-  const Cluster cluster = machine(truth(), 0);
+  const Cluster cluster = contended_machine(truth(), 0);
   const std::vector<Timeline> loaded_only{measured("gpipe", 8, 10, cluster, 1)};
   const ContentionFit fit = fit_contention(loaded_only, {.resamples = 0});
   CHECK(mentions(fit.unknown, "F of stage 1 on device 1: seen alone 0 times"));
@@ -214,7 +205,7 @@ TEST_CASE("an action that is never alone, and company that is never met, are sai
 }
 
 TEST_CASE("runs that are too disturbed to tell anything are said to be, and no curve comes of them") {
-  const ContentionFit fit = fit_contention(measured_runs(machine(truth(), 0.9)), {.resamples = 20});
+  const ContentionFit fit = fit_contention(measured_runs(contended_machine(truth(), 0.9)), {.resamples = 20});
   CHECK(mentions(fit.unknown, "anything from"));
   CHECK((fit.contention.empty() || fit.error_fitted <= fit.error_alone));
 }

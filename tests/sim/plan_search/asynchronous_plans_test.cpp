@@ -9,6 +9,7 @@
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/every_plan.hpp"
+#include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
@@ -16,23 +17,18 @@ namespace {
 
 using namespace plumb;
 using plumb::testing::fastest_of_all;
+using plumb::testing::profiled_network;
 
 Network uneven_layers(std::mt19937& random, std::size_t count) {
-  Network network;
-  network.name = "uneven";
-  network.sequence = 1;
-  for (std::size_t k = 0; k < count; ++k) {
-    LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
+  return profiled_network("uneven", count, [&](std::size_t) {
     const auto some = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % most) + 1; };
-    layer.profiled = {.f_ns = 100 * some(20),
-                      .i_ns = 100 * some(20),
-                      .w_ns = 100 * some(20),
-                      .parameter_bytes = 4000 * some(50),
-                      .output_bytes = 1000 * some(50),
-                      .kept_for_input_grad_bytes = 1000 * some(20)};
-    network.layers.push_back(std::move(layer));
-  }
-  return network;
+    return ProfiledFigures{.f_ns = 100 * some(20),
+                           .i_ns = 100 * some(20),
+                           .w_ns = 100 * some(20),
+                           .parameter_bytes = 4000 * some(50),
+                           .output_bytes = 1000 * some(50),
+                           .kept_for_input_grad_bytes = 1000 * some(20)};
+  });
 }
 
 Cluster three_places(std::int64_t memory_bytes) {

@@ -12,10 +12,12 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
+#include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
 using namespace plumb;
+using plumb::testing::profiled_network;
 
 namespace {
 
@@ -33,20 +35,16 @@ std::int64_t drawn(std::mt19937& random, std::int64_t low, std::int64_t high) {
 ShortJob short_job(std::uint32_t seed, std::int32_t nodes, std::int32_t per_node) {
   std::mt19937 random(seed);
   ShortJob made;
-  made.network.name = "short";
-  made.network.sequence = 1;
   const std::int64_t layers = drawn(random, 3, 5);
-  for (std::int64_t k = 0; k < layers; ++k) {
-    LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
-    layer.profiled = {.f_ns = drawn(random, 100, 2000),
-                      .i_ns = drawn(random, 100, 2000),
-                      .w_ns = drawn(random, 0, 2000),
-                      .parameter_bytes = drawn(random, 1, 20) * 4000,
-                      .output_bytes = drawn(random, 1, 50) * 2000,
-                      .kept_for_input_grad_bytes = drawn(random, 0, 20) * 10000,
-                      .kept_for_weight_grad_bytes = drawn(random, 0, 20) * 10000};
-    made.network.layers.push_back(std::move(layer));
-  }
+  made.network = profiled_network("short", static_cast<std::size_t>(layers), [&](std::size_t) {
+    return ProfiledFigures{.f_ns = drawn(random, 100, 2000),
+                           .i_ns = drawn(random, 100, 2000),
+                           .w_ns = drawn(random, 0, 2000),
+                           .parameter_bytes = drawn(random, 1, 20) * 4000,
+                           .output_bytes = drawn(random, 1, 50) * 2000,
+                           .kept_for_input_grad_bytes = drawn(random, 0, 20) * 10000,
+                           .kept_for_weight_grad_bytes = drawn(random, 0, 20) * 10000};
+  });
   made.cluster.name = "short";
   made.cluster.devices_per_node = per_node;
   for (std::int32_t d = 0; d < nodes * per_node; ++d) {

@@ -7,22 +7,20 @@
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "tests/support/every_plan.hpp"
+#include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
 namespace {
 
 using namespace plumb;
+using plumb::testing::profiled_network;
 
 PlanJob job_on_three() {
-  Network network;
-  network.name = "front";
-  network.sequence = 1;
-  for (int k = 0; k < 4; ++k) {
-    LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
-    layer.profiled = {.f_ns = 1000 + 300 * k, .i_ns = 1000, .w_ns = 700, .output_bytes = 800};
-    network.layers.push_back(std::move(layer));
-  }
+  const Network network = profiled_network("front", 4, [](std::size_t k) {
+    return ProfiledFigures{
+        .f_ns = 1000 + 300 * static_cast<std::int64_t>(k), .i_ns = 1000, .w_ns = 700, .output_bytes = 800};
+  });
   Cluster cluster;
   cluster.name = "three";
   cluster.devices_per_node = 3;

@@ -8,24 +8,20 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
 namespace {
 
 using namespace plumb;
+using plumb::testing::profiled_network;
 
 /// Four equal layers of 1 us forward and 2 us backward.
 Network equal_layers() {
-  Network network;
-  network.name = "equal";
-  network.sequence = 1;
-  for (int k = 0; k < 4; ++k) {
-    LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
-    layer.profiled = {.f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .output_bytes = 8};
-    network.layers.push_back(std::move(layer));
-  }
-  return network;
+  return profiled_network("equal", 4, [](std::size_t) {
+    return ProfiledFigures{.f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .output_bytes = 8};
+  });
 }
 
 /// Two fast devices for 3 an hour and two of half the speed for 1.

@@ -11,6 +11,7 @@
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "tests/support/every_plan.hpp"
+#include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
@@ -18,6 +19,7 @@ namespace {
 
 using namespace plumb;
 using plumb::testing::fastest_of_all;
+using plumb::testing::profiled_network;
 using Random = std::mt19937;
 
 std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
@@ -25,21 +27,15 @@ std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
 }
 
 Network random_network(Random& random, std::size_t layers) {
-  Network network;
-  network.name = "random";
-  network.sequence = 1;
-  for (std::size_t k = 0; k < layers; ++k) {
-    LayerSpec layer{.kind = LayerKind::kProfiled, .name = "layer" + std::to_string(k)};
-    layer.profiled = {.f_ns = between(random, 100, 2000),
-                      .i_ns = between(random, 100, 2000),
-                      .w_ns = between(random, 0, 2000),
-                      .parameter_bytes = between(random, 1, 50) * 4000,
-                      .output_bytes = between(random, 1, 50) * 1000,
-                      .kept_for_input_grad_bytes = between(random, 0, 20) * 1000,
-                      .kept_for_weight_grad_bytes = between(random, 0, 20) * 1000};
-    network.layers.push_back(std::move(layer));
-  }
-  return network;
+  return profiled_network("random", layers, [&](std::size_t) {
+    return ProfiledFigures{.f_ns = between(random, 100, 2000),
+                           .i_ns = between(random, 100, 2000),
+                           .w_ns = between(random, 0, 2000),
+                           .parameter_bytes = between(random, 1, 50) * 4000,
+                           .output_bytes = between(random, 1, 50) * 1000,
+                           .kept_for_input_grad_bytes = between(random, 0, 20) * 1000,
+                           .kept_for_weight_grad_bytes = between(random, 0, 20) * 1000};
+  });
 }
 
 Cluster random_cluster(Random& random, std::int32_t nodes, std::int32_t per_node) {

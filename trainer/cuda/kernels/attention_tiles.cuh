@@ -45,8 +45,7 @@ __device__ inline void fetch_tile(BFloat16* tile, const TileSource& source, std:
   }
 }
 
-/// The 16 rows of a warp in the tile that stays: in registers, where heads are narrow enough, because what shared
-/// memory brings is what matrix units wait for.
+/// The 16 rows of a warp in the tile that stays: in registers where heads are narrow, since shared memory is slower.
 template <int kWidth>
 struct OwnRows {
   static constexpr bool kKept = kWidth <= 64;
