@@ -11,9 +11,6 @@
 
 namespace plumb {
 
-/// Whether actions of the program take longer when others are under way.
-inline bool is_contended(const Program& program) { return !program.contention.empty(); }
-
 /// Actions under way, and how fast each goes on while the others do (models/contention.hpp has the formula).
 ///
 /// ### Rule

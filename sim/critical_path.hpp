@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "schedules/program.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"
-#include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "schedules/program.hpp"
-#include "sim/simulate.hpp"
+#include "sim/rules/sim_options.hpp"
 
 namespace plumb {
 

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "schedules/program.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"
-#include "sim/simulate.hpp"
 
 namespace plumb {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "models/huge_pages.hpp"
-#include "sim/compute_share.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/jitter.hpp"
+#include "sim/load_kinds.hpp"
 #include "sim/waits.hpp"
 
 namespace plumb {

@@ -6,8 +6,8 @@
 #include "schedules/program.hpp"
 #include "sim/idle_causes.hpp"
 #include "sim/metrics.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"
-#include "sim/simulate.hpp"
 #include "sim/stash.hpp"
 #include "sim/timeline.hpp"
 

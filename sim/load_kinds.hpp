@@ -4,6 +4,7 @@
 
 #include "models/contention.hpp"
 #include "schedules/action.hpp"
+#include "schedules/program.hpp"
 
 namespace plumb {
 
@@ -29,5 +30,8 @@ constexpr std::optional<Load> load_of(Op op) {
       return std::nullopt;
   }
 }
+
+/// Whether actions of the program take longer when others are under way.
+inline bool is_contended(const Program& program) { return !program.contention.empty(); }
 
 }  // namespace plumb

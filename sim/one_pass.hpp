@@ -8,8 +8,8 @@
 
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"
-#include "sim/simulate.hpp"
 
 namespace plumb {
 

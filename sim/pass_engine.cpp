@@ -4,8 +4,8 @@
 #include <cassert>
 
 #include "models/huge_pages.hpp"
-#include "sim/compute_share.hpp"
 #include "sim/jitter.hpp"
+#include "sim/load_kinds.hpp"
 #include "sim/pass_engine.hpp"
 #include "sim/waits.hpp"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "sim/compute_share.hpp"
 #include "sim/jitter.hpp"
 #include "sim/lanes.hpp"
+#include "sim/load_kinds.hpp"
 #include "sim/pass_engine.hpp"
 #include "sim/stash.hpp"
 #include "sim/zeroed_words.hpp"

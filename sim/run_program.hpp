@@ -1,8 +1,8 @@
 #pragma once
 
 #include "schedules/program.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"
-#include "sim/simulate.hpp"
 
 namespace plumb {
 

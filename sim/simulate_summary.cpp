@@ -5,9 +5,9 @@
 
 #include "models/error.hpp"
 #include "schedules/walk.hpp"
-#include "sim/compute_share.hpp"
 #include "sim/fold.hpp"
 #include "sim/jitter.hpp"
+#include "sim/load_kinds.hpp"
 #include "sim/memory.hpp"
 #include "sim/metrics.hpp"
 #include "sim/pass_engine.hpp"

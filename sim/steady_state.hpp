@@ -7,7 +7,7 @@
 #include "schedules/program.hpp"
 #include "sim/fold.hpp"
 #include "sim/metrics.hpp"
-#include "sim/simulate.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -9,7 +9,7 @@
 #include "models/units.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
-#include "sim/simulate.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "models/error.hpp"
-#include "models/network_io.hpp"
+#include "models/import/load_network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "tests/support/every_plan.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/cluster_io.hpp"
-#include "models/network_io.hpp"
+#include "models/import/load_network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_search.hpp"
