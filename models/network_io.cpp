@@ -11,10 +11,7 @@
 
 #include "models/error.hpp"
 #include "models/flow.hpp"
-#include "models/import/model_config.hpp"
-#include "models/import/published_network.hpp"
 #include "models/json_reader.hpp"
-#include "models/layer_chain.hpp"
 #include "models/layer_fields.hpp"
 #include "models/layer_shape.hpp"
 #include "models/network_check.hpp"
@@ -266,19 +263,6 @@ std::vector<std::string_view> builtin_networks() {
   std::vector<std::string_view> names;
   for (const Preset& preset : network_presets()) names.push_back(preset.name);
   return names;
-}
-
-Network load_network(std::string_view name_or_path) {
-  if (is_document_path(name_or_path)) {
-    if (const auto published = load_published(name_or_path)) return network_of(published->layers);
-    const std::string text = read_text_file(name_or_path);
-    if (is_model_config(text)) return network_from_model_config(text, name_or_path);
-    return network_from_json(text, name_or_path);
-  }
-  for (const Preset& preset : network_presets()) {
-    if (preset.name == name_or_path) return network_from_json(preset.json, std::string(preset.name) + ".json");
-  }
-  throw_unknown("network", name_or_path, builtin_networks());
 }
 
 }  // namespace plumb

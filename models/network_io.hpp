@@ -19,9 +19,4 @@ std::string network_to_json(const Network& network);
 /// Names of the built-in networks, sorted.
 std::vector<std::string_view> builtin_networks();
 
-/// A built-in network, or the document at a path (anything with a '/' or ending in ".json" or ".txt"): ours, or one
-/// that others publish (models/import/published_network.hpp), laid out as a chain of profiled layers. Throws `Error`
-/// for unknown names, with the nearest one.
-Network load_network(std::string_view name_or_path);
-
 }  // namespace plumb

@@ -1,0 +1,28 @@
+#include "models/import/load_network.hpp"
+
+#include <string>
+
+#include "models/error.hpp"
+#include "models/import/model_config.hpp"
+#include "models/import/published_network.hpp"
+#include "models/layer_chain.hpp"
+#include "models/network_io.hpp"
+#include "models/presets.hpp"
+#include "models/text_file.hpp"
+
+namespace plumb {
+
+Network load_network(std::string_view name_or_path) {
+  if (is_document_path(name_or_path)) {
+    if (const auto published = load_published(name_or_path)) return network_of(published->layers);
+    const std::string text = read_text_file(name_or_path);
+    if (is_model_config(text)) return network_from_model_config(text, name_or_path);
+    return network_from_json(text, name_or_path);
+  }
+  for (const Preset& preset : network_presets()) {
+    if (preset.name == name_or_path) return network_from_json(preset.json, std::string(preset.name) + ".json");
+  }
+  throw_unknown("network", name_or_path, builtin_networks());
+}
+
+}  // namespace plumb
