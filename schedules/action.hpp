@@ -80,4 +80,13 @@ struct Action {
 
 static_assert(sizeof(Action) == 16);
 
+/// An action of one microbatch.
+inline Action action_of(std::int32_t stage, Op op, std::int64_t microbatch) {
+  Action action;
+  action.stage = StageId{stage};
+  action.op = op;
+  action.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
+  return action;
+}
+
 }  // namespace plumb

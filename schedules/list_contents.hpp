@@ -28,12 +28,6 @@ struct ListContents {
   explicit ListContents(const Schedule& schedule);
 };
 
-/// The device that runs `microbatch` of a stage: replicated stages take microbatches round robin.
-inline DeviceId device_of(const Schedule& schedule, ReplicaId replica, StageId stage, std::int64_t microbatch) {
-  const auto& devices = schedule.placement[index(replica)][index(stage)];
-  return devices[devices.size() == 1 ? 0 : static_cast<std::size_t>(microbatch) % devices.size()];
-}
-
 /// Text of an action given by its parts; `number` -1 for collectives.
 std::string text_of(StageId stage, Op op, std::int64_t number, ReplicaId replica);
 

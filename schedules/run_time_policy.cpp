@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "schedules/list_contents.hpp"
-#include "schedules/run_time_rule.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {

@@ -61,15 +61,6 @@ class RunTimeRule {
 /// Nothing to do at the moment.
 inline constexpr std::pair<Action, Ticks> kStayIdle{Action{}, -1};
 
-/// An action of one microbatch.
-inline Action action_of(std::int32_t stage, Op op, std::int64_t microbatch) {
-  Action action;
-  action.stage = StageId{stage};
-  action.op = op;
-  action.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
-  return action;
-}
-
 /// Plays the rule until nothing is on its way any more; what every device did, in order. Work that the rule posted
 /// before (in its constructor) is there from the beginning.
 std::vector<std::vector<Action>> play(RunTimeRule& rule, std::int32_t num_devices);

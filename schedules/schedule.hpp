@@ -133,6 +133,12 @@ struct Schedule {
   }
 };
 
+/// The device that runs `microbatch` of a stage: replicated stages take microbatches round robin.
+inline DeviceId device_of(const Schedule& schedule, ReplicaId replica, StageId stage, std::int64_t microbatch) {
+  const auto& devices = schedule.placement[index(replica)][index(stage)];
+  return devices[devices.size() == 1 ? 0 : static_cast<std::size_t>(microbatch) % devices.size()];
+}
+
 /// Number of actions of `list` once its repeats are expanded. Computed, never expanded; saturates at INT64_MAX.
 std::int64_t expanded_size(const DeviceList& list);
 

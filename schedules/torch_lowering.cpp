@@ -9,7 +9,7 @@
 
 #include "models/error.hpp"
 #include "schedules/dependency_rules.hpp"
-#include "schedules/list_contents.hpp"
+#include "schedules/schedule.hpp"
 #include "schedules/schedule_io.hpp"
 
 namespace plumb {

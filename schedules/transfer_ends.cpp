@@ -1,8 +1,7 @@
 #include "schedules/transfer_ends.hpp"
+#include "schedules/schedule.hpp"
 
 #include <span>
-
-#include "schedules/list_contents.hpp"
 
 namespace plumb {
 namespace {

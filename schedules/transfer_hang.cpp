@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedules/dependency_rules.hpp"
-#include "schedules/list_contents.hpp"
+#include "schedules/schedule.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/torch_lowering.hpp"
 #include "schedules/transfer_ends.hpp"
