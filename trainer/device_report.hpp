@@ -10,8 +10,8 @@
 #include "sim/run_times.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/device_worker.hpp"
+#include "trainer/plan/train_options.hpp"
 #include "trainer/process_group.hpp"
-#include "trainer/train.hpp"
 
 namespace plumb {
 

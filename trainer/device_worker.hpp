@@ -12,9 +12,9 @@
 #include "trainer/arena.hpp"
 #include "trainer/holder_state.hpp"
 #include "trainer/live_buffers.hpp"
+#include "trainer/plan/train_options.hpp"
 #include "trainer/run_outputs.hpp"
 #include "trainer/run_plan.hpp"
-#include "trainer/train.hpp"
 
 namespace plumb {
 

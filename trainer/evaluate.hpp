@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/train.hpp"
+#include "trainer/plan/train_options.hpp"
 
 namespace plumb {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "trainer/measured_timeline.hpp"
+#include "trainer/ground/machine_description.hpp"
 #include "trainer/run_clock.hpp"
 
 namespace plumb {

@@ -1,15 +1,14 @@
 #include "trainer/measured_timeline.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "sim/idle_causes.hpp"
 #include "sim/lanes.hpp"
 #include "sim/metrics.hpp"
 #include "sim/waits.hpp"
+#include "trainer/ground/machine_description.hpp"
 
 namespace plumb {
 namespace {
@@ -70,19 +69,6 @@ void name_overhead(const Program& program, const RunTimes& times, Timeline& time
 }
 
 }  // namespace
-
-std::string machine_description() {
-  std::string model = "unknown processor";
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      model = line.substr(colon + 2);
-      break;
-    }
-  }
-  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
-}
 
 Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports) {
   Program program = plan.program;

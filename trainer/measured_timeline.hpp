@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "sim/timeline.hpp"
 #include "trainer/device_report.hpp"
@@ -16,8 +15,5 @@ namespace plumb {
 /// `sim/idle_causes.hpp` do not explain (waking up, book-keeping) is overhead. Memory is what the arenas counted.
 /// `reports` are those of all devices.
 Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports);
-
-/// "AMD EPYC ..., 2 threads".
-std::string machine_description();
 
 }  // namespace plumb

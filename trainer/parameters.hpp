@@ -4,8 +4,8 @@
 #include <span>
 
 #include "trainer/device_report.hpp"
+#include "trainer/plan/train_options.hpp"
 #include "trainer/run_plan.hpp"
-#include "trainer/train.hpp"
 
 namespace plumb {
 

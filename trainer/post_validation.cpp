@@ -10,7 +10,7 @@
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/waits.hpp"
-#include "trainer/train.hpp"
+#include "trainer/plan/train_options.hpp"
 
 namespace plumb {
 namespace {

@@ -9,7 +9,7 @@
 #include "schedules/in_flight.hpp"
 #include "trainer/backends.hpp"
 #include "trainer/executor.hpp"
-#include "trainer/measured_timeline.hpp"
+#include "trainer/ground/machine_description.hpp"
 #include "trainer/mirrored_schedule.hpp"
 #include "trainer/profile_schedule.hpp"
 #include "trainer/train.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "trainer/train.hpp"
+#include "trainer/plan/train_options.hpp"
 
 namespace plumb {
 

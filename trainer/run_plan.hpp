@@ -9,8 +9,8 @@
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
 #include "trainer/correction.hpp"
+#include "trainer/plan/train_options.hpp"
 #include "trainer/post_validation.hpp"
-#include "trainer/train.hpp"
 
 namespace plumb {
 

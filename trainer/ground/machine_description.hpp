@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace plumb {
+
+/// The machine that this program runs on: "AMD EPYC ..., 2 threads".
+std::string machine_description();
+
+}  // namespace plumb
