@@ -1,27 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "tools/command.hpp"
+#include "tools/terminal/command_line.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
-
-/// Smallest and largest value that an option takes.
-struct NumberRange {
-  std::int64_t least = 1;
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-};
-
-struct RealRange {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-};
 
 /// The options of one command: declared with the variable that each fills, then parsed once.
 ///
@@ -62,20 +50,5 @@ class ArgumentParser {
 
   std::unique_ptr<State> state_;
 };
-
-/// A whole number that fills `text`, within `range`. Throws `Error`: "WHERE: 'x' is not a whole number, expected ...".
-std::int64_t parse_whole(std::string_view text, NumberRange range, std::string_view where);
-
-/// A finite decimal number that fills `text`, within `range`. Throws `Error` as `parse_whole` does.
-double parse_real(std::string_view text, std::string_view where, RealRange range = {});
-
-/// Parts of `text` between `separator`s; an empty text has none.
-std::vector<std::string> split(std::string_view text, char separator);
-
-/// The words of "name word word ...", without the name. Throws `Error` when the command is another one.
-CommandLine words_behind(std::string_view name, std::string_view command);
-
-/// "key=value" apart. Throws `Error` without a key or an equals sign.
-std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where);
 
 }  // namespace plumb

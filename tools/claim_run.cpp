@@ -10,6 +10,7 @@
 #include "tools/expression.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/simulation_arguments.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/train_run.hpp"
 
 namespace plumb {

@@ -12,6 +12,7 @@
 #include "tools/output_file.hpp"
 #include "tools/ranking_text.hpp"
 #include "tools/report_html.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/import/load_network.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 #include "tools/arguments.hpp"

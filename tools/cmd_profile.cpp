@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "models/error.hpp"
+#include "models/import/load_network.hpp"
 #include "models/profile.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"

@@ -14,6 +14,7 @@
 #include "tools/sweep_grid.hpp"
 #include "tools/sweep_pareto.hpp"
 #include "tools/sweep_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

@@ -10,6 +10,7 @@
 #include "tools/output_file.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/schedule_formats.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/network_io.hpp"
+#include "models/import/load_network.hpp"
 #include "models/partition.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"

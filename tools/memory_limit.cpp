@@ -1,8 +1,8 @@
 #include "tools/memory_limit.hpp"
 
-#include "tools/arguments.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
+#include "models/import/load_network.hpp"
 #include "models/layer_chain.hpp"
-#include "models/network_io.hpp"
 #include "models/roofline.hpp"
 #include "models/text_file.hpp"
 #include "tools/cost_arguments.hpp"

@@ -7,7 +7,7 @@
 
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
-#include "models/network_io.hpp"
+#include "models/import/load_network.hpp"
 #include "models/text_file.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/sweep_grid.hpp"

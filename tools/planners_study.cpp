@@ -12,6 +12,7 @@
 #include "tools/plan_arguments.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/results_folder.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/text_table.hpp"
 
 namespace plumb {

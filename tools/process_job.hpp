@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/command.hpp"
+#include "tools/terminal/command_line.hpp"
 #include "trainer/process_group.hpp"
 
 namespace plumb {

@@ -13,7 +13,7 @@
 #include "schedules/schedule_io.hpp"
 #include "schedules/torch_lowering.hpp"
 #include "schedules/zero_bubble_table.hpp"
-#include "tools/arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

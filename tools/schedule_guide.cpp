@@ -11,7 +11,7 @@
 #include "schedules/schedule_io.hpp"
 #include "schedules/transfer_hang.hpp"
 #include "schedules/walk.hpp"
-#include "tools/arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/error.hpp"
-#include "tools/arguments.hpp"
 #include "tools/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/text_table.hpp"
 
 namespace plumb {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "models/error.hpp"
-#include "tools/arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

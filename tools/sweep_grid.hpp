@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "schedules/registry.hpp"
-#include "tools/arguments.hpp"
 #include "tools/job_degrees.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 

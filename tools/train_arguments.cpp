@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "models/error.hpp"
+#include "models/import/load_network.hpp"
 #include "models/layer_shape.hpp"
-#include "models/network_io.hpp"
 #include "models/text_file.hpp"
 #include "tools/choice.hpp"
 #include "tools/cost_arguments.hpp"

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "models/import/load_network.hpp"
 #include "tools/arguments.hpp"
 #include "tools/stream_arguments.hpp"
 #include "trainer/train.hpp"

@@ -5,6 +5,7 @@
 #include "models/error.hpp"
 #include "tools/arguments.hpp"
 #include "tools/schedule_arguments.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/train_arguments.hpp"
 
 namespace plumb {

@@ -2,8 +2,8 @@
 
 #include "models/error.hpp"
 #include "sim/critical_path.hpp"
-#include "tools/arguments.hpp"
 #include "tools/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/text_table.hpp"
 
 namespace plumb {

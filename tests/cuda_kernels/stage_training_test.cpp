@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/network_io.hpp"
+#include "models/import/load_network.hpp"
 #include "schedules/methods.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/support/device_training.hpp"

@@ -8,6 +8,7 @@
 
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
+#include "models/import/load_network.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 #include "models/profile.hpp"

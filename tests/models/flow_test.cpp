@@ -5,6 +5,7 @@
 
 #include "models/error.hpp"
 #include "models/flow.hpp"
+#include "models/import/load_network.hpp"
 #include "models/network_costs.hpp"
 #include "models/network_io.hpp"
 #include "models/partition.hpp"

@@ -4,9 +4,9 @@
 
 #include "models/cluster_io.hpp"
 #include "models/error.hpp"
+#include "models/import/load_network.hpp"
 #include "models/job_memory.hpp"
 #include "models/network_costs.hpp"
-#include "models/network_io.hpp"
 
 TEST_SUITE_BEGIN("models");
 

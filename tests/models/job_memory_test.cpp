@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "models/import/load_network.hpp"
 #include "models/network_costs.hpp"
-#include "models/network_io.hpp"
 
 TEST_SUITE_BEGIN("models");
 

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/import/load_network.hpp"
 #include "models/network_costs.hpp"
 #include "models/presets.hpp"
 #include "tests/support/error_message.hpp"

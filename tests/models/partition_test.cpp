@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/import/load_network.hpp"
 #include "models/network_io.hpp"
 #include "tests/support/error_message.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "models/import/load_network.hpp"
 #include "models/network_costs.hpp"
-#include "models/network_io.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");

@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "models/cluster_io.hpp"
+#include "models/import/load_network.hpp"
 #include "models/layer.hpp"
 #include "models/network_costs.hpp"
-#include "models/network_io.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/error.hpp"
+#include "tools/terminal/words.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

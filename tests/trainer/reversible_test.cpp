@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/import/load_network.hpp"
 #include "models/network_io.hpp"
 #include "models/reverses.hpp"
 #include "schedules/registry.hpp"

@@ -6,8 +6,8 @@
 
 #include "models/error.hpp"
 #include "models/json_reader.hpp"
-#include "tools/arguments.hpp"
 #include "tools/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

@@ -15,6 +15,7 @@
 #include "tools/plot_svg.hpp"
 #include "tools/public/public_report.hpp"
 #include "tools/results_folder.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

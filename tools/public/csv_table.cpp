@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "models/error.hpp"
-#include "tools/arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

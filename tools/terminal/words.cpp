@@ -1,0 +1,68 @@
+#include "tools/terminal/words.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "models/error.hpp"
+#include "tools/quantity_text.hpp"
+
+namespace plumb {
+
+std::int64_t parse_whole(std::string_view text, NumberRange range, std::string_view where) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = end == text.data() + text.size() && !text.empty();
+  if (error == std::errc{} && is_number && value >= range.least && value <= range.most) return value;
+  std::string message = std::string(where) + ": '" + std::string(text) + "' is ";
+  message += is_number ? "out of range" : "not a whole number";
+  const bool bounded = range.most != std::numeric_limits<std::int64_t>::max();
+  throw Error(message + ", expected " + std::to_string(range.least) +
+              (bounded ? " to " + std::to_string(range.most) : " or more"));
+}
+
+double parse_real(std::string_view text, std::string_view where, RealRange range) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string found = std::string(where) + ": '" + std::string(text) + "' is ";
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
+    throw Error(found + "not a number, expected one such as 0.5");
+  }
+  if (value >= range.least && value <= range.most) return value;
+  const bool bounded = std::isfinite(range.most);
+  throw Error(found + "out of range, expected " + number_text(range.least) +
+              (bounded ? " to " + number_text(range.most) : " or more"));
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+    if (text.empty()) parts.emplace_back();
+  }
+  return parts;
+}
+
+CommandLine words_behind(std::string_view name, std::string_view command) {
+  CommandLine words;
+  for (std::string& word : split(command, ' ')) {
+    if (!word.empty()) words.push_back(std::move(word));
+  }
+  if (words.empty() || words.front() != name) {
+    throw Error("'" + std::string(command) + "': expected a command that begins with " + std::string(name));
+  }
+  words.erase(words.begin());
+  return words;
+}
+
+std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' has no key, expected key=value");
+  }
+  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+}  // namespace plumb
