@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 
 namespace plumb {
 

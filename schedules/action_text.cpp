@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 
 namespace plumb {

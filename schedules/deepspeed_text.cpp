@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 
 namespace plumb {

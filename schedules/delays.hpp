@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 
 namespace plumb {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/json_reader.hpp"
+#include "models/ground/json_reader.hpp"
 #include "schedules/action_text.hpp"
 #include "schedules/schedule.hpp"
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/stage_costs.hpp"
+#include "models/ground/error.hpp"
+#include "models/costs/stage_costs.hpp"
 
 namespace plumb {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 

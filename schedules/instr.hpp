@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/action.hpp"
 
 namespace plumb {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/method_buffers.hpp"
 #include "schedules/send_waits.hpp"

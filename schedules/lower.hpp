@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/cluster.hpp"
-#include "models/stage_costs.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/program.hpp"
 #include "schedules/schedule.hpp"
 

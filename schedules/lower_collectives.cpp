@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower_state.hpp"
 
 namespace plumb::lowering {

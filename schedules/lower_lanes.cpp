@@ -2,9 +2,9 @@
 #include <string>
 #include <tuple>
 
-#include "models/error.hpp"
-#include "models/huge_pages.hpp"
-#include "models/reverses.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/huge_pages.hpp"
+#include "models/costs/reverses.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/row_table.hpp"
 #include "schedules/schedule_io.hpp"

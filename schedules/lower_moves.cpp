@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower_copy_lanes.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/schedule_io.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/stage_costs.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/dependency_rules.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/part_costs.hpp"

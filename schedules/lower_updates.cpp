@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/walk.hpp"
 

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower_state.hpp"
 
 namespace plumb::lowering {

@@ -2,8 +2,8 @@
 #include <span>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/huge_pages.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/huge_pages.hpp"
 #include "schedules/lower_state.hpp"
 #include "schedules/schedule_io.hpp"
 

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/methods.hpp"
 
 namespace plumb {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "models/stage_costs.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/part_table.hpp"
 
 namespace plumb::lowering {

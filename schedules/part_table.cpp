@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {

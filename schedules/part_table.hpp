@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/part.hpp"
+#include "models/costs/part.hpp"
 #include "schedules/action.hpp"
 
 namespace plumb {

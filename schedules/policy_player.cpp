@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/generator.hpp"
 #include "schedules/policy_choice.hpp"
 #include "schedules/run_time_rule.hpp"

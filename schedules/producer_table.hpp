@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/huge_pages.hpp"
+#include "models/ground/huge_pages.hpp"
 #include "schedules/action.hpp"
 #include "schedules/program.hpp"
 

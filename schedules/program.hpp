@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/stage_costs.hpp"
-#include "models/units.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/action.hpp"
 #include "schedules/instr.hpp"
 #include "schedules/move.hpp"

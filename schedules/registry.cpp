@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/generator.hpp"
 
 namespace plumb {

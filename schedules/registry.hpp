@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/stage_costs.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/schedule.hpp"
 
 namespace plumb {

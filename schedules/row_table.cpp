@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 
 namespace plumb::lowering {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/action.hpp"
 #include "schedules/registry.hpp"
 

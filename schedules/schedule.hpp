@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/action.hpp"
 #include "schedules/extra_work.hpp"
 #include "schedules/run_time_policy.hpp"

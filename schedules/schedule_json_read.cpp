@@ -5,8 +5,8 @@
 #include <tuple>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 #include "schedules/device_list_json.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/weights_json.hpp"

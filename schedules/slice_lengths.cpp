@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/generator.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/action_text.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/walk.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/list_contents.hpp"
 
 namespace plumb {

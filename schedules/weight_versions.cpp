@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/methods.hpp"
 #include "schedules/schedule_io.hpp"
 

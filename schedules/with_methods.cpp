@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/asynchronous/prediction.hpp"
 #include "schedules/methods.hpp"
 #include "schedules/synchronous_phase.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/v_placement.hpp"
 #include "schedules/validate.hpp"
 

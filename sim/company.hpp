@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/contention.hpp"
-#include "models/units.hpp"
+#include "models/cluster/contention.hpp"
+#include "models/ground/units.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

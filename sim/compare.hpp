@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/memory_class.hpp"
+#include "models/costs/memory_class.hpp"
 #include "schedules/action.hpp"
 #include "sim/timeline.hpp"
 

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/contention.hpp"
+#include "models/cluster/contention.hpp"
 #include "schedules/program.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/progress.hpp"
 
 namespace plumb {
 
-/// Actions under way, and how fast each goes on while the others do (models/contention.hpp has the formula).
+/// Actions under way, and how fast each goes on while the others do (models/cluster/contention.hpp has the formula).
 ///
 /// ### Rule
 /// Shares are whole billionths, every product and quotient is rounded down, and a rate is at least 1. Rates change only

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/contention.hpp"
+#include "models/cluster/contention.hpp"
 #include "sim/company.hpp"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/contention.hpp"
+#include "models/cluster/contention.hpp"
 #include "sim/estimate.hpp"
 #include "sim/timeline.hpp"
 

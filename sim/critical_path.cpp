@@ -9,7 +9,7 @@
 #include <set>
 #include <string_view>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/run_program.hpp"
 #include "sim/waits.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/huge_pages.hpp"
+#include "models/ground/huge_pages.hpp"
 #include "sim/compute_share.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/jitter.hpp"

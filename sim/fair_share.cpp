@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "sim/transfer_semantics.hpp"
 
 namespace plumb {

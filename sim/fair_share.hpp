@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/progress.hpp"

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <optional>
 
-#include "models/huge_pages.hpp"
+#include "models/ground/huge_pages.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/jitter.hpp"
 #include "sim/load_kinds.hpp"

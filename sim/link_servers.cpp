@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/huge_pages.hpp"
+#include "models/ground/huge_pages.hpp"
 
 namespace plumb {
 

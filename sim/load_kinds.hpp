@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "models/contention.hpp"
+#include "models/cluster/contention.hpp"
 #include "schedules/action.hpp"
 #include "schedules/program.hpp"
 

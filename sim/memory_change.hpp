@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "models/memory_class.hpp"
+#include "models/costs/memory_class.hpp"
 #include "schedules/program.hpp"
 #include "sim/memory_plan.hpp"
 

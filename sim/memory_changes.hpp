@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "models/memory_class.hpp"
-#include "models/units.hpp"
+#include "models/costs/memory_class.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/program.hpp"
 #include "sim/memory_change.hpp"
 #include "sim/memory_positions.hpp"

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "models/memory_class.hpp"
-#include "models/units.hpp"
+#include "models/costs/memory_class.hpp"
+#include "models/ground/units.hpp"
 
 namespace plumb {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/memory_class.hpp"
-#include "models/stage_costs.hpp"
+#include "models/costs/memory_class.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/program.hpp"
 
 namespace plumb {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "models/stage_costs.hpp"
-#include "models/units.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "models/ground/units.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

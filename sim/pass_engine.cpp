@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "models/huge_pages.hpp"
+#include "models/ground/huge_pages.hpp"
 #include "sim/jitter.hpp"
 #include "sim/load_kinds.hpp"
 #include "sim/pass_engine.hpp"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/units.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/units.hpp"
 
 namespace plumb {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/dependency_rules.hpp"
 #include "sim/jitter.hpp"
 #include "sim/link_servers.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "sim/transfer_semantics.hpp"
 
 namespace plumb {

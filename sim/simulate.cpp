@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/huge_pages.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/huge_pages.hpp"
 #include "sim/critical_path.hpp"
 #include "sim/deadlock.hpp"
 #include "sim/event_engine.hpp"

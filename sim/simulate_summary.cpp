@@ -3,7 +3,7 @@
 #include <numeric>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/walk.hpp"
 #include "sim/fold.hpp"
 #include "sim/jitter.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/memory_class.hpp"
-#include "models/units.hpp"
+#include "models/costs/memory_class.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/action.hpp"
 #include "schedules/delays.hpp"
 #include "sim/memory_curves.hpp"

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 #include "schedules/action_text.hpp"
 #include "sim/timeline_io.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <tuple>
 
-#include "models/error.hpp"
-#include "models/units.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/units.hpp"
 
 namespace plumb {
 namespace {

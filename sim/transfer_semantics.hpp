@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/units.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/rules/sim_options.hpp"

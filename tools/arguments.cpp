@@ -6,7 +6,7 @@
 
 #include <boost/program_options.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/output_file.hpp"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/waits.hpp"
 #include "tools/output_file.hpp"

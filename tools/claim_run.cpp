@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/simulate.hpp"
 #include "tools/arguments.hpp"
 #include "tools/claims.hpp"

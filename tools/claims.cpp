@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 
 namespace plumb {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/text_table.hpp"
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "models/cluster_io.hpp"
-#include "models/kernel_rates.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/jobs/kernel_rates.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"

@@ -1,8 +1,8 @@
 #include <iostream>
 #include <optional>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "sim/compare.hpp"
 #include "sim/ranking.hpp"
 #include "sim/timeline_io.hpp"

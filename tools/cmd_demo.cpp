@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/timeline_io.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"

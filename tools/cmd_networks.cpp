@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/import/load_network.hpp"
-#include "models/network_costs.hpp"
-#include "models/network_io.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/network/network_io.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"

@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <iostream>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/plan_search/front_search.hpp"
 #include "sim/plan_search/plan_search.hpp"

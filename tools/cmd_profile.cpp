@@ -2,9 +2,9 @@
 #include <thread>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "models/profile.hpp"
+#include "models/sources/profile.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/contention_text.hpp"

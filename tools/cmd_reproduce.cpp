@@ -4,8 +4,8 @@
 
 #include <tbb/parallel_for.h>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "tools/arguments.hpp"
 #include "tools/claims_report.hpp"
 #include "tools/command.hpp"

@@ -3,8 +3,8 @@
 #include <iterator>
 #include <optional>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "tools/arguments.hpp"
 #include "tools/claims_report.hpp"
 #include "tools/command.hpp"

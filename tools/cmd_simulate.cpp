@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/arguments.hpp"

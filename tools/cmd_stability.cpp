@@ -1,7 +1,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/registry.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/transfer_hang.hpp"

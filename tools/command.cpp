@@ -4,7 +4,7 @@
 #include <array>
 #include <sstream>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/output_file.hpp"
 
 namespace plumb {

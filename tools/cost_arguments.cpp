@@ -6,16 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "models/abstract_costs.hpp"
-#include "models/cluster_io.hpp"
-#include "models/error.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "models/job_costs.hpp"
-#include "models/longest_edge.hpp"
-#include "models/network_costs.hpp"
-#include "models/profile.hpp"
-#include "models/roofline.hpp"
-#include "models/text_file.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "models/costs/longest_edge.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/sources/profile.hpp"
+#include "models/sources/roofline.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/in_flight.hpp"
 
 namespace plumb {

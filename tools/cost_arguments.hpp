@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "models/cluster.hpp"
-#include "models/kernel_rates.hpp"
-#include "models/network.hpp"
-#include "models/partition.hpp"
-#include "models/profile.hpp"
-#include "models/stage_costs.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
+#include "models/sources/profile.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/schedule.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_arguments.hpp"

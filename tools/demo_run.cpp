@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "models/import/load_network.hpp"
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "sim/simulate.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/profile.hpp"
+#include "models/sources/profile.hpp"
 #include "sim/compare.hpp"
 #include "sim/timeline.hpp"
 #include "tools/progress.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <utility>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/fold.hpp"
 

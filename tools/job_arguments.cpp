@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 
 namespace plumb {
 namespace {

@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "models/kernel_rates.hpp"
-#include "models/parallelism.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/parallelism.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_degrees.hpp"
 
 namespace plumb {
 
-/// Options that say how a job spreads every stage over devices and how it computes (models/parallelism.hpp). With none
+/// Options that say how a job spreads every stage over devices and how it computes (models/jobs/parallelism.hpp). With none
 /// of them, costs are the roofline of one device per stage.
 struct JobArguments {
   JobDegrees degrees;

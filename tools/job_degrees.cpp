@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/sweep_grid.hpp"
 
 namespace plumb {

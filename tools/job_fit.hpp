@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/kernel_rates.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
 #include "sim/timeline.hpp"
 #include "tools/memory_limit.hpp"
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/command.hpp"
 #include "tools/process_job.hpp"
 

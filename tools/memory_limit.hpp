@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/stage_costs.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/policy_order.hpp"
 #include "sim/ready_order.hpp"

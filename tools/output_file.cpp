@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

@@ -3,12 +3,12 @@
 #include <numeric>
 #include <utility>
 
-#include "models/cluster_io.hpp"
-#include "models/error.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "models/layer_chain.hpp"
-#include "models/roofline.hpp"
-#include "models/text_file.hpp"
+#include "models/graphs/layer_chain.hpp"
+#include "models/sources/roofline.hpp"
+#include "models/ground/text_file.hpp"
 #include "tools/cost_arguments.hpp"
 
 namespace plumb {

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <string_view>
 
-#include "models/cluster_io.hpp"
-#include "models/error.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/sweep_grid.hpp"
 

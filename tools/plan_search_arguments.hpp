@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/kernel_rates.hpp"
-#include "models/network.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/network/network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "tools/arguments.hpp"

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 #include "sim/planners/planner.hpp"
 #include "tools/arguments.hpp"
 #include "tools/plan_arguments.hpp"

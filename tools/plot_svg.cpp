@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/report_palette.hpp"
 #include "tools/svg_text.hpp"

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/mpi_processes.hpp"
 #include "trainer/stopped.hpp"
 

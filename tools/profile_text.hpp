@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/profile.hpp"
+#include "models/sources/profile.hpp"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/page_data.hpp"
 #include "tools/report_page.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-#include "models/memory_class.hpp"
+#include "models/costs/memory_class.hpp"
 #include "schedules/action.hpp"
 #include "sim/timeline.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "tools/picture.hpp"
 

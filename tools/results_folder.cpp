@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 

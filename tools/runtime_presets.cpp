@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/methods.hpp"
 #include "tools/schedule_formats.hpp"
 #include "tools/schedule_program.hpp"

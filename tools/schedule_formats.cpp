@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/megatron.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/torch_lowering.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/megatron.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"

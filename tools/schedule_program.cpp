@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/schedule_formats.hpp"
 
 extern char** environ;

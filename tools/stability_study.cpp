@@ -8,7 +8,7 @@
 #include <tbb/parallel_for.h>
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/text_table.hpp"

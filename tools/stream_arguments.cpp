@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/choice.hpp"
 #include "tools/cost_arguments.hpp"
 

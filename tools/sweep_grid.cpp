@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 
 #include <tbb/parallel_pipeline.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "sim/policy_order.hpp"
 #include "sim/simulate.hpp"

@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "models/layer_shape.hpp"
-#include "models/text_file.hpp"
+#include "models/network/layer_shape.hpp"
+#include "models/ground/text_file.hpp"
 #include "tools/choice.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/demo_text.hpp"

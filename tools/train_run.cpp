@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/arguments.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/terminal/words.hpp"

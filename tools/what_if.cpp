@@ -1,6 +1,6 @@
 #include "tools/what_if.hpp"
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/critical_path.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/terminal/words.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/memory_class.hpp"
+#include "models/costs/memory_class.hpp"
 #include "trainer/device_memory.hpp"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/random.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "models/layer_shape.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/training_data.hpp"
 
 namespace plumb {

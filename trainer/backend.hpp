@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/network.hpp"
-#include "models/stage_layout.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/stage_layout.hpp"
 #include "schedules/action.hpp"
 #include "trainer/elementwise.hpp"
 #include "trainer/number_type.hpp"

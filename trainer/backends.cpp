@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cpu_backend.hpp"
 #ifdef PLUMB_HAS_CUDA
 #include "trainer/cuda/cuda_backend.hpp"

@@ -8,9 +8,9 @@
 #include <system_error>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
+#include "models/ground/text_file.hpp"
 #include "trainer/durable_file.hpp"
 #include "trainer/safetensors.hpp"
 #include "trainer/snapshot.hpp"

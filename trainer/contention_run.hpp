@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/profile.hpp"
+#include "models/sources/profile.hpp"
 #include "sim/contention_fit.hpp"
 #include "trainer/profile_run.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "models/huge_pages.hpp"
+#include "models/ground/huge_pages.hpp"
 
 namespace plumb {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "models/memory_class.hpp"
+#include "models/costs/memory_class.hpp"
 #include "sim/run_times.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/device_worker.hpp"

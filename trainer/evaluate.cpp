@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/stage_module.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/serial_executor.hpp"
 #include "trainer/streams_executor.hpp"
 #include "trainer/threads_executor.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/layer.hpp"
+#include "models/layers/layer.hpp"
 
 namespace plumb {
 

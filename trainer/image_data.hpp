@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/layer_shape.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/training_data.hpp"
 
 namespace plumb {

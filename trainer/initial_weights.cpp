@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/random.hpp"
 
 namespace plumb {

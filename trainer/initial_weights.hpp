@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/layer.hpp"
+#include "models/layers/layer.hpp"
 
 namespace plumb {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "models/network.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 
@@ -55,7 +55,7 @@ struct LayerPass {
 };
 
 /// The arithmetic of one layer, for one size of microbatch. It has no state but sizes: forward and backward may be
-/// given different versions of the weights. `LayerFacts` (models/layer.hpp) lists what it reads and writes. Same input,
+/// given different versions of the weights. `LayerFacts` (models/layers/layer.hpp) lists what it reads and writes. Same input,
 /// same bits, on whatever thread.
 template <class T>
 class Layer {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/action.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/stage_stash.hpp"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::nccl {
 namespace {

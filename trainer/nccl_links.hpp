@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/program.hpp"
 #include "trainer/nccl_library.hpp"
 #include "trainer/process_group.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/network.hpp"
+#include "models/network/network.hpp"
 #include "trainer/optimizer.hpp"
 
 namespace plumb {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/permutation.hpp"
 
 namespace plumb {

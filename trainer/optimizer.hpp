@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "models/layer.hpp"
-#include "models/network.hpp"
+#include "models/layers/layer.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 

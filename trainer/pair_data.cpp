@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "trainer/permutation.hpp"
 
 namespace plumb {

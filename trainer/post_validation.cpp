@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "models/error.hpp"
-#include "models/reverses.hpp"
+#include "models/ground/error.hpp"
+#include "models/costs/reverses.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
 #include "sim/waits.hpp"

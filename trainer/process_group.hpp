@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/clock_offset.hpp"
 #include "trainer/processes.hpp"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/error.hpp"
-#include "models/longest_edge.hpp"
-#include "models/network_costs.hpp"
+#include "models/ground/error.hpp"
+#include "models/costs/longest_edge.hpp"
+#include "models/stages/network_costs.hpp"
 #include "schedules/in_flight.hpp"
 #include "trainer/backends.hpp"
 #include "trainer/executor.hpp"

@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "models/network.hpp"
-#include "models/partition.hpp"
-#include "models/profile.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
+#include "models/sources/profile.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/optimizer.hpp"
 #include "trainer/profile_samples.hpp"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/partition.hpp"
-#include "models/profile.hpp"
+#include "models/stages/partition.hpp"
+#include "models/sources/profile.hpp"
 #include "schedules/action.hpp"
 #include "sim/timeline.hpp"
 

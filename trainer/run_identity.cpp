@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "models/network_io.hpp"
-#include "models/partition.hpp"
+#include "models/network/network_io.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/schedule_io.hpp"
 
 namespace plumb {

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
-#include "models/flow.hpp"
-#include "models/layer_shape.hpp"
-#include "models/network_costs.hpp"
-#include "models/reverses.hpp"
+#include "models/ground/error.hpp"
+#include "models/network/flow.hpp"
+#include "models/network/layer_shape.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/costs/reverses.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/weight_versions.hpp"
 #include "trainer/backends.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/stage_layout.hpp"
+#include "models/stages/stage_layout.hpp"
 #include "schedules/method_buffers.hpp"
 #include "schedules/program.hpp"
 #include "sim/index_lists.hpp"

@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
+#include "models/ground/text_file.hpp"
 #include "trainer/durable_file.hpp"
 
 namespace plumb {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/random.hpp"
 
 namespace plumb {

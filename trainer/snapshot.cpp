@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/run_identity.hpp"
 
 namespace plumb {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/json_reader.hpp"
+#include "models/ground/json_reader.hpp"
 #include "trainer/safetensors.hpp"
 #include "trainer/training_run.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/stage_layout.hpp"
+#include "models/stages/stage_layout.hpp"
 #include "trainer/arena.hpp"
 
 namespace plumb {

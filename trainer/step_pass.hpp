@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/layer_shape.hpp"
-#include "models/stage_layout.hpp"
+#include "models/network/layer_shape.hpp"
+#include "models/stages/stage_layout.hpp"
 #include "trainer/layer.hpp"
 #include "trainer/stage_stash.hpp"
 

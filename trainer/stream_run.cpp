@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/action_text.hpp"
 
 namespace plumb {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "trainer/random.hpp"
 
 namespace plumb {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

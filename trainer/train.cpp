@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/checkpoint_cut.hpp"
 #include "trainer/evaluate.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/network.hpp"
-#include "models/part.hpp"
+#include "models/network/network.hpp"
+#include "models/costs/part.hpp"
 #include "trainer/layer.hpp"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/deadlock.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/measured_timeline.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/limits.hpp"
 
 namespace plumb {

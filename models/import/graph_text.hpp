@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "models/layer_graph.hpp"
+#include "models/graphs/layer_graph.hpp"
 
 namespace plumb {
 

@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/model_config.hpp"
 #include "models/import/published_network.hpp"
-#include "models/layer_chain.hpp"
-#include "models/network_io.hpp"
-#include "models/presets.hpp"
-#include "models/text_file.hpp"
+#include "models/graphs/layer_chain.hpp"
+#include "models/network/network_io.hpp"
+#include "models/ground/presets.hpp"
+#include "models/ground/text_file.hpp"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "models/network.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 

@@ -9,9 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
-#include "models/network_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
+#include "models/network/network_io.hpp"
 
 namespace plumb {
 namespace {

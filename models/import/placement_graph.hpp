@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/layer_graph.hpp"
+#include "models/graphs/layer_graph.hpp"
 
 namespace plumb {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/graph_text.hpp"
 #include "models/import/trace_stages.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 
 namespace plumb {
 namespace {

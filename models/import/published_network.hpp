@@ -6,7 +6,7 @@
 
 #include "models/import/placement_graph.hpp"
 #include "models/import/tensor_variants.hpp"
-#include "models/layer_graph.hpp"
+#include "models/graphs/layer_graph.hpp"
 
 namespace plumb {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/limits.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/json_reader.hpp"
 
 namespace plumb {
 namespace {

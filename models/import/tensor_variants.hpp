@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/layer_graph.hpp"
+#include "models/graphs/layer_graph.hpp"
 
 namespace plumb {
 

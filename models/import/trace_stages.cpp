@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 
 namespace plumb {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/layer_graph.hpp"
+#include "models/graphs/layer_graph.hpp"
 
 namespace plumb {
 

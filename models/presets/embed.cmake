@@ -12,7 +12,7 @@ function(embed function_name files)
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 
-set(text "#include <array>\n\n#include \"models/presets.hpp\"\n\nnamespace plumb {\n\n")
+set(text "#include <array>\n\n#include \"models/ground/presets.hpp\"\n\nnamespace plumb {\n\n")
 embed(network_presets "${NETWORKS}")
 embed(cluster_presets "${CLUSTERS}")
 embed(device_presets "${DEVICES}")

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/ground/units.hpp"
 #include "schedules/registry.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_search.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 
 namespace plumb {

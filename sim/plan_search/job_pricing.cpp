@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/job_costs.hpp"
-#include "models/roofline.hpp"
+#include "models/ground/error.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "models/sources/roofline.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 
 namespace plumb {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/cluster.hpp"
-#include "models/kernel_rates.hpp"
-#include "models/network.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/network/network.hpp"
 #include "sim/plan_search/plan_job.hpp"
 
 namespace plumb {
@@ -17,7 +17,7 @@ struct PricingLimits {
 };
 
 /// Prices by `job_costs`. `network` and `cluster` are copied. What a place can use is its memory without context,
-/// libraries and the allocator's reserve (models/kernel_rates.hpp).
+/// libraries and the allocator's reserve (models/jobs/kernel_rates.hpp).
 ///
 /// Networks with measured layers (`LayerKind::kProfiled`) have the times that were measured, on devices of their speed
 /// and FLOP/s relative to the first one, and all of the memory; their stages cannot be spread over several devices.

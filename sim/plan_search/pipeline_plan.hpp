@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/parallelism.hpp"
-#include "models/partition.hpp"
+#include "models/jobs/parallelism.hpp"
+#include "models/stages/partition.hpp"
 
 namespace plumb {
 

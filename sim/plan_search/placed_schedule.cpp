@@ -4,9 +4,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "models/abstract_costs.hpp"
-#include "models/error.hpp"
-#include "models/longest_edge.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "models/ground/error.hpp"
+#include "models/costs/longest_edge.hpp"
 #include "schedules/lower.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/steady_bounds.hpp"

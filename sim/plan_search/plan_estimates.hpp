@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/schedule_shape.hpp"

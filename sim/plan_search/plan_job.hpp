@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/parallelism.hpp"
-#include "models/partition.hpp"
-#include "models/stage_costs.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/parallelism.hpp"
+#include "models/stages/partition.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 
 namespace plumb {

@@ -14,7 +14,7 @@
 
 #include <tbb/parallel_for.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/in_flight.hpp"
 #include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"

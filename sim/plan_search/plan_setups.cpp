@@ -8,7 +8,7 @@
 
 #include <tbb/parallel_for.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/steady_bounds.hpp"

@@ -10,7 +10,7 @@
 
 #include <tbb/parallel_for.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/planners/planner.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/layer_chain.hpp"
+#include "models/graphs/layer_chain.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "sim/planners/plan.hpp"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "models/stage_costs.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 
 namespace plumb {

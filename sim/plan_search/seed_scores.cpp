@@ -11,7 +11,7 @@
 
 #include <tbb/parallel_for.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_kinds.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_shape.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/in_flight.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 

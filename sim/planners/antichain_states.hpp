@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/layer_graph.hpp"
-#include "models/node_set.hpp"
+#include "models/graphs/layer_graph.hpp"
+#include "models/graphs/node_set.hpp"
 
 namespace plumb {
 

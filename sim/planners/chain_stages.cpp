@@ -1,6 +1,6 @@
 #include "sim/planners/chain_stages.hpp"
 
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 
 namespace plumb {
 

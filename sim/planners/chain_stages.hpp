@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/layer_chain.hpp"
+#include "models/graphs/layer_chain.hpp"
 #include "sim/planners/plan.hpp"
 #include "sim/planners/problem.hpp"
 #include "sim/planners/step_time.hpp"

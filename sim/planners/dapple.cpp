@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
 

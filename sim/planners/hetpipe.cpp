@@ -2,7 +2,7 @@
 #include <limits>
 #include <map>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "models/layer_chain.hpp"
+#include "models/graphs/layer_chain.hpp"
 #include "sim/planners/plan.hpp"
 #include "sim/planners/problem.hpp"
 

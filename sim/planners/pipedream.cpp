@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/layer_chain.hpp"
+#include "models/graphs/layer_chain.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/pipedream_scores.hpp"

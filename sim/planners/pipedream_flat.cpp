@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/numbers.hpp"
 
 namespace plumb {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/antichain_states.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/import/placement_graph.hpp"
-#include "models/node_set.hpp"
+#include "models/graphs/node_set.hpp"
 
 namespace plumb {
 

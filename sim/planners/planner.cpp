@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/cluster.hpp"
+#include "models/cluster/cluster.hpp"
 #include "models/import/published_network.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <queue>
 #include <random>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 

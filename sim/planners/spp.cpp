@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/support/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("cuda");

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/optimizer.hpp"

@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include "models/layer.hpp"
-#include "models/layer_shape.hpp"
+#include "models/layers/layer.hpp"
+#include "models/network/layer_shape.hpp"
 #include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/network.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb::kernels {
 

@@ -1,4 +1,4 @@
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// The first line is `--cost`, the rest `--memory`: costs whose sums hold, or a refusal. Their text has no writer.

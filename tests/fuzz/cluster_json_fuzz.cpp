@@ -1,4 +1,4 @@
-#include "models/cluster_io.hpp"
+#include "models/cluster/cluster_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a cluster, which comes back as it was, or is refused.

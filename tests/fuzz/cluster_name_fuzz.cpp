@@ -1,5 +1,5 @@
-#include "models/cluster_io.hpp"
-#include "models/text_file.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/text_file.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text names a built-in cluster, which has devices, or is refused. Names of files and of this machine are left

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 #include "tests/support/source_directory.hpp"
 
 // The fuzz targets of tests/fuzz, each under its own name: PLUMB_FUZZ_TARGET(stem) for stem_fuzz.cpp.

@@ -1,5 +1,5 @@
 #include "models/import/model_config.hpp"
-#include "models/network_io.hpp"
+#include "models/network/network_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a configuration whose network comes back from our document as it was, or it is refused.

@@ -1,4 +1,4 @@
-#include "models/network_io.hpp"
+#include "models/network/network_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a network, which comes back as it was, or is refused.

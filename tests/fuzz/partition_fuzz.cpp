@@ -1,4 +1,4 @@
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text cuts 12 layers into stages, in a way that comes back as it was, or is refused.

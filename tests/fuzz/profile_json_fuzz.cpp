@@ -1,4 +1,4 @@
-#include "models/profile.hpp"
+#include "models/sources/profile.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a profile, which comes back as it was and has a partition, or is refused.

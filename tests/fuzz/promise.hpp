@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 // What every parser promises: any bytes are a value that can be written and read again, or an `Error` of one line.
 

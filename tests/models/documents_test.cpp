@@ -6,13 +6,13 @@
 
 #include <doctest/doctest.h>
 
-#include "models/cluster_io.hpp"
-#include "models/error.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "models/network_costs.hpp"
-#include "models/network_io.hpp"
-#include "models/profile.hpp"
-#include "models/text_file.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/network/network_io.hpp"
+#include "models/sources/profile.hpp"
+#include "models/ground/text_file.hpp"
 #include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("models");

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include <models/abstract_costs.hpp>
+#include <models/sources/abstract_costs.hpp>
 #include <schedules/lower.hpp>
 #include <schedules/registry.hpp>
 #include <sim/simulate.hpp>

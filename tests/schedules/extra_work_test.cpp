@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/stage_costs.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"

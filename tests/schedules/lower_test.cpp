@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/program_text.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"

@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/synchronous_phase.hpp"

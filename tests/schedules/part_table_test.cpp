@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/abstract_costs.hpp"
-#include "models/error.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
 #include "tests/support/written_schedule.hpp"

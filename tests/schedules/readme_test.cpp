@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/validate.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/transfer_hang.hpp"
 #include "schedules/validate.hpp"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "tests/support/error_message.hpp"

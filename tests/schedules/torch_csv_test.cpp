@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/torch_lowering.hpp"

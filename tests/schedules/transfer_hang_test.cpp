@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"
 #include "schedules/torch_lowering.hpp"

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/validate.hpp"
 #include "tests/support/versions_read.hpp"

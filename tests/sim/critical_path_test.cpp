@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/event_engine.hpp"
 #include "sim/run_program.hpp"
 #include "tests/support/random_program.hpp"

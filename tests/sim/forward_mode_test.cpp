@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/written_schedule.hpp"

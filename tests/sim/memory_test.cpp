@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "models/cluster.hpp"
+#include "models/cluster/cluster.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 

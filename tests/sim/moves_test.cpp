@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/written_schedule.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/catalogue_walk.hpp"

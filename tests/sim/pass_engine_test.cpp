@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/support/program_builder.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/simulated.hpp"

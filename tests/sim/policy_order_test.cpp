@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/event_engine.hpp"
 #include "sim/pass_engine.hpp"
 #include "tests/support/program_builder.hpp"

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "stream_cases.hpp"
+#include "tests/streams/stream_cases.hpp"
 #include "tests/support/fake_nccl.hpp"
 #include "tests/trainer/thread_processes.hpp"
 #include "trainer/link_messages.hpp"

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
-#include "stream_cases.hpp"
+#include "models/ground/error.hpp"
+#include "tests/streams/stream_cases.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/silent_streams.hpp"
 

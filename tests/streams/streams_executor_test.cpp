@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "stream_cases.hpp"
+#include "tests/streams/stream_cases.hpp"
 #include "trainer/cpu_backend.hpp"
 #include "trainer/host_streams.hpp"
 #include "trainer/recorded_streams.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/registry.hpp"
 
 namespace plumb::testing {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "models/cluster.hpp"
+#include "models/cluster/cluster.hpp"
 
 namespace plumb::testing {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::testing {
 

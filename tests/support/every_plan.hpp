@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"

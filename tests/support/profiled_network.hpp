@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "models/network.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb::testing {
 

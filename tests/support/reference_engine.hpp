@@ -12,7 +12,7 @@ namespace plumb::testing {
 /// Links of their own only. Nothing when the graph has a cycle: a deadlock.
 std::optional<RunTimes> run_longest_path(const Program& program, const SimOptions& options);
 
-/// The same for devices that take from each other (models/contention.hpp): goes from tick to tick and looks at
+/// The same for devices that take from each other (models/cluster/contention.hpp): goes from tick to tick and looks at
 /// everything there is. Buffered or fifo messages, no jitter. Nothing when nobody has gone on for `patience` ticks.
 std::optional<RunTimes> run_tick_by_tick(const Program& program, TransferMode mode, Ticks patience = 10000);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/registry.hpp"
 #include "sim/simulate.hpp"

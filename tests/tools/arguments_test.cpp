@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/terminal/words.hpp"
 
 TEST_SUITE_BEGIN("tools");

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/text_file.hpp"
+#include "models/ground/text_file.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/claims_report.hpp"

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/pipemare/memory_formulas.hpp"
 #include "tools/pipemare/model_study.hpp"
 #include "tools/pipemare/simulated_models.hpp"

@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
-#include "models/network_check.hpp"
-#include "models/network_costs.hpp"
+#include "models/ground/error.hpp"
+#include "models/network/network_check.hpp"
+#include "models/stages/network_costs.hpp"
 #include "tools/public/csv_table.hpp"
 #include "tools/public/public_prediction.hpp"
 #include "tools/public/public_scores.hpp"

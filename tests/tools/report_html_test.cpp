@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_timeline.hpp"
 #include "tools/page_data.hpp"

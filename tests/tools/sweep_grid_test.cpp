@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tools/sweep_pareto.hpp"

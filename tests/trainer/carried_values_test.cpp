@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/flow.hpp"
-#include "models/network_io.hpp"
+#include "models/network/flow.hpp"
+#include "models/network/network_io.hpp"
 #include "schedules/registry.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/tiny_pipeline.hpp"

@@ -10,14 +10,14 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "trainer/checkpoint_cut.hpp"
 #include "trainer/safetensors.hpp"
 #include "trainer/train.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

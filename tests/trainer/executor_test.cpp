@@ -5,11 +5,11 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "trainer/backends.hpp"
 #include "trainer/train.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -13,7 +13,7 @@
 #include "trainer/mpi_processes.hpp"
 #include "trainer/nccl_library.hpp"
 #include "trainer/process_group.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 int main(int argc, char** argv) {
   using namespace plumb;

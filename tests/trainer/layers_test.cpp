@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/trainer/tiny_networks.hpp"
 #include "tests/trainer/tiny_pipeline.hpp"
 #include "trainer/layers/exponential.hpp"

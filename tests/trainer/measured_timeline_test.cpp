@@ -6,7 +6,7 @@
 #include "tests/support/complete_timeline.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/run_plan.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "process_cases.hpp"
+#include "tests/trainer/process_cases.hpp"
 #include "trainer/mpi_processes.hpp"
 #include "trainer/nccl_library.hpp"
 #include "trainer/process_group.hpp"

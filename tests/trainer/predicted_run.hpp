@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "models/network_costs.hpp"
+#include "models/stages/network_costs.hpp"
 #include "schedules/lower.hpp"
 #include "sim/simulate.hpp"
 #include "trainer/train.hpp"

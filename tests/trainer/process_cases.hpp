@@ -5,7 +5,7 @@
 #include <string>
 
 #include "schedules/methods.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 namespace plumb {
 

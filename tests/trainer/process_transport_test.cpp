@@ -7,13 +7,13 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
-#include "process_cases.hpp"
-#include "same_run.hpp"
+#include "models/ground/error.hpp"
+#include "tests/trainer/process_cases.hpp"
+#include "tests/trainer/same_run.hpp"
 #include "schedules/schedule_io.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "thread_processes.hpp"
+#include "tests/trainer/thread_processes.hpp"
 #include "trainer/checkpoint.hpp"
 
 TEST_SUITE_BEGIN("trainer");

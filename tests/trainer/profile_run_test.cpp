@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/validate.hpp"
 #include "sim/company.hpp"
@@ -13,7 +13,7 @@
 #include "trainer/contention_run.hpp"
 #include "trainer/mirrored_schedule.hpp"
 #include "trainer/profile_schedule.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -5,13 +5,13 @@
 
 #include <doctest/doctest.h>
 
-#include "predicted_run.hpp"
+#include "tests/trainer/predicted_run.hpp"
 #include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

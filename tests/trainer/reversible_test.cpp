@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "models/import/load_network.hpp"
-#include "models/network_io.hpp"
-#include "models/reverses.hpp"
+#include "models/network/network_io.hpp"
+#include "models/costs/reverses.hpp"
 #include "schedules/registry.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/trainer/predicted_run.hpp"

@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "predicted_run.hpp"
+#include "tests/trainer/predicted_run.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

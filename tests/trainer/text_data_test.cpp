@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "trainer/random.hpp"
 #include "trainer/text_data.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/stage_layout.hpp"
+#include "models/stages/stage_layout.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/initial_weights.hpp"
 #include "trainer/optimizer.hpp"

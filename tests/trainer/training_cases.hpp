@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/partition.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/registry.hpp"
 #include "tests/support/catalogue_walk.hpp"
-#include "tiny_networks.hpp"
+#include "tests/trainer/tiny_networks.hpp"
 #include "trainer/text_data.hpp"
 #include "trainer/train.hpp"
 

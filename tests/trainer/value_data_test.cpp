@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/registry.hpp"
 #include "tests/trainer/three_factors.hpp"
 #include "trainer/reference_training.hpp"

@@ -10,7 +10,7 @@
 #include "schedules/lower.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
-#include "training_cases.hpp"
+#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/registry.hpp"
 
 namespace plumb::bench {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/cluster.hpp"
-#include "models/stage_costs.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "schedules/program.hpp"
 #include "schedules/schedule.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/registry.hpp"
 
 namespace plumb::bench {

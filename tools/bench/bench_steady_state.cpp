@@ -1,6 +1,6 @@
 #include <string>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tools/bench/bench_cases.hpp"

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/list_builder.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule_io.hpp"

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/gpu/probe_questions.hpp"
 
 namespace plumb::cuda {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/gpu/probe_kernels.hpp"
 #include "tools/gpu/probe_parts.hpp"
 #include "tools/gpu/probe_questions.hpp"

@@ -1,6 +1,6 @@
 #include "tools/gpu/probe_parts.hpp"
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::cuda {
 

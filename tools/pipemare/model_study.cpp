@@ -8,9 +8,9 @@
 #include <tbb/parallel_for.h>
 #include <nlohmann/json.hpp>
 
-#include "models/flow.hpp"
+#include "models/network/flow.hpp"
 #include "models/import/load_network.hpp"
-#include "models/network_costs.hpp"
+#include "models/stages/network_costs.hpp"
 #include "tools/pipemare/memory_formulas.hpp"
 #include "tools/pipemare/simulated_models.hpp"
 #include "tools/quantity_text.hpp"

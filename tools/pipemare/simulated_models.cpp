@@ -1,6 +1,6 @@
 #include "tools/pipemare/simulated_models.hpp"
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/registry.hpp"
 #include "sim/simulate.hpp"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "models/error.hpp"
-#include "models/json_reader.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 

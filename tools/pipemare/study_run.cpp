@@ -9,7 +9,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/progress.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/train_run.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/cluster_io.hpp"
-#include "models/error.hpp"
-#include "models/roofline.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/sources/roofline.hpp"
 #include "schedules/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/pipemare/study_figures.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/rates_fit.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/jobs/rates_fit.hpp"
+#include "models/ground/text_file.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

@@ -5,10 +5,10 @@
 
 #include <tbb/parallel_for.h>
 
-#include "models/cluster_io.hpp"
-#include "models/error.hpp"
-#include "models/job_costs.hpp"
-#include "models/partition.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/registry.hpp"
 #include "sim/simulate.hpp"
 

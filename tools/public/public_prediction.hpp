@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/kernel_rates.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
 #include "tools/public/public_row.hpp"
 
 namespace plumb {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/network.hpp"
-#include "models/parallelism.hpp"
+#include "models/network/network.hpp"
+#include "models/jobs/parallelism.hpp"
 
 namespace plumb {
 

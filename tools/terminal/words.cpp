@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "tools/quantity_text.hpp"
 
 namespace plumb {

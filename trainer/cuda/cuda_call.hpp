@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::cuda {
 

@@ -8,7 +8,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/probes.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
 #include "trainer/cuda/op_graphs.hpp"

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::cuda {
 

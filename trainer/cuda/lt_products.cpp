@@ -12,7 +12,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/lt_library.hpp"
 
 namespace plumb::cuda {

@@ -1,6 +1,6 @@
 #include "trainer/cuda/op_graphs.hpp"
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
 
 namespace plumb::cuda {

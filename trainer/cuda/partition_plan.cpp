@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::cuda {
 namespace {

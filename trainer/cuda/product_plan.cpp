@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/durable_file.hpp"
 
 namespace plumb::cuda {

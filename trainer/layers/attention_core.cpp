@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/layer.hpp"
-#include "models/layer_shape.hpp"
+#include "models/layers/layer.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/matrix.hpp"
 #include "trainer/layers/row.hpp"

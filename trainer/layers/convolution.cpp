@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "models/layer.hpp"
-#include "models/layer_shape.hpp"
+#include "models/layers/layer.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/projection.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "models/error.hpp"
-#include "models/layer_shape.hpp"
+#include "models/ground/error.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 
 namespace plumb {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/layer_shape.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 
 namespace plumb {

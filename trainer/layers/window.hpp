@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/layer_shape.hpp"
-#include "models/network.hpp"
+#include "models/network/layer_shape.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 

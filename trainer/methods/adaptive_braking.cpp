@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/methods/kinds.hpp"
 
 namespace plumb {

@@ -1,4 +1,4 @@
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/methods/kinds.hpp"
 
 namespace plumb {

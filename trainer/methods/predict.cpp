@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "models/cluster.hpp"
-#include "models/network.hpp"
-#include "models/partition.hpp"
+#include "models/cluster/cluster.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/lower.hpp"
 #include "schedules/schedule.hpp"
 #include "sim/timeline.hpp"

@@ -4,8 +4,8 @@
 
 #include "models/import/graph_text.hpp"
 #include "models/import/published_network.hpp"
-#include "models/layer_chain.hpp"
-#include "models/text_file.hpp"
+#include "models/graphs/layer_chain.hpp"
+#include "models/ground/text_file.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "models/import/load_network.hpp"
 #include "models/import/model_config.hpp"
-#include "models/network_costs.hpp"
+#include "models/stages/network_costs.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/abstract_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/validate.hpp"
 #include "tests/support/error_message.hpp"

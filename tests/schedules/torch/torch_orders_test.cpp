@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/error.hpp"
-#include "models/text_file.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/action_text.hpp"
 #include "schedules/registry.hpp"
 #include "schedules/schedule_io.hpp"

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
-#include "models/network_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/network/network_io.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "tests/support/every_plan.hpp"

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/device_orders.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 

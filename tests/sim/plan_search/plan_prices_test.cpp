@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/cluster_io.hpp"
+#include "models/cluster/cluster_io.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"

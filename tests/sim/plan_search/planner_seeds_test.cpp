@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "models/import/published_network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/cluster_io.hpp"
+#include "models/cluster/cluster_io.hpp"
 #include "models/import/load_network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"

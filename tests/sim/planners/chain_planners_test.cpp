@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/layer_chain.hpp"
+#include "models/graphs/layer_chain.hpp"
 #include "sim/planners/planner.hpp"
 #include "sim/planners/step_time.hpp"
 #include "tests/support/error_message.hpp"

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/layer_chain.hpp"
+#include "models/graphs/layer_chain.hpp"
 #include "sim/planners/ordered_stages.hpp"
 #include "sim/planners/planner.hpp"
 #include "tests/support/error_message.hpp"

@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/layer_chain.hpp"
-#include "models/text_file.hpp"
+#include "models/graphs/layer_chain.hpp"
+#include "models/ground/text_file.hpp"
 #include "sim/planners/antichain_states.hpp"
 #include "sim/planners/planner.hpp"
 #include "tests/support/error_message.hpp"

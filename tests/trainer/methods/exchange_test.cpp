@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/error.hpp"
-#include "scalar_pipeline.hpp"
+#include "models/ground/error.hpp"
+#include "tests/trainer/methods/scalar_pipeline.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

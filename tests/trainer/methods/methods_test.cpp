@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include "plain_trainer.hpp"
-#include "scalar_pipeline.hpp"
+#include "tests/trainer/methods/plain_trainer.hpp"
+#include "tests/trainer/methods/scalar_pipeline.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "../predicted_run.hpp"
-#include "scalar_pipeline.hpp"
+#include "tests/trainer/predicted_run.hpp"
+#include "tests/trainer/methods/scalar_pipeline.hpp"
 #include "schedules/validate.hpp"
 
 TEST_SUITE_BEGIN("trainer");

@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include "../predicted_run.hpp"
-#include "../training_cases.hpp"
+#include "tests/trainer/predicted_run.hpp"
+#include "tests/trainer/training_cases.hpp"
 #include "schedules/methods.hpp"
 
 TEST_SUITE_BEGIN("trainer");

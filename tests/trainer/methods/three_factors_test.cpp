@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "scalar_pipeline.hpp"
+#include "tests/trainer/methods/scalar_pipeline.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

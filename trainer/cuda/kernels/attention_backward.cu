@@ -1,6 +1,6 @@
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention_deltas.cuh"
 #include "trainer/cuda/kernels/attention_tiles.cuh"
 

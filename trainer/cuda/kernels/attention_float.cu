@@ -1,6 +1,6 @@
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention_deltas.cuh"
 
 // Attention in float, a warp per query or key: what the bf16 kernels are held against, and the mode for tests. Lanes

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #else
 #include <cstring>
 #endif

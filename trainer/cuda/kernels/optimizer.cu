@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/segments.cuh"
 
 namespace plumb::kernels {

@@ -15,7 +15,7 @@
 
 #include <string>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb::kernels {
 

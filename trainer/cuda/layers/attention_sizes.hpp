@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "models/layer_shape.hpp"
-#include "models/network.hpp"
+#include "models/network/layer_shape.hpp"
+#include "models/network/network.hpp"
 #include "trainer/cuda/kernels/attention.hpp"
 
 namespace plumb::kernels {

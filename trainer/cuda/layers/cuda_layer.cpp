@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "models/error.hpp"
-#include "models/layer_fields.hpp"
+#include "models/ground/error.hpp"
+#include "models/network/layer_fields.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
 namespace plumb::kernels {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "models/network.hpp"
+#include "models/network/network.hpp"
 #include "trainer/cuda/kernels/matrix_products.hpp"
 #include "trainer/cuda/kernels/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"

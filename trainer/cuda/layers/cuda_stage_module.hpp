@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/stage_layout.hpp"
+#include "models/stages/stage_layout.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
 #include "trainer/stage_stash.hpp"
 #include "trainer/step_pass.hpp"

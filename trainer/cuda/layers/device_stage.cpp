@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/error.hpp"
+#include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/host_copies.hpp"
 #include "trainer/cuda/kernels/optimizer.hpp"

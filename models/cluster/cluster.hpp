@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/cluster/contention.hpp"
+#include "models/ground/units.hpp"
+
+namespace plumb {
+
+/// One device. Rates are peaks; `efficiency` says which share of them real kernels reach.
+struct DeviceSpec {
+  std::string name;                 ///< "A100-SXM4-80GB"
+  double flops_per_s = 0;           ///< dense, in the type that the network computes in
+  double memory_bytes_per_s = 0;    ///< of its own memory
+  std::int64_t memory_bytes = 0;    ///< 0: not limited
+  double compute_efficiency = 1.0;  ///< of flops_per_s, (0, 1]
+  double memory_efficiency = 1.0;   ///< of memory_bytes_per_s, (0, 1]
+  double speed = 1.0;               ///< straggler factor: times are divided by it
+  double jitter = 0.0;              ///< standard deviation of an action's time, relative to it
+  double price_per_hour = 0.0;      ///< in whatever currency; 0: not known
+
+  friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
+};
+
+/// A bottleneck that several device pairs share, such as a node's network card in one direction.
+struct SharedLink {
+  std::string name;
+  double bytes_per_s = 0;
+
+  friend bool operator==(const SharedLink&, const SharedLink&) = default;
+};
+
+/// How bytes get from one device to another: `latency_ns + bytes / bytes_per_s` when alone.
+struct Route {
+  std::int64_t latency_ns = 0;
+  double bytes_per_s = 0;            ///< of the narrowest part; infinite when 0
+  std::vector<std::int32_t> shared;  ///< indices into `Cluster::shared_links`; empty: the pair has its own link
+  /// Half duplex: both directions of the pair take turns on one link.
+  bool half_duplex = false;
+
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+/// How bytes get from a device to the memory of its node's host and back: what EVICT and LOAD `@host` take.
+struct HostLink {
+  std::int64_t latency_ns = 0;
+  double bytes_per_s = 0;    ///< of one device, each way; 0: not modelled, copies take no time
+  bool half_duplex = false;  ///< both ways share the link
+  /// So many neighbours of a node are behind one switch, whose link to the host is no faster than that of one of them.
+  std::int32_t devices_per_link = 1;
+  double host_bytes_per_s = 0;  ///< of the host's memory, for all copies of a node together; 0: no bottleneck
+
+  friend bool operator==(const HostLink&, const HostLink&) = default;
+};
+
+/// Devices in nodes: a link inside a node, one (or several) network cards between nodes, a link to each node's host.
+/// JSON form and presets: models/README.md.
+struct Cluster {
+  struct Network {
+    std::int64_t latency_ns = 0;
+    double bytes_per_s = 0;
+    /// Pairs share it: inside a node one bus, between nodes the node's cards (one bottleneck out, one in).
+    bool shared = false;
+    bool half_duplex = false;
+    double shared_bytes_per_s = 0;  ///< of what is shared; 0: as fast as one pair
+
+    friend bool operator==(const Network&, const Network&) = default;
+  };
+
+  std::string name;
+  std::string source;               ///< where the figures come from
+  std::vector<DeviceSpec> devices;  ///< node by node
+  std::int32_t devices_per_node = 1;
+  Network intra_node;
+  Network inter_node;
+  HostLink host_link;
+  Contention contention;                 ///< between devices of a node; empty: there is none
+  std::vector<SharedLink> shared_links;  ///< filled by `finish()`
+
+  /// Derives `shared_links` from the networks. Call once after the fields are set.
+  void finish();
+
+  /// The way from `src` to `dst` (different devices).
+  Route route(DeviceId src, DeviceId dst) const;
+
+  /// The way from `device` to its host, or back. Requires a modelled host link.
+  Route host_route(DeviceId device, bool to_host) const;
+};
+
+}  // namespace plumb

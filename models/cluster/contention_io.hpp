@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "models/cluster/contention.hpp"
+#include "models/ground/json_reader.hpp"
+
+namespace plumb {
+
+/// Reads the value of the key `contention` of a cluster or profile (models/README.md, "Contention"). Throws `Error`
+/// with line, column and path.
+Contention read_contention(const JsonValue& json);
+
+/// That value as JSON. Reading it gives the same.
+std::string contention_to_json(const Contention& contention);
+
+}  // namespace plumb

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/network/network.hpp"
+
+namespace plumb {
+
+/// What an action works on: one microbatch, or one slice of it. All sizes are relative; the costs and the shape that a
+/// user gives are those of the largest microbatch.
+struct Part {
+  std::int64_t size = 1;     ///< of the microbatch (`microbatch_sizes`) ...
+  std::int64_t largest = 1;  ///< ... compared with the largest one
+  /// The slice [begin, end) of `whole` equal lengths of the microbatch.
+  std::int64_t begin = 0;
+  std::int64_t end = 1;
+  std::int64_t whole = 1;
+  bool along_sequence = false;  ///< slices lie behind each other in every sample; otherwise they share out the samples
+
+  bool is_whole() const { return size == largest && begin == 0 && end == whole; }
+  /// All of the microbatch that this is a part of.
+  Part microbatch() const { return {size, largest, 0, 1, 1, along_sequence}; }
+
+  friend auto operator<=>(const Part&, const Part&) = default;
+};
+
+/// Where a part lies in the usual microbatch.
+struct PartPlace {
+  MicrobatchShape shape;  ///< of the part
+  std::int64_t first_sample = 0;
+  std::int64_t first_token = 0;  ///< of every sample
+  MicrobatchShape microbatch;    ///< of all of its microbatch
+};
+
+/// A microbatch of size s has floor(sequence s / largest) tokens per sample; slices are cut at multiples of 1 / whole,
+/// rounded down. Throws `Error` when something is empty (more slices than samples or tokens).
+PartPlace place_of(const Part& part, const MicrobatchShape& usual);
+
+/// Of `amount` for the largest microbatch, what belongs to the part; the parts of a microbatch add up to its own.
+std::int64_t share_of(const Part& part, std::int64_t amount);
+
+}  // namespace plumb

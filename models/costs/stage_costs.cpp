@@ -1,0 +1,29 @@
+#include "models/costs/stage_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/cluster/cluster.hpp"
+
+namespace plumb {
+
+std::int64_t kept_bytes(const StageMemory& memory, bool input_only) {
+  const bool kept = input_only || memory.input_last_use != LastUse::kForward;
+  std::int64_t bytes = kept ? memory.input_bytes : 0;
+  for (const StashTensor& tensor : memory.stash) {
+    if (!input_only && tensor.made_by == StashTensor::MadeBy::kForward) bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
+void estimate_host_copies(StageCosts& costs, const Cluster& cluster) {
+  if (cluster.host_link.bytes_per_s == 0) return;
+  for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {
+    const auto bytes = static_cast<double>(kept_bytes(costs.memory[stage], false));
+    const double ns = static_cast<double>(cluster.host_link.latency_ns) + bytes / cluster.host_link.bytes_per_s * 1e9;
+    costs.times[stage].evict = costs.times[stage].load =
+        std::llround(ns * static_cast<double>(costs.base.ticks_per_ns));
+  }
+}
+
+}  // namespace plumb

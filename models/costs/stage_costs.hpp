@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/costs/part.hpp"
+#include "models/ground/units.hpp"
+
+namespace plumb {
+
+struct Cluster;
+
+/// Last pass that reads a tensor made by the forward: the forward itself, I or W.
+enum class LastUse : std::uint8_t { kForward, kInputGrad, kWeightGrad };
+
+/// One tensor (or group of equal life) that a stage keeps for one microbatch between its passes.
+struct StashTensor {
+  enum class MadeBy : std::uint8_t { kForward, kInputGrad };
+
+  std::string name;  ///< "layer3.mlp.gelu_in"
+  std::int64_t bytes = 0;
+  MadeBy made_by = MadeBy::kForward;
+  LastUse last_use = LastUse::kInputGrad;  ///< kInputGrad or kWeightGrad; made by I implies kWeightGrad
+
+  friend bool operator==(const StashTensor&, const StashTensor&) = default;
+};
+
+/// Bytes of one stage on one device. Every figure is per microbatch unless it says otherwise.
+///
+/// The simulator's memory curve and the trainer's arena both follow `schedules/program.hpp`, "Life of a buffer",
+/// with these sizes; that is why predicted and measured peaks are equal to the byte.
+struct StageMemory {
+  // Whole run.
+  std::int64_t weight_bytes = 0;     ///< one version of all parameters of the stage
+  std::int64_t gradient_bytes = 0;   ///< gradient accumulators
+  std::int64_t optimizer_bytes = 0;  ///< state of the optimizer (master weights included)
+
+  // Between passes.
+  std::vector<StashTensor> stash = {};  ///< without the stage's input
+  /// Sequence slices: sums of the gradients of keys and values, which themselves are as large. The backward (B or I) of
+  /// the last slice makes those of all slices before it; the backward of each of these frees its own.
+  std::int64_t key_grads_made_bytes = 0;
+  std::int64_t key_grads_freed_bytes = 0;
+  std::int64_t input_bytes = 0;  ///< value received from the previous stage (0 on the first stage)
+  LastUse input_last_use = LastUse::kForward;
+  std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
+  std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; dies at the end of I
+  std::int64_t input_grad_bytes = 0;   ///< gradient handed to the previous stage
+
+  // Inside one action.
+  std::int64_t workspace_f_bytes = 0;
+  std::int64_t workspace_b_bytes = 0;  ///< fused backward: includes what I makes for W, layer by layer
+  std::int64_t workspace_i_bytes = 0;
+  std::int64_t workspace_w_bytes = 0;
+  std::int64_t workspace_u_bytes = 0;
+
+  friend bool operator==(const StageMemory&, const StageMemory&) = default;
+};
+
+/// Bytes that are kept of a microbatch between the forward and the backward: the input where it is kept, and, unless
+/// recompute drops it (`input_only`), what the forward makes.
+std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
+
+/// Times of one stage's actions on a device of speed 1, for one microbatch.
+struct StageTimes {
+  Ticks f = 0;
+  Ticks b = 0;  ///< fused backward, I + W unless measured apart
+  Ticks i = 0;
+  Ticks w = 0;
+  Ticks r = 0;      ///< recompute
+  Ticks fb = 0;     ///< overlapped forward and backward of this stage; 0 means f + b of the pair's members
+  Ticks u = 0;      ///< optimizer update, per update
+  Ticks x = 0;      ///< extra work, per unit
+  Ticks evict = 0;  ///< a stash (or the stage's weights) on its way to another memory; `load`: and back
+  Ticks load = 0;
+  Ticks all_reduce = 0;  ///< reduction of the stage's gradients between its holders (0: take the link model)
+
+  friend bool operator==(const StageTimes&, const StageTimes&) = default;
+};
+
+/// Work of one microbatch through the network, for throughput and model-FLOPs utilization.
+struct WorkUnits {
+  std::int64_t samples_per_microbatch = 0;  ///< 0: unknown
+  std::int64_t tokens_per_microbatch = 0;   ///< 0: unknown
+  double model_flops_per_microbatch = 0;    ///< F + I + W of the whole network, without recompute
+  double peak_flops_per_s = 0;              ///< of one device
+};
+
+/// One parameter that lives in two stages (a language-model head tied to the embedding). Its gradients are summed
+/// over both before the update.
+struct TiedWeight {
+  StageId first{};
+  StageId second{};
+  std::int64_t bytes = 0;
+
+  friend bool operator==(const TiedWeight&, const TiedWeight&) = default;
+};
+
+/// Costs of one stage for a part of a microbatch.
+struct PartCosts {
+  StageTimes times;    ///< f b i w r fb
+  StageMemory memory;  ///< what is counted per microbatch
+};
+
+/// What every action costs: the meeting point of networks, clusters, partitions and profiles.
+struct StageCosts {
+  Timebase base;
+  std::vector<StageTimes> times;    ///< by stage
+  std::vector<StageMemory> memory;  ///< by stage; empty when memory is not modelled
+
+  /// Latency of every edge between devices that occupies nobody and bypasses the link model (abstract `comm`).
+  /// Without a value, transfers take the cluster's links.
+  std::optional<Ticks> comm;
+
+  /// Bytes of `StageMemory` are abstract units times this (abstract `--memory`, decimals); 0 for real bytes.
+  std::int64_t memory_units_per_one = 0;
+
+  std::vector<TiedWeight> tied;
+  WorkUnits work;
+
+  /// Times come from a network (roofline or profile): moves take what their bytes take on the cluster's links, extra
+  /// work what the document says it is. `evict` and `load` are then what a stash takes alone on its way to the host,
+  /// for generators that plan moves, and `x` means nothing.
+  bool from_network = false;
+  std::vector<Ticks> layer_forward;  ///< of every layer of the network; empty: not known
+
+  /// Costs of a stage for `part`, whose times for a whole microbatch are `times`. None: in proportion to the length.
+  std::function<PartCosts(StageId stage, const Part& part, const StageTimes& times)> part;
+};
+
+/// Fills in `evict` and `load` of costs that come from a network: what a stash takes alone over the cluster's link to
+/// the host. Nothing where that link is not modelled.
+void estimate_host_copies(StageCosts& costs, const Cluster& cluster);
+
+}  // namespace plumb

@@ -1,0 +1,407 @@
+#include "models/ground/json_reader.hpp"
+
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <memory_resource>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostLevels = 200;
+constexpr std::int64_t kMostMembers = 10000;  // every key is compared with those before it
+
+using Kind = JsonValue::Kind;
+
+/// A value in document order. A member of an object is its key (a string) followed by its value.
+struct Node {
+  std::uint32_t begin = 0;  ///< offset in the text
+  /// Containers: node after the last one inside. Strings: length in bytes.
+  std::uint32_t extent = 0;
+  union {
+    bool boolean;
+    std::int64_t integer;
+    double number;
+    const char* text;
+    std::int64_t size;  ///< elements or members
+  };
+  Kind kind = Kind::kNull;
+
+  Node() : integer(0) {}
+};
+
+}  // namespace
+
+struct JsonDocument::Tree {
+  std::string text;
+  std::string file_name;
+  std::pmr::monotonic_buffer_resource strings;
+  std::vector<Node> nodes;
+
+  std::uint32_t after(std::uint32_t node) const {
+    const Node& n = nodes[node];
+    return n.kind == Kind::kArray || n.kind == Kind::kObject ? n.extent : node + 1;
+  }
+
+  std::string_view string_of(std::uint32_t node) const { return {nodes[node].text, nodes[node].extent}; }
+
+  std::string place(std::size_t offset) const {
+    std::size_t line = 1;
+    std::size_t line_begin = 0;
+    for (std::size_t i = 0; i < offset && i < text.size(); ++i) {
+      if (text[i] == '\n') {
+        ++line;
+        line_begin = i + 1;
+      }
+    }
+    return file_name + ":" + std::to_string(line) + ":" + std::to_string(offset - line_begin + 1);
+  }
+};
+
+namespace {
+
+using Tree = JsonDocument::Tree;
+
+/// Walks the text and tells how far the parser has read.
+class CountingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, const char** read) : at_(at), read_(read) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    *read_ = ++at_;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) { return a.at_ != b.at_; }
+
+ private:
+  const char* at_;
+  const char** read_;
+};
+
+/// Receives the events of nlohmann's parser and appends nodes.
+class Builder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Builder(Tree& tree) : tree_(tree), read_(tree.text.data()) {}
+
+  void run() {
+    const char* begin = tree_.text.data();
+    const char* end = begin + tree_.text.size();
+    nlohmann::json::sax_parse(CountingIterator(begin, &read_), CountingIterator(end, &read_), this);
+  }
+
+  bool null() override {
+    add(Kind::kNull);
+    return true;
+  }
+  bool boolean(bool value) override {
+    add(Kind::kBoolean).boolean = value;
+    return true;
+  }
+  bool number_integer(std::int64_t value) override {
+    add(Kind::kInteger).integer = value;
+    return true;
+  }
+  bool number_unsigned(std::uint64_t value) override {
+    if (value <= static_cast<std::uint64_t>(INT64_MAX)) return number_integer(static_cast<std::int64_t>(value));
+    add(Kind::kNumber).number = static_cast<double>(value);
+    return true;
+  }
+  bool number_float(double value, const std::string&) override {
+    add(Kind::kNumber).number = value;
+    return true;
+  }
+  bool string(std::string& value) override {
+    add_string(value);
+    return true;
+  }
+  bool binary(nlohmann::json::binary_t&) override { return false; }
+
+  bool start_object(std::size_t) override { return open(Kind::kObject); }
+  bool start_array(std::size_t) override { return open(Kind::kArray); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& value) override {
+    Node& node = add_string(value);
+    refuse_repeated(value, node.begin);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
+    std::string reason = error.what();
+    if (const std::size_t cut = reason.find(": "); cut != std::string::npos) reason.erase(0, cut + 2);
+    throw Error(tree_.place(position == 0 ? 0 : position - 1) + ": broken JSON: " + reason);
+  }
+
+ private:
+  Node& add(Kind kind) {
+    if (!open_.empty() && tree_.nodes[open_.back()].kind == Kind::kArray) ++tree_.nodes[open_.back()].size;
+    return append(kind);
+  }
+
+  Node& append(Kind kind) {
+    Node& node = tree_.nodes.emplace_back();
+    node.kind = kind;
+    node.begin = next_token();
+    last_end_ = static_cast<std::uint32_t>(read_ - tree_.text.data());
+    return node;
+  }
+
+  Node& add_string(const std::string& value) {
+    const bool is_element = open_.empty() || tree_.nodes[open_.back()].kind == Kind::kArray;
+    Node& node = is_element ? add(Kind::kString) : append(Kind::kString);
+    char* copy = static_cast<char*>(tree_.strings.allocate(value.size() + 1, 1));
+    std::memcpy(copy, value.c_str(), value.size() + 1);
+    node.text = copy;
+    node.extent = static_cast<std::uint32_t>(value.size());
+    return node;
+  }
+
+  /// Separators are no events: the token begins after those that follow the last event.
+  std::uint32_t next_token() const {
+    std::size_t at = last_end_;
+    while (at < tree_.text.size() && std::strchr(" \t\r\n,:", tree_.text[at]) != nullptr) ++at;
+    return static_cast<std::uint32_t>(at);
+  }
+
+  bool open(Kind kind) {
+    const auto node = static_cast<std::uint32_t>(tree_.nodes.size());
+    const std::uint32_t begin = add(kind).begin;
+    open_.push_back(node);
+    if (open_.size() > kMostLevels) {
+      throw Error(tree_.place(begin) + ": nested too deeply, expected at most " + std::to_string(kMostLevels) +
+                  " levels");
+    }
+    return true;
+  }
+
+  bool close() {
+    tree_.nodes[open_.back()].extent = static_cast<std::uint32_t>(tree_.nodes.size());
+    open_.pop_back();
+    last_end_ = static_cast<std::uint32_t>(read_ - tree_.text.data());
+    return true;
+  }
+
+  void refuse_repeated(const std::string& key, std::uint32_t begin) {
+    const auto last = static_cast<std::uint32_t>(tree_.nodes.size() - 1);
+    for (std::uint32_t k = open_.back() + 1; k < last; k = tree_.after(k + 1)) {
+      if (tree_.string_of(k) == key) throw Error(tree_.place(begin) + ": repeated key '" + key + "'");
+    }
+    if (++tree_.nodes[open_.back()].size > kMostMembers) {
+      throw Error(tree_.place(begin) + ": object has too many keys, expected at most " + std::to_string(kMostMembers));
+    }
+  }
+
+  Tree& tree_;
+  const char* read_;
+  std::uint32_t last_end_ = 0;
+  std::vector<std::uint32_t> open_;
+};
+
+std::string shorten(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  std::string out;
+  for (const char c : text.substr(0, kMost)) out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  if (text.size() > kMost) out += "...";
+  return out;
+}
+
+std::string describe(const Tree& tree, std::uint32_t node) {
+  const Node& n = tree.nodes[node];
+  switch (n.kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kBoolean:
+      return n.boolean ? "true" : "false";
+    case Kind::kInteger:
+      return std::to_string(n.integer);
+    case Kind::kNumber: {
+      const std::size_t end = tree.text.find_first_of(" \t\r\n,:]}", n.begin);
+      return shorten(std::string_view(tree.text).substr(n.begin, end - n.begin));
+    }
+    case Kind::kString:
+      return "\"" + shorten(tree.string_of(node)) + "\"";
+    case Kind::kArray:
+      return "an array of " + std::to_string(n.size);
+    case Kind::kObject:
+      return "an object";
+  }
+  return {};
+}
+
+std::string show(double value) {
+  nlohmann::json number = value;
+  if (value == std::floor(value) && std::abs(value) < 1e15) number = static_cast<std::int64_t>(value);
+  return number.dump();
+}
+
+template <class T>
+std::string bounds(T least, T most, std::string (*show_bound)(T)) {
+  const bool open_below = least == std::numeric_limits<T>::lowest();
+  const bool open_above = most == std::numeric_limits<T>::max();
+  if (open_below && open_above) return "";
+  if (open_above) return " of at least " + show_bound(least);
+  if (open_below) return " of at most " + show_bound(most);
+  return " from " + show_bound(least) + " to " + show_bound(most);
+}
+
+}  // namespace
+
+JsonDocument::JsonDocument(std::string text, std::string file_name) {
+  auto tree = std::make_unique<Tree>();
+  tree->text = std::move(text);
+  tree->file_name = std::move(file_name);
+  if (tree->text.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(tree->file_name + ": is larger than 4 GiB");
+  }
+  Builder(*tree).run();
+  tree_ = std::move(tree);
+}
+
+JsonDocument::~JsonDocument() = default;
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+
+JsonValue JsonDocument::root() const { return {*tree_, 0}; }
+
+JsonValue::Kind JsonValue::kind() const { return tree_->nodes[node_].kind; }
+
+bool JsonValue::boolean() const {
+  if (kind() != Kind::kBoolean) fail_expected("true or false");
+  return tree_->nodes[node_].boolean;
+}
+
+std::int64_t JsonValue::integer(std::int64_t least, std::int64_t most) const {
+  const Node& n = tree_->nodes[node_];
+  if (n.kind != Kind::kInteger || n.integer < least || n.integer > most) {
+    fail_expected("an integer" + bounds<std::int64_t>(least, most, [](std::int64_t b) { return std::to_string(b); }));
+  }
+  return n.integer;
+}
+
+double JsonValue::number(double least, double most) const {
+  const Node& n = tree_->nodes[node_];
+  const double value = n.kind == Kind::kInteger  ? static_cast<double>(n.integer)
+                       : n.kind == Kind::kNumber ? n.number
+                                                 : std::numeric_limits<double>::quiet_NaN();
+  if (!(value >= least && value <= most)) fail_expected("a number" + bounds<double>(least, most, show));
+  return value;
+}
+
+std::string_view JsonValue::text() const {
+  if (!is_string()) fail_expected("a string");
+  return tree_->string_of(node_);
+}
+
+std::size_t JsonValue::size() const {
+  if (!is_array() && !is_object()) fail_expected("an array or an object");
+  return static_cast<std::size_t>(tree_->nodes[node_].size);
+}
+
+JsonValue::Elements JsonValue::elements() const {
+  if (!is_array()) fail_expected("an array");
+  return {Elements::Iterator(*tree_, node_ + 1), Elements::Iterator(*tree_, tree_->after(node_))};
+}
+
+JsonValue::Elements::Iterator& JsonValue::Elements::Iterator::operator++() {
+  value_.node_ = value_.tree_->after(value_.node_);
+  return *this;
+}
+
+std::vector<JsonValue::Member> JsonValue::members() const {
+  if (!is_object()) fail_expected("an object");
+  std::vector<Member> members;
+  for (std::uint32_t key = node_ + 1; key < tree_->after(node_); key = tree_->after(key + 1)) {
+    members.push_back({tree_->string_of(key), JsonValue(*tree_, key + 1)});
+  }
+  return members;
+}
+
+std::optional<JsonValue> JsonValue::find(std::string_view key) const {
+  if (!is_object()) fail_expected("an object");
+  for (std::uint32_t k = node_ + 1; k < tree_->after(node_); k = tree_->after(k + 1)) {
+    if (tree_->string_of(k) == key) return JsonValue(*tree_, k + 1);
+  }
+  return std::nullopt;
+}
+
+JsonValue JsonValue::at(std::string_view key) const {
+  if (const std::optional<JsonValue> value = find(key)) return *value;
+  fail("missing key '" + std::string(key) + "'");
+}
+
+void JsonValue::allow_only(const std::vector<std::string_view>& known) const {
+  for (const Member& member : members()) {
+    bool found = false;
+    for (const std::string_view name : known) found = found || name == member.key;
+    if (found) continue;
+    try {
+      throw_unknown("key", shorten(member.key), known);
+    } catch (const Error& error) {
+      throw Error(JsonValue(*tree_, member.value.node_ - 1).where() + ": " + error.what());
+    }
+  }
+}
+
+void JsonValue::allow_only(std::initializer_list<std::string_view> known) const {
+  allow_only(std::vector<std::string_view>(known));
+}
+
+std::string JsonValue::path() const {
+  std::string path;
+  for (std::uint32_t at = 0; at != node_;) {
+    const bool in_object = tree_->nodes[at].kind == Kind::kObject;
+    std::uint32_t child = at + 1;
+    std::size_t position = 0;
+    std::uint32_t value = in_object ? child + 1 : child;
+    while (tree_->after(value) <= node_) {
+      child = tree_->after(value);
+      value = in_object ? child + 1 : child;
+      ++position;
+    }
+    if (in_object && child == node_) return path;  // a key is named by its object
+    if (in_object) {
+      path += (path.empty() ? "" : ".") + shorten(tree_->string_of(child));
+    } else {
+      path += "[" + std::to_string(position) + "]";
+    }
+    at = value;
+  }
+  return path;
+}
+
+std::string JsonValue::where() const {
+  const std::string inside = path();
+  return tree_->place(tree_->nodes[node_].begin) + (inside.empty() ? "" : ": " + inside);
+}
+
+void JsonValue::fail(std::string_view message) const { throw Error(where() + ": " + std::string(message)); }
+
+void JsonValue::fail_expected(std::string_view what) const {
+  fail("expected " + std::string(what) + ", found " + describe(*tree_, node_));
+}
+
+void check_format(const JsonValue& root, std::string_view format, std::int64_t version) {
+  const JsonValue found = root.at("format");
+  if (found.text() != format) found.fail_expected("\"" + std::string(format) + "\"");
+  root.at("version").integer(version, version);
+}
+
+}  // namespace plumb

@@ -1,0 +1,137 @@
+#include "models/jobs/job_layers.hpp"
+#include "models/network/layer_shape.hpp"
+
+namespace plumb {
+namespace {
+
+/// Attention of one head: widths of queries and keys, and of values.
+struct HeadWidths {
+  std::int64_t key = 0;
+  std::int64_t value = 0;
+};
+
+/// Numbers that softmax and its dropout read and write for one score: forward, backward.
+constexpr double kScoreBytesForward = 2 * 2 + 5;   // softmax reads and writes, dropout reads, writes, keeps a byte
+constexpr double kScoreBytesBackward = 3 * 2 + 5;  // gradient, output, result; dropout again
+/// The fused softmax wants groups of heads (Megatron's kernel: 4 matrices of scores at a time); elsewhere scores are
+/// widened to 32 bits, scaled, masked, normalised and narrowed by kernels of their own.
+constexpr std::int64_t kFusedHeads = 4;
+constexpr double kUnfusedBytes = (2 + 4) + (4 + 4) + (4 + 4) + (4 + 2);
+constexpr std::int32_t kUnfusedLaunches = 9;
+
+/// A fused backward does 5 products for the forward's 2.
+constexpr double kFusedBackward = 2.5;
+
+/// Scores of whole samples: unfused products over all heads, or one kernel that never writes them.
+void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, HeadWidths widths) {
+  const Parallelism& job = shape.parallelism;
+  const std::int64_t heads = shape.samples * layer.heads / job.tensor;
+  const std::int64_t rows = shape.sequence / job.context;
+  const std::int64_t columns = shape.sequence;
+  const double products = 2.0 * static_cast<double>(heads * rows * columns) *
+                          static_cast<double>(widths.key + widths.value) * (layer.causal ? 0.5 : 1.0);
+  const double operands = shape.bytes(shape.tokens(), layer.heads / job.tensor * (2 * widths.key + 2 * widths.value));
+  if (job.flash_attention) {
+    kernels.forward.attention(products, operands, 1);
+    kernels.input_grad.attention(kFusedBackward * products, 2 * operands, 3);
+    return;
+  }
+  const double score = shape.scores(layer);
+  PassKernels inner;
+  inner.gemm(rows, columns, widths.key, heads);
+  inner.memory(kScoreBytesForward * score, 2);
+  if (heads % kFusedHeads != 0) {
+    inner.memory(kUnfusedBytes * score, kUnfusedLaunches);
+    kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches);
+  }
+  inner.gemm(rows, widths.value, columns, heads);
+  inner.memory(operands, 3);  // queries, keys and values side by side, and back
+  kernels.forward.append(inner);
+  kernels.again.append(inner);
+  kernels.input_grad.gemm(rows, columns, widths.value, heads);
+  kernels.input_grad.gemm(columns, widths.value, rows, heads);
+  kernels.input_grad.memory(kScoreBytesBackward * score, 2);
+  kernels.input_grad.gemm(rows, widths.key, columns, heads);
+  kernels.input_grad.gemm(columns, widths.key, rows, heads);
+  kernels.input_grad.memory(operands, 4);
+}
+
+/// Keys and values of all ranks pass by each rank (ring attention), beside its kernels.
+void add_context(LayerKernels& kernels, const JobShape& shape, std::int64_t keys_values) {
+  if (shape.parallelism.context < 2) return;
+  const double bytes = shape.bytes(shape.tokens() * shape.parallelism.context, keys_values);
+  kernels.forward.collective(CollectiveOp::kAllGather, GroupAxis::kContext, bytes, true);
+  kernels.input_grad.collective(CollectiveOp::kAllGather, GroupAxis::kContext, bytes, true);
+  kernels.input_grad.collective(CollectiveOp::kReduceScatter, GroupAxis::kContext, bytes, true);
+}
+
+}  // namespace
+
+LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t tensor = shape.parallelism.tensor;
+  const std::int64_t head = head_width(layer);
+  const std::int64_t inner = queries_width(layer) / tensor;
+  const std::int64_t qkv = qkv_width(layer) / tensor;
+  const std::int64_t tokens = shape.tokens();
+  LayerKernels kernels;
+  TensorBlock block(kernels, shape, layer.width);
+  LayerKernels in;
+  LayerKernels out;
+  add_linear(in, shape, {tokens, layer.width, qkv});
+  add_linear(out, shape, {tokens, inner, layer.width});
+  block.enter();
+  kernels.forward.append(in.forward);
+  if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);
+  const double normed = layer.head_norm ? shape.bytes(tokens, (qkv + inner) / 2) : 0;  // queries and keys
+  if (layer.head_norm) kernels.forward.memory(2 * normed, 2);
+  block.enter_backward();
+  kernels.input_grad.append(out.input_grad);
+  add_core(kernels, layer, shape, {head, head});
+  add_context(kernels, shape, qkv - inner);
+  if (layer.rotary) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 2);
+  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4);
+  kernels.forward.append(out.forward);
+  block.leave();
+  kernels.input_grad.append(in.input_grad);
+  block.leave_backward();
+  kernels.weight_grad.append(out.weight_grad);
+  kernels.weight_grad.append(in.weight_grad);
+  return kernels;
+}
+
+LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t tensor = shape.parallelism.tensor;
+  const std::int64_t tokens = shape.tokens();
+  const std::int64_t key = layer.head_width + layer.rotary_width;
+  const std::int64_t queries = layer.heads * key / tensor;
+  const std::int64_t keys_values = layer.heads * (layer.head_width + layer.value_width) / tensor;
+  const std::int64_t values = layer.heads * layer.value_width / tensor;
+  const std::int64_t latent = layer.key_rank + layer.rotary_width;
+  LayerKernels kernels;
+  TensorBlock block(kernels, shape, layer.width);
+  LayerKernels in;
+  LayerKernels out;
+  if (layer.query_rank > 0) add_linear(in, shape, {tokens, layer.width, layer.query_rank});
+  add_linear(in, shape, {tokens, layer.query_rank > 0 ? layer.query_rank : layer.width, queries});
+  add_linear(in, shape, {tokens, layer.width, latent});
+  add_linear(in, shape, {tokens, layer.key_rank, keys_values});
+  add_linear(out, shape, {tokens, values, layer.width});
+  const double moved = 2 * shape.bytes(tokens, layer.query_rank + latent) + 2 * shape.bytes(tokens, 2 * queries);
+  block.enter();
+  kernels.forward.append(in.forward);
+  kernels.forward.memory(moved, 6);  // norms of the latents, rotary parts, keys put together
+  block.enter_backward();
+  kernels.input_grad.append(out.input_grad);
+  add_core(kernels, layer, shape, {key, layer.value_width});
+  add_context(kernels, shape, keys_values);
+  kernels.forward.append(out.forward);
+  block.leave();
+  kernels.input_grad.memory(1.5 * moved, 8);
+  kernels.input_grad.append(in.input_grad);
+  block.leave_backward();
+  kernels.weight_grad.append(out.weight_grad);
+  kernels.weight_grad.append(in.weight_grad);
+  return kernels;
+}
+
+}  // namespace plumb

@@ -1,0 +1,408 @@
+#include "models/jobs/job_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "models/jobs/job_kernels.hpp"
+#include "models/jobs/job_memory.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/stages/stage_layout.hpp"
+#include "models/ground/units.hpp"
+
+namespace plumb {
+namespace {
+
+std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSecond); }
+
+/// Seconds of a pass.
+struct PassSeconds {
+  double busy_s = 0;    ///< kernels and the collectives on the critical path, or starting them, layer by layer
+  double hidden_s = 0;  ///< collectives beside them
+
+  PassSeconds& operator+=(const PassSeconds& other) {
+    busy_s += other.busy_s;
+    hidden_s += other.hidden_s;
+    return *this;
+  }
+  /// Hidden collectives show where they outlast the kernels.
+  double seconds() const { return std::max(busy_s, hidden_s); }
+};
+
+struct StageSeconds {
+  PassSeconds f;
+  PassSeconds i;  ///< with what runs again
+  PassSeconds w;
+  PassSeconds b;  ///< I and W as one
+};
+
+}  // namespace
+
+/// Rates of one device and the groups it takes part in.
+class JobClock {
+ public:
+  JobClock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
+      : device_(cluster.devices.front()),
+        rates_(rates),
+        tensor_(reached(cluster, job.tensor, 1)),
+        context_(reached(cluster, job.context, job.tensor)),
+        expert_(reached(cluster, job.expert, job.tensor)),
+        data_(reached(cluster, job.replicas(), job.tensor)),
+        expert_copies_(reached(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
+
+  PassSeconds of(const PassKernels& pass) const {
+    KernelTime sum;
+    double hidden_s = 0;
+    for (const Kernel& kernel : pass.list) {
+      KernelTime time = kernel_time(kernel, device_, rates_);
+      if (kernel.kind == Kernel::Kind::kCollective) {
+        time.device_s += collective_seconds(kernel.op, group(kernel.axis), kernel.bytes);
+        if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
+      }
+      sum += time;
+    }
+    return {sum.seconds(), hidden_s};
+  }
+
+  const DeviceGroup& group(GroupAxis axis) const {
+    switch (axis) {
+      case GroupAxis::kTensor:
+        return tensor_;
+      case GroupAxis::kContext:
+        return context_;
+      case GroupAxis::kExpert:
+        return expert_;
+      case GroupAxis::kExpertCopies:
+        return expert_copies_;
+      default:
+        return data_;
+    }
+  }
+
+  /// Devices that hold the same experts.
+  const DeviceGroup& expert_copies() const { return expert_copies_; }
+
+  double moving_s(double bytes) const { return bytes / (device_.memory_bytes_per_s * rates_.memory_efficiency); }
+
+ private:
+  DeviceGroup reached(const Cluster& cluster, std::int64_t size, std::int64_t stride) const {
+    DeviceGroup group = device_group(cluster, size, stride);
+    group.inside.bytes_per_s *= rates_.link_efficiency;
+    group.between.bytes_per_s *= rates_.link_efficiency;
+    return group;
+  }
+
+  const DeviceSpec& device_;
+  const KernelRates& rates_;
+  DeviceGroup tensor_;
+  DeviceGroup context_;
+  DeviceGroup expert_;
+  DeviceGroup data_;
+  DeviceGroup expert_copies_;
+};
+
+namespace {
+
+/// ZeRO's traffic of every microbatch: gathered weights (3), scattered gradients (2 and 3).
+void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernels& kernels) {
+  const Parallelism& job = shape.parallelism;
+  if (job.zero < ZeroStage::kGradients || job.replicas() < 2) return;
+  const DeviceParameters parameters = device_parameters(layer, shape);
+  const auto add = [&](std::int64_t count, GroupAxis holders) {
+    if (count == 0) return;
+    const auto bytes = [count](std::int64_t each) { return static_cast<double>(count) * static_cast<double>(each); };
+    if (job.zero == ZeroStage::kWeights) {
+      for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
+        pass->collective(CollectiveOp::kAllGather, holders, bytes(job.precision.weight_bytes), job.overlap_weights);
+      }
+    }
+    kernels.input_grad.collective(CollectiveOp::kReduceScatter, holders, bytes(job.precision.gradient_bytes), true);
+  };
+  add(parameters.dense, GroupAxis::kData);
+  if (job.replicas() > job.expert) add(parameters.expert, GroupAxis::kExpertCopies);
+}
+
+StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock) {
+  StageSeconds sum;
+  for (const LayerSpec& layer : layers) {
+    LayerKernels kernels = layer_kernels(layer, shape);
+    PassKernels again = std::move(kernels.again);
+    if (shape.parallelism.recompute == ActivationRecompute::kNone || shape.parallelism.flash_attention)
+      again.list.clear();
+    if (shape.parallelism.recompute == ActivationRecompute::kFull) {
+      again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
+    }
+    add_zero_traffic(layer, shape, kernels);
+    again.append(kernels.input_grad);
+    sum.f += clock.of(kernels.forward);
+    sum.i += clock.of(again);
+    sum.w += clock.of(kernels.weight_grad);
+    again.append(kernels.weight_grad);
+    sum.b += clock.of(again);
+  }
+  return sum;
+}
+
+StageTimes stage_times(const StageSeconds& seconds, const KernelRates& rates) {
+  StageTimes times;
+  times.f = to_nanoseconds(seconds.f.seconds()) + rates.pass_ns;
+  times.i = to_nanoseconds(seconds.i.seconds()) + rates.pass_ns;
+  times.w = to_nanoseconds(seconds.w.seconds());
+  times.b = to_nanoseconds(seconds.b.seconds()) + rates.pass_ns;
+  times.r = times.f;
+  return times;
+}
+
+UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
+                             const StageMemory& memory, double hides_s) {
+  const Parallelism& job = shape.parallelism;
+  const DeviceParameters parameters = stage_parameters(layers, shape);
+  const DeviceGroup& data = clock.group(GroupAxis::kData);
+  const DeviceGroup& experts = clock.expert_copies();
+  const auto over_ranks = [&](CollectiveOp op, std::int64_t each) {
+    return collective_seconds(op, data, static_cast<double>(parameters.dense * each)) +
+           collective_seconds(op, experts, static_cast<double>(parameters.expert * each));
+  };
+  UpdateSeconds update;
+  if (job.zero == ZeroStage::kNone)
+    update.reduce_s = over_ranks(CollectiveOp::kAllReduce, job.precision.gradient_bytes);
+  if (job.zero == ZeroStage::kOptimizer) {
+    update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, job.precision.gradient_bytes);
+  }
+  if (job.overlap_gradients) update.reduce_s = std::max(0.0, update.reduce_s - hides_s);
+  if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
+    update.gather_s = over_ranks(CollectiveOp::kAllGather, job.precision.weight_bytes);
+  }
+  // Gradient read, weight and state read and written, by whoever holds the state.
+  const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
+  const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
+                                        2 * job.precision.optimizer_bytes);
+  update.optimizer_s = clock.moving_s(held * each);
+  return update;
+}
+
+/// The devices of the places, each as slow as the slowest of its ranks, with the links between neighbours.
+Cluster pipeline_of(const Cluster& cluster, const Parallelism& job, std::int32_t places) {
+  const std::int64_t ranks = job.devices_per_stage();
+  const std::int64_t per_node = cluster.devices_per_node;
+  Cluster pipeline = cluster;
+  pipeline.name = cluster.name;
+  pipeline.devices_per_node = static_cast<std::int32_t>(std::max<std::int64_t>(1, per_node / ranks));
+  const auto together = static_cast<std::size_t>(pipeline.devices_per_node);
+  pipeline.devices.clear();
+  const auto rate = [](const DeviceSpec& device) { return device.flops_per_s * device.compute_efficiency; };
+  const DeviceSpec& first = cluster.devices.front();
+  for (std::int32_t place = 0; place < places; ++place) {
+    DeviceSpec slowest = cluster.devices[static_cast<std::size_t>(place * ranks)];
+    double speed = slowest.speed;
+    for (std::int64_t rank = place * ranks; rank < (place + 1) * ranks; ++rank) {
+      const DeviceSpec& device = cluster.devices[static_cast<std::size_t>(rank)];
+      speed = std::min(speed, device.speed * (rate(device) / rate(first)));
+      slowest.memory_bytes = std::min(slowest.memory_bytes, device.memory_bytes);
+    }
+    slowest.speed = speed;
+    pipeline.devices.push_back(std::move(slowest));
+  }
+  while (pipeline.devices.size() % together != 0) pipeline.devices.push_back(first);
+  // Ranks of a node that share its card, bus or way to the host send at the same time.
+  const auto users = static_cast<double>(std::min(ranks, per_node));
+  if (pipeline.inter_node.shared) pipeline.inter_node.bytes_per_s /= users;
+  if (pipeline.intra_node.shared) pipeline.intra_node.bytes_per_s /= users;
+  HostLink& host = pipeline.host_link;
+  const std::int64_t behind = std::min<std::int64_t>(ranks, host.devices_per_link);
+  host.bytes_per_s /= static_cast<double>(behind);
+  host.host_bytes_per_s /= users;
+  host.devices_per_link = static_cast<std::int32_t>(host.devices_per_link / behind);
+  pipeline.finish();
+  return pipeline;
+}
+
+void check_devices(const Cluster& cluster, const Parallelism& job, std::int32_t places) {
+  const std::int64_t needed = places * job.devices_per_stage();
+  if (cluster.devices.size() >= static_cast<std::size_t>(needed)) return;
+  throw Error("cluster '" + cluster.name + "': has " + std::to_string(cluster.devices.size()) +
+              " devices, expected at least " + std::to_string(needed) + ": " + std::to_string(places) +
+              " places of tensor x context x data = " + std::to_string(job.devices_per_stage()));
+}
+
+void set_work(const Network& network, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {
+  const Parallelism& job = shape.parallelism;
+  const auto copies = static_cast<double>(job.data);
+  work.samples_per_microbatch = shape.samples * job.data;
+  work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
+  work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence});
+  work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
+}
+
+/// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
+/// tensor ranks.
+void set_messages(const Network& network, const LayerRange& range, const JobShape& shape, StageMemory& memory) {
+  const Parallelism& job = shape.parallelism;
+  const MicrobatchShape own{shape.samples, shape.sequence / job.context};
+  const StageMemory whole = stage_memory(network.layers, range, own, job.precision);
+  const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
+  memory.input_bytes = (whole.input_bytes + parts - 1) / parts;
+  memory.output_bytes = (whole.output_bytes + parts - 1) / parts;
+  memory.input_grad_bytes = (whole.input_grad_bytes + parts - 1) / parts;
+  memory.output_grad_bytes = (whole.output_grad_bytes + parts - 1) / parts;
+}
+
+KernelRates rates_of(const JobMachine& machine) {
+  return machine.rates ? *machine.rates : kernel_rates_of(machine.cluster.devices.front());
+}
+
+LayerSpec nameless(LayerSpec layer) {
+  layer.name.clear();
+  for (LayerSpec& inner : layer.body) inner = nameless(std::move(inner));
+  for (LayerSpec& inner : layer.shortcut) inner = nameless(std::move(inner));
+  return layer;
+}
+
+/// By layer, the first one that is the same but for its name. Where layers say what they read, none is.
+std::vector<std::int32_t> first_alike(std::span<const LayerSpec> layers) {
+  std::vector<std::int32_t> alike(layers.size());
+  std::iota(alike.begin(), alike.end(), 0);
+  const auto says = [](const LayerSpec& layer) { return !layer.input.empty() || !layer.from.empty(); };
+  if (std::ranges::any_of(layers, says)) return alike;
+  std::vector<std::pair<LayerSpec, std::int32_t>> kinds;
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    LayerSpec plain = nameless(layers[k]);
+    const auto known = std::ranges::find(kinds, plain, &std::pair<LayerSpec, std::int32_t>::first);
+    if (known != kinds.end()) {
+      alike[k] = known->second;
+    } else {
+      kinds.emplace_back(std::move(plain), alike[k]);
+    }
+  }
+  return alike;
+}
+
+}  // namespace
+
+struct JobPrices::State {
+  /// What one stage costs, wherever it stands.
+  struct StagePrice {
+    StageTimes times;
+    StageMemory memory;
+    UpdateSeconds update;
+  };
+  using Key = std::vector<std::int32_t>;  ///< kinds of the layers, and of their neighbours
+
+  State(const JobMachine& machine, const Network& of, const Parallelism& parallelism)
+      : network(of),
+        cluster(machine.cluster),
+        rates(rates_of(machine)),
+        shape(of, parallelism),
+        clock(cluster, parallelism, rates),
+        alike(first_alike(of.layers)) {
+    set_work(network, shape, cluster.devices.front(), work);
+    for (std::size_t k = 0; k < network.layers.size(); ++k) {
+      const auto same = static_cast<std::size_t>(alike[k]);
+      const auto one = std::span(network.layers).subspan(k, 1);
+      layer_forward.push_back(same < k ? layer_forward[same] : stage_times(stage_seconds(one, shape, clock), rates).f);
+    }
+  }
+
+  Key key_of(const LayerRange& range) const {
+    constexpr std::int32_t kNobody = -1;
+    Key key{range.begin == 0 ? kNobody : alike[range.begin - 1],
+            range.end == alike.size() ? kNobody : alike[range.end]};
+    key.insert(key.end(), alike.begin() + static_cast<std::ptrdiff_t>(range.begin),
+               alike.begin() + static_cast<std::ptrdiff_t>(range.end));
+    return key;
+  }
+
+  StagePrice price(const LayerRange& range) const {
+    const auto layers = std::span(network.layers).subspan(range.begin, range.end - range.begin);
+    StagePrice stage{.times = stage_times(stage_seconds(layers, shape, clock), rates),
+                     .memory = job_stage_memory(layers, shape),
+                     .update = {}};
+    set_messages(network, range, shape, stage.memory);
+    const double hides_s = static_cast<double>(stage.times.b) / kNsPerSecond;
+    stage.update = update_seconds(layers, shape, clock, stage.memory, hides_s);
+    stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
+    return stage;
+  }
+
+  std::shared_ptr<const StagePrice> known(const LayerRange& range) {
+    Key key = key_of(range);
+    {
+      const std::lock_guard lock(mutex);
+      const auto found = stages.find(key);
+      if (found != stages.end()) return found->second;
+    }
+    auto stage = std::make_shared<const StagePrice>(price(range));
+    const std::lock_guard lock(mutex);
+    return stages.try_emplace(std::move(key), std::move(stage)).first->second;
+  }
+
+  const Network& network;
+  const Cluster& cluster;
+  KernelRates rates;
+  JobShape shape;
+  JobClock clock;
+  std::vector<std::int32_t> alike;
+  WorkUnits work;
+  std::vector<Ticks> layer_forward;
+  std::mutex mutex;
+  std::map<Key, std::shared_ptr<const StagePrice>> stages;
+};
+
+JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism) {
+  check_parallelism(network, parallelism);
+  check_devices(machine.cluster, parallelism, machine.places);
+  state_ = std::make_unique<State>(machine, network, parallelism);
+}
+
+JobPrices::~JobPrices() = default;
+
+JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const {
+  const Parallelism& parallelism = state_->shape.parallelism;
+  check_devices(state_->cluster, parallelism, places);
+  JobCosts job;
+  job.rates = state_->rates;
+  job.pipeline = pipeline_of(state_->cluster, parallelism, places);
+  job.costs.work = state_->work;
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    const auto stage = state_->known(partition.range(s));
+    job.costs.times.push_back(stage->times);
+    job.costs.memory.push_back(stage->memory);
+    job.updates.push_back(stage->update);
+  }
+  job.costs.layer_forward = state_->layer_forward;
+  job.costs.from_network = true;
+  estimate_host_copies(job.costs, job.pipeline);
+  job.costs.tied = tied_weights(state_->network, partition, parallelism.precision);
+  for (TiedWeight& tied : job.costs.tied) {
+    tied.bytes =
+        tied.bytes / parallelism.precision.weight_bytes * parallelism.precision.gradient_bytes / parallelism.tensor;
+  }
+  return job;
+}
+
+JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
+                   const Parallelism& parallelism) {
+  return JobPrices(network, machine, parallelism).costs(partition, machine.places);
+}
+
+std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
+                                          const Parallelism& parallelism) {
+  check_parallelism(network, parallelism);
+  const KernelRates rates = rates_of(machine);
+  const JobShape shape(network, parallelism);
+  const JobClock clock(machine.cluster, parallelism, rates);
+  std::vector<std::int64_t> times;
+  for (const LayerSpec& layer : network.layers) {
+    const StageTimes one = stage_times(stage_seconds(std::span(&layer, 1), shape, clock), rates);
+    times.push_back(one.f + one.b);
+  }
+  return times;
+}
+
+}  // namespace plumb

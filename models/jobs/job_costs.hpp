@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/network/network.hpp"
+#include "models/jobs/parallelism.hpp"
+#include "models/stages/partition.hpp"
+#include "models/costs/stage_costs.hpp"
+
+namespace plumb {
+
+/// Seconds that one update of one stage takes on a device.
+struct UpdateSeconds {
+  double reduce_s = 0;     ///< gradients between data ranks (what does not hide behind the last backward)
+  double optimizer_s = 0;  ///< Adam over what the device holds
+  double gather_s = 0;     ///< ZeRO: new weights to all data ranks
+
+  double all() const { return reduce_s + optimizer_s + gather_s; }
+};
+
+/// What every stage of a job costs, as schedules and simulator see it.
+struct JobCosts {
+  /// Times of a microbatch of one data rank, bytes of one device, work of the whole job.
+  StageCosts costs{};
+  /// One device per place in the pipeline, with the links between the ranks that stand there.
+  Cluster pipeline{};
+  KernelRates rates{};
+  std::vector<UpdateSeconds> updates{};  ///< by stage
+};
+
+/// What a job runs on: `places` devices of a pipeline (stages of a place share its devices), each spread over ranks of
+/// `cluster`.
+struct JobMachine {
+  const Cluster& cluster;
+  std::int32_t places = 1;
+  std::optional<KernelRates> rates{};  ///< none: those of the cluster's devices (`kernel_rates_of`)
+};
+
+/// Costs of the stages of `partition` when `parallelism` spreads every stage over devices of `machine`. A device's time
+/// of a pass is the sum of its kernels, or of starting them where the host is slower, and of the collectives that
+/// nothing hides.
+///
+/// B = I + W with what is recomputed in I; R = F. Memory: `job_stage_memory`. An update reduces the gradients over data
+/// and context ranks, updates, and gathers what ZeRO divided. Tied weights are those of a tensor rank.
+/// Throws `Error` for what cannot be divided, and for clusters with too few devices. Devices of other rates than the
+/// first count as slower or faster by their FLOP/s.
+JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
+                   const Parallelism& parallelism);
+
+/// The same, each stage once: a search asks for the same ones again and again. Stages whose layers and neighbours are
+/// the same but for their names cost the same. May be asked by several threads.
+class JobPrices {
+ public:
+  /// `network` and the cluster of `machine` must outlive this. Throws as `job_costs` does.
+  JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism);
+  ~JobPrices();
+  JobPrices(const JobPrices&) = delete;
+  JobPrices& operator=(const JobPrices&) = delete;
+
+  JobCosts costs(const Partition& partition, std::int32_t places) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Nanoseconds of F, I and W of every layer of `network`: what `balanced_partition` wants.
+std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
+                                          const Parallelism& parallelism);
+
+}  // namespace plumb

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "models/jobs/job_kernels.hpp"
+
+/// Kernels by kind of layer. Internal to `models/job_*.cpp`.
+namespace plumb {
+
+LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels mlp_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape);
+
+/// Its output goes through dropout before it is added.
+bool keeps_mask(LayerKind kind);
+
+/// Sizes of `copies` products of one kind.
+struct Product {
+  std::int64_t tokens = 0;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  std::int64_t copies = 1;
+};
+
+/// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; W adds to the gradients.
+inline void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
+  const auto [tokens, inputs, outputs, copies] = product;
+  kernels.forward.gemm(tokens, outputs, inputs, copies);
+  kernels.input_grad.gemm(tokens, inputs, outputs, copies);
+  kernels.weight_grad.gemm(outputs, inputs, tokens, copies);
+  const auto gradients = static_cast<double>(copies * inputs * outputs * shape.parallelism.precision.gradient_bytes);
+  kernels.weight_grad.memory(2 * gradients, 0);  // added where the product is made
+}
+
+/// The collectives around a block whose weights are divided over tensor ranks (Megatron's f and g): the input is
+/// gathered or its gradient summed, the output is summed or scattered.
+class TensorBlock {
+ public:
+  TensorBlock(LayerKernels& kernels, const JobShape& shape, std::int64_t width)
+      : kernels_(kernels), shape_(shape), values_(shape.bytes(shape.tokens(), width)) {}
+
+  void enter() {
+    if (shape_.parallelism.sequence_parallel) add(kernels_.forward, CollectiveOp::kAllGather);
+  }
+  void leave() {
+    add(kernels_.forward,
+        shape_.parallelism.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce);
+  }
+  /// In the backward, what left comes in first.
+  void enter_backward() {
+    if (shape_.parallelism.sequence_parallel) add(kernels_.input_grad, CollectiveOp::kAllGather);
+  }
+  void leave_backward() {
+    const bool scattered = shape_.parallelism.sequence_parallel;
+    add(kernels_.input_grad, scattered ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+        shape_.parallelism.overlap_tensor);
+    // W needs the whole input again.
+    if (scattered) add(kernels_.weight_grad, CollectiveOp::kAllGather, true);
+  }
+
+ private:
+  void add(PassKernels& pass, CollectiveOp op, bool hidden = false) const {
+    if (shape_.parallelism.tensor > 1) pass.collective(op, GroupAxis::kTensor, values_, hidden);
+  }
+
+  LayerKernels& kernels_;
+  const JobShape& shape_;
+  double values_;
+};
+
+}  // namespace plumb

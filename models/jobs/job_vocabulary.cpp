@@ -1,0 +1,48 @@
+#include "models/jobs/job_layers.hpp"
+
+namespace plumb {
+namespace {
+
+/// Bytes that the loss reads and writes for one logit: converted to 32 bits, largest, exponent, sum, gradient.
+constexpr double kLossBytesForward = 2 + 4 + 4 + 4 + 4 + 4;
+constexpr double kLossBytesBackward = 4 + 4 + 2;
+
+}  // namespace
+
+/// A table whose rows are divided over tensor ranks; positions are added, and the sum goes through dropout.
+LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const double values = shape.bytes(shape.tokens(), layer.width);
+  LayerKernels kernels;
+  kernels.forward.memory(2 * values, 3);
+  if (shape.parallelism.tensor > 1) {
+    const bool scattered = shape.parallelism.sequence_parallel;
+    kernels.forward.collective(scattered ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce, GroupAxis::kTensor,
+                               values);
+  }
+  if (layer.positions > 0) kernels.forward.memory(3 * values, 2);
+  kernels.weight_grad.memory(values * 3, 4);
+  return kernels;
+}
+
+/// Logits divided over tensor ranks, loss in 32 bits without gathering them.
+LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t tensor = shape.parallelism.tensor;
+  const std::int64_t tokens = shape.tokens();
+  const std::int64_t rows = (layer.vocabulary + tensor - 1) / tensor;
+  const double logits = static_cast<double>(tokens) * static_cast<double>(rows);
+  LayerKernels kernels;
+  TensorBlock block(kernels, shape, layer.width);
+  block.enter();
+  add_linear(kernels, shape, {tokens, layer.width, rows});
+  kernels.forward.memory(kLossBytesForward * logits, 8);
+  kernels.input_grad.memory(kLossBytesBackward * logits, 3);
+  if (tensor > 1) {
+    for (int reduction = 0; reduction < 3; ++reduction) {
+      kernels.forward.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, 4.0 * static_cast<double>(tokens));
+    }
+  }
+  block.leave_backward();
+  return kernels;
+}
+
+}  // namespace plumb

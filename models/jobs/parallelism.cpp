@@ -1,0 +1,73 @@
+#include "models/jobs/parallelism.hpp"
+
+#include <string>
+
+#include "models/ground/error.hpp"
+#include "models/network/layer_shape.hpp"
+
+namespace plumb {
+namespace {
+
+std::string in_brackets(std::int64_t value) { return " (" + std::to_string(value) + ")"; }
+
+void divides(const LayerSpec& layer, const char* degree, std::int64_t by, const char* what, std::int64_t size) {
+  if (size % by == 0) return;
+  throw Error("layer '" + layer.name + "': " + degree + in_brackets(by) + " must divide " + what + in_brackets(size));
+}
+
+/// Whether a layer has experts, itself or inside.
+bool check_layer(const LayerSpec& layer, const Parallelism& job) {
+  bool experts = layer.kind == LayerKind::kMoe;
+  for (const LayerSpec& inner : layer.body) experts = check_layer(inner, job) || experts;
+  for (const LayerSpec& inner : layer.shortcut) experts = check_layer(inner, job) || experts;
+  switch (layer.kind) {
+    case LayerKind::kAttention:
+    case LayerKind::kLatentAttention:
+      divides(layer, "tensor", job.tensor, "heads", layer.heads);
+      break;
+    case LayerKind::kMlp:
+      divides(layer, "tensor", job.tensor, "hidden", layer.hidden);
+      break;
+    case LayerKind::kMoe:
+      divides(layer, "tensor", job.tensor, "hidden", layer.hidden);
+      divides(layer, "expert", job.expert, "experts", layer.experts);
+      break;
+    case LayerKind::kEmbedding:
+    case LayerKind::kHead:
+    case LayerKind::kLayerNorm:
+    case LayerKind::kRmsNorm:
+    case LayerKind::kResidual:
+      break;
+    default:
+      if (job.tensor * job.context > 1) {
+        throw Error("layer '" + layer.name + "': has no tensor or context parallel form, expected a degree of 1");
+      }
+  }
+  return experts;
+}
+
+}  // namespace
+
+void check_parallelism(const Network& network, const Parallelism& job) {
+  for (const std::int64_t degree : {job.tensor, job.context, job.expert, job.data}) {
+    if (degree < 1) throw Error("parallelism: expected degrees of at least 1, found " + std::to_string(degree));
+  }
+  bool experts = false;
+  for (const LayerSpec& layer : network.layers) experts = check_layer(layer, job) || experts;
+  if (job.expert > 1 && !experts) {
+    throw Error("network '" + network.name + "': has no experts, expected an expert degree of 1, found " +
+                std::to_string(job.expert));
+  }
+  if (job.replicas() % job.expert != 0) {
+    throw Error("parallelism: expert" + in_brackets(job.expert) + " must divide context x data" +
+                in_brackets(job.replicas()));
+  }
+  const std::int64_t sequence = job.sequence > 0 ? job.sequence : network.sequence;
+  const std::int64_t parts = job.context * (job.sequence_parallel ? job.tensor : 1);
+  if (sequence % parts != 0) {
+    throw Error("parallelism: context and sequence parallel ranks" + in_brackets(parts) + " must divide the sequence" +
+                in_brackets(sequence));
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,61 @@
+#include "models/network/layer_shape.hpp"
+
+namespace plumb {
+
+ImageShape input_image(const LayerSpec& layer) { return {layer.height, layer.columns, layer.channels}; }
+
+ImageShape output_image(const LayerSpec& layer) {
+  ImageShape image = input_image(layer);
+  const bool slides = layer.kind == LayerKind::kConvolution || layer.kind == LayerKind::kMaxPool ||
+                      layer.kind == LayerKind::kAveragePool;
+  if (!slides) return image;
+  if (layer.kernel == 0) return {1, 1, image.channels};
+  image.height = (layer.height + 2 * layer.padding - layer.kernel) / layer.stride + 1;
+  image.columns = (layer.columns + 2 * layer.padding - layer.kernel) / layer.stride + 1;
+  if (layer.kind == LayerKind::kConvolution) image.channels = layer.filters;
+  return image;
+}
+
+std::int64_t head_width(const LayerSpec& layer) {
+  return layer.head_width > 0 ? layer.head_width : layer.width / layer.heads;
+}
+
+std::int64_t queries_width(const LayerSpec& layer) { return layer.heads * head_width(layer); }
+
+std::int64_t qkv_width(const LayerSpec& layer) {
+  const std::int64_t kv_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
+  return queries_width(layer) + 2 * head_width(layer) * kv_heads;
+}
+
+bool reads_data(const LayerSpec& layer) {
+  return begins_network(layer.kind) || ends_network(layer.kind) || layer.padded;
+}
+
+std::int64_t input_width(const LayerSpec& layer) {
+  if (begins_network(layer.kind) || layer.kind == LayerKind::kProfiled) return 0;
+  if (reads_image(layer.kind)) return input_image(layer).features();
+  if (layer.kind == LayerKind::kResidual) return layer.body.empty() ? 0 : input_width(layer.body.front());
+  return layer.kind == LayerKind::kAttentionCore ? qkv_width(layer) : layer.width;
+}
+
+std::int64_t output_width(const LayerSpec& layer) {
+  switch (layer.kind) {
+    case LayerKind::kLinear:
+      return layer.outputs;
+    case LayerKind::kResidual:
+      return layer.body.empty() ? 0 : output_width(layer.body.back());
+    case LayerKind::kCrossProjection:
+      return 3 * layer.width;
+    case LayerKind::kPixels:
+    case LayerKind::kConvolution:
+    case LayerKind::kBatchNorm:
+    case LayerKind::kGroupNorm:
+    case LayerKind::kMaxPool:
+    case LayerKind::kAveragePool:
+      return output_image(layer).features();
+    default:
+      return ends_network(layer.kind) || layer.kind == LayerKind::kProfiled ? 0 : layer.width;
+  }
+}
+
+}  // namespace plumb

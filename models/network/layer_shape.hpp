@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/network/network.hpp"
+
+namespace plumb {
+
+/// Reads the data instead of another layer's output.
+constexpr bool begins_network(LayerKind kind) {
+  return kind == LayerKind::kEmbedding || kind == LayerKind::kValues || kind == LayerKind::kPixels;
+}
+/// Makes the loss instead of an output.
+constexpr bool ends_network(LayerKind kind) {
+  return kind == LayerKind::kHead || kind == LayerKind::kClassifier || kind == LayerKind::kSquaredError;
+}
+
+/// Reads a second value, named by `from`.
+constexpr bool reads_two(LayerKind kind) { return kind == LayerKind::kAdd || kind == LayerKind::kCrossProjection; }
+/// Reads an image: a row per image, pixel after pixel from the top left, the channels of a pixel together.
+constexpr bool reads_image(LayerKind kind) {
+  return (kind >= LayerKind::kConvolution && kind <= LayerKind::kGroupNorm) || kind == LayerKind::kMaxPool ||
+         kind == LayerKind::kAveragePool;
+}
+
+/// Sides of an image and numbers per pixel.
+struct ImageShape {
+  std::int64_t height = 0;
+  std::int64_t columns = 0;
+  std::int64_t channels = 0;
+
+  std::int64_t pixels() const { return height * columns; }
+  std::int64_t features() const { return pixels() * channels; }
+  friend bool operator==(const ImageShape&, const ImageShape&) = default;
+};
+
+/// What an image layer reads and makes.
+ImageShape input_image(const LayerSpec& layer);
+ImageShape output_image(const LayerSpec& layer);
+
+/// Of attention: columns of a head, of all queries, and of queries, keys and values side by side.
+std::int64_t head_width(const LayerSpec& layer);
+std::int64_t queries_width(const LayerSpec& layer);
+std::int64_t qkv_width(const LayerSpec& layer);
+
+/// Reads streams of the data, in whatever stage it is.
+bool reads_data(const LayerSpec& layer);
+
+/// Features per token of what a layer reads and makes; 0: not known (profiled), or nothing.
+std::int64_t input_width(const LayerSpec& layer);
+std::int64_t output_width(const LayerSpec& layer);
+
+}  // namespace plumb

@@ -1,0 +1,201 @@
+#include "models/sources/abstract_costs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "models/ground/rational.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kNsPerUnit = 1'000'000;
+/// A cost may have this many ticks, so that 10^9 microbatches of an ordinary cost still fit a 64-bit clock.
+constexpr std::int64_t kMostTicks = 1'000'000'000'000'000;
+
+using Values = std::map<std::string, Rational, std::less<>>;
+
+/// "F=1,W=1/3" as values by key. `flag` names the list in messages.
+Values parse_list(std::string_view list, std::string_view flag, std::span<const std::string_view> keys) {
+  const std::string where = std::string(flag) + " '" + std::string(list) + "': ";
+  Values values;
+  std::string_view rest = list;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    const std::size_t equals = item.find('=');
+    if (equals == std::string_view::npos) {
+      throw Error(where + "'" + std::string(item) + "' is no KEY=VALUE such as F=1");
+    }
+    const std::string key(item.substr(0, equals));
+    try {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) throw_unknown("key", key, keys);
+      if (!values.emplace(key, parse_rational(item.substr(equals + 1))).second) {
+        throw Error("'" + key + "' is given twice");
+      }
+    } catch (const Error& error) {
+      throw Error(where + error.what());
+    }
+    if (comma == std::string_view::npos) return values;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<Rational> given(const Values& values, std::string_view key) {
+  const auto at = values.find(key);
+  return at == values.end() ? std::nullopt : std::optional(at->second);
+}
+
+Rational value_or_zero(const Values& values, std::string_view key) { return given(values, key).value_or(Rational()); }
+
+struct Backward {
+  Rational b, i, w;
+};
+
+/// B = I + W, from whichever of the three are given.
+Backward complete_backward(const Values& values) {
+  const auto b = given(values, "B");
+  const auto i = given(values, "I");
+  const auto w = given(values, "W");
+  Backward done;
+  if (!b) {
+    done.i = i.value_or(Rational());
+    done.w = w.value_or(Rational());
+  } else if (!i && !w) {
+    done.i = done.w = *b * Rational(1, 2);
+  } else {
+    done.i = i ? *i : *b - *w;
+    done.w = w ? *w : *b - *i;
+  }
+  done.b = done.i + done.w;
+  const Rational zero;
+  if ((b && !(done.b == *b)) || done.i < zero || done.w < zero) {
+    const auto show = [](const std::optional<Rational>& value) { return value ? to_string(*value) : "not given"; };
+    throw Error("B must be I + W: B is " + show(b) + ", I is " + show(i) + ", W is " + show(w));
+  }
+  return done;
+}
+
+/// Turns exact values into integers by a common factor, found before the first is turned.
+class Scale {
+ public:
+  /// Values in units of 1/`per_one` need no factor.
+  explicit Scale(std::int64_t per_one) : per_one_(per_one) {}
+
+  void take(const Rational& value) { factor_ = checked_lcm(factor_, (value * Rational(per_one_)).denominator); }
+
+  std::int64_t operator()(const Rational& value) const {
+    const Rational scaled = value * Rational(per_one_) * Rational(factor_);
+    if (scaled.numerator > kMostTicks) {
+      throw Error(to_string(value) + " is too large next to the other values' fractions");
+    }
+    return scaled.numerator;
+  }
+
+  std::int64_t factor() const { return factor_; }
+
+ private:
+  std::int64_t per_one_;
+  std::int64_t factor_ = 1;
+};
+
+struct NamedTime {
+  Rational value;
+  Ticks StageTimes::*field;
+};
+
+void fill_times(const Values& values, const AbstractCostOptions& options, StageCosts& costs) {
+  const Backward backward = complete_backward(values);
+  const Rational f = value_or_zero(values, "F");
+  const Rational r = given(values, "R").value_or(options.recompute ? f : Rational());
+  if (const auto fb = given(values, "FB"); fb && fb->numerator == 0) throw Error("FB must be above 0");
+  std::vector<NamedTime> times = {{f, &StageTimes::f},
+                                  {backward.b, &StageTimes::b},
+                                  {backward.i, &StageTimes::i},
+                                  {backward.w, &StageTimes::w},
+                                  {r, &StageTimes::r},
+                                  {value_or_zero(values, "FB"), &StageTimes::fb},
+                                  {value_or_zero(values, "U"), &StageTimes::u},
+                                  {value_or_zero(values, "X"), &StageTimes::x},
+                                  {value_or_zero(values, "EVICT"), &StageTimes::evict},
+                                  {value_or_zero(values, "LOAD"), &StageTimes::load},
+                                  {value_or_zero(values, "AR"), &StageTimes::all_reduce}};
+  const Rational comm = value_or_zero(values, "comm");
+  Scale scale(kNsPerUnit);
+  scale.take(comm);
+  for (NamedTime& time : times) {
+    time.value = time.value * Rational(1, options.stages_together);
+    scale.take(time.value);
+  }
+  StageTimes stage;
+  for (const NamedTime& time : times) stage.*time.field = scale(time.value);
+  costs.base.ticks_per_ns = scale.factor();
+  costs.comm = scale(comm);
+  costs.times.assign(static_cast<std::size_t>(options.num_stages), stage);
+}
+
+void fill_memory(const Values& values, const AbstractCostOptions& options, StageCosts& costs) {
+  const Rational share(1, options.stages_together);
+  const Rational f = value_or_zero(values, "F") * share;
+  const Rational i = (value_or_zero(values, "I") + value_or_zero(values, "B")) * share;
+  const Rational w = value_or_zero(values, "W") * share;
+  const Rational zero;
+  if (values.contains("B") && values.contains("I")) throw Error("give I or B, not both: they mean the same here");
+  if (!(f + i + w == zero)) {
+    throw Error("F + I + W must be 0, what was made must be freed: it is " + to_string(f + i + w));
+  }
+  if (f < zero || zero < w) throw Error("F must be at least 0 and W at most 0");
+
+  const Rational freed_by_i = i < zero ? zero - i : zero;
+  const Rational made_by_i = zero < i ? i : zero;
+  const Rational freed_by_w = zero - w - made_by_i;
+  Scale scale(1);
+  for (const Rational& part : {freed_by_i, made_by_i, freed_by_w}) scale.take(part);
+  StageMemory memory;
+  const auto add = [&](const char* name, const Rational& size, StashTensor::MadeBy made_by, LastUse last_use) {
+    if (!(size == zero)) memory.stash.push_back({name, scale(size), made_by, last_use});
+  };
+  add("kept_for_input_grad", freed_by_i, StashTensor::MadeBy::kForward, LastUse::kInputGrad);
+  add("kept_for_weight_grad", freed_by_w, StashTensor::MadeBy::kForward, LastUse::kWeightGrad);
+  add("made_by_input_grad", made_by_i, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad);
+  costs.memory_units_per_one = scale.factor();
+  costs.memory.assign(static_cast<std::size_t>(options.num_stages), memory);
+}
+
+/// Runs `fill`, putting the list in front of what it throws.
+template <class Fill>
+void with_context(std::string_view flag, std::string_view list, Fill fill) {
+  try {
+    fill();
+  } catch (const Error& error) {
+    throw Error(std::string(flag) + " '" + std::string(list) + "': " + error.what());
+  }
+}
+
+}  // namespace
+
+StageCosts abstract_costs(std::string_view times, std::string_view memory, const AbstractCostOptions& options) {
+  static constexpr std::array<std::string_view, 12> kTimeKeys{"F", "B", "I",  "W",     "R",    "FB",
+                                                              "U", "X", "AR", "EVICT", "LOAD", "comm"};
+  static constexpr std::array<std::string_view, 4> kMemoryKeys{"F", "I", "W", "B"};
+  StageCosts costs;
+  const Values time_values = parse_list(times, "--cost", kTimeKeys);
+  with_context("--cost", times, [&] {
+    for (const auto& [key, value] : time_values) {
+      if (value < Rational()) throw Error(key + " must be at least 0");
+    }
+    fill_times(time_values, options, costs);
+  });
+  if (!memory.empty()) {
+    const Values memory_values = parse_list(memory, "--memory", kMemoryKeys);
+    with_context("--memory", memory, [&] { fill_memory(memory_values, options, costs); });
+  }
+  return costs;
+}
+
+}  // namespace plumb

@@ -1,0 +1,118 @@
+#include "models/stages/network_costs.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <span>
+
+#include "models/network/flow.hpp"
+#include "models/layers/layer.hpp"
+#include "models/network/network_check.hpp"
+#include "models/stages/stage_layout.hpp"
+
+namespace plumb {
+
+std::int64_t parameter_count(const Network& network) {
+  std::int64_t count = 0;
+  for (const LayerSpec& layer : network.layers) {
+    for (const ParameterFacts& parameter : describe(layer, {1, network.sequence}, {}).parameters) {
+      if (!parameter.tied) count += parameter.count();
+    }
+  }
+  return count;
+}
+
+double model_flops(const Network& network, const MicrobatchShape& shape) {
+  double flops = 0;
+  for (const LayerSpec& layer : network.layers) {
+    const LayerFacts facts = describe(layer, shape, {});
+    flops += facts.forward.flops + facts.input_grad.flops + facts.weight_grad.flops;
+  }
+  return flops;
+}
+
+std::vector<TiedWeight> tied_weights(const Network& network, const Partition& partition, const Precision& precision) {
+  const LayerSpec& head = network.layers.back();
+  if (head.kind != LayerKind::kHead || !head.tied || partition.num_stages() < 2) return {};
+  const std::int64_t bytes = head.vocabulary * head.width * precision.weight_bytes;
+  const auto embedding = static_cast<std::size_t>(last_embedding(network.layers) - network.layers.data());
+  const auto behind = std::ranges::upper_bound(partition.bounds, embedding);
+  const auto stage = static_cast<std::size_t>(behind - partition.bounds.begin()) - 1;
+  if (stage + 1 == partition.num_stages()) return {};
+  return {{static_cast<StageId>(stage), static_cast<StageId>(partition.num_stages() - 1), bytes}};
+}
+
+namespace {
+
+/// FLOPs of the passes of one stage; tokens where a pass has none.
+struct StageWork {
+  double f = 0;
+  double i = 0;
+  double w = 0;
+
+  StageWork(std::span<const LayerSpec> layers, const MicrobatchShape& shape) {
+    for (const LayerSpec& layer : layers) {
+      const LayerFacts facts = describe(layer, shape, {});
+      f += facts.forward.flops;
+      i += facts.input_grad.flops;
+      w += facts.weight_grad.flops;
+    }
+    const auto tokens = static_cast<double>(shape.tokens());
+    for (double* flops : {&f, &i, &w}) *flops = *flops > 0 ? *flops : tokens;
+  }
+};
+
+Ticks in_proportion(Ticks time, double part, double whole) {
+  return std::llround(static_cast<double>(time) * part / whole);
+}
+
+/// Costs of the stages of a network for parts of its microbatches.
+class NetworkParts {
+ public:
+  NetworkParts(const Network& network, const Partition& partition, const MicrobatchShape& usual,
+               const Precision& precision)
+      : layers_(network.layers), partition_(partition), usual_(usual), precision_(precision) {}
+
+  PartCosts operator()(StageId stage, const Part& part, const StageTimes& times) const {
+    const MicrobatchShape shape = place_of(part, usual_).shape;
+    const LayerRange range = partition_.range(index(stage));
+    const auto layers = std::span(layers_).subspan(range.begin, range.end - range.begin);
+    const StageWork work(layers, shape);
+    const StageWork whole(layers, usual_);
+    PartCosts costs{times, stage_memory(layers_, range, shape, precision_, partition_.before(index(stage)))};
+    costs.times.f = in_proportion(times.f, work.f, whole.f);
+    costs.times.i = in_proportion(times.i, work.i, whole.i);
+    costs.times.w = in_proportion(times.w, work.w, whole.w);
+    costs.times.b = in_proportion(times.b, work.i + work.w, whole.i + whole.w);
+    costs.times.r = in_proportion(times.r, work.f, whole.f);
+    costs.times.fb = in_proportion(times.fb, work.f + work.i + work.w, whole.f + whole.i + whole.w);
+    return costs;
+  }
+
+ private:
+  std::vector<LayerSpec> layers_;
+  Partition partition_;
+  MicrobatchShape usual_;
+  Precision precision_;
+};
+
+}  // namespace
+
+StageCosts untimed_costs(const Network& network, const Partition& partition, const MicrobatchShape& shape,
+                         const Precision& precision) {
+  assert(partition.num_layers() == network.layers.size());
+  check_shape(network, shape);
+  StageCosts costs;
+  costs.times.resize(partition.num_stages());
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    costs.memory.push_back(stage_memory(network.layers, partition.range(s), shape, precision, partition.before(s)));
+  }
+  costs.tied = tied_weights(network, partition, precision);
+  costs.work.samples_per_microbatch = shape.samples;
+  costs.work.tokens_per_microbatch = shape.tokens();
+  costs.work.model_flops_per_microbatch = model_flops(network, shape);
+  costs.part = NetworkParts(network, partition, shape, precision);
+  return costs;
+}
+
+}  // namespace plumb

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/network/network.hpp"
+#include "models/stages/stage_layout.hpp"
+
+namespace plumb {
+
+/// A chain of layers cut into stages. Every stage has at least one layer.
+struct Partition {
+  /// Where each stage begins, and the number of layers at the end: `num_stages() + 1` ascending entries from 0.
+  std::vector<std::size_t> bounds;
+
+  std::size_t num_stages() const { return bounds.empty() ? 0 : bounds.size() - 1; }
+  std::size_t num_layers() const { return bounds.empty() ? 0 : bounds.back(); }
+  LayerRange range(std::size_t stage) const { return {bounds[stage], bounds[stage + 1]}; }
+  /// Of the stage before; no layers in front of the first one.
+  LayerRange before(std::size_t stage) const { return stage == 0 ? LayerRange{} : range(stage - 1); }
+
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+/// The same number of transformer blocks (two residual layers each) in every stage; the embedding joins the first
+/// stage, final norm and head the last. Where that does not divide, embedding and head count as a block each (22 blocks
+/// on 8 stages: 2, 3, ..., 3, 2, as in the zero-bubble paper). Where that does not divide either, residual layers are
+/// spread as evenly as can be, the first stages getting one more; with fewer of them than stages, all layers are.
+/// Throws `Error` for more stages than layers.
+Partition equal_partition(const Network& network, std::int32_t num_stages);
+
+/// One weight-carrying layer per stage: layers without weights go with the one before them, or with the first one that
+/// has some. With fewer stages than that, neighbours are joined as evenly as can be. A network with residual blocks is
+/// cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers with weights.
+Partition finest_partition(const Network& network, std::int32_t num_stages);
+
+/// The cut of a chain with layer costs `costs` (>= 0) that has the smallest possible largest stage, exactly; among
+/// those, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
+Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);
+
+/// Stages of the given numbers of layers, "3,4,4,3". Throws `Error` when they do not add up to `num_layers`.
+Partition parse_partition(std::string_view counts, std::size_t num_layers);
+
+/// "3,4,4,3".
+std::string to_string(const Partition& partition);
+
+}  // namespace plumb

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/layers/layer.hpp"
+#include "models/network/network.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "models/stages/stage_flow.hpp"
+
+namespace plumb {
+
+/// The layers of one stage: [begin, end) of a network's chain.
+struct LayerRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  friend bool operator==(const LayerRange&, const LayerRange&) = default;
+};
+
+/// The memory blocks of one stage and microbatch; `schedules/program.hpp`, "Life of a buffer", says when each lives.
+enum class StageBlock : std::uint8_t {
+  kNone,
+  kInput,              ///< value from the previous stage
+  kOutput,             ///< value for the next stage
+  kOutputGrad,         ///< gradient from the next stage
+  kInputGrad,          ///< gradient for the previous stage
+  kKeptForInputGrad,   ///< stash made by F, last used by I
+  kKeptForWeightGrad,  ///< stash made by F, last used by W
+  kMadeByInputGrad,    ///< stash made by I, last used by W
+  kWorkspace,          ///< of the running pass
+  kKeyGrads,           ///< of a sequence slice: sums of what later slices add to its keys' and values' gradients
+  kKeys,               ///< of one whose stash is dropped: its keys and values, which later slices read
+};
+
+/// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
+constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+inline constexpr std::size_t kStageBlockCount = 11;
+
+/// A block of several tensors.
+struct BlockSize {
+  std::int64_t bytes = 0;    ///< of the tensors, as counted
+  std::int64_t storage = 0;  ///< with the gaps that alignment leaves between them
+
+  friend bool operator==(const BlockSize&, const BlockSize&) = default;
+};
+
+/// Where a tensor lies: a block and an offset in it, a multiple of 64 bytes.
+struct TensorPlace {
+  StageBlock block = StageBlock::kNone;
+  std::int64_t offset = 0;
+
+  friend bool operator==(const TensorPlace&, const TensorPlace&) = default;
+};
+
+/// The places of one tensor in the passes that touch it (kNone where none does).
+struct TensorPlaces {
+  TensorPlace f{};
+  TensorPlace i{};
+  TensorPlace w{};
+  TensorPlace b{};  ///< fused backward
+};
+
+/// One layer of a stage, residual blocks opened up. Layer k of a plain chain reads value k and makes value k + 1.
+struct LayoutStep {
+  LayerSpec spec;  ///< never a residual or an addition
+  LayerFacts facts;
+  std::vector<std::size_t> parameters{};  ///< by parameter of the facts: index into `StageLayout::parameters`
+  std::vector<TensorPlaces> stash{};      ///< by stash tensor of the facts
+  TensorPlaces workspace{};
+  TensorPlace key_grads{};
+  TensorPlace keys{};
+  std::size_t input = kNoValue;  ///< into `StageLayout::values`
+  std::size_t from = kNoValue;   ///< of layers that read two values
+  std::size_t output = kNoValue;
+  TensorPlaces input_grad{};  ///< that of the value, or a place from which a move adds it there
+  TensorPlaces from_grad{};
+};
+
+/// Between two layers: copies a value (or gradient) to another place, or adds it there. Idle in passes where one of the
+/// two has no place.
+struct ValueMove {
+  std::size_t at = 0;  ///< F: before that step; backward: behind it. The number of steps: behind (before) all
+  TensorPlaces to{};
+  TensorPlaces from{};
+  std::int64_t bytes = 0;
+  bool adds = true;
+};
+
+/// Of a stage that reverses: layers whose sum with `other` is `made`. The backward runs them again, the last block
+/// first, and what they make is what lies between the two.
+struct ReversedBlock {
+  std::size_t begin = 0;  ///< steps
+  std::size_t end = 0;
+  std::size_t made = kNoValue;  ///< values
+  std::size_t other = kNoValue;
+  TensorPlaces again{};                       ///< what the last step makes again
+  std::vector<TensorPlaces> workspaces = {};  ///< by step: of its forward
+};
+
+/// Everything that a stage computes with and where it lies. `StageMemory` follows from it, and the trainer allocates by
+/// it, so both know the same bytes.
+struct StageLayout {
+  MicrobatchShape shape;
+  std::vector<LayoutStep> steps;
+  std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
+  std::vector<TensorPlaces> values;        ///< inputs, then what layers and sums make, then copies for the next stage
+  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids in front, the loss behind)
+  std::vector<TensorPlaces> gradients;     ///< of the values
+  std::vector<ValueMove> forward_moves;    ///< in order
+  std::vector<ValueMove> backward_moves;   ///< in order
+  std::vector<ReversedBlock> reversed;     ///< before everything else in the backward (models/stages/stage_reversal.hpp) ...
+  std::vector<ValueMove> taken;            ///< ... behind these copies of values that come back with the gradient
+  std::vector<ValueMove> returned;         ///< copies that go back to the stage before, which reverses
+  std::vector<std::size_t> copied_grads;   ///< values whose received gradient I copies for W: the block dies with I
+  bool reads_data = false;                 ///< some layer reads the microbatch's data
+  bool first = false;                      ///< begins the network
+  bool last = false;                       ///< ends the network
+  StageMemory memory;
+
+  BlockSize kept_for_input_grad;
+  BlockSize kept_for_weight_grad;
+  BlockSize made_by_input_grad;
+  BlockSize key_grads;  ///< of `kKeyGrads`, and of `kKeys`
+};
+
+/// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A stage that can be reversed
+/// keeps nothing for its backward, but gets its output back beside the gradient; `before`: the layers of the stage in
+/// front, which may want the same.
+StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                         const Precision& precision, LayerRange before = {});
+/// The same, but it is not reversed, and neither is the stage before.
+StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                               const Precision& precision);
+
+/// The memory of that stage.
+StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
+                         const Precision& precision, LayerRange before = {});
+
+}  // namespace plumb

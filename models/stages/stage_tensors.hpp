@@ -1,0 +1,10 @@
+#pragma once
+
+#include "models/stages/stage_layout.hpp"
+
+namespace plumb {
+
+/// Appends a tensor that is kept between passes to the block of its life.
+TensorPlace keep_tensor(StageLayout& layout, StashTensor tensor);
+
+}  // namespace plumb

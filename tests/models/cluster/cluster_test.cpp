@@ -1,0 +1,204 @@
+#include "models/cluster/cluster.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/cluster/host.hpp"
+#include "models/ground/presets.hpp"
+#include "tests/support/error_message.hpp"
+
+TEST_SUITE_BEGIN("models");
+
+using namespace plumb;
+using plumb::testing::error_message;
+
+namespace {
+
+/// Two nodes of two devices.
+Cluster small(bool intra_shared, bool inter_shared, bool half_duplex) {
+  Cluster cluster;
+  cluster.devices.resize(4);
+  cluster.devices_per_node = 2;
+  cluster.intra_node = {100, 8e9, intra_shared, half_duplex};
+  cluster.inter_node = {1000, 1e9, inter_shared, half_duplex};
+  cluster.finish();
+  return cluster;
+}
+
+std::string document(const std::string& fields) {
+  return "{\"format\": \"plumbline-cluster\", \"version\": 1, \"name\": \"c\", " + fields + "}";
+}
+
+std::string cluster_refusal(const std::string& fields) {
+  return error_message([&] { cluster_from_json(document(fields), "c.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("devices of a node use its network, devices of different nodes the one between") {
+  const Cluster cluster = small(false, false, false);
+  CHECK(cluster.route(DeviceId{0}, DeviceId{1}) == Route{100, 8e9, {}, false});
+  CHECK(cluster.route(DeviceId{1}, DeviceId{2}) == Route{1000, 1e9, {}, false});
+  CHECK(cluster.shared_links.empty());
+  CHECK(small(false, false, true).route(DeviceId{3}, DeviceId{2}).half_duplex);
+}
+
+TEST_CASE("a shared network is one bus in a node, and one way out and one way in of every node") {
+  const Cluster cluster = small(true, true, false);
+  REQUIRE(cluster.shared_links.size() == 6);
+  const auto names_on = [&](int src, int dst) {
+    std::string names;
+    for (const std::int32_t link : cluster.route(DeviceId{src}, DeviceId{dst}).shared) {
+      names += cluster.shared_links[static_cast<std::size_t>(link)].name + " ";
+    }
+    return names;
+  };
+  CHECK(names_on(0, 1) == "node0.bus ");
+  CHECK(names_on(3, 2) == "node1.bus ");
+  CHECK(names_on(0, 2) == "node0.out node1.in ");
+  CHECK(names_on(3, 1) == "node1.out node0.in ");
+  CHECK(cluster.shared_links[0].bytes_per_s == 8e9);
+  CHECK(cluster.shared_links[1].bytes_per_s == 1e9);
+}
+
+TEST_CASE("a half-duplex card is one link for both directions") {
+  const Cluster cluster = small(false, true, true);
+  REQUIRE(cluster.shared_links.size() == 2);
+  CHECK(cluster.shared_links[1].name == "node1.card");
+  CHECK(cluster.route(DeviceId{0}, DeviceId{2}).shared == std::vector<std::int32_t>{0, 1});
+  CHECK(cluster.route(DeviceId{2}, DeviceId{0}).shared == std::vector<std::int32_t>{1, 0});
+  CHECK_FALSE(cluster.route(DeviceId{2}, DeviceId{0}).half_duplex);
+}
+
+TEST_CASE("neighbours behind one switch share its way to the host, and all copies of a node the host's memory") {
+  Cluster cluster = small(true, true, false);
+  cluster.host_link = {.latency_ns = 7, .bytes_per_s = 2e9, .devices_per_link = 2, .host_bytes_per_s = 3e9};
+  cluster.devices.resize(8);
+  cluster.devices_per_node = 4;
+  cluster.finish();
+  const auto names_on = [&](int device, bool to_host) {
+    const Route route = cluster.host_route(DeviceId{device}, to_host);
+    CHECK(route.latency_ns == 7);
+    CHECK(route.bytes_per_s == 2e9);
+    std::string names;
+    for (const std::int32_t link : route.shared) {
+      names += cluster.shared_links[static_cast<std::size_t>(link)].name + " ";
+    }
+    return names;
+  };
+  CHECK(names_on(0, true) == "node0.host0.out node0.host.memory ");
+  CHECK(names_on(1, false) == "node0.host0.in node0.host.memory ");
+  CHECK(names_on(7, true) == "node1.host1.out node1.host.memory ");
+  CHECK(cluster.route(DeviceId{0}, DeviceId{7}).shared ==
+        small(true, true, false).route(DeviceId{0}, DeviceId{3}).shared);
+  cluster.host_link = {.bytes_per_s = 2e9};
+  cluster.finish();
+  CHECK(cluster.host_route(DeviceId{0}, true).shared.empty());
+  cluster.host_link.half_duplex = true;
+  cluster.finish();
+  CHECK(cluster.host_route(DeviceId{5}, true) == cluster.host_route(DeviceId{5}, false));
+  CHECK(cluster.host_route(DeviceId{5}, true).shared.size() == 1);
+}
+
+TEST_CASE("a built-in cluster has the name of its file, its source, and survives writing and reading") {
+  REQUIRE(cluster_presets().size() >= 10);
+  for (const Preset& preset : cluster_presets()) {
+    CAPTURE(preset.name);
+    const Cluster cluster = load_cluster(preset.name);
+    CHECK(cluster.name == preset.name);
+    CHECK_FALSE(cluster.source.empty());
+    const Cluster again = cluster_from_json(cluster_to_json(cluster), "again.json");
+    CHECK(again.devices == cluster.devices);
+    CHECK(again.devices_per_node == cluster.devices_per_node);
+    CHECK(again.intra_node == cluster.intra_node);
+    CHECK(again.inter_node == cluster.inter_node);
+    CHECK(again.host_link == cluster.host_link);
+    CHECK(cluster.host_link.bytes_per_s > 0);
+    CHECK(again.shared_links == cluster.shared_links);
+  }
+}
+
+TEST_CASE("a shape behind the name makes that many nodes and devices") {
+  const Cluster cluster = load_cluster("a100-4x8");
+  CHECK(cluster.name == "a100-4x8");
+  CHECK(cluster.devices.size() == 32);
+  CHECK(cluster.devices_per_node == 8);
+  CHECK(cluster.route(DeviceId{7}, DeviceId{8}).bytes_per_s == cluster.inter_node.bytes_per_s);
+  CHECK(load_cluster("pipedream-a-2x4").devices.size() == 8);
+  CHECK(load_cluster("a100").devices.size() == 8);
+}
+
+TEST_CASE("impossible shapes and unknown clusters are refused") {
+  CHECK(error_message([] { load_cluster("a100-0x8"); }) ==
+        "cluster 'a100-0x8': expected at least 1 node of at least 1 device and at most 65536 devices");
+  CHECK(error_message([] { load_cluster("a100-1000000000x1000000000"); }).find("at most 65536 devices") !=
+        std::string::npos);
+  CHECK(error_message([] { load_cluster("torchgpipe-2x8"); }) ==
+        "cluster 'torchgpipe-2x8': its nodes are not connected, expected 1 node");
+  CHECK(error_message([] { load_cluster("b100-2x8"); }) == "unknown cluster 'b100' (did you mean 'a100'?)");
+  CHECK(error_message([] { load_cluster("zero-buble"); }) ==
+        "unknown cluster 'zero-buble' (did you mean 'zero-bubble'?)");
+}
+
+TEST_CASE("single devices may differ") {
+  const Cluster cluster = cluster_from_json(
+      document(R"("nodes": 1, "devices_per_node": 3, "device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e9},
+        "overrides": [{"device": 1, "speed": 0.5, "jitter": 0.1}, {"device": 2, "memory_bytes": 7}],
+        "intra_node": {"latency_ns": 5, "bytes_per_s": 1e9})"),
+      "c.json");
+  CHECK(cluster.devices[0].speed == 1.0);
+  CHECK(cluster.devices[1].speed == 0.5);
+  CHECK(cluster.devices[1].jitter == 0.1);
+  CHECK(cluster.devices[1].flops_per_s == 1e12);
+  CHECK(cluster.devices[2].memory_bytes == 7);
+  CHECK(cluster_from_json(cluster_to_json(cluster), "again.json").devices == cluster.devices);
+}
+
+TEST_CASE("a cluster document that says something wrong is refused at the place") {
+  const std::string device = R"("device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e9})";
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops_per_s": 1e12})") ==
+        "c.json:1:105: device: missing key 'memory_bytes_per_s'");
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 2, )" + device) == "c.json:1:1: missing key 'intra_node'");
+  CHECK(cluster_refusal(R"("nodes": 2, "devices_per_node": 1, )" + device) == "c.json:1:1: missing key 'inter_node'");
+  CHECK(cluster_refusal(R"("nodes": 65536, "devices_per_node": 65536, )" + device).find("at most 65536 devices") !=
+        std::string::npos);
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "overrides": [{"device": 1}], )" + device)
+            .find("overrides[0].device: expected an integer from 0 to 0, found 1") != std::string::npos);
+  CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops": 1})").find("unknown key 'flops'") !=
+        std::string::npos);
+}
+
+TEST_CASE("the host has a device per hardware thread, with rates above zero") {
+  const Cluster host = measure_host();
+  REQUIRE_FALSE(host.devices.empty());
+  CHECK(host.devices_per_node == static_cast<std::int32_t>(host.devices.size()));
+  CHECK(host.devices[0].flops_per_s > 1e6);
+  CHECK(host.devices[0].memory_bytes_per_s > 1e6);
+  CHECK(host.intra_node.bytes_per_s > 1e6);
+  CHECK(cluster_from_json(cluster_to_json(host), "host.json").devices == host.devices);
+}
+
+TEST_CASE("prices are those of all devices or of none") {
+  const auto cluster = [](const std::string& device, const std::string& override) {
+    return cluster_from_json(R"({"format": "plumbline-cluster", "version": 1, "name": "priced", "nodes": 1,
+        "devices_per_node": 2, "device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e12)" +
+                                 device + R"(}, "overrides": [{"device": 1)" + override +
+                                 R"(}], "intra_node": {"latency_ns": 1, "bytes_per_s": 1e9}})",
+                             "priced.json");
+  };
+  const Cluster priced = cluster(R"(, "price_per_hour": 2.5)", R"(, "price_per_hour": 1)");
+  CHECK(priced.devices[0].price_per_hour == 2.5);
+  CHECK(priced.devices[1].price_per_hour == 1);
+  CHECK(cluster_from_json(cluster_to_json(priced), "written.json").devices == priced.devices);
+  CHECK_THROWS_WITH_AS(cluster("", R"(, "price_per_hour": 1)"),
+                       "priced.json:1:1: device 0 has no price_per_hour while others have, expected a price above 0 "
+                       "for all devices or none",
+                       Error);
+  for (const std::string_view name : builtin_clusters()) {
+    if (name != "host") CHECK(load_cluster(name).devices.front().price_per_hour == 0);
+  }
+}
+
+TEST_SUITE_END();

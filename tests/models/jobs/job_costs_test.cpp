@@ -1,0 +1,224 @@
+#include "models/jobs/job_costs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/import/load_network.hpp"
+#include "models/jobs/job_memory.hpp"
+#include "models/stages/network_costs.hpp"
+
+TEST_SUITE_BEGIN("models");
+
+namespace plumb {
+namespace {
+
+/// Rates whose times can be written down: half the peak, no overheads.
+KernelRates plain_rates() {
+  KernelRates rates;
+  rates.gemm_efficiency = rates.attention_efficiency = 0.5;
+  rates.tile_m = rates.tile_n = 1;
+  rates.memory_efficiency = 1;
+  rates.kernel_ns = 0;
+  return rates;
+}
+
+}  // namespace
+
+TEST_CASE("kernels of the passes of a transformer layer do the published FLOPs") {
+  const Network network = load_network("gpt3-175b");
+  const double s = 2048;
+  const double h = 12288;
+  for (const std::int64_t tensor : {1, 8}) {
+    CAPTURE(tensor);
+    const JobShape shape(network, {.tensor = tensor, .flash_attention = false});
+    double f = 0;
+    double i = 0;
+    double w = 0;
+    for (const std::size_t at : {1, 2}) {
+      const LayerKernels kernels = layer_kernels(network.layers[at], shape);
+      f += kernels.forward.flops();
+      i += kernels.input_grad.flops();
+      w += kernels.weight_grad.flops();
+    }
+    const auto t = static_cast<double>(tensor);
+    CHECK(f == doctest::Approx(s * h * (24 * h + 4 * s) / t));
+    CHECK(i == doctest::Approx(s * h * (24 * h + 8 * s) / t));
+    CHECK(w == doctest::Approx(s * h * 24 * h / t));
+  }
+}
+
+TEST_CASE("heads that do not fill the width cost their own width in kernels and bytes") {
+  const Network network = load_network("qwen3-30b-a3b");  // 2048 wide, 32 heads of 128, 4 of keys and values
+  const double tokens = 4096;
+  for (const std::int64_t tensor : {1, 4}) {
+    const JobShape shape(network, {.tensor = tensor});
+    const LayerSpec& attention = network.layers[1].body[1];
+    const auto t = static_cast<double>(tensor);
+    const double projections = 2 * tokens * 2048 * (4096 + 2 * 512 + 4096);
+    CHECK(layer_kernels(attention, shape).forward.flops() ==
+          doctest::Approx((projections + 2 * tokens * tokens * 4096) / t));  // the causal half of the scores
+    CHECK(layer_kernels(attention, shape).weight_grad.flops() == doctest::Approx(projections / t));
+    const std::int64_t shared = 2 * 2048 * 4096;                                   // input, whole on every rank
+    const std::int64_t divided = 2 * 4096 * (4096 + 5120 + 4608) + 4 * 4096 * 32;  // attended, qkv, before norms, sums
+    CHECK(kept_bytes(attention, shape).from_forward() == shared + divided / tensor);
+  }
+}
+
+TEST_CASE("a stage takes the time of its kernels, and full recompute runs the forward again") {
+  const Network network = load_network("megatron-22b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 8);
+  const auto inner = [&](ActivationRecompute recompute) {
+    const Parallelism job{.tensor = 8, .recompute = recompute, .flash_attention = false};
+    return job_costs(network, partition, {cluster, 8, plain_rates()}, job).costs.times[3];
+  };
+  const StageTimes none = inner(ActivationRecompute::kNone);
+  const StageTimes full = inner(ActivationRecompute::kFull);
+  CHECK(full.f == none.f);
+  CHECK(static_cast<double>(full.b - none.b) == doctest::Approx(static_cast<double>(none.f)).epsilon(1e-6));
+  CHECK(inner(ActivationRecompute::kSelective).b > none.b);
+  CHECK(inner(ActivationRecompute::kSelective).b < full.b);
+  CHECK(static_cast<double>(none.b) == doctest::Approx(static_cast<double>(none.i + none.w)).epsilon(1e-6));
+}
+
+TEST_CASE("sequence parallelism moves the bytes of an all-reduce, and shortens norms") {
+  const Network network = load_network("megatron-22b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 8);
+  const Parallelism with{.tensor = 8, .sequence_parallel = true};
+  const Parallelism without{.tensor = 8};
+  const auto f = [&](const Parallelism& job) {
+    return job_costs(network, partition, {cluster, 8, plain_rates()}, job).costs.times[3].f;
+  };
+  CHECK(f(with) < f(without));
+}
+
+TEST_CASE("a host that starts kernels slowly holds the device up") {
+  const Network network = load_network("gpt2-small");
+  const Cluster cluster = load_cluster("a100");
+  const Partition partition = equal_partition(network, 2);
+  KernelRates rates = plain_rates();
+  const Ticks fast = job_costs(network, partition, {cluster, 2, rates}, {}).costs.times[0].f;
+  rates.host_ns = 1'000'000;
+  const JobCosts slow = job_costs(network, partition, {cluster, 2, rates}, {});
+  CHECK(slow.costs.times[0].f > fast);
+  CHECK(slow.costs.times[0].f % 1'000'000 == 0);
+}
+
+TEST_CASE("places of a pipeline stand as far apart as their ranks") {
+  const Network network = load_network("gpt3-175b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 8);
+  const JobCosts narrow = job_costs(network, partition, {cluster, 8}, {.tensor = 2});
+  CHECK(narrow.pipeline.devices_per_node == 4);
+  CHECK(narrow.pipeline.route(DeviceId{0}, DeviceId{1}).bytes_per_s == cluster.intra_node.bytes_per_s);
+  CHECK(narrow.pipeline.route(DeviceId{3}, DeviceId{4}).bytes_per_s == cluster.inter_node.bytes_per_s);
+  const JobCosts wide = job_costs(network, partition, {cluster, 8}, {.tensor = 8});
+  CHECK(wide.pipeline.devices_per_node == 1);
+  CHECK_THROWS_WITH_AS(job_costs(network, partition, {cluster, 8}, {.tensor = 8, .data = 2}),
+                       "cluster 'a100-8x8': has 64 devices, expected at least 128: 8 places of tensor x context x data "
+                       "= 16",
+                       Error);
+}
+
+TEST_CASE("a stash takes its rank's share of the way to the host, and layers' forwards add up to the stage's") {
+  const Network network = load_network("megatron-22b");
+  const Partition partition = equal_partition(network, 8);
+  const Cluster cluster = load_cluster("a100-8x8");  // two neighbours share 22 GB/s
+  const JobCosts job = job_costs(network, partition, {cluster, 8, plain_rates()}, {.tensor = 8});
+  CHECK(job.costs.from_network);
+  CHECK(job.pipeline.host_link.bytes_per_s == 11e9);
+  CHECK(job.pipeline.host_link.devices_per_link == 1);
+  const double bytes = static_cast<double>(kept_bytes(job.costs.memory[3], false));
+  CHECK(static_cast<double>(job.costs.times[3].evict) == doctest::Approx(10'000 + bytes / 11));
+  REQUIRE(job.costs.layer_forward.size() == network.layers.size());
+  const LayerRange range = partition.range(3);
+  Ticks sum = 0;
+  for (std::size_t k = range.begin; k < range.end; ++k) sum += job.costs.layer_forward[k];
+  CHECK(static_cast<double>(sum) == doctest::Approx(static_cast<double>(job.costs.times[3].f)).epsilon(1e-4));
+}
+
+TEST_CASE("stages that are alike are priced once, and cost what they cost where none counts as alike") {
+  const Network network = load_network("gpt2-small");  // its head is tied to the embedding
+  Network told = network;                              // layers that say what they read are like no other
+  for (std::size_t k = 1; k < told.layers.size(); ++k) told.layers[k].input = told.layers[k - 1].name;
+  const Cluster cluster = load_cluster("a100");
+  const Parallelism job{.tensor = 2, .sequence_parallel = true, .microbatch_size = 2};
+  const JobPrices prices(network, {cluster, 4, plain_rates()}, job);
+  for (const char* cut : {"6,7,7,7", "7,7,7,6", "1,1,1,24", "24,1,1,1", "27", "9,9,9", "6,7,7,7"}) {
+    CAPTURE(cut);
+    const Partition partition = parse_partition(cut, network.layers.size());
+    const JobCosts known = prices.costs(partition, 4);
+    const JobCosts each = job_costs(told, partition, {cluster, 4, plain_rates()}, job);
+    CHECK(known.costs.times == each.costs.times);
+    CHECK(known.costs.memory == each.costs.memory);
+    CHECK(known.costs.layer_forward == each.costs.layer_forward);
+    CHECK(known.costs.tied == each.costs.tied);
+  }
+}
+
+TEST_CASE("gradients are reduced over data ranks, whole or by halves with ZeRO") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 4);
+  const auto update = [&](const Parallelism& job) {
+    return job_costs(network, partition, {cluster, 4, plain_rates()}, job).updates[1];
+  };
+  CHECK(update({}).reduce_s == 0);
+  const UpdateSeconds plain = update({.data = 8});
+  const UpdateSeconds sharded = update({.data = 8, .zero = ZeroStage::kOptimizer});
+  CHECK(plain.gather_s == 0);
+  CHECK(sharded.reduce_s == doctest::Approx(plain.reduce_s / 2).epsilon(0.01));
+  CHECK(sharded.gather_s == doctest::Approx(plain.reduce_s / 4).epsilon(0.01));
+  CHECK(sharded.optimizer_s == doctest::Approx(plain.optimizer_s / 8));
+  CHECK(update({.data = 8, .overlap_gradients = true}).reduce_s < plain.reduce_s);
+}
+
+TEST_CASE("the head makes the last stage longer by its share of a layer") {
+  const Network network = load_network("zb-6.2b");
+  const Cluster cluster = load_cluster("a100");
+  Partition partition = equal_partition(network, 8);
+  const JobCosts job = job_costs(network, partition, {cluster, 8, plain_rates()}, {});
+  // 30 layers: 3, 4, ..., 4, 3; embedding and head stand for a layer each.
+  const double layer = static_cast<double>(job.costs.times[1].f) / 4;
+  const double head = static_cast<double>(job.costs.times[7].f) - 3 * layer;
+  CHECK(head / layer == doctest::Approx(0.98).epsilon(0.1));
+}
+
+TEST_CASE("MoE work is that of the experts that tokens reach, and the fullest expert's capacity stretches it") {
+  const Network network = load_network("mixtral-8x7b");
+  const LayerSpec& moe = network.layers[2].body[1];
+  const double one = 2.0 * 4096 * 3 * 4096 * 14336;  // tokens x products of one expert
+  const double router = 2.0 * 4096 * 4096 * 8;
+  CHECK(layer_kernels(moe, JobShape(network, {})).forward.flops() == doctest::Approx(2 * one + router));
+  const Parallelism spread{.expert = 8, .data = 8};
+  const LayerKernels kernels = layer_kernels(moe, JobShape(network, spread));
+  CHECK(kernels.forward.flops() == doctest::Approx(2 * one + router));
+  std::int64_t exchanges = 0;
+  for (const Kernel& kernel : kernels.forward.list) {
+    if (kernel.kind != Kernel::Kind::kCollective) continue;
+    ++exchanges;
+    CHECK(kernel.op == CollectiveOp::kAllToAll);
+    CHECK(kernel.bytes == doctest::Approx(2.0 * 4096 * 2 * 4096));
+  }
+  CHECK(exchanges == 2);
+  Parallelism uneven = spread;
+  uneven.expert_capacity = 1.5;
+  CHECK(layer_kernels(moe, JobShape(network, uneven)).forward.flops() == doctest::Approx(3 * one + router));
+}
+
+TEST_CASE("work of a job counts all data ranks, and the peak all devices of a stage") {
+  const Network network = load_network("llama3-8b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const JobCosts job =
+      job_costs(network, equal_partition(network, 4), {cluster, 4}, {.tensor = 2, .data = 8, .microbatch_size = 2});
+  CHECK(job.costs.work.samples_per_microbatch == 16);
+  CHECK(job.costs.work.tokens_per_microbatch == 16 * 8192);
+  CHECK(job.costs.work.peak_flops_per_s == doctest::Approx(16 * 312e12));
+  CHECK(job.costs.work.model_flops_per_microbatch == doctest::Approx(8 * model_flops(network, {2, 8192})));
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();
