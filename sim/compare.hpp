@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/costs/memory_class.hpp"
-#include "schedules/action.hpp"
+#include "schedules/document/action.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/compare.hpp"
 
 namespace plumb {

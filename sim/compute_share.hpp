@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/cluster/contention.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/progress.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/transfer_semantics.hpp"
 #include "sim/waits.hpp"
 

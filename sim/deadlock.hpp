@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/rules/sim_options.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/progress.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"

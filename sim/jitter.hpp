@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/ground/units.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/idle_causes.hpp"
 #include "sim/metrics.hpp"
 #include "sim/rules/sim_options.hpp"

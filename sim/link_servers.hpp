@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/compute_share.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fair_share.hpp"

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "models/cluster/contention.hpp"
-#include "schedules/action.hpp"
-#include "schedules/program.hpp"
+#include "schedules/document/action.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

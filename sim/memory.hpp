@@ -7,7 +7,7 @@
 
 #include "models/costs/memory_class.hpp"
 #include "models/ground/units.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/run_times.hpp"
 #include "sim/timeline.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/costs/memory_class.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/memory_plan.hpp"
 
 namespace plumb {
@@ -11,7 +11,7 @@ namespace plumb {
 /// Moments at which buffers come and go: just before an instr (waits of sends, then posts), at its start, at its end.
 enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
 
-/// One step of the life of a buffer on one device (schedules/program.hpp, "Life of a buffer").
+/// One step of the life of a buffer on one device (schedules/program/program.hpp, "Life of a buffer").
 struct MemoryChange {
   static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
 

@@ -6,7 +6,7 @@
 
 #include "models/costs/memory_class.hpp"
 #include "models/ground/units.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/memory_change.hpp"
 #include "sim/memory_positions.hpp"
 #include "sim/recomputed_work.hpp"

@@ -5,7 +5,7 @@
 
 #include "models/costs/memory_class.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 
@@ -46,7 +46,7 @@ struct PlannedChange {
   std::int64_t bytes = 0;  ///< negative when freed
 };
 
-/// Life of a buffer (schedules/program.hpp) for the instrs of one row, in the order that sim/memory_changes.hpp
+/// Life of a buffer (schedules/program/program.hpp) for the instrs of one row, in the order that sim/memory_changes.hpp
 /// promises.
 struct RowPlan {
   std::vector<PlannedChange> start;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/memory_plan.hpp"
 

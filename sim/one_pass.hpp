@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"

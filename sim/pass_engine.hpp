@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/metrics.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"

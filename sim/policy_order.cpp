@@ -1,6 +1,6 @@
 #include "sim/policy_order.hpp"
 
-#include "schedules/policy_choice.hpp"
+#include "schedules/catalogue/policy_choice.hpp"
 
 namespace plumb {
 namespace {

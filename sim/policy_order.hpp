@@ -1,7 +1,7 @@
 #pragma once
 
-#include "schedules/program.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/program/program.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/ready_order.hpp"
 
 namespace plumb {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "schedules/dependency_rules.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 #include "sim/jitter.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/stash.hpp"

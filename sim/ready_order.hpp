@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "schedules/program.hpp"
-#include "schedules/ready_action.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/program/program.hpp"
+#include "schedules/catalogue/ready_action.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 

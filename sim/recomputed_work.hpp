@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/run_times.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "schedules/lower.hpp"
-#include "schedules/program.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "schedules/walk.hpp"
+#include "schedules/document/walk.hpp"
 #include "sim/fold.hpp"
 #include "sim/jitter.hpp"
 #include "sim/load_kinds.hpp"

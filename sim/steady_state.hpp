@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/fold.hpp"
 #include "sim/metrics.hpp"
 #include "sim/rules/sim_options.hpp"

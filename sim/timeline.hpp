@@ -9,8 +9,8 @@
 
 #include "models/costs/memory_class.hpp"
 #include "models/ground/units.hpp"
-#include "schedules/action.hpp"
-#include "schedules/delays.hpp"
+#include "schedules/document/action.hpp"
+#include "schedules/versions/delays.hpp"
 #include "sim/memory_curves.hpp"
 
 namespace plumb {

@@ -7,7 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
-#include "schedules/action_text.hpp"
+#include "schedules/document/action_text.hpp"
 #include "sim/timeline_io.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-#include "schedules/action_text.hpp"
+#include "schedules/document/action_text.hpp"
 #include "sim/timeline_io.hpp"
 
 namespace plumb {

@@ -7,7 +7,7 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/ground/units.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/index_lists.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline.hpp"

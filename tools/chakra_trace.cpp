@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/waits.hpp"
 #include "tools/output_file.hpp"
 

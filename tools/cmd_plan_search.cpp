@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "models/ground/error.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/plan_search/front_search.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"

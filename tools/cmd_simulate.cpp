@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/arguments.hpp"
 #include "tools/chakra_trace.hpp"

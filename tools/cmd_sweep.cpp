@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/registry.hpp"
-#include "schedules/transfer_hang.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/formats/transfer_hang.hpp"
 #include "sim/policy_order.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/transfer_hang.hpp"
+#include "schedules/formats/transfer_hang.hpp"
 #include "tools/arguments.hpp"
 #include "tools/choice.hpp"
 #include "tools/command.hpp"

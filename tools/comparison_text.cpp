@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/text_table.hpp"
 

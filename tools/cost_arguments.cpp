@@ -16,7 +16,7 @@
 #include "models/sources/profile.hpp"
 #include "models/sources/roofline.hpp"
 #include "models/ground/text_file.hpp"
-#include "schedules/in_flight.hpp"
+#include "schedules/program/in_flight.hpp"
 
 namespace plumb {
 namespace {

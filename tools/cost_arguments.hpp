@@ -10,7 +10,7 @@
 #include "models/stages/partition.hpp"
 #include "models/sources/profile.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_arguments.hpp"
 #include "tools/schedule_arguments.hpp"

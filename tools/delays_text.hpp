@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/delays.hpp"
+#include "schedules/versions/delays.hpp"
 
 namespace plumb {
 

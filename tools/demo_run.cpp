@@ -5,8 +5,8 @@
 
 #include "models/import/load_network.hpp"
 #include "models/stages/partition.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/demo_text.hpp"

@@ -7,7 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/fold.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/validate.hpp"
+#include "schedules/checks/validate.hpp"
 #include "tools/schedule_formats.hpp"
 
 namespace plumb {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/policy_order.hpp"
 #include "sim/ready_order.hpp"
 #include "tools/choice.hpp"

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "schedules/lower.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/document/schedule.hpp"
 #include "tools/arguments.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/output_file.hpp"

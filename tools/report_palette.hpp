@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "models/costs/memory_class.hpp"
-#include "schedules/action.hpp"
+#include "schedules/document/action.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tools/picture.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/report_palette.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tools/picture.hpp"
 
 namespace plumb {

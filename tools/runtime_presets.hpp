@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "models/ground/error.hpp"
-#include "schedules/methods.hpp"
+#include "schedules/document/methods.hpp"
 #include "tools/schedule_formats.hpp"
 #include "tools/schedule_program.hpp"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/registry.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule.hpp"
 #include "tools/arguments.hpp"
 
 namespace plumb {
@@ -21,7 +21,7 @@ struct ScheduleArguments {
   std::optional<std::int64_t> updates;
   std::vector<std::string> options;  ///< key=value
   std::string recompute;             ///< "all", or stages "1-2"; empty: none
-  std::string methods;               ///< "t1:K=100,t2" (schedules/methods.hpp)
+  std::string methods;               ///< "t1:K=100,t2" (schedules/document/methods.hpp)
   bool t1 = false;                   ///< short forms of methods
   bool t2 = false;
   std::optional<std::int64_t> t3_updates;

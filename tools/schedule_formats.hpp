@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/arguments.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tools/job_degrees.hpp"
 #include "tools/terminal/words.hpp"
 

@@ -7,7 +7,7 @@
 #include <tbb/parallel_pipeline.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/policy_order.hpp"
 #include "sim/simulate.hpp"
 #include "tools/findings.hpp"

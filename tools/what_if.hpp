@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {

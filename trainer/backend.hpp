@@ -10,7 +10,7 @@
 
 #include "models/network/network.hpp"
 #include "models/stages/stage_layout.hpp"
-#include "schedules/action.hpp"
+#include "schedules/document/action.hpp"
 #include "trainer/elementwise.hpp"
 #include "trainer/number_type.hpp"
 #include "trainer/optimizer.hpp"

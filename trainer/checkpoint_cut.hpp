@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

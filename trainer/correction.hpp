@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "schedules/action.hpp"
-#include "schedules/method_buffers.hpp"
-#include "schedules/methods.hpp"
-#include "schedules/predicted_reads.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/document/action.hpp"
+#include "schedules/versions/method_buffers.hpp"
+#include "schedules/document/methods.hpp"
+#include "schedules/versions/predicted_reads.hpp"
+#include "schedules/document/schedule.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/learning_rate.hpp"
 

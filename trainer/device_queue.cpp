@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "schedules/action_text.hpp"
+#include "schedules/document/action_text.hpp"
 #include "trainer/queued_stage.hpp"
 
 namespace plumb {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/instr.hpp"
+#include "schedules/program/instr.hpp"
 #include "sim/run_times.hpp"
 #include "trainer/device_memory.hpp"
 #include "trainer/loss_log.hpp"

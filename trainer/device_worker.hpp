@@ -19,7 +19,7 @@
 namespace plumb {
 
 /// One device of a run: the interpreter of `Program` that all executors share. It knows no schedule; buffers come and
-/// go exactly by `schedules/program.hpp`, "Life of a buffer". One thread at a time.
+/// go exactly by `schedules/program/program.hpp`, "Life of a buffer". One thread at a time.
 class DeviceWorker {
  public:
   /// Both must outlive this. Allocates what lives the whole run.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/action.hpp"
+#include "schedules/document/action.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/stage_stash.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 #include "trainer/profile_schedule.hpp"
 
 namespace plumb {

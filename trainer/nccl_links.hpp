@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "trainer/nccl_library.hpp"
 #include "trainer/process_group.hpp"
 #include "trainer/transport.hpp"

@@ -7,8 +7,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/costs/reverses.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/waits.hpp"
 #include "trainer/plan/train_options.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "trainer/gradient_clip.hpp"
 
 namespace plumb {

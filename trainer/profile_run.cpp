@@ -6,7 +6,7 @@
 #include "models/ground/error.hpp"
 #include "models/costs/longest_edge.hpp"
 #include "models/stages/network_costs.hpp"
-#include "schedules/in_flight.hpp"
+#include "schedules/program/in_flight.hpp"
 #include "trainer/backends.hpp"
 #include "trainer/executor.hpp"
 #include "trainer/ground/machine_description.hpp"

@@ -7,7 +7,7 @@
 
 #include "models/stages/partition.hpp"
 #include "models/sources/profile.hpp"
-#include "schedules/action.hpp"
+#include "schedules/document/action.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 

@@ -6,7 +6,7 @@
 
 #include "models/network/network_io.hpp"
 #include "models/stages/partition.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 
 namespace plumb {
 namespace {

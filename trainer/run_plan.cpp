@@ -11,8 +11,8 @@
 #include "models/network/layer_shape.hpp"
 #include "models/stages/network_costs.hpp"
 #include "models/costs/reverses.hpp"
-#include "schedules/schedule_io.hpp"
-#include "schedules/weight_versions.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/versions/weight_versions.hpp"
 #include "trainer/backends.hpp"
 
 namespace plumb {

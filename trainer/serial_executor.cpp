@@ -1,6 +1,6 @@
 #include "trainer/serial_executor.hpp"
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "trainer/settling.hpp"
 
 namespace plumb {

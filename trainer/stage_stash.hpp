@@ -42,7 +42,7 @@ inline constexpr std::array kKeptBlocks{
     StageBlock::kInput,           StageBlock::kKeptForInputGrad, StageBlock::kKeptForWeightGrad,
     StageBlock::kMadeByInputGrad, StageBlock::kKeyGrads,         StageBlock::kKeys};
 
-/// The memory of one microbatch in one stage, by the rules of `schedules/program.hpp`, "Life of a buffer".
+/// The memory of one microbatch in one stage, by the rules of `schedules/program/program.hpp`, "Life of a buffer".
 ///
 /// `begin_x` does what stands under "start" in that table and returns the blocks for the pass, `end_x` what stands
 /// under "end" and hands back the value to send. Values travel as blocks of class transfer: a receive slot that the

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/action.hpp"
+#include "schedules/document/action.hpp"
 #include "trainer/backend.hpp"
 
 namespace plumb {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/transfer_semantics.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/device_queue.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/action_text.hpp"
+#include "schedules/document/action_text.hpp"
 
 namespace plumb {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/transfer_semantics.hpp"
 #include "trainer/arena.hpp"
 

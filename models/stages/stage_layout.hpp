@@ -22,7 +22,7 @@ struct LayerRange {
   friend bool operator==(const LayerRange&, const LayerRange&) = default;
 };
 
-/// The memory blocks of one stage and microbatch; `schedules/program.hpp`, "Life of a buffer", says when each lives.
+/// The memory blocks of one stage and microbatch; `schedules/program/program.hpp`, "Life of a buffer", says when each lives.
 enum class StageBlock : std::uint8_t {
   kNone,
   kInput,              ///< value from the previous stage

@@ -7,7 +7,7 @@
 #include "models/sources/abstract_costs.hpp"
 #include "models/ground/error.hpp"
 #include "models/costs/longest_edge.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/steady_bounds.hpp"
 #include "sim/simulate.hpp"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "schedules/delays.hpp"
-#include "schedules/registry.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/versions/delays.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "schedules/in_flight.hpp"
+#include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/chain_bounds.hpp"
 
 namespace plumb {

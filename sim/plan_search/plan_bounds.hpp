@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_job.hpp"

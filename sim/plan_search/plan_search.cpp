@@ -15,7 +15,7 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/in_flight.hpp"
+#include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"

@@ -8,7 +8,7 @@
 
 #include "models/sources/abstract_costs.hpp"
 #include "models/ground/error.hpp"
-#include "schedules/in_flight.hpp"
+#include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/simulate.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/in_flight.hpp"
+#include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 
 namespace plumb {

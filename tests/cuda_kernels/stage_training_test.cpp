@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "models/import/load_network.hpp"
-#include "schedules/methods.hpp"
+#include "schedules/document/methods.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/support/device_training.hpp"
 #include "tests/support/error_message.hpp"

@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/action_text.hpp"
+#include "schedules/document/action_text.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is an item, whose text gives the same item again, or a reason.

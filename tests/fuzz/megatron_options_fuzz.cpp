@@ -1,4 +1,4 @@
-#include "schedules/megatron.hpp"
+#include "schedules/formats/megatron.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is the options of a pipeline, or is refused. Large pipelines are left to the generators' own tests.

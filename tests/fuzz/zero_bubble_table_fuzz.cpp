@@ -1,6 +1,6 @@
-#include "schedules/schedule_io.hpp"
-#include "schedules/validate.hpp"
-#include "schedules/zero_bubble_table.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/checks/validate.hpp"
+#include "schedules/formats/zero_bubble_table.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a schedule that can be checked and, where it is valid, comes back from the table that it is written as;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "schedules/lower.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/clock_course.hpp"
 #include "sim/contention_fit.hpp"
 #include "sim/simulate.hpp"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "schedules/lower.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/company.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/contended_machine.hpp"

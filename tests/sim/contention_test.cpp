@@ -4,9 +4,9 @@
 #include <numeric>
 #include <random>
 
-#include "schedules/lower.hpp"
-#include "schedules/program_text.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/program/program_text.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/compute_share.hpp"
 #include "sim/event_engine.hpp"
 #include "sim/pass_engine.hpp"

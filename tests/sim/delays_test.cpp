@@ -1,4 +1,4 @@
-#include "schedules/delays.hpp"
+#include "schedules/versions/delays.hpp"
 
 #include <map>
 #include <string>

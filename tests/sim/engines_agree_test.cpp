@@ -3,9 +3,9 @@
 #include <array>
 #include <numeric>
 
-#include "schedules/lower.hpp"
-#include "schedules/program_text.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/program/program_text.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/deadlock.hpp"
 #include "sim/event_engine.hpp"
 #include "sim/pass_engine.hpp"

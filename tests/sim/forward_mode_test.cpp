@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/written_schedule.hpp"
 

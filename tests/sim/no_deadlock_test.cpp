@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/catalogue_walk.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "schedules/lower.hpp"
-#include "schedules/send_waits.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/lowering/send_waits.hpp"
 #include "sim/deadlock.hpp"
 #include "tests/support/program_builder.hpp"
 #include "tests/support/written_schedule.hpp"

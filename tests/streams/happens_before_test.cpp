@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/streams/stream_cases.hpp"
 #include "tests/support/written_schedule.hpp"
 #include "trainer/run_plan.hpp"

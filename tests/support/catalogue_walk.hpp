@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 
 namespace plumb::testing {
 

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace plumb::testing {

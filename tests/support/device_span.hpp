@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 #include "tests/support/replay.hpp"
 
 namespace plumb::testing {

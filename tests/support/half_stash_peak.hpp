@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb::testing {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb::testing {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "schedules/program.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/run_times.hpp"
 #include "sim/simulate.hpp"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 
 namespace plumb::testing {
 namespace {

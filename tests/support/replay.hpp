@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb::testing {
 

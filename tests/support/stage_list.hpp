@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "schedules/schedule.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb::testing {
 

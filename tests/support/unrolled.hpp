@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/schedule.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule.hpp"
+#include "schedules/document/schedule_io.hpp"
 
 namespace plumb::testing {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 
 namespace plumb::testing {
 

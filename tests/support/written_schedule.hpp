@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/action_text.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/document/action_text.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb::testing {
 

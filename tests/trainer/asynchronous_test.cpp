@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/trainer/predicted_run.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
 #include "trainer/reference_training.hpp"

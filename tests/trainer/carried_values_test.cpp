@@ -5,7 +5,7 @@
 
 #include "models/network/flow.hpp"
 #include "models/network/network_io.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/tiny_pipeline.hpp"
 #include "trainer/image_data.hpp"

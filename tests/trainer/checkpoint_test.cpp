@@ -11,8 +11,8 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "trainer/checkpoint_cut.hpp"
 #include "trainer/safetensors.hpp"

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/trainer/predicted_run.hpp"
-#include "schedules/schedule_io.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
 #include "trainer/reference_training.hpp"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/run_plan.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/stages/network_costs.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "trainer/train.hpp"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "schedules/methods.hpp"
+#include "schedules/document/methods.hpp"
 #include "tests/trainer/training_cases.hpp"
 
 namespace plumb {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "models/ground/error.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/validate.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/checks/validate.hpp"
 #include "sim/company.hpp"
 #include "sim/simulate.hpp"
 #include "trainer/contention_run.hpp"

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/trainer/predicted_run.hpp"
-#include "schedules/validate.hpp"
+#include "schedules/checks/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
 #include "trainer/reference_training.hpp"

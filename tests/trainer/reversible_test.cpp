@@ -7,7 +7,7 @@
 #include "models/import/load_network.hpp"
 #include "models/network/network_io.hpp"
 #include "models/costs/reverses.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "trainer/reference_training.hpp"

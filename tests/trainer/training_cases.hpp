@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/stages/partition.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tests/support/catalogue_walk.hpp"
 #include "tests/trainer/tiny_networks.hpp"
 #include "trainer/text_data.hpp"

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tests/trainer/three_factors.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "trainer/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "tests/trainer/training_cases.hpp"

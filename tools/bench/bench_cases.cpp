@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 
 namespace plumb::bench {
 

@@ -1,4 +1,4 @@
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/bench/bench_cases.hpp"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 
 namespace plumb::bench {
 namespace {

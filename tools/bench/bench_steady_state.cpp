@@ -1,7 +1,7 @@
 #include <string>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tools/bench/bench_cases.hpp"
 

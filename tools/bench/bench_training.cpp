@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "trainer/initial_weights.hpp"
 #include "trainer/stage_module.hpp"
 #include "trainer/train.hpp"

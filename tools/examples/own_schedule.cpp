@@ -9,10 +9,10 @@
 #include <string>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/list_builder.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/schedule_io.hpp"
-#include "schedules/validate.hpp"
+#include "schedules/catalogue/list_builder.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/checks/validate.hpp"
 #include "sim/simulate.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 #include "tools/pipemare/simulated_models.hpp"
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {

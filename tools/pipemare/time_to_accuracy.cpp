@@ -6,7 +6,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/sources/roofline.hpp"
-#include "schedules/lower.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/pipemare/study_figures.hpp"
 #include "tools/pipemare/study_report.hpp"

@@ -9,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "models/stages/partition.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {

@@ -13,7 +13,7 @@ struct Entry {
   std::unique_ptr<Correction> (*make)(const CorrectionFacts&);
 };
 
-/// As the table of schedules/methods.cpp, without t3, which is in the order of the schedule.
+/// As the table of schedules/document/methods.cpp, without t3, which is in the order of the schedule.
 constexpr std::array kRows{
     Entry{"t1", make_t1},
     Entry{"t2", make_t2},

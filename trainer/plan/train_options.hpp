@@ -12,8 +12,8 @@
 #include "models/cluster/cluster.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
-#include "schedules/lower.hpp"
-#include "schedules/schedule.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/timeline.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/gradient_clip.hpp"
@@ -57,7 +57,7 @@ struct EvaluationOptions {
 struct TrainOptions {
   Network network;
   Partition partition;  ///< as many stages as the schedule
-  Schedule schedule;    ///< valid (schedules/validate.hpp)
+  Schedule schedule;    ///< valid (schedules/checks/validate.hpp)
   MicrobatchShape shape;
   const TrainingData* data = nullptr;  ///< outlives the run
   std::uint64_t seed = 0;              ///< of the initial weights and of the order of the data

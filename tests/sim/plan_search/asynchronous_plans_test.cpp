@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/simulate.hpp"

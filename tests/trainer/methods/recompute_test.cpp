@@ -9,7 +9,7 @@
 
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/methods/scalar_pipeline.hpp"
-#include "schedules/validate.hpp"
+#include "schedules/checks/validate.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/methods.hpp"
-#include "schedules/registry.hpp"
+#include "schedules/document/methods.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "tests/trainer/three_factors.hpp"
 #include "trainer/cpu_backend.hpp"
 #include "trainer/train.hpp"

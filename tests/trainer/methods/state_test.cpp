@@ -10,7 +10,7 @@
 
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/training_cases.hpp"
-#include "schedules/methods.hpp"
+#include "schedules/document/methods.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -1,0 +1,76 @@
+#include "schedules/catalogue/generator.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+
+void require(bool ok, std::string_view name, const std::string& rule) {
+  if (!ok) throw Error(std::string(name) + ": " + rule);
+}
+
+void require_one_chunk(std::string_view name, const ScheduleParams& params) {
+  require(params.chunks <= 1, name,
+          "chunks per device (" + std::to_string(params.chunks) + ") must be 1; see 'interleaved'");
+}
+
+std::string choice(std::string_view name, const ScheduleParams& params, const std::string& key,
+                   std::initializer_list<std::string_view> choices) {
+  const auto option = params.options.find(key);
+  if (option == params.options.end()) return std::string(*choices.begin());
+  if (std::find(choices.begin(), choices.end(), option->second) != choices.end()) return option->second;
+  std::string expected;
+  for (const std::string_view known : choices) expected += (expected.empty() ? "" : " or ") + std::string(known);
+  throw Error(std::string(name) + ": option " + key + ": expected " + expected + ", found '" + option->second + "'");
+}
+
+std::int64_t whole_number(std::string_view name, const ScheduleParams& params, const std::string& key,
+                          std::int64_t otherwise) {
+  const auto option = params.options.find(key);
+  if (option == params.options.end()) return otherwise;
+  const std::string& text = option->second;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(error == std::errc{} && end == text.data() + text.size() && value >= 1, name,
+          "option " + key + ": expected a whole number of at least 1, found '" + text + "'");
+  return value;
+}
+
+Schedule looped_schedule(std::string_view name, const ScheduleParams& params, std::int32_t chunks,
+                         std::int64_t updates) {
+  require(updates <= kMostMicrobatches / params.num_microbatches, name,
+          "num_microbatches (" + std::to_string(params.num_microbatches) + ") times updates (" +
+              std::to_string(updates) + ") must be at most " + std::to_string(kMostMicrobatches));
+  Schedule schedule;
+  schedule.name = name;
+  schedule.parameters = {{"p", std::int64_t{params.num_devices}}, {"m", params.num_microbatches}};
+  if (chunks > 1) schedule.parameters["v"] = std::int64_t{chunks};
+  if (updates > 1) schedule.parameters["updates"] = updates;
+  schedule.num_devices = params.num_devices;
+  schedule.num_stages = params.num_devices * chunks;
+  schedule.num_microbatches = params.num_microbatches * updates;
+  schedule.microbatches_per_update = {params.num_microbatches};
+  schedule.placement.resize(1);
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    schedule.placement[0].push_back({DeviceId{stage % params.num_devices}});
+  }
+  schedule.devices.reserve(static_cast<std::size_t>(params.num_devices));
+  return schedule;
+}
+
+Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params) {
+  try {
+    Schedule schedule = generate(of, params);
+    schedule.name = name;
+    return schedule;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const std::string prefix = std::string(of) + ": ";
+    if (!message.starts_with(prefix)) throw;
+    throw Error(std::string(name) + ": " + message.substr(prefix.size()));
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "schedules/document/schedule.hpp"
+
+namespace plumb {
+
+/// A pattern of numbered things that comes again every `length` of them, `advance` later.
+struct Period {
+  std::int64_t length = 1;
+  Advance advance;
+};
+
+/// Writes one device's list in order, loops folded into repeat blocks as they are told.
+///
+/// A loop of a few actions in all is written out instead: `0F0 0F1 0F2` reads better than a block.
+class ListBuilder {
+ public:
+  /// Appends `op` of `stage` on microbatch (update, for U) `number`.
+  void add(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
+
+  /// Appends `op` of `stage` on one slice of microbatch `number`.
+  void add_slice(StageId stage, Op op, std::int64_t number, std::int64_t slice);
+
+  /// Appends one `op` of `stage` on `count` microbatches from `first` on: `0F4+5`. `count` is from 1 to 128.
+  void add_merged(StageId stage, Op op, std::int64_t first, std::int64_t count, ReplicaId replica = {});
+
+  /// Appends a collective of `stage`.
+  void add_collective(StageId stage, Op op, ReplicaId replica = {});
+
+  /// Appends the overlapped pair `(forward;backward)OVERLAP_F_B` of one stage.
+  void add_pair(StageId stage, std::int64_t forward, std::int64_t backward) {
+    add_pair(stage, forward, stage, backward);
+  }
+
+  /// Appends EVICT or LOAD of the weights of `stage`, to or from `where` (a device or `Action::kHost`).
+  void add_move(StageId stage, Op op, std::int16_t where);
+
+  /// Appends an overlapped pair of two stages.
+  void add_pair(StageId forward_stage, std::int64_t forward, StageId backward_stage, std::int64_t backward);
+
+  /// What `body` appends, `count` times (none when `count` <= 0); `body` is called at most once.
+  template <class Body>
+  void repeat(std::int64_t count, Advance advance, Body&& body) {
+    if (count <= 0) return;
+    const std::size_t begin = list_.actions.size();
+    const std::size_t slot = list_.repeats.size();
+    std::forward<Body>(body)();
+    close(begin, slot, count, advance);
+  }
+
+  /// `repeat` over consecutive microbatches.
+  template <class Body>
+  void each(std::int64_t count, Body&& body) {
+    repeat(count, {.microbatch = 1}, std::forward<Body>(body));
+  }
+
+  /// What `write(n)` appends for n from `begin` to `end` - 1, where `write(n + period.length)` would append the same,
+  /// `period.advance` later.
+  template <class Write>
+  void periodic(std::int64_t begin, std::int64_t end, const Period& period, Write&& write) {
+    const std::int64_t turns = begin < end ? (end - begin) / period.length : 0;
+    repeat(turns, period.advance, [&] {
+      for (std::int64_t n = begin; n < begin + period.length; ++n) write(n);
+    });
+    for (std::int64_t n = begin + turns * period.length; n < end; ++n) write(n);
+  }
+
+  /// Appends actions as they are.
+  void add_all(std::span<const Action> actions) {
+    list_.actions.insert(list_.actions.end(), actions.begin(), actions.end());
+  }
+
+  DeviceList take() { return std::move(list_); }
+
+ private:
+  /// Makes [begin, end of list) a block of its own, or writes it out; repeats from `slot` on lie inside.
+  void close(std::size_t begin, std::size_t slot, std::int64_t count, const Advance& advance);
+
+  DeviceList list_;
+};
+
+}  // namespace plumb

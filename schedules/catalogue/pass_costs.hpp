@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "models/ground/units.hpp"
+#include "schedules/catalogue/registry.hpp"
+
+namespace plumb {
+
+/// One pass of a stage: how long it takes and what it adds to the stash of its device.
+struct PassCost {
+  Ticks time = 0;
+  std::int64_t stash = 0;
+};
+
+/// The passes of one stage; their stashes add up to 0.
+struct StagePasses {
+  PassCost f{1, 1};
+  PassCost i{1, 0};
+  PassCost w{1, -1};
+
+  Ticks time() const { return f.time + i.time + w.time; }
+};
+
+/// What searched schedules look at: dense, integer, by stage.
+struct PassCosts {
+  std::vector<StagePasses> stages;
+  Ticks comm = 0;                                                 ///< of every edge between devices
+  std::int64_t limit = std::numeric_limits<std::int64_t>::max();  ///< of the stashes of a device
+};
+
+/// The costs that `params` asks for, for `num_stages` stages; without any, every pass takes 1 and a stash is 1 from its
+/// F to its W. Where costs are of a network, the limit is that of the device less weights, gradients, optimizer,
+/// workspace and messages.
+PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages);
+
+/// `costs` with the median times of all stages at every stage; empty when they are the same anyway.
+std::optional<PassCosts> with_median_times(const PassCosts& costs);
+
+/// Throws `Error("<name>: <rule>")` when a search over that many passes would take too long to wait for.
+void require_searchable(std::string_view name, const ScheduleParams& params, std::int32_t num_stages);
+
+/// The rule of `require_searchable`, for the catalogue.
+inline constexpr std::string_view kSearchable = "stages x m at most 4194304";
+
+}  // namespace plumb

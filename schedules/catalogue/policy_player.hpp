@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/run_time_policy.hpp"
+
+namespace plumb {
+
+/// Completes `schedule`, a chain with one stage per device and no lists yet, by a rule: with `order=run-time` the
+/// document says `policy` itself; otherwise (`order=frozen`) its lists are what the devices decide in one step with the
+/// costs that were asked for (`chain_times`), repeated for every update. Throws `Error` when that would take too long,
+/// or nothing can be done because of the limits.
+void decide_by(std::string_view name, const ScheduleParams& params, const RunTimePolicy& policy, Schedule& schedule);
+
+/// The option of `decide_by`, for catalogue rows.
+inline constexpr std::string_view kOrderOption =
+    "order=frozen|run-time: lists as the rule decides with the costs, or the rule itself as the document's policy";
+
+}  // namespace plumb

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "models/costs/stage_costs.hpp"
+#include "schedules/document/schedule.hpp"
+
+namespace plumb {
+
+/// What a generator is asked for. `p` devices, `m` microbatches per update, `v` chunks per device, `updates` updates.
+struct ScheduleParams {
+  std::int32_t num_devices = 0;
+  std::int64_t num_microbatches = 0;                ///< per update
+  std::int32_t chunks = 0;                          ///< per device; 0: the schedule's own default
+  std::int64_t updates = 0;                         ///< 0: the schedule's own default
+  std::map<std::string, std::string> options = {};  ///< `--opt key=value`
+
+  // What searched schedules optimise for; schedules given by rule do not look at it.
+  std::function<StageCosts(std::int32_t num_stages)> costs = {};  ///< none: F = I = W = 1, no time between devices
+  double memory_limit = 0;  ///< per device, of stashes: bytes, or units of abstract costs; 0: none given
+};
+
+/// One row of the catalogue.
+struct ScheduleSpec {
+  std::string_view name;
+  std::string_view summary;
+  std::int32_t year = 0;
+  std::string_view source = {};  ///< "Huang et al., GPipe, arXiv 1811.06965"
+  bool synchronous = true;
+  std::string_view weights = "flush";     ///< name of the weight policy
+  std::string_view placement = "linear";  ///< or "looped", "v", "bidirectional", ...
+  std::string_view needs = {};            ///< "p even, m a multiple of p"; empty: nothing
+  std::string_view options = {};          ///< "group=N: microbatches per group; key=a|b: ..."; empty: none
+  std::string_view alias_of = {};         ///< the schedule of the catalogue that this one is; empty: its own
+  bool folds = true;                      ///< written with loops: its size does not grow with m
+  Schedule (*make)(const ScheduleParams&) = nullptr;
+};
+
+/// All schedules that Plumbline knows, in the order of the catalogue.
+std::span<const ScheduleSpec> schedule_catalogue();
+
+// Its parts: one folder each, with a table in its `catalogue.cpp`.
+std::span<const ScheduleSpec> synchronous_schedules();
+std::span<const ScheduleSpec> zero_bubble_schedules();
+std::span<const ScheduleSpec> asynchronous_schedules();
+std::span<const ScheduleSpec> torch_schedules();
+std::span<const ScheduleSpec> special_schedules();
+
+/// Generates a schedule. Throws `Error` for an unknown name (with the nearest one), unknown options, and impossible
+/// parameters.
+Schedule generate(std::string_view name, const ScheduleParams& params);
+
+}  // namespace plumb

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "schedules/catalogue/generator.hpp"
+
+namespace plumb {
+
+/// What `recompute=...` says: which forwards a synchronous schedule runs a second time instead of keeping their stash.
+struct RecomputeChoice {
+  bool any = false;
+  bool except_last = false;  ///< not that of the last microbatch of an update
+  bool early = false;  ///< as an R of its own, which need not wait for the gradient; otherwise inside the backward
+};
+
+/// Reads `recompute=...`, one of `offered`, and enters it in the document; an early one is left to the generator, which
+/// writes R.
+RecomputeChoice recompute_choice(std::string_view name, const ScheduleParams& params, Schedule& schedule,
+                                 std::initializer_list<std::string_view> offered = {"never", "always", "except-last",
+                                                                                    "early", "early-except-last"});
+
+/// R of microbatches that start at `number`, where the choice asks for one.
+inline void add_recompute(ListBuilder& list, const RecomputeChoice& choice, StageId stage, std::int64_t number) {
+  if (choice.any && choice.early) list.add(stage, Op::kR, number);
+}
+
+}  // namespace plumb

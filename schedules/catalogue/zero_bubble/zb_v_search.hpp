@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "schedules/catalogue/zero_bubble/v_order.hpp"
+
+namespace plumb {
+
+/// The heuristic of the zero-bubble paper for the V placement; `costs` has 2p stages, `costs.limit` is that of the
+/// stashes of a device. Both choices of filling short gaps (before F, before I) are tried, each again and again with
+/// the idle times of its last run as allowance while that helps; with the times of every stage and, as the released
+/// code does, with the median times of all. Empty when memory does not suffice. (Qi et al., Zero Bubble Pipeline
+/// Parallelism, arXiv 2401.10241v1, section 6, and its released code, here in integer time)
+std::optional<std::vector<VWord>> search_zb_v(const PassCosts& costs, std::int32_t num_microbatches);
+
+}  // namespace plumb

@@ -1,0 +1,119 @@
+#include "schedules/checks/validate.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "schedules/checks/list_contents.hpp"
+
+namespace plumb {
+namespace {
+
+/// Actions that a document may have when every one of them is looked at.
+constexpr std::int64_t kMostActions = std::int64_t{1} << 28;
+
+std::int64_t total_size(const Schedule& schedule) {
+  std::int64_t total = 0;
+  for (const DeviceList& list : schedule.devices) {
+    const std::int64_t size = expanded_size(list);
+    total = total > std::numeric_limits<std::int64_t>::max() - size ? std::numeric_limits<std::int64_t>::max()
+                                                                    : total + size;
+  }
+  return total;
+}
+
+/// Most microbatches that one action of the document names.
+std::int64_t most_named(const Schedule& schedule) {
+  std::int64_t most = 1;
+  for (const DeviceList& list : schedule.devices) {
+    for (const Action& action : list.actions) most = std::max<std::int64_t>(most, action.merged + 1);
+  }
+  return most;
+}
+
+/// Refuses what would take hours or all memory to check.
+void check_size(const Schedule& schedule) {
+  const auto refuse = [&](std::int64_t size, const char* what, std::int64_t most) {
+    throw Error("schedule '" + schedule.name + "': " + std::to_string(size) + what + "; expected at most " +
+                std::to_string(most) + " to check");
+  };
+  if (const std::int64_t size = total_size(schedule); size > kMostActions) refuse(size, " actions", kMostActions);
+  std::int64_t slices = 1;
+  if (schedule.slices) {
+    for (const auto& lengths : schedule.slices->lengths) slices = std::max<std::int64_t>(slices, std::ssize(lengths));
+  }
+  const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
+  if (slices > 1 && cells > kMostActions / slices)
+    refuse(cells, " stages and microbatches in slices", kMostActions / slices);
+}
+
+/// What is wrong with the document as a whole, before its lists make sense.
+void check_document(const Schedule& schedule, Findings& findings) {
+  const auto fail = [&](std::string reason) { findings.add(0, 0, "", std::move(reason)); };
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    const std::int64_t per_update = schedule.per_update(StageId{stage});
+    if (per_update >= 1 && schedule.num_microbatches % per_update == 0) continue;
+    fail("microbatches_per_update (" + std::to_string(per_update) + ") of stage " + std::to_string(stage) +
+         " must divide num_microbatches (" + std::to_string(schedule.num_microbatches) + ")");
+    if (schedule.microbatches_per_update.size() == 1) break;
+  }
+  // Found before any table is made, because the sizes may be absurd.
+  const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
+  const std::int64_t size = total_size(schedule);
+  if (size < cells / most_named(schedule)) {
+    fail("the lists hold " + std::to_string(size) + " actions; expected an action for each of " +
+         std::to_string(schedule.num_stages) + " stages and " + std::to_string(schedule.num_microbatches) +
+         " microbatches");
+  }
+}
+
+/// The stage graph must not lead back to where it began.
+void check_stage_graph(const Schedule& schedule, Findings& findings) {
+  std::vector<std::int32_t> incoming(static_cast<std::size_t>(schedule.num_stages), 0);
+  for (const auto& [from, to] : schedule.stage_edges) ++incoming[index(to)];
+  std::vector<StageId> free;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (incoming[static_cast<std::size_t>(stage)] == 0) free.push_back(StageId{stage});
+  }
+  std::vector<std::vector<StageId>> next(static_cast<std::size_t>(schedule.num_stages));
+  for (const auto& [from, to] : schedule.stage_edges) next[index(from)].push_back(to);
+  for (std::size_t at = 0; at < free.size(); ++at) {
+    for (const StageId to : next[index(free[at])]) {
+      if (--incoming[index(to)] == 0) free.push_back(to);
+    }
+  }
+  if (free.size() < static_cast<std::size_t>(schedule.num_stages)) {
+    findings.add(0, 0, "", "stage_edges form a cycle; expected a graph without one");
+  }
+}
+
+}  // namespace
+
+std::vector<Violation> validate(const Schedule& schedule) {
+  check_size(schedule);
+  Findings findings;
+  check_document(schedule, findings);
+  check_stage_graph(schedule, findings);
+  if (!findings.empty()) return findings.take();
+  ListContents contents(schedule);
+  for (std::int32_t device = 0; device < schedule.num_devices; ++device) {
+    check_list(schedule, DeviceId{device}, contents, findings);
+  }
+  check_complete(schedule, contents, findings);
+  if (findings.empty()) check_transfers(schedule, findings);
+  if (findings.empty()) check_deadlock(schedule, contents, findings);
+  return findings.take();
+}
+
+std::string to_string(const Violation& violation) {
+  std::string text =
+      "device " + std::to_string(index(violation.device)) + ", position " + std::to_string(violation.position) + ": ";
+  if (!violation.action.empty()) text += violation.action + ": ";
+  return text + violation.reason;
+}
+
+}  // namespace plumb

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/ground/units.hpp"
+#include "schedules/document/action.hpp"
+#include "schedules/document/extra_work.hpp"
+#include "schedules/document/run_time_policy.hpp"
+#include "schedules/document/weights.hpp"
+
+namespace plumb {
+
+/// What one iteration of a repeat block adds to the indices of its actions.
+struct Advance {
+  std::int32_t microbatch = 0;
+  std::int32_t update = 0;
+  std::int32_t slice = 0;
+
+  friend bool operator==(const Advance&, const Advance&) = default;
+};
+
+/// The action one (or, for a sum of advances, several) iterations later. What names no microbatch stays.
+constexpr Action advanced(Action action, const Advance& by) {
+  const std::int32_t step = action.op == Op::kU || action.op == Op::kV ? by.update : by.microbatch;
+  const std::int32_t number = static_cast<std::int32_t>(action.microbatch);
+  if (number >= 0) action.microbatch = MicrobatchId{number + step};
+  if (action.slice != Action::kAllSlices) action.slice = static_cast<std::int16_t>(action.slice + by.slice);
+  return action;
+}
+
+/// `actions[begin, end)` of a device, `count` times. Repeats nest or are apart; outer ones come first.
+struct Repeat {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::int64_t count = 1;
+  Advance advance;
+
+  friend bool operator==(const Repeat&, const Repeat&) = default;
+};
+
+/// The ordered work of one device, repeat blocks folded.
+struct DeviceList {
+  std::vector<Action> actions;
+  std::vector<Repeat> repeats;
+
+  friend bool operator==(const DeviceList&, const DeviceList&) = default;
+};
+
+/// Recompute the forward of stages [first, last] before their backward (folded into B or I).
+struct Recompute {
+  std::int32_t first_stage = 0;
+  std::int32_t last_stage = 0;
+  bool except_last_microbatch = false;
+  std::vector<std::int32_t> microbatches{};  ///< empty: all
+  bool segment = false;                      ///< keep only the input of the first stage
+
+  friend bool operator==(const Recompute&, const Recompute&) = default;
+};
+
+struct Slices {
+  enum class Axis : std::uint8_t { kSequence, kBatch };
+  Axis axis = Axis::kSequence;
+  std::vector<std::vector<std::int64_t>> lengths;  ///< one row for all microbatches, or one each
+
+  friend bool operator==(const Slices&, const Slices&) = default;
+};
+
+/// An action that waits for another one beyond the rules.
+struct ExtraEdge {
+  Action before;
+  Action after;
+
+  friend bool operator==(const ExtraEdge&, const ExtraEdge&) = default;
+};
+
+/// A schedule is data: who runs what, in which order. No times, no idle slots. (Document: schedules/README.md)
+///
+/// Stages are 0 .. num_stages-1; `placement[replica][stage]` lists the devices that hold the stage.
+struct Schedule {
+  using Parameter = std::variant<bool, std::int64_t, double, std::string>;
+
+  std::string name;
+  std::map<std::string, Parameter> parameters;
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int64_t num_microbatches = 0;                  ///< of the whole document: m x updates
+  std::vector<std::int64_t> microbatches_per_update;  ///< one for all stages, or one per stage
+  std::vector<std::vector<std::vector<DeviceId>>> placement;
+  Weights weights;
+  std::vector<DeviceList> devices;
+
+  std::vector<std::vector<DeviceId>> reduce_groups;  ///< empty: all holders of a stage
+  std::optional<Slices> slices;
+  std::vector<std::int64_t> microbatch_sizes;  ///< empty: all equal
+  std::vector<Recompute> recompute;
+  std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
+  std::vector<ExtraEdge> extra_edges;
+  std::map<std::string, ExtraWork> extras;  ///< by the name of the action, "X<n>"
+  bool forward_only = false;                ///< `mode: forward`
+  /// Devices decide at run time; `devices` is then the same work in a plain order (`work_of_policy`).
+  std::optional<RunTimePolicy> policy;
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+
+  /// Microbatches of one update of `stage`.
+  std::int64_t per_update(StageId stage) const {
+    return microbatches_per_update[microbatches_per_update.size() == 1 ? 0 : index(stage)];
+  }
+  /// Behind all phases.
+  WeightPolicy policy_of(StageId stage) const {
+    return weights.per_stage.empty() ? weights.policy : weights.per_stage[index(stage)];
+  }
+  /// In every phase.
+  bool is_synchronous(StageId stage) const {
+    const auto flushes = [](const WeightPhase& phase) { return phase.policy == WeightPolicy::kFlush; };
+    return policy_of(stage) == WeightPolicy::kFlush && std::ranges::all_of(weights.phases, flushes);
+  }
+  /// Of the microbatches of `update`.
+  WeightPolicy policy_of(StageId stage, std::int64_t update) const {
+    for (const WeightPhase& phase : weights.phases) {
+      if (update < phase.updates) return phase.policy;
+      update -= phase.updates;
+    }
+    return policy_of(stage);
+  }
+};
+
+/// The device that runs `microbatch` of a stage: replicated stages take microbatches round robin.
+inline DeviceId device_of(const Schedule& schedule, ReplicaId replica, StageId stage, std::int64_t microbatch) {
+  const auto& devices = schedule.placement[index(replica)][index(stage)];
+  return devices[devices.size() == 1 ? 0 : static_cast<std::size_t>(microbatch) % devices.size()];
+}
+
+/// Number of actions of `list` once its repeats are expanded. Computed, never expanded; saturates at INT64_MAX.
+std::int64_t expanded_size(const DeviceList& list);
+
+/// The device's actions in order, repeats expanded. Throws `Error` above `limit` actions, before expanding.
+std::vector<Action> expand(const DeviceList& list, std::int64_t limit = std::int64_t{1} << 31);
+
+}  // namespace plumb

@@ -1,0 +1,167 @@
+#include "schedules/lowering/lower.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "schedules/lowering/lower_state.hpp"
+#include "schedules/versions/method_buffers.hpp"
+#include "schedules/lowering/send_waits.hpp"
+#include "schedules/versions/weight_versions.hpp"
+
+namespace plumb {
+namespace lowering {
+namespace {
+
+constexpr std::int64_t kMaxInstrs = std::numeric_limits<std::int32_t>::max() - 1;
+
+[[noreturn]] void refuse(const Schedule& schedule, const std::string& what) {
+  throw Error("schedule '" + schedule.name + "': " + what);
+}
+
+/// What neither executor can honour.
+void check_supported(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster) {
+  if (costs.times.size() != static_cast<std::size_t>(schedule.num_stages)) {
+    refuse(schedule, "costs of " + std::to_string(costs.times.size()) + " stages given; expected " +
+                         std::to_string(schedule.num_stages));
+  }
+  if (!costs.memory.empty() && costs.memory.size() != costs.times.size()) {
+    refuse(schedule, "memory of " + std::to_string(costs.memory.size()) + " stages given; expected " +
+                         std::to_string(schedule.num_stages));
+  }
+  if (cluster != nullptr && cluster->devices.size() < static_cast<std::size_t>(schedule.num_devices)) {
+    refuse(schedule, "needs " + std::to_string(schedule.num_devices) + " devices; the cluster '" + cluster->name +
+                         "' has " + std::to_string(cluster->devices.size()));
+  }
+  if (const std::string fault = segment_fault(schedule); !fault.empty()) refuse(schedule, fault);
+}
+
+/// The size is checked before anything is expanded, so that an absurd document costs nothing.
+void check_size(const Schedule& schedule) {
+  std::int64_t total = 0;
+  for (const DeviceList& list : schedule.devices) {
+    const std::int64_t size = expanded_size(list);
+    if (size > kMaxInstrs - total) refuse(schedule, "expands to more than " + std::to_string(kMaxInstrs) + " actions");
+    total += size;
+  }
+  const std::int64_t stages = schedule.num_stages;
+  if (stages > 0 && schedule.num_microbatches > total * 256 / stages) {
+    refuse(schedule, std::to_string(schedule.num_microbatches) + " microbatches in " + std::to_string(total) +
+                         " actions; expected an action of every stage and microbatch");
+  }
+}
+
+/// Work of a microbatch of mean size; that of the largest one is given.
+WorkUnits mean_work(WorkUnits work, const std::vector<std::int64_t>& sizes) {
+  if (sizes.empty()) return work;
+  const double sum = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  const auto largest = static_cast<double>(*std::max_element(sizes.begin(), sizes.end()));
+  const double share = sum / (largest * static_cast<double>(sizes.size()));
+  work.tokens_per_microbatch = std::llround(share * static_cast<double>(work.tokens_per_microbatch));
+  work.model_flops_per_microbatch *= share;
+  return work;
+}
+
+void describe(State& state) {
+  const Schedule& schedule = state.schedule;
+  Program& program = state.program;
+  program.base = state.costs.base;
+  program.num_devices = schedule.num_devices;
+  program.num_stages = schedule.num_stages;
+  program.num_microbatches = schedule.num_microbatches;
+  program.microbatches_per_update = schedule.microbatches_per_update;
+  program.forward_only = schedule.forward_only;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (!schedule.is_synchronous(StageId{stage})) program.asynchronous = true;
+  }
+  program.parts = state.parts;
+  program.segments = segment_places(schedule);
+  program.memory = state.costs.memory;
+  if (!program.memory.empty()) program.part_memory = state.part_costs.memory();
+  program.memory_units_per_one = state.costs.memory_units_per_one;
+  program.comm = state.costs.comm;
+  program.work = mean_work(state.costs.work, schedule.microbatch_sizes);
+  if (state.cluster == nullptr) return;
+  program.shared_links = state.cluster->shared_links;
+  program.contention = state.cluster->contention;
+  program.devices_per_node = state.cluster->devices_per_node;
+  program.device_specs.assign(state.cluster->devices.begin(), state.cluster->devices.begin() + schedule.num_devices);
+}
+
+}  // namespace
+
+State::State(const Schedule& s, const StageCosts& c, const Cluster* cl, const LowerOptions& o)
+    : schedule(s),
+      costs(c),
+      cluster(cl),
+      options(o),
+      rules(s),
+      parts(s),
+      part_costs(c, parts),
+      producers(s.num_stages, s.num_microbatches, static_cast<std::int32_t>(parts.most_slices())) {}
+
+void add_holders(State& state) {
+  const Schedule& schedule = state.schedule;
+  state.holders_on.resize(static_cast<std::size_t>(schedule.num_devices));
+  for (std::size_t replica = 0; replica < schedule.placement.size(); ++replica) {
+    for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+      state.first_holder.push_back(static_cast<std::uint32_t>(state.program.holders.size()));
+      for (const DeviceId device : schedule.placement[replica][static_cast<std::size_t>(stage)]) {
+        state.holders_on[index(device)].push_back(static_cast<std::uint32_t>(state.program.holders.size()));
+        state.program.holders.push_back({ReplicaId{static_cast<std::int16_t>(replica)}, StageId{stage}, device});
+      }
+    }
+  }
+  const std::size_t holders = state.program.holders.size();
+  state.first_holder.push_back(static_cast<std::uint32_t>(holders));
+  state.reduces_with.assign(holders, 0);
+  state.steps.resize(holders);
+  if (schedule.forward_only) return;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    for (const auto& group : reduce_groups(state, StageId{stage})) {
+      for (const std::uint32_t holder : group) ++state.reduces_with[holder];
+    }
+  }
+  for (const TiedWeight& tied : state.costs.tied) {
+    for (std::uint32_t holder = 0; tied.first != tied.second && holder < holders; ++holder) {
+      const StageId stage = state.program.holders[holder].stage;
+      if (stage == tied.first || stage == tied.second) ++state.reduces_with[holder];
+    }
+  }
+}
+
+}  // namespace lowering
+
+Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster, const LowerOptions& options) {
+  using namespace lowering;
+  check_supported(schedule, costs, cluster);
+  check_size(schedule);
+  const StageCosts whole = with_whole_shares(costs, PartTable(schedule));
+  State state(schedule, whole, cluster, options);
+  describe(state);
+  add_holders(state);
+  note_validations(state);
+  add_lanes(state);
+  add_collectives(state);
+  if (state.adds_validations) find_validation_waits(state);
+  if (state.has_moves) find_load_waits(state);
+  add_waits(state);
+  if (state.has_transfers()) add_transfers(state);
+  if (state.has_moves) add_moves(state);
+  if (state.has_transfers() && !runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
+  if (state.program.asynchronous) {
+    WeightVersions versions = weight_versions(schedule, state.program);
+    state.program.version_read = std::move(versions.read);
+    state.program.kept_versions = std::move(versions.kept);
+  } else if (state.validates) {
+    keep_for_rollback(state);
+  }
+  count_correction_buffers(schedule, state.program);
+  return std::move(state.program);
+}
+
+}  // namespace plumb

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "models/ground/error.hpp"
+#include "models/ground/huge_pages.hpp"
+#include "schedules/lowering/lower_state.hpp"
+#include "schedules/document/schedule_io.hpp"
+
+namespace plumb::lowering {
+namespace {
+
+/// An extra edge with both ends found.
+struct FoundEdge {
+  InstrIndex after = 0;
+  InstrIndex before = 0;
+};
+
+std::vector<FoundEdge> found_extra_edges(const State& state) {
+  std::vector<FoundEdge> edges;
+  const auto find = [&](const Action& action) {
+    const InstrIndex at = state.extra_ends.at(key_of(action));
+    if (at != ProducerTable::kNone) return at;
+    throw Error("extra_edges: " + to_string(action) + ": expected an action of the document");
+  };
+  for (const ExtraEdge& edge : state.schedule.extra_edges) edges.push_back({find(edge.after), find(edge.before)});
+  for (const auto& [validation, update] : state.validation_waits) edges.push_back({validation, update});
+  std::sort(edges.begin(), edges.end(), [](const FoundEdge& a, const FoundEdge& b) {
+    return std::pair(a.after, a.before) < std::pair(b.after, b.before);
+  });
+  return edges;
+}
+
+/// Writes the waits lane by lane. What stands earlier in the same lane needs no wait.
+class WaitWriter {
+ public:
+  explicit WaitWriter(State& state)
+      : state_(state),
+        program_(state.program),
+        value_via_(state.has_transfers()                                   ? kPendingTransfer
+                   : state.costs.comm.has_value() && *state.costs.comm > 0 ? Wait::kLatency
+                                                                           : Wait::kDirect),
+        extra_edges_(found_extra_edges(state)) {}
+
+  void write_lane(InstrIndex begin, InstrIndex end) {
+    for (InstrIndex at = begin; at < end; ++at) {
+      Instr& instr = program_.instrs[at];
+      instr.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+      if (instr.action.op == Op::kF || is_backward(instr.action.op)) add_values(instr, begin, end);
+      if (instr.action.op == Op::kR) add_replay(instr, begin, end);
+      for (; next_collective_ < state_.collective_waits.size() && state_.collective_waits[next_collective_].first == at;
+           ++next_collective_) {
+        program_.waits.push_back(state_.collective_waits[next_collective_].second);
+      }
+      for (; next_load_ < state_.load_waits.size() && state_.load_waits[next_load_].first == at; ++next_load_) {
+        program_.waits.push_back({state_.load_waits[next_load_].second, kPendingMove});
+      }
+      for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
+        const InstrIndex source = extra_edges_[next_extra_].before;
+        if (source < begin || source >= end) program_.waits.push_back({source, Wait::kDirect});
+      }
+    }
+  }
+
+ private:
+  /// Own forwards, recomputes and I stand in the same lane; only values of other stages can come from elsewhere.
+  void add_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
+    const Action& action = instr.action;
+    const std::span<const StageId> sources = state_.rules.sources(action.op, action.stage);
+    if (!state_.parts.plain()) return add_part_values(instr, sources, begin, end);
+    for (std::size_t i = 0; i <= action.merged; ++i) {
+      for (const StageId stage : sources) {
+        const InstrIndex source = state_.producers.find(action.op, stage, index(action.microbatch) + i);
+        if (source - begin < end - begin) continue;
+        if (source == ProducerTable::kNone) throw_missing(action, stage, i);
+        if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
+      }
+    }
+  }
+
+  /// In a segment, R takes its input from that of the stage before.
+  void add_replay(const Instr& instr, InstrIndex begin, InstrIndex end) {
+    if (!state_.rules.takes_replay(instr.action.stage)) return;
+    const StageId before{static_cast<std::int32_t>(instr.action.stage) - 1};
+    add_part_values(instr, std::span(&before, 1), begin, end);
+  }
+
+  /// What the instr takes from the same op of other stages, slice by slice.
+  void add_part_values(const Instr& instr, std::span<const StageId> sources, InstrIndex begin, InstrIndex end) {
+    Action needed = instr.action;
+    needed.merged = 0;
+    state_.parts.for_each(instr.action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      for (const StageId stage : sources) {
+        needed.stage = stage;
+        needed.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
+        needed.slice = static_cast<std::int16_t>(slice);
+        const InstrIndex source = state_.producers.find(needed);
+        if (source - begin < end - begin) continue;
+        if (source == ProducerTable::kNone) throw_missing(needed, stage, 0);
+        if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
+      }
+    });
+  }
+
+  bool has_wait(std::uint32_t first_wait, InstrIndex source) const {
+    for (std::size_t i = first_wait; i < program_.waits.size(); ++i) {
+      if (program_.waits[i].source == source) return true;
+    }
+    return false;
+  }
+
+  [[noreturn]] static void throw_missing(Action action, StageId stage, std::size_t merged) {
+    action.stage = stage;
+    action.microbatch = MicrobatchId{static_cast<std::int32_t>(index(action.microbatch) + merged)};
+    action.merged = 0;
+    throw Error(to_string(action) + ": needed but run by no device; expected a valid schedule");
+  }
+
+  State& state_;
+  Program& program_;
+  std::uint32_t value_via_;
+  std::vector<FoundEdge> extra_edges_;
+  std::size_t next_collective_ = 0;
+  std::size_t next_load_ = 0;
+  std::size_t next_extra_ = 0;
+};
+
+}  // namespace
+
+void add_waits(State& state) {
+  Program& program = state.program;
+  reserve_huge(program.waits, program.instrs.size() + state.collective_waits.size());
+  WaitWriter writer(state);
+  for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) {
+    writer.write_lane(program.lane_begin[device], program.lane_begin[device + 1]);
+  }
+  Instr sentinel;
+  sentinel.first_wait = static_cast<std::uint32_t>(program.waits.size());
+  program.instrs.push_back(sentinel);
+}
+
+}  // namespace plumb::lowering

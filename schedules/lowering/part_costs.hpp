@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "models/costs/stage_costs.hpp"
+#include "schedules/document/part_table.hpp"
+
+namespace plumb::lowering {
+
+/// Costs of every stage for every part of its microbatches. Empty when the parts are plain.
+class PartCostTable {
+ public:
+  /// Throws `Error` when the parts do not fit the costs' microbatch.
+  PartCostTable(const StageCosts& costs, const PartTable& parts);
+
+  const PartCosts& at(StageId stage, std::size_t part) const { return costs_[index(stage) * parts_ + part]; }
+
+  /// Memory by stage and part, as `Program::part_memory` wants it.
+  std::vector<StageMemory> memory() const;
+
+ private:
+  std::size_t parts_;
+  std::vector<PartCosts> costs_;
+};
+
+/// Adds what is counted per microbatch; `to` takes its resident bytes from `more` when it is empty.
+void add_memory(StageMemory& to, const StageMemory& more);
+
+/// `costs` in a unit of time and of memory so small that the share of every part is whole: thirds stay exact. As they
+/// are, where parts are plain, have costs of their own, or the unit would be too small.
+StageCosts with_whole_shares(const StageCosts& costs, const PartTable& parts);
+
+}  // namespace plumb::lowering

@@ -1,0 +1,180 @@
+#include "schedules/lowering/row_table.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "models/ground/error.hpp"
+#include "schedules/document/schedule_io.hpp"
+
+namespace plumb::lowering {
+namespace {
+
+/// Time of one action of one microbatch at speed 1. A recomputed stash costs the backward another forward.
+Ticks time_of(const StageTimes& times, Op op, bool recompute) {
+  const Ticks again = recompute ? times.r : 0;
+  switch (op) {
+    case Op::kF:
+      return times.f;
+    case Op::kB:
+      return times.b + again;
+    case Op::kI:
+      return times.i + again;
+    case Op::kW:
+      return times.w;
+    case Op::kR:
+      return times.r;
+    case Op::kU:
+      return times.u;
+    case Op::kX:
+      return times.x;
+    default:
+      return 0;
+  }
+}
+
+bool moves_weights(const Action& action) {
+  return is_move(action.op) && static_cast<std::int32_t>(action.microbatch) < 0;
+}
+
+/// Names microbatches.
+bool works_on_parts(const Action& action) {
+  return action.op <= Op::kR || (is_move(action.op) && !moves_weights(action));
+}
+
+/// What X<n> does: declared under `extras` as "X<n>", one unit otherwise.
+ExtraWork work_of(const Schedule& schedule, MicrobatchId number) {
+  const auto found = schedule.extras.find("X" + std::to_string(static_cast<std::int32_t>(number)));
+  return found == schedule.extras.end() ? ExtraWork{} : found->second;
+}
+
+}  // namespace
+
+RowTable::RowTable(State& state)
+    : state_(state),
+      plain_parts_(state.parts.plain()),
+      stages_(static_cast<std::size_t>(state.schedule.num_stages)),
+      local_(state.first_holder.size() - 1, 0) {}
+
+void RowTable::begin_device(DeviceId device) {
+  const auto place = [&](std::uint32_t holder) -> std::uint32_t& {
+    const Holder& of = state_.program.holders[holder];
+    return local_[index(of.replica) * stages_ + index(of.stage)];
+  };
+  for (const std::uint32_t holder : holders_) place(holder) = 0;
+  device_ = device;
+  holders_ = state_.holders_on[index(device)];
+  for (std::uint32_t i = 0; i < holders_.size(); ++i) place(holders_[i]) = i + 1;
+  last_ = kNowhere;
+  plain_.assign(holders_.size() * kOpCount * 2, 0);
+  rare_.clear();
+  pairs_.clear();
+  speed_ = state_.program.device_specs.empty() ? 1.0 : state_.program.device_specs[index(device)].speed;
+}
+
+Ticks RowTable::on_device(Ticks at_speed_one) const {
+  return speed_ == 1.0 ? at_speed_one : std::llround(static_cast<double>(at_speed_one) / speed_);
+}
+
+std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
+  const bool on_parts = works_on_parts(action);
+  const StageTimes times = on_parts ? times_of_all(action) : state_.costs.times[index(action.stage)];
+  const Ticks time = action.op == Op::kX
+                         ? extra_time(work_of(state_.schedule, action.microbatch), state_.costs, action.stage)
+                         : time_of(times, action.op, recompute);
+  Row row;
+  row.holder = holder_of(action);
+  row.op = action.op;
+  row.recompute = recompute;
+  row.microbatches = moves_weights(action) ? 0 : static_cast<std::uint8_t>(action.merged + 1);
+  if (on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
+  state_.program.rows.push_back(row);
+  state_.program.durations.push_back(on_device(time));
+  note_recompute(row.recompute && is_backward(row.op) ? on_device(times.r) : 0);
+  fused_.resize(state_.program.rows.size(), 0);
+  if (action.merged == 0 && (row.op == Op::kF || row.op == Op::kB)) fused_.back() = times.fb;
+  return static_cast<std::uint32_t>(state_.program.rows.size() - 1);
+}
+
+/// Keeps `folded_recompute` as long as `rows`, or empty as long as no row has any.
+void RowTable::note_recompute(Ticks part) {
+  std::vector<Ticks>& parts = state_.program.folded_recompute;
+  if (part == 0 && parts.empty()) return;
+  parts.resize(state_.program.rows.size(), 0);
+  parts.back() = part;
+}
+
+/// Equal for actions whose parts are alike. Merged microbatches may differ from each other.
+std::size_t RowTable::likeness(const Action& action) const {
+  if (action.op == Op::kX) return index(action.microbatch);
+  if (moves_weights(action)) return static_cast<std::size_t>(-1);
+  if (!works_on_parts(action) || state_.parts.kinds() == 1) return 0;
+  return action.merged != 0 ? index(action.microbatch) : state_.parts.kind(index(action.microbatch));
+}
+
+/// Times of an action on everything that it names.
+StageTimes RowTable::times_of_all(const Action& action) const {
+  StageTimes sum;
+  state_.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
+    const StageTimes& one =
+        plain_parts_ ? state_.costs.times[index(action.stage)] : state_.part_costs.at(action.stage, part).times;
+    sum.f += one.f;
+    sum.b += one.b;
+    sum.i += one.i;
+    sum.w += one.w;
+    sum.r += one.r;
+    sum.fb += one.fb;
+  });
+  return sum;
+}
+
+std::uint32_t RowTable::add_sum(const Action& action) {
+  StageMemory sum;
+  state_.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
+    add_memory(sum, state_.part_costs.at(action.stage, part).memory);
+  });
+  state_.program.sums.push_back(std::move(sum));
+  return static_cast<std::uint32_t>(state_.program.sums.size() - 1);
+}
+
+std::uint32_t RowTable::rare_row(const Action& action, bool recompute) {
+  const RareKey key{holder_of(action), action.op, recompute, action.merged, likeness(action), action.slice};
+  const auto found = rare_.find(key);
+  if (found != rare_.end()) return found->second;
+  return rare_[key] = add_row(action, recompute);
+}
+
+Ticks RowTable::recompute_part(std::uint32_t row) const {
+  const std::vector<Ticks>& parts = state_.program.folded_recompute;
+  return row < parts.size() ? parts[row] : 0;
+}
+
+Ticks RowTable::pair_duration(std::uint32_t first, std::uint32_t second) const {
+  const Program& program = state_.program;
+  if (fused_[first] == 0 || fused_[second] == 0) return program.durations[first] + program.durations[second];
+  return on_device((fused_[first] + fused_[second] + 1) / 2) + recompute_part(first) + recompute_part(second);
+}
+
+std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first, std::uint32_t second) {
+  const auto found = pairs_.find({first, second});
+  if (found != pairs_.end()) return found->second;
+  Program& program = state_.program;
+  const auto rows = static_cast<std::uint32_t>(program.rows.size());
+  Row leading = program.rows[first];
+  leading.overlapped = true;
+  program.rows.push_back(leading);
+  program.durations.push_back(pair_duration(first, second));
+  note_recompute(recompute_part(first) + recompute_part(second));
+  const Row following = program.rows[second];
+  program.rows.push_back(following);
+  program.durations.push_back(0);
+  note_recompute(0);
+  fused_.resize(program.rows.size(), 0);
+  return pairs_[{first, second}] = {rows, rows + 1};
+}
+
+void RowTable::throw_not_held(const Action& action) const {
+  throw Error("device " + std::to_string(index(device_)) + ": " + to_string(action) +
+              ": expected an action of a stage that the device holds");
+}
+
+}  // namespace plumb::lowering

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "models/ground/units.hpp"
+#include "schedules/document/action.hpp"
+#include "schedules/program/instr.hpp"
+#include "schedules/program/move.hpp"
+#include "schedules/document/part_table.hpp"
+#include "schedules/document/segments.hpp"
+
+namespace plumb {
+
+/// One message between devices. Positions refer to compute lanes, so that buffers live by order, not by time.
+struct Transfer {
+  InstrIndex producer = 0;    ///< its end makes the value
+  InstrIndex consumer = 0;    ///< it waits for the value
+  InstrIndex issue = 0;       ///< the send is issued at the end of this instr of the sender (>= producer)
+  InstrIndex post = 0;        ///< the receive is posted just before this instr of the receiver (<= consumer)
+  InstrIndex sent = 0;        ///< the sender waits for the send just before this instr; the lane's end when equal to
+                              ///< `Program::lane_begin[sender + 1]`
+  std::uint32_t channel = 0;  ///< into `Program::channels`
+  std::int64_t bytes = 0;     ///< of a move whose time is given: its ticks
+};
+
+static_assert(sizeof(Transfer) == 32, "a program holds one for almost every action");
+
+/// A pair of devices in one direction. Messages of a channel are issued and posted in the same order, which is
+/// their order in `Program::transfers`.
+struct Channel {
+  DeviceId from{};
+  DeviceId to{};
+  Route route;
+};
+
+/// A reduction over several holders. It starts when the last member has joined and occupies no compute lane.
+struct Collective {
+  enum class Kind : std::uint8_t { kReduceGrad, kReduceTied, kSyncWeights };
+
+  Kind kind = Kind::kReduceGrad;
+  std::vector<InstrIndex> members;  ///< the REDUCE_GRAD (or SYNC_WEIGHTS) instrs that join it
+  std::int64_t bytes = 0;           ///< of one holder's gradients
+  Ticks duration = 0;
+};
+
+/// An older version of a holder's weights that must outlive the update that replaces it.
+struct KeptVersion {
+  std::uint32_t holder = 0;
+  std::int32_t version = 0;    ///< updates done before it was replaced
+  InstrIndex replaced_by = 0;  ///< the U that makes `version + 1`; the copy is allocated at its start
+  InstrIndex last_reader = 0;  ///< the copy is freed at the end of this instr
+  bool for_rollback = false;   ///< `last_reader` is the V of the update; the optimizer state is kept, too
+};
+
+/// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
+///
+/// ### Life of a buffer
+/// All changes happen at fixed positions of the owner's compute lane, so the peak follows from order alone.
+/// Just before an instr: (1) waits of sends standing there free the send buffers, (2) receives posted there allocate
+/// their slots. Then its start, then its end. An overlapped pair: both starts, then both ends.
+///
+/// - F: at its start the stash made by F (by class of last use), the output buffer (transfer) and the workspace are
+///   allocated, and the input moves from transfer to its kept class; at its end the workspace is freed, and the input
+///   if nothing reads it after F. Of a dropped stash, slices keep a copy of keys and values until I, B or last F.
+/// - I: start: stash made by I, input gradient (transfer), workspace; of the last sequence slice also the sums of the
+///   gradients of the earlier slices' keys and values. End frees workspace, everything last used by I (input and own
+///   sums included) and the output gradient.
+/// - W: start: workspace. End frees workspace and everything last used by W.
+/// - B: start as I without its stash. End frees workspace, all stash of F, the input, own sums, the output gradient.
+/// - U: start: workspace, and a weight version when the old one is still to be read. End frees the workspace.
+/// - V behind forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
+///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
+///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
+/// - Any reader frees at its end the weight version whose last reader it is; U is one for methods whose update looks at
+///   the weights of its forwards.
+///
+/// An action on several microbatches or slices holds the buffers of all of them at once.
+/// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start, and
+/// the larger of the two workspaces; or an R of its own does, with the workspace of F. In a segment of several stages
+/// (schedules/document/segments.hpp) only the first stage keeps the input; the R of the others takes it as F does, and R makes
+/// the output as F does. In forward mode F frees its stash and the input at its end. A value whose consumer is on the
+/// same device has one buffer: allocated by the producer in class transfer, taken over by the consumer as if received.
+/// A value for another device has a send buffer (producer's start until its wait) and a receive slot (its post until
+/// the consumer's end, or until the kept class takes it over). Weights, gradients, optimizer state and correction
+/// buffers live the whole run; moved weights as `Move` says.
+struct Program {
+  Timebase base;
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int64_t num_microbatches = 0;
+  std::vector<std::int64_t> microbatches_per_update;  ///< one, or by stage
+  bool forward_only = false;
+  bool asynchronous = false;  ///< some stage's policy is not flush
+
+  std::vector<std::uint32_t> lane_begin;  ///< num_devices + 1 offsets into `instrs`
+  std::vector<Instr> instrs;              ///< device by device; one past the end is a sentinel that ends the waits
+  std::vector<Wait> waits;
+  std::vector<Row> rows;
+  std::vector<Ticks> durations;         ///< by row, device speed included
+  std::vector<Ticks> folded_recompute;  ///< by row: the part of the duration that is recompute; empty when none has any
+  std::vector<Holder> holders;
+  std::vector<Transfer> transfers;  ///< only those of `moves` when edges are latencies (abstract `comm`)
+  std::vector<Channel> channels;
+  bool waits_by_rank = false;  ///< sends are waited for later than buffers ask for, so that the lanes do not deadlock
+  std::vector<Move> moves;     ///< in order of their transfers, which are the last ones
+  std::vector<Collective> collectives;
+
+  std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush
+  std::vector<KeptVersion> kept_versions;
+
+  PartTable parts;                        ///< what microbatches are cut into
+  std::vector<StageMemory> memory;        ///< by stage; empty when memory is not modelled
+  std::vector<StageMemory> part_memory;   ///< by stage and part; empty when `parts` is plain: `memory` holds then
+  std::vector<StageMemory> sums;          ///< of everything that one instr works on (`Row::sum`)
+  std::int64_t memory_units_per_one = 0;  ///< see StageCosts
+  std::vector<SegmentPlace> segments;     ///< of recompute, by stage; empty when there are none
+  std::optional<Ticks> comm;              ///< see StageCosts
+  std::vector<SharedLink> shared_links;
+  std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known
+  Contention contention;                 ///< between the devices of a node; empty: there is none
+  std::int32_t devices_per_node = 1;
+  WorkUnits work;
+
+  /// What a transfer carries: SEND_F (an activation), SEND_R (one that is made again) or SEND_B (a gradient); EVICT or
+  /// LOAD of a move.
+  Op op_of(std::uint32_t transfer) const {
+    const Op made_by = rows[instrs[transfers[transfer].producer].row].op;
+    if (plumb::is_move(made_by)) return made_by;
+    return made_by == Op::kF ? Op::kSendF : made_by == Op::kR ? Op::kSendR : Op::kSendB;
+  }
+  bool is_move(std::uint32_t transfer) const { return transfer >= transfers.size() - moves.size(); }
+  /// The move of an EVICT's or LOAD's transfer.
+  const Move& move_of(std::uint32_t transfer) const { return moves[transfer - (transfers.size() - moves.size())]; }
+  std::size_t size() const { return instrs.empty() ? 0 : instrs.size() - 1; }
+  /// Memory of a stage for one part. Requires modelled memory.
+  const StageMemory& memory_of(StageId stage, std::size_t part) const {
+    return part_memory.empty() ? memory[index(stage)] : part_memory[index(stage) * parts.all().size() + part];
+  }
+};
+
+}  // namespace plumb

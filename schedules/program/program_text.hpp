@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/program/program.hpp"
+
+namespace plumb {
+
+/// A program for people: a line per device, then a line per transfer, collective and kept version.
+///
+///     d0: 0F0 0B0{1B0} 0U0
+///     d1: 1F0{0F0} 1B0 1U0
+///     d0>d1 SEND_F 0F0 -> 1F0, issued 0F0, posted 1F0, sent end, 8 bytes
+///
+/// `{...}` is what an instr waits for; `[v2]` the version of the weights it reads.
+std::string program_to_text(const Program& program);
+
+/// What both executors rely on and `program` breaks, one line each; empty for every result of `lower`:
+/// lanes, rows and waits in range, no wait for the own lane's future, transfers in their lanes and in the order of
+/// their channel, versions kept until their last reader.
+std::vector<std::string> check_program(const Program& program);
+
+}  // namespace plumb

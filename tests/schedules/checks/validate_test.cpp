@@ -1,0 +1,265 @@
+#include "schedules/checks/validate.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/lines.hpp"
+#include "tests/support/written_schedule.hpp"
+
+TEST_SUITE_BEGIN("schedules");
+
+namespace plumb::testing {
+namespace {
+
+std::string violations(const Schedule& schedule) {
+  std::string text;
+  for (const Violation& violation : validate(schedule)) text += to_string(violation) + "\n";
+  return text;
+}
+
+/// The first violation only.
+std::string first_violation(const Schedule& schedule) {
+  const auto found = validate(schedule);
+  return found.empty() ? "" : to_string(found.front());
+}
+
+/// Two stages on two devices, two updates of two microbatches.
+Schedule two_updates(const std::string& first, const std::string& second) {
+  Schedule schedule = written_schedule({first, second}, 4);
+  schedule.microbatches_per_update = {2};
+  return schedule;
+}
+
+}  // namespace
+
+TEST_CASE("a small correct schedule has no violations") {
+  CHECK(violations(written_schedule({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1I1 1W1"}, 2)).empty());
+}
+
+TEST_CASE("a backward before its forward is named with device and position") {
+  CHECK(violations(written_schedule({"0B0 0F0", "1F0 1B0"}, 1)) ==
+        lines({"device 0, position 0: 0B0: runs before 0F0"}));
+}
+
+TEST_CASE("all violations come at once, in order of device and position") {
+  CHECK(violations(written_schedule({"0F0 0F0 0B0 0F9 7F0 3:0F0", "1W0 0F1 1F0 1B0 1I0"}, 2)) ==
+        lines({"device 0, position 0: microbatch 1 is in no list; expected it on every stage",
+               "device 0, position 1: 0F0: runs a second time; expected once",
+               "device 0, position 3: 0F9: microbatch out of range; expected 0 .. 1",
+               "device 0, position 4: 7F0: stage out of range; expected 0 .. 1",
+               "device 0, position 5: 3:0F0: replica out of range; expected 0 .. 0",
+               "device 1, position 0: 1W0: runs before 1I0",
+               "device 1, position 1: 0F1: device 1 does not hold the stage; expected on device 0",
+               "device 1, position 4: 1I0: the backward of this microbatch has run already; expected B, or I and W"}));
+}
+
+TEST_CASE("missing actions are named where they should be") {
+  CHECK(violations(written_schedule({"0F0 0B0 0F1", "1F0 1I0 1F1 1I1 1W1"}, 2)) ==
+        lines({"device 0, position 3: 0B1: is missing", "device 1, position 5: 1W0: is missing"}));
+}
+
+TEST_CASE("a deadlock is named by its cycle") {
+  CHECK(
+      violations(written_schedule({"0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"}, 2)) ==
+      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which stands behind 1F1, "
+             "which waits for 0F1 on device 0, which stands behind 0B0"}));
+}
+
+TEST_CASE("a pair that waits for itself is a deadlock") {
+  CHECK(violations(written_schedule({"(0F0;0B0)OVERLAP_F_B"}, 1)) ==
+        lines({"device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 0F0 on device 0"}));
+}
+
+TEST_CASE("halves of a pair must be a forward and a backward") {
+  CHECK(violations(written_schedule({"0F0 (0B0;0F1)OVERLAP_F_B 0B1"}, 2)) ==
+        lines({"device 0, position 1: 0B0: is the first half of an overlapped pair; expected a forward",
+               "device 0, position 2: 0F1: is the second half of an overlapped pair; expected a backward"}));
+  Schedule cut = written_schedule({"0F0 0B0"}, 1);
+  cut.devices[0].actions.back().overlaps_next = 1;
+  CHECK(validate(cut).size() == 2);
+}
+
+TEST_CASE("an update stands behind the backwards it applies, in turn, and is not forgotten") {
+  CHECK(violations(two_updates("0F0 0B0 0U0 0F1 0B1 0F2 0B2 0F3 0B3 0U1", "1F0 1B0 1F1 1B1 1U1 1F2 1B2 1F3 1B3 1U0")) ==
+        lines({"device 0, position 4: 0B1: runs behind 0U0, which applies its gradient",
+               "device 1, position 4: 1U1: runs out of turn; expected 1U0",
+               "device 1, position 5: 1F2: runs before 1U0; expected behind it, the weight policy is flush",
+               "device 1, position 7: 1F3: runs before 1U0; expected behind it, the weight policy is flush",
+               "device 1, position 10: 1U1: is missing; expected 2 on the device, found 1"}));
+}
+
+TEST_CASE("without flush a forward may run before the update of the microbatches before it") {
+  Schedule schedule = two_updates("0F0 0F1 0F2 0B0 0B1 0U0 0F3 0B2 0B3 0U1", "1F0 1B0 1F1 1B1 1U0 1F2 1B2 1F3 1B3 1U1");
+  CHECK(violations(schedule) ==
+        lines({"device 0, position 2: 0F2: runs before 0U0; expected behind it, the weight policy is flush"}));
+  schedule.weights.policy = WeightPolicy::kLatest;
+  CHECK(violations(schedule).empty());
+}
+
+TEST_CASE("a reduction stands between the last backward and the update") {
+  CHECK(violations(written_schedule({"0F0 0REDUCE_GRAD 0B0 0U0"}, 1)) ==
+        lines({"device 0, position 2: 0B0: runs behind the 0REDUCE_GRAD that reduces its gradient"}));
+  CHECK(violations(written_schedule({"0F0 0B0 0U0 0REDUCE_GRAD"}, 1)) ==
+        lines({"device 0, position 2: 0U0: runs before the 0REDUCE_GRAD of its gradient"}));
+  CHECK(violations(written_schedule({"0F0 0B0 0REDUCE_GRAD 0REDUCE_GRAD 0U0"}, 1)) ==
+        lines({"device 0, position 3: 0REDUCE_GRAD: expected once for each of the 1 updates"}));
+}
+
+TEST_CASE("a microbatch belongs to one replica") {
+  Schedule schedule = written_schedule({"0F0 0F1 0B1 0B0"}, 2);
+  schedule.placement.push_back({{DeviceId{0}}});
+  CHECK(violations(schedule).empty());
+  schedule.devices[0].actions[2].replica = ReplicaId{1};
+  CHECK(violations(schedule) ==
+        lines({"device 0, position 2: 1:0B1: microbatch 1 already belongs to replica 0; expected one replica",
+               "device 0, position 4: 0B1: is missing"}));
+}
+
+TEST_CASE("a replicated stage takes its microbatches round robin") {
+  Schedule schedule = written_schedule({"0F0 0F2 0B0 0B2", "0F1 0F3 0B1 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3"}, 4);
+  schedule.num_stages = 2;
+  schedule.placement = {{{DeviceId{0}, DeviceId{1}}, {DeviceId{2}}}};
+  CHECK(violations(schedule).empty());
+  std::swap(schedule.devices[0].actions[1], schedule.devices[1].actions[1]);
+  CHECK(first_violation(schedule) ==
+        "device 0, position 1: 0F3: microbatch 3 of the stage belongs to device 1 (round robin)");
+}
+
+TEST_CASE("merged microbatches count for each of theirs") {
+  CHECK(violations(written_schedule({"0F0+1 0B0 0B1", "1F0+1 1B0 1B1"}, 2)).empty());
+  CHECK(violations(written_schedule({"0F0+1 0F1 0B0+1"}, 2)) ==
+        lines({"device 0, position 1: 0F1: runs a second time; expected once"}));
+  CHECK(first_violation(written_schedule({"0F0+1+2 0B0+1"}, 2)) ==
+        "device 0, position 0: 0F0+1+2: microbatch out of range; expected 0 .. 1");
+}
+
+TEST_CASE("slices: all of them, forward in order, backward in reverse") {
+  Schedule schedule = written_schedule({"0F0.0 0F0.1 0B0.1 0B0.0", "1F0.0 1F0.1 1B0.1 1B0.0"}, 1);
+  schedule.slices = Slices{Slices::Axis::kSequence, {{3, 5}}};
+  CHECK(violations(schedule).empty());
+  Schedule swapped = schedule;
+  std::swap(swapped.devices[1].actions[2], swapped.devices[1].actions[3]);
+  CHECK(violations(swapped) == lines({"device 1, position 2: 1B0.0: deadlock: 1B0.0 on device 1 waits for 1B0.1 on "
+                                      "device 1, which stands behind 1B0.0"}));
+  swapped.slices->axis = Slices::Axis::kBatch;
+  swapped.devices[0].actions = {swapped.devices[0].actions[0], swapped.devices[0].actions[1],
+                                swapped.devices[0].actions[3], swapped.devices[0].actions[2]};
+  CHECK(violations(swapped).empty());
+  schedule.devices[0].actions[1].slice = 2;
+  CHECK(violations(schedule) ==
+        lines({"device 0, position 1: 0F0.2: slice out of range; expected 0 .. 1",
+               "device 0, position 2: 0B0.1: runs before 0F0", "device 0, position 4: 0F0.1: is missing"}));
+}
+
+TEST_CASE("all slices of a microbatch are recomputed, or none, and slices of a sequence move together") {
+  const auto of_slices = [](const std::string& list) {
+    Schedule schedule = written_schedule({list}, 1);
+    schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1}}};
+    return violations(schedule);
+  };
+  CHECK(of_slices("0F0.0 0F0.1 0R0.1 0B0.1 0R0.0 0B0.0").empty());
+  CHECK(of_slices("0F0.0 0F0.1 0R0.1 0B0.1 0B0.0") == lines({"device 0, position 5: 0R0.0: is missing"}));
+  CHECK(of_slices("0F0.0 0F0.1 0EVICT0@host 0LOAD0@host 0B0.1 0B0.0").empty());
+  CHECK(of_slices("0F0.0 0F0.1 0EVICT0.0@host 0B0.1 0LOAD0.0@host 0B0.0") ==
+        lines({"device 0, position 2: 0EVICT0.0@host: other slices read its keys; expected all of them",
+               "device 0, position 4: 0LOAD0.0@host: other slices read its keys; expected all of them"}));
+}
+
+TEST_CASE("a whole backward behind forwards in slices waits for all of them") {
+  Schedule schedule = written_schedule({"0F0.0 0F0.1 0B0", "1F0.0 1F0.1 1B0"}, 1);
+  schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
+  CHECK(violations(schedule).empty());
+}
+
+TEST_CASE("explicit transfers must match and keep their order") {
+  const Schedule good = written_schedule({"0F0 0SEND_F0 0F1 0SEND_F1 0B0 0B1", "1RECV_F0 1RECV_F1 1F0 1F1 1B0 1B1"}, 2);
+  CHECK(violations(good).empty());
+  CHECK(violations(written_schedule({"0F0 0SEND_F0 0F1 0SEND_F1 0B0 0B1", "1RECV_F1 1RECV_F0 1F0 1F1 1B0 1B1"}, 2)) ==
+        lines({"device 1, position 0: 1RECV_F1: is number 0 received from device 0, whose number 0 sent is 0SEND_F0; "
+               "expected the same order"}));
+  CHECK(violations(written_schedule({"0F0 0SEND_F0 0F1 0B0 0B1", "1RECV_F0 1RECV_F1 1F0 1F1 1B0 1B1"}, 2)) ==
+        lines({"device 1, position 1: 1RECV_F1: device 0 never sends it"}));
+  CHECK(violations(written_schedule({"0SEND_F0 0F0 0B0", "1F0 1RECV_F0 1B0"}, 1)) ==
+        lines({"device 0, position 0: 0SEND_F0: runs before 0F0",
+               "device 1, position 1: 1RECV_F0: runs behind 1F0; expected before it"}));
+}
+
+TEST_CASE("a send that stands too late makes a deadlock that the compute order alone does not have") {
+  CHECK(
+      violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
+      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which stands behind 1F0, "
+             "which waits for 0F0 on device 0, which stands behind 0B0"}));
+}
+
+TEST_CASE("extra edges are waited for") {
+  Schedule schedule = written_schedule({"0F0 0B0", "1F0 1B0"}, 1);
+  schedule.extra_edges = {{parse_action("1B0", ""), parse_action("0F0", "")}};
+  CHECK(first_violation(schedule) ==
+        "device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 1B0 on device 1, which stands behind "
+        "1F0, which waits for 0F0 on device 0");
+  schedule.extra_edges = {{parse_action("1B7", ""), parse_action("0F0", "")}};
+  CHECK(violations(schedule) == lines({"device 0, position 0: 1B7: extra_edges name it, but it is in no list"}));
+}
+
+TEST_CASE("extra work is declared and done once") {
+  Schedule schedule = written_schedule({"0F0 0B0 0X1 0X1"}, 1);
+  CHECK(first_violation(schedule) ==
+        "device 0, position 2: 0X1: extra work is not declared; expected 'X1' under extras");
+  schedule.extras["X1"].units = 0.5;
+  CHECK(violations(schedule) == lines({"device 0, position 3: 0X1: runs a second time; expected once"}));
+}
+
+TEST_CASE("explicit recompute stands between the forward and the backward") {
+  CHECK(violations(written_schedule({"0F0 0R0 0B0"}, 1)).empty());
+  CHECK(violations(written_schedule({"0F0 0B0 0R0"}, 1)) ==
+        lines({"device 0, position 2: 0R0: runs behind 0B0; expected before it"}));
+}
+
+TEST_CASE("an evicted stash is loaded before the backward") {
+  CHECK(violations(written_schedule({"0F0 0EVICT0@host 0LOAD0@host 0B0"}, 1)).empty());
+  CHECK(violations(written_schedule({"0F0 0EVICT0@host 0B0"}, 1)) ==
+        lines({"device 0, position 2: 0B0: runs before 0LOAD0"}));
+}
+
+TEST_CASE("in forward mode there are only forwards") {
+  Schedule schedule = written_schedule({"0F0 0F1", "1F0 1F1 1B1"}, 2);
+  schedule.forward_only = true;
+  CHECK(violations(schedule) == lines({"device 1, position 2: 1B1: the mode is forward; expected no backward"}));
+  schedule.devices[1].actions[2].op = Op::kR;
+  CHECK(violations(schedule) == lines({"device 1, position 2: 1R1: the mode is forward; expected no recompute"}));
+}
+
+TEST_CASE("skip connections: a stage waits for all stages that feed it") {
+  Schedule schedule = written_schedule({"0F0 0B0", "1F0 1B0", "2F0 2B0"}, 1);
+  schedule.stage_edges = {{StageId{0}, StageId{1}}, {StageId{1}, StageId{2}}, {StageId{0}, StageId{2}}};
+  CHECK(violations(schedule).empty());
+  schedule.stage_edges.push_back({StageId{2}, StageId{0}});
+  CHECK(violations(schedule) ==
+        lines({"device 0, position 0: stage_edges form a cycle; expected a graph without one"}));
+}
+
+TEST_CASE("absurd sizes are refused before anything is expanded") {
+  Schedule schedule = written_schedule({"0F0 0B0"}, 2'000'000'000);
+  CHECK(first_violation(schedule) ==
+        "device 0, position 0: the lists hold 2 actions; expected an action for each of 1 stages and 2000000000 "
+        "microbatches");
+  const Schedule huge = generate("1f1b", {.num_devices = 8, .num_microbatches = 1'000'000'000});
+  CHECK(error_message([&] { validate(huge); }) ==
+        "schedule '1f1b': 16000000008 actions; expected at most 268435456 to check");
+}
+
+TEST_CASE("a hopeless document is cut off and says how much more there is") {
+  Schedule schedule = written_schedule({"0F0"}, 1);
+  schedule.devices[0].repeats = {{0, 1, 50'000, {}}};
+  const auto found = validate(schedule);
+  REQUIRE(found.size() == 10'001);
+  CHECK(found.back().reason == "and 40000 more violations");
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();
