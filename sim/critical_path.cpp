@@ -11,7 +11,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/run_program.hpp"
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "schedules/program/program.hpp"
 #include "sim/rules/sim_options.hpp"
-#include "sim/run_times.hpp"
-#include "sim/timeline.hpp"
+#include "sim/rules/run_times.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

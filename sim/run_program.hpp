@@ -2,7 +2,7 @@
 
 #include "schedules/program/program.hpp"
 #include "sim/rules/sim_options.hpp"
-#include "sim/run_times.hpp"
+#include "sim/rules/run_times.hpp"
 
 namespace plumb {
 

@@ -6,14 +6,14 @@
 #include "models/ground/error.hpp"
 #include "models/ground/huge_pages.hpp"
 #include "sim/critical_path.hpp"
-#include "sim/deadlock.hpp"
-#include "sim/event_engine.hpp"
-#include "sim/lanes.hpp"
-#include "sim/memory.hpp"
-#include "sim/metrics.hpp"
-#include "sim/pass_engine.hpp"
+#include "sim/rules/deadlock.hpp"
+#include "sim/events/event_engine.hpp"
+#include "sim/lanes/lanes.hpp"
+#include "sim/memory/memory.hpp"
+#include "sim/lanes/metrics.hpp"
+#include "sim/passes/pass_engine.hpp"
 #include "sim/run_program.hpp"
-#include "sim/stash.hpp"
+#include "sim/memory/stash.hpp"
 
 namespace plumb {
 namespace {

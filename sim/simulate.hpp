@@ -3,7 +3,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program.hpp"
 #include "sim/rules/sim_options.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

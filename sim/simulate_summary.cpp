@@ -5,15 +5,15 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/walk.hpp"
-#include "sim/fold.hpp"
-#include "sim/jitter.hpp"
-#include "sim/load_kinds.hpp"
-#include "sim/memory.hpp"
-#include "sim/metrics.hpp"
-#include "sim/pass_engine.hpp"
+#include "sim/passes/fold.hpp"
+#include "sim/rules/jitter.hpp"
+#include "sim/rules/load_kinds.hpp"
+#include "sim/memory/memory.hpp"
+#include "sim/lanes/metrics.hpp"
+#include "sim/passes/pass_engine.hpp"
 #include "sim/simulate.hpp"
-#include "sim/steady_state.hpp"
-#include "sim/transfer_semantics.hpp"
+#include "sim/passes/steady_state.hpp"
+#include "sim/rules/transfer_semantics.hpp"
 
 namespace plumb {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 #include "tools/output_file.hpp"
 
 namespace plumb {

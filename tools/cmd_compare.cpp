@@ -3,9 +3,9 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "sim/compare.hpp"
-#include "sim/ranking.hpp"
-#include "sim/timeline_io.hpp"
+#include "sim/comparison/compare.hpp"
+#include "sim/comparison/ranking.hpp"
+#include "sim/timeline/timeline_io.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/comparison_text.hpp"

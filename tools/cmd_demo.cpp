@@ -2,7 +2,7 @@
 #include <system_error>
 
 #include "models/ground/error.hpp"
-#include "sim/timeline_io.hpp"
+#include "sim/timeline/timeline_io.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/demo_run.hpp"

@@ -11,7 +11,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/formats/transfer_hang.hpp"
-#include "sim/policy_order.hpp"
+#include "sim/events/policy_order.hpp"
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/cost_arguments.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/compare.hpp"
+#include "sim/comparison/compare.hpp"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/contention_fit.hpp"
+#include "sim/contention_fit/contention_fit.hpp"
 
 namespace plumb {
 

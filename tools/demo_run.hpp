@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/sources/profile.hpp"
-#include "sim/compare.hpp"
-#include "sim/timeline.hpp"
+#include "sim/comparison/compare.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/progress.hpp"
 
 namespace plumb {

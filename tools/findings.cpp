@@ -8,7 +8,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "sim/fold.hpp"
+#include "sim/passes/fold.hpp"
 
 namespace plumb {
 namespace {

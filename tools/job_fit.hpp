@@ -7,7 +7,7 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/jobs/kernel_rates.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/memory_limit.hpp"
 
 namespace plumb {

@@ -6,8 +6,8 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "sim/policy_order.hpp"
-#include "sim/ready_order.hpp"
+#include "sim/events/policy_order.hpp"
+#include "sim/events/ready_order.hpp"
 #include "tools/choice.hpp"
 #include "tools/schedule_formats.hpp"
 

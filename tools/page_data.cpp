@@ -8,7 +8,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "sim/compare.hpp"
+#include "sim/comparison/compare.hpp"
 #include "tools/picture.hpp"
 #include "tools/report_palette.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "sim/plan_search/pipeline_plan.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/plan_search_arguments.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/ranking.hpp"
+#include "sim/comparison/ranking.hpp"
 
 namespace plumb {
 

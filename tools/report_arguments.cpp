@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/timeline_io.hpp"
+#include "sim/timeline/timeline_io.hpp"
 #include "tools/reports.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/arguments.hpp"
 #include "tools/output_file.hpp"
 
@@ -38,7 +38,7 @@ class ReportFiles {
   /// same.
   ReportFiles(const ReportArguments& arguments, const std::string& other);
 
-  /// Writes all reports of `timeline`. `training`: sim/timeline_io.hpp.
+  /// Writes all reports of `timeline`. `training`: sim/timeline/timeline_io.hpp.
   void write(const Timeline& timeline, std::string_view training = {});
 
  private:

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "sim/timeline_io.hpp"
+#include "sim/timeline/timeline_io.hpp"
 
 namespace plumb {
 namespace {}  // namespace

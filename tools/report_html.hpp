@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/compare.hpp"
-#include "sim/timeline.hpp"
+#include "sim/comparison/compare.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

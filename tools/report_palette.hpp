@@ -5,7 +5,7 @@
 
 #include "models/costs/memory_class.hpp"
 #include "schedules/document/action.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

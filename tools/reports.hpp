@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "sim/transfer_semantics.hpp"
+#include "sim/rules/transfer_semantics.hpp"
 #include "tools/choice.hpp"
 #include "tools/runtime_presets.hpp"
 

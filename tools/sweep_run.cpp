@@ -8,7 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/policy_order.hpp"
+#include "sim/events/policy_order.hpp"
 #include "sim/simulate.hpp"
 #include "tools/findings.hpp"
 #include "tools/job_fit.hpp"

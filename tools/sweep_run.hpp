@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/simulation_arguments.hpp"
 #include "tools/sweep_grid.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

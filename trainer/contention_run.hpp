@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/sources/profile.hpp"
-#include "sim/contention_fit.hpp"
+#include "sim/contention_fit/contention_fit.hpp"
 #include "trainer/profile_run.hpp"
 
 namespace plumb {

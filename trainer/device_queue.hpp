@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schedules/program/instr.hpp"
-#include "sim/run_times.hpp"
+#include "sim/rules/run_times.hpp"
 #include "trainer/device_memory.hpp"
 #include "trainer/loss_log.hpp"
 #include "trainer/microbatch_cache.hpp"

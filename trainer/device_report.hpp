@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/costs/memory_class.hpp"
-#include "sim/run_times.hpp"
-#include "sim/timeline.hpp"
+#include "sim/rules/run_times.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "trainer/device_worker.hpp"
 #include "trainer/plan/train_options.hpp"
 #include "trainer/process_group.hpp"

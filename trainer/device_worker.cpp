@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 #include "trainer/device_queue.hpp"
 
 namespace plumb {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/timeline.hpp"
-#include "sim/waits.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "sim/rules/waits.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/holder_state.hpp"
 #include "trainer/live_buffers.hpp"

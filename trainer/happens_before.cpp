@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {

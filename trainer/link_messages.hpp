@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/run_times.hpp"
+#include "sim/rules/run_times.hpp"
 #include "trainer/device_queue.hpp"
 #include "trainer/link_reductions.hpp"
 #include "trainer/nccl_links.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 
 namespace plumb {
 

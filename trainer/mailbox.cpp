@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 
 namespace plumb {
 

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/idle_causes.hpp"
-#include "sim/lanes.hpp"
-#include "sim/metrics.hpp"
-#include "sim/waits.hpp"
+#include "sim/lanes/idle_causes.hpp"
+#include "sim/lanes/lanes.hpp"
+#include "sim/lanes/metrics.hpp"
+#include "sim/rules/waits.hpp"
 #include "trainer/ground/machine_description.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/run_plan.hpp"
 
@@ -12,7 +12,7 @@ namespace plumb {
 ///
 /// Times are those of the run's clock. An action lasts from the moment when all it waits for is there until its results
 /// are handed over, so copying messages counts as busy, as it does for the thread. Idle time that the rules of
-/// `sim/idle_causes.hpp` do not explain (waking up, book-keeping) is overhead. Memory is what the arenas counted.
+/// `sim/lanes/idle_causes.hpp` do not explain (waking up, book-keeping) is overhead. Memory is what the arenas counted.
 /// `reports` are those of all devices.
 Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports);
 

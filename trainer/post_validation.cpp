@@ -9,7 +9,7 @@
 #include "models/costs/reverses.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 #include "trainer/plan/train_options.hpp"
 
 namespace plumb {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/waits.hpp"
+#include "sim/rules/waits.hpp"
 #include "trainer/packet.hpp"
 
 namespace plumb {

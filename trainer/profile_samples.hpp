@@ -8,7 +8,7 @@
 #include "models/stages/partition.hpp"
 #include "models/sources/profile.hpp"
 #include "schedules/document/action.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 

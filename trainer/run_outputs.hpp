@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/run_times.hpp"
+#include "sim/rules/run_times.hpp"
 #include "trainer/loss_log.hpp"
 #include "trainer/microbatch_cache.hpp"
 #include "trainer/run_clock.hpp"

@@ -7,7 +7,7 @@
 #include "models/stages/stage_layout.hpp"
 #include "schedules/versions/method_buffers.hpp"
 #include "schedules/program/program.hpp"
-#include "sim/index_lists.hpp"
+#include "sim/rules/index_lists.hpp"
 #include "trainer/correction.hpp"
 #include "trainer/plan/train_options.hpp"
 #include "trainer/post_validation.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
-#include "sim/transfer_semantics.hpp"
+#include "sim/rules/transfer_semantics.hpp"
 #include "trainer/arena.hpp"
 #include "trainer/device_queue.hpp"
 #include "trainer/staging_pool.hpp"

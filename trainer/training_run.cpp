@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "sim/deadlock.hpp"
+#include "sim/rules/deadlock.hpp"
 #include "trainer/device_report.hpp"
 #include "trainer/measured_timeline.hpp"
 #include "trainer/parameters.hpp"

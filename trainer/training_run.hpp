@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/run_times.hpp"
+#include "sim/rules/run_times.hpp"
 #include "trainer/device_worker.hpp"
 #include "trainer/executor.hpp"
 #include "trainer/loss_log.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
-#include "sim/transfer_semantics.hpp"
+#include "sim/rules/transfer_semantics.hpp"
 #include "trainer/arena.hpp"
 
 namespace plumb {

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sim/timeline_io.hpp"
+#include "sim/timeline/timeline_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a timeline, which comes back as it was, or is refused.

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/memory.hpp"
+#include "sim/memory/memory.hpp"
 #include "tests/support/simulated.hpp"
 
 TEST_SUITE_BEGIN("sim");

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "models/ground/error.hpp"
-#include "sim/event_engine.hpp"
+#include "sim/events/event_engine.hpp"
 #include "sim/run_program.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/simulated.hpp"

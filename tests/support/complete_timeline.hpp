@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "schedules/document/schedule.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb::testing {
 

@@ -3,12 +3,12 @@
 #include <optional>
 
 #include "schedules/program/program.hpp"
-#include "sim/run_times.hpp"
+#include "sim/rules/run_times.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb::testing {
 
-/// The slow, obvious engine: writes sim/transfer_semantics.hpp down as a graph of moments and takes longest paths.
+/// The slow, obvious engine: writes sim/rules/transfer_semantics.hpp down as a graph of moments and takes longest paths.
 /// Links of their own only. Nothing when the graph has a cycle: a deadlock.
 std::optional<RunTimes> run_longest_path(const Program& program, const SimOptions& options);
 

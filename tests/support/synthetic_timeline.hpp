@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb::testing {
 

@@ -8,7 +8,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/checks/validate.hpp"
-#include "sim/company.hpp"
+#include "sim/contention_fit/company.hpp"
 #include "sim/simulate.hpp"
 #include "trainer/contention_run.hpp"
 #include "trainer/mirrored_schedule.hpp"

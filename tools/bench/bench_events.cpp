@@ -1,5 +1,5 @@
 #include "schedules/lowering/lower.hpp"
-#include "sim/event_engine.hpp"
+#include "sim/events/event_engine.hpp"
 #include "tools/bench/bench_cases.hpp"
 
 namespace plumb::bench {

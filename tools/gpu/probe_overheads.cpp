@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
-#include "sim/estimate.hpp"
+#include "sim/comparison/estimate.hpp"
 
 #include "tools/gpu/probe_kernels.hpp"
 #include "tools/gpu/probe_parts.hpp"

@@ -14,7 +14,7 @@
 #include "models/stages/partition.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/document/schedule.hpp"
-#include "sim/timeline.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/gradient_clip.hpp"
 #include "trainer/initial_weights.hpp"

@@ -1,0 +1,261 @@
+#include "sim/comparison/compare.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <tuple>
+
+namespace plumb {
+namespace {
+
+double relative(double predicted, double measured) {
+  if (measured == 0) return predicted == 0 ? 0 : 1;
+  return (predicted - measured) / measured;
+}
+
+FigureError figure(double predicted, double measured) { return {predicted, measured, relative(predicted, measured)}; }
+
+double ns(Ticks ticks, const Timeline& timeline) { return static_cast<double>(to_ns(ticks, timeline.base)); }
+
+/// A span by what it is, so that two timelines can be matched in one pass.
+struct Entry {
+  const Span* span = nullptr;
+  std::uint32_t occurrence = 0;  ///< number among the equal ones of its device
+
+  auto key() const {
+    const Action& a = span->action;
+    return std::tuple(span->lane, a.op, span->device, a.replica, a.stage, a.microbatch, a.slice, a.where,
+                      static_cast<int>(a.merged), occurrence);
+  }
+};
+
+/// Spans that take part in the comparison (all but transfers), in order of key.
+std::vector<Entry> entries_of(const Timeline& timeline) {
+  std::vector<Entry> entries;
+  entries.reserve(timeline.spans.size());
+  for (const Span& span : timeline.spans) {
+    if (span.lane != Lane::kTransfer) entries.push_back({&span, 0});
+  }
+  std::ranges::stable_sort(entries, {}, &Entry::key);
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    Entry before = entries[i - 1];
+    before.occurrence = 0;
+    if (before.key() == entries[i].key()) entries[i].occurrence = entries[i - 1].occurrence + 1;
+  }
+  return entries;
+}
+
+struct Match {
+  const Span* predicted = nullptr;
+  const Span* measured = nullptr;
+};
+
+struct Alignment {
+  std::vector<Match> matches;
+  std::int64_t only_predicted = 0;  ///< on compute lanes
+  std::int64_t only_measured = 0;
+};
+
+Alignment align(const std::vector<Entry>& predicted, const std::vector<Entry>& measured) {
+  Alignment alignment;
+  const auto count = [](const Entry& entry) { return entry.span->lane == Lane::kCompute ? 1 : 0; };
+  auto p = predicted.begin();
+  auto m = measured.begin();
+  while (p != predicted.end() || m != measured.end()) {
+    if (m == measured.end() || (p != predicted.end() && p->key() < m->key())) {
+      alignment.only_predicted += count(*p++);
+    } else if (p == predicted.end() || m->key() < p->key()) {
+      alignment.only_measured += count(*m++);
+    } else {
+      alignment.matches.push_back({(p++)->span, (m++)->span});
+    }
+  }
+  return alignment;
+}
+
+std::int64_t duration_ns(const Span& span, const Timeline& timeline) {
+  return to_ns(span.end - span.start, timeline.base);
+}
+
+void fill_kinds(const Timeline& predicted, const Timeline& measured, const Alignment& alignment,
+                Comparison& comparison) {
+  std::array<KindError, kOpCount> kinds{};
+  const auto add = [&](const Timeline& timeline, std::int64_t KindError::*number, std::int64_t KindError::*sum) {
+    for (const Span& span : timeline.spans) {
+      if (span.lane == Lane::kTransfer) continue;
+      KindError& kind = kinds[static_cast<std::size_t>(span.action.op)];
+      ++(kind.*number);
+      kind.*sum += duration_ns(span, timeline);
+    }
+  };
+  add(predicted, &KindError::predicted_count, &KindError::predicted_ns);
+  add(measured, &KindError::measured_count, &KindError::measured_ns);
+  std::array<std::vector<double>, kOpCount> errors;
+  for (const Match& match : comparison.aligned ? alignment.matches : std::vector<Match>{}) {
+    errors[static_cast<std::size_t>(match.predicted->action.op)].push_back(
+        relative(static_cast<double>(duration_ns(*match.predicted, predicted)),
+                 static_cast<double>(duration_ns(*match.measured, measured))));
+  }
+  for (std::size_t op = 0; op < kOpCount; ++op) {
+    if (kinds[op].predicted_count + kinds[op].measured_count == 0) continue;
+    kinds[op].op = static_cast<Op>(op);
+    std::vector<double>& of = errors[op];
+    if (!of.empty()) {
+      std::ranges::sort(of);
+      kinds[op].median_error = (of[(of.size() - 1) / 2] + of[of.size() / 2]) / 2;
+      for (double& error : of) error = std::abs(error);
+      std::ranges::sort(of);
+      kinds[op].p90_error = of[(of.size() * 9 + 9) / 10 - 1];
+    }
+    comparison.kinds.push_back(kinds[op]);
+  }
+}
+
+void fill_causes(const Timeline& predicted, const Timeline& measured, Comparison& comparison) {
+  for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
+    CauseError error;
+    error.cause = static_cast<IdleCause>(c);
+    const auto add = [&](const Timeline& timeline, std::int64_t& sum_ns, double& share) {
+      Ticks sum = 0;
+      for (const DeviceSummary& device : timeline.devices) sum += device.idle_causes[c];
+      sum_ns = to_ns(sum, timeline.base);
+      const double all = static_cast<double>(timeline.makespan) * static_cast<double>(timeline.devices.size());
+      share = all > 0 ? static_cast<double>(sum) / all : 0;
+    };
+    add(predicted, error.predicted_ns, error.predicted_share);
+    add(measured, error.measured_ns, error.measured_share);
+    if (error.predicted_ns != 0 || error.measured_ns != 0) comparison.causes.push_back(error);
+  }
+}
+
+bool knows_memory(const Timeline& timeline) {
+  return std::ranges::any_of(timeline.devices,
+                             [](const DeviceSummary& device) { return device.peak_memory_bytes != 0; });
+}
+
+void fill_memory(const Timeline& predicted, const Timeline& measured, Comparison& comparison) {
+  if (!knows_memory(predicted) || !knows_memory(measured)) return;
+  const std::size_t devices = std::max(predicted.devices.size(), measured.devices.size());
+  const DeviceSummary none;
+  for (std::size_t d = 0; d < devices; ++d) {
+    const DeviceSummary& p = d < predicted.devices.size() ? predicted.devices[d] : none;
+    const DeviceSummary& m = d < measured.devices.size() ? measured.devices[d] : none;
+    const DeviceId device{static_cast<std::int32_t>(d)};
+    comparison.memory.push_back({device, std::nullopt, p.peak_memory_bytes, m.peak_memory_bytes});
+    for (std::size_t c = 0; c < kMemoryClassCount; ++c) {
+      if (p.peak_memory_by_class[c] == 0 && m.peak_memory_by_class[c] == 0) continue;
+      comparison.memory.push_back(
+          {device, static_cast<MemoryClass>(c), p.peak_memory_by_class[c], m.peak_memory_by_class[c]});
+    }
+  }
+}
+
+void fill_offenders(const Timeline& predicted, const Timeline& measured, const Alignment& alignment, std::size_t most,
+                    Comparison& comparison) {
+  if (!comparison.aligned) return;
+  std::vector<Offender> all;
+  for (const Match& match : alignment.matches) {
+    if (match.predicted->lane != Lane::kCompute) continue;
+    all.push_back({match.predicted->device, match.predicted->action, to_ns(match.predicted->start, predicted.base),
+                   to_ns(match.measured->start, measured.base), duration_ns(*match.predicted, predicted),
+                   duration_ns(*match.measured, measured)});
+  }
+  const auto difference = [](const Offender& action) { return std::abs(action.predicted_ns - action.measured_ns); };
+  std::ranges::stable_sort(all, std::ranges::greater(), difference);
+  if (all.size() > most) all.resize(most);
+  std::erase_if(all, [&](const Offender& action) { return difference(action) == 0; });
+  comparison.offenders = std::move(all);
+}
+
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
+  return text.data();
+}
+
+void judge_memory(Comparison& comparison) {
+  if (comparison.memory.empty()) comparison.findings.emplace_back("memory: expected peak memory in both timelines");
+  for (const MemoryError& error : comparison.memory) {
+    if (error.predicted_bytes == error.measured_bytes) continue;
+    const std::string what =
+        error.cls ? std::string(kMemoryClassNames[static_cast<std::size_t>(*error.cls)]) : std::string("peak");
+    comparison.findings.push_back("memory: device " + std::to_string(index(error.device)) + ", " + what + ": " +
+                                  std::to_string(error.predicted_bytes) + " bytes predicted, " +
+                                  std::to_string(error.measured_bytes) + " measured");
+  }
+}
+
+void judge(const CompareOptions& options, Comparison& comparison) {
+  if (!options.max_error && !options.memory_exact) return;
+  bool noisy = false;
+  if (options.max_error) {
+    noisy = comparison.runs > 1 && comparison.spread > *options.max_error;
+    const std::string bound = ", expected at most " + percent(*options.max_error);
+    if (noisy) {
+      comparison.findings.push_back("noisy: step times of the " + std::to_string(comparison.runs) + " runs spread by " +
+                                    percent(comparison.spread) + bound);
+    } else if (!(std::abs(comparison.step_time_ns.error) <= *options.max_error)) {
+      comparison.findings.push_back("step time: error " + percent(comparison.step_time_ns.error) + bound);
+    }
+  }
+  const std::size_t about_time = comparison.findings.size();
+  if (options.memory_exact) judge_memory(comparison);
+  const bool failed = comparison.findings.size() > (noisy ? about_time : 0);
+  comparison.verdict = failed ? Verdict::kFail : noisy ? Verdict::kNoisy : Verdict::kPass;
+}
+
+/// Step times of the runs in order, and the run that stands for them.
+struct Runs {
+  const Timeline* middle = nullptr;
+  double median_ns = 0;
+  double spread = 0;
+};
+
+Runs summarize(std::span<const Timeline> measured) {
+  std::vector<const Timeline*> order;
+  for (const Timeline& run : measured) order.push_back(&run);
+  const auto step = [](const Timeline* run) { return ns(run->step_time, *run); };
+  std::ranges::stable_sort(order, {}, step);
+  const Timeline* low = order[(order.size() - 1) / 2];
+  const double median = (step(low) + step(order[order.size() / 2])) / 2;
+  return {low, median, median > 0 ? (step(order.back()) - step(order.front())) / median : 0};
+}
+
+}  // namespace
+
+Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, const CompareOptions& options) {
+  assert(!runs.empty());
+  const Runs summary = summarize(runs);
+  const Timeline& measured = *summary.middle;
+  Comparison comparison;
+  comparison.predicted_schedule = predicted.schedule;
+  comparison.measured_schedule = measured.schedule;
+  comparison.runs = static_cast<std::int64_t>(runs.size());
+  comparison.spread = summary.spread;
+  comparison.makespan_ns = figure(ns(predicted.makespan, predicted), ns(measured.makespan, measured));
+  comparison.step_time_ns = figure(ns(predicted.step_time, predicted), summary.median_ns);
+  comparison.bubble_fraction = figure(predicted.bubble_fraction, measured.bubble_fraction);
+  comparison.utilization = figure(predicted.utilization, measured.utilization);
+  if (predicted.tokens_per_s && measured.tokens_per_s) {
+    comparison.tokens_per_s = figure(*predicted.tokens_per_s, *measured.tokens_per_s);
+  }
+  const Alignment alignment = align(entries_of(predicted), entries_of(measured));
+  comparison.only_predicted = alignment.only_predicted;
+  comparison.only_measured = alignment.only_measured;
+  comparison.aligned = !alignment.matches.empty() && alignment.only_predicted == 0 && alignment.only_measured == 0;
+  fill_kinds(predicted, measured, alignment, comparison);
+  fill_causes(predicted, measured, comparison);
+  fill_memory(predicted, measured, comparison);
+  fill_offenders(predicted, measured, alignment, options.most_offenders, comparison);
+  judge(options, comparison);
+  return comparison;
+}
+
+Comparison compare(const Timeline& predicted, const Timeline& measured, const CompareOptions& options) {
+  return compare(predicted, std::span(&measured, 1), options);
+}
+
+}  // namespace plumb

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/costs/memory_class.hpp"
+#include "schedules/document/action.hpp"
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+// Two timelines, one laid over the other. "Predicted" is the first one, "measured" the second or several runs; any two
+// timelines will do. Times are nanoseconds. Errors are relative: (predicted - measured) / measured, and 0 / 0 is 0;
+// something against nothing is +1.
+
+/// One figure of both.
+struct FigureError {
+  double predicted = 0;
+  double measured = 0;
+  double error = 0;
+
+  friend bool operator==(const FigureError&, const FigureError&) = default;
+};
+
+/// All actions of one op. The errors are those of single actions and need aligned timelines.
+struct KindError {
+  Op op{};
+  std::int64_t predicted_count = 0;
+  std::int64_t measured_count = 0;
+  std::int64_t predicted_ns = 0;  ///< all of them together
+  std::int64_t measured_ns = 0;
+  double median_error = 0;  ///< signed: positive when predicted longer
+  double p90_error = 0;     ///< of the absolute errors, nearest rank
+
+  friend bool operator==(const KindError&, const KindError&) = default;
+};
+
+/// Idle time of all devices for one cause. Shares are of num_devices x makespan, so that their sum is the bubble
+/// fraction.
+struct CauseError {
+  IdleCause cause{};
+  std::int64_t predicted_ns = 0;
+  std::int64_t measured_ns = 0;
+  double predicted_share = 0;
+  double measured_share = 0;
+
+  friend bool operator==(const CauseError&, const CauseError&) = default;
+};
+
+/// Peak memory of one device, all together or one class of it (at the moment of the peak).
+struct MemoryError {
+  DeviceId device{};
+  std::optional<MemoryClass> cls;  ///< nothing: the peak itself
+  std::int64_t predicted_bytes = 0;
+  std::int64_t measured_bytes = 0;
+
+  friend bool operator==(const MemoryError&, const MemoryError&) = default;
+};
+
+/// One action of both timelines.
+struct Offender {
+  DeviceId device{};
+  Action action;
+  std::int64_t predicted_start_ns = 0;
+  std::int64_t measured_start_ns = 0;
+  std::int64_t predicted_ns = 0;  ///< its duration
+  std::int64_t measured_ns = 0;
+
+  friend bool operator==(const Offender&, const Offender&) = default;
+};
+
+struct CompareOptions {
+  std::optional<double> max_error =
+      std::nullopt;           ///< bound of the step time's error, e.g. 0.05; also the most that runs may spread
+  bool memory_exact = false;  ///< peaks must be equal to the byte, in all and by class
+  std::size_t most_offenders = 10;
+};
+
+enum class Verdict : std::uint8_t {
+  kNone,  ///< nothing was asked
+  kPass,
+  kFail,   ///< see `findings`
+  kNoisy,  ///< the measured runs spread by more than the bound: no answer
+};
+
+struct Comparison {
+  std::string predicted_schedule;
+  std::string measured_schedule;
+  std::int64_t runs = 1;  ///< measured ones; figures are of the run with the median step time, see `compare`
+  double spread = 0;      ///< of their step times: (largest - smallest) / median
+
+  FigureError makespan_ns;
+  FigureError step_time_ns;  ///< against the median of the runs
+  FigureError bubble_fraction;
+  FigureError utilization;
+  std::optional<FigureError> tokens_per_s;
+
+  bool aligned = false;             ///< both ran the same compute actions on the same devices
+  std::int64_t only_predicted = 0;  ///< compute actions that the other one does not have
+  std::int64_t only_measured = 0;
+  std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op
+  std::vector<CauseError> causes;   ///< those that occur in either
+  std::vector<MemoryError> memory;  ///< devices and classes where either has bytes; empty unless both know memory
+  std::vector<Offender> offenders;  ///< compute actions by difference of duration, largest first; aligned only
+
+  Verdict verdict = Verdict::kNone;
+  std::vector<std::string> findings;  ///< what is wrong, all at once
+};
+
+/// Lays `predicted` over `measured`. Actions are matched by device, lane, text and, where it repeats, number of
+/// occurrence. Timelines without spans, of different schedules or of different device counts compare by their figures
+/// alone.
+Comparison compare(const Timeline& predicted, const Timeline& measured, const CompareOptions& options = {});
+
+/// As above with several runs of the same thing (at least one): the step time is compared with their median (mean of
+/// the middle two), everything else with the run whose step time is the (lower) middle one.
+Comparison compare(const Timeline& predicted, std::span<const Timeline> measured, const CompareOptions& options = {});
+
+/// As a document: {"format":"plumbline-comparison","version":1,...} (sim/README.md).
+std::string comparison_to_json(const Comparison& comparison);
+
+}  // namespace plumb

@@ -1,0 +1,21 @@
+#include "sim/contention_fit/clock_course.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumb {
+
+std::vector<double> clock_course(std::span<const LoadStep> steps, const ClockShape& shape) {
+  std::vector<double> course;
+  course.reserve(steps.size());
+  double now = 0;
+  for (const LoadStep& step : steps) {
+    const double target = std::clamp((step.active - shape.least) / (shape.most - shape.least), 0.0, 1.0);
+    const double left = std::exp(-step.ns / shape.lag_ns);
+    course.push_back(target + (now - target) * (1 - left) * shape.lag_ns / step.ns);
+    now = target + (now - target) * left;
+  }
+  return course;
+}
+
+}  // namespace plumb

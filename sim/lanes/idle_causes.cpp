@@ -1,0 +1,113 @@
+#include "sim/lanes/idle_causes.hpp"
+
+#include <algorithm>
+
+#include "sim/rules/waits.hpp"
+
+namespace plumb {
+namespace {
+
+Ticks& part(CauseTimes& causes, IdleCause cause) { return causes[static_cast<std::size_t>(cause)]; }
+
+/// The cause with the largest part; of equal ones that of the message or collective, which stood at the end.
+IdleCause main_cause(const CauseTimes& gap) {
+  const auto first_other = gap.begin() + static_cast<std::ptrdiff_t>(IdleCause::kCompute) + 1;
+  const auto largest = std::max_element(first_other, gap.end());
+  if (gap[static_cast<std::size_t>(IdleCause::kCompute)] > *largest) return IdleCause::kCompute;
+  return static_cast<IdleCause>(largest - gap.begin());
+}
+
+}  // namespace
+
+IdleCauses::IdleCauses(const Program& program, const RunTimes& times, const SimOptions& options)
+    : program_(program), times_(times), rules_(rules_of(options.transfers)) {
+  const std::size_t count = program.transfers.size();
+  if (count == 0) return;
+  sent_ = sends_by_wait(program);
+  if (!rules_.blocks_lane) return;
+  issued_ = group_by(count, program.size(), [&](std::size_t t) { return program.transfers[t].issue; });
+}
+
+IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex behind, Ticks from,
+                              CauseTimes& causes) const {
+  CauseTimes gap{};
+  Ticks at = from;
+  if (!program_.transfers.empty()) {
+    if (rules_.blocks_lane) add_own_messages(previous, first, at, gap);
+    add_send_waits(first, behind, at, gap);
+  }
+  add_value_waits(first, behind, at, gap);
+  for (std::size_t c = 0; c < kIdleCauseCount; ++c) causes[c] += gap[c];
+  return main_cause(gap);
+}
+
+void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
+  for (InstrIndex i = first; i != behind; ++i) {
+    for (const std::uint32_t t : issued_.of(i)) {
+      if (program_.is_move(t)) continue;
+      const Transfer& transfer = program_.transfers[t];
+      const Route& route = program_.channels[transfer.channel].route;
+      add_to(gap, split_receive_wait(at, times_.transfers[t], times_.end[transfer.producer],
+                                     sending_time(transfer.bytes, route, program_.base),
+                                     latency_time(route, program_.base)));
+      at = std::max(at, times_.transfers[t].available);
+    }
+  }
+}
+
+void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
+  for (InstrIndex i = first; i != behind; ++i) {
+    for (const std::uint32_t t : sent_.of(i)) {
+      const Transfer& transfer = program_.transfers[t];
+      const Route& route = program_.channels[transfer.channel].route;
+      const Ticks sent = times_.sent(t);
+      if (program_.is_move(t)) {
+        part(gap, IdleCause::kMemory) += std::max<Ticks>(0, sent - at);
+      } else {
+        add_to(gap,
+               split_send_wait(at, sent, times_.transfers[t].done, sending_time(transfer.bytes, route, program_.base)));
+      }
+      at = std::max(at, sent);
+    }
+  }
+}
+
+void IdleCauses::add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const {
+  const Wait* last = nullptr;
+  Ticks latest = at;
+  for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+    const Ticks end = over_at(program_, times_, program_.waits[w]);
+    if (end > latest) {
+      latest = end;
+      last = &program_.waits[w];
+    }
+  }
+  if (last != nullptr) add_wait(*last, at, gap);
+}
+
+void IdleCauses::add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const {
+  const Ticks waited = over_at(program_, times_, wait) - at;
+  if (is_for_transfer(wait)) {
+    if (program_.is_move(wait.via)) {
+      part(gap, IdleCause::kMemory) += waited;
+      return;
+    }
+    const Transfer& transfer = program_.transfers[wait.via];
+    const Route& route = program_.channels[transfer.channel].route;
+    add_to(gap,
+           split_receive_wait(at, times_.transfers[wait.via], times_.end[transfer.producer],
+                              sending_time(transfer.bytes, route, program_.base), latency_time(route, program_.base)));
+    return;
+  }
+  Ticks other = 0;
+  if (wait.via == Wait::kLatency) {
+    other = std::min(waited, program_.comm.value_or(0));
+    part(gap, IdleCause::kTransferLatency) += other;
+  } else if (is_for_collective(wait)) {
+    other = std::min(waited, program_.collectives[collective_of(wait)].duration);
+    part(gap, IdleCause::kCollective) += other;
+  }
+  part(gap, IdleCause::kCompute) += waited - other;
+}
+
+}  // namespace plumb

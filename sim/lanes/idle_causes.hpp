@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+
+#include "schedules/program/program.hpp"
+#include "sim/rules/index_lists.hpp"
+#include "sim/rules/sim_options.hpp"
+#include "sim/rules/run_times.hpp"
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+/// Idle time by cause.
+using CauseTimes = std::array<Ticks, kIdleCauseCount>;
+
+/// Why lanes stood still: the one rule that splits a gap, for every engine.
+///
+/// A gap before an instr goes from the end of the one before to its start, and is cut at the moments of a lane
+/// (sim/rules/transfer_semantics.hpp) in order of time:
+/// 1. Blocking mode: until every message issued at the instr before has arrived, message by message, as a receiver
+/// would wait.
+/// 2. Until every send that is waited for here is done with, message by message (`split_send_wait`).
+/// 3. Until the last of the instr's waits is over; of several that end together the first in the Program counts. Going
+///    back from there: a message's own times (`split_receive_wait`), `Program::comm` as latency, a collective's
+///    duration; what is left, back to the beginning of the gap, is computing on another device. Waiting for an EVICT or
+///    a LOAD is all memory.
+/// The parts add up to the gap exactly.
+class IdleCauses {
+ public:
+  /// All three must outlive this.
+  IdleCauses(const Program& program, const RunTimes& times, const SimOptions& options);
+
+  /// Adds the gap before the unit [first, behind) of lane instrs, which begins at `from`, to `causes` and returns its
+  /// largest part's cause. `previous` is the first instr of the unit before; the gap must not be the warm-up.
+  IdleCause add_gap(InstrIndex previous, InstrIndex first, InstrIndex behind, Ticks from, CauseTimes& causes) const;
+
+ private:
+  void add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const;
+  void add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const;
+  void add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const;
+  void add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const;
+
+  const Program& program_;
+  const RunTimes& times_;
+  TransferRules rules_;
+  IndexLists issued_;  ///< transfers by `Transfer::issue`; blocking mode only
+  IndexLists sent_;    ///< transfers by `Transfer::sent`
+};
+
+}  // namespace plumb

@@ -1,0 +1,244 @@
+#include "sim/lanes/lanes.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "models/ground/huge_pages.hpp"
+#include "sim/rules/index_lists.hpp"
+#include "sim/rules/jitter.hpp"
+#include "sim/rules/load_kinds.hpp"
+#include "sim/rules/waits.hpp"
+
+namespace plumb {
+namespace {
+
+/// What stands on the other lanes of one device, in order of start.
+class OtherSpans {
+ public:
+  OtherSpans(const Program& program, const RunTimes& times)
+      : program_(program),
+        times_(times),
+        channels_from_(group_by(program.channels.size(), static_cast<std::size_t>(program.num_devices),
+                                [&](std::size_t c) { return index(program.channels[c].from); })),
+        by_channel_(group_by(program.transfers.size(), program.channels.size(),
+                             [&](std::size_t t) { return program.transfers[t].channel; })) {}
+
+  std::vector<Span> of(DeviceId device) const {
+    std::vector<Span> spans;
+    for (const std::uint32_t c : channels_from_.of(index(device))) {
+      const auto middle = std::ssize(spans);
+      for (const std::uint32_t t : by_channel_.of(c)) spans.push_back(transfer_span(t));
+      sort_in(spans, middle);
+    }
+    const auto middle = std::ssize(spans);
+    for (std::size_t c = 0; c < program_.collectives.size(); ++c) add_collective(c, device, spans);
+    sort_in(spans, middle);
+    return spans;
+  }
+
+ private:
+  static bool starts_first(const Span& a, const Span& b) { return a.start < b.start; }
+
+  /// Sorts what is behind `middle`, mostly in order already, in between what is before it.
+  static void sort_in(std::vector<Span>& spans, std::ptrdiff_t middle) {
+    const auto at = spans.begin() + middle;
+    if (!std::is_sorted(at, spans.end(), starts_first)) std::stable_sort(at, spans.end(), starts_first);
+    if (middle != 0) std::inplace_merge(spans.begin(), at, spans.end(), starts_first);
+  }
+
+  Span transfer_span(std::uint32_t t) const {
+    const Transfer& transfer = program_.transfers[t];
+    const Channel& channel = program_.channels[transfer.channel];
+    Action action = program_.instrs[transfer.producer].action;
+    action.op = program_.op_of(t);
+    action.overlaps_next = 0;
+    action.where = static_cast<std::int16_t>(channel.to);
+    return {.action = action,
+            .device = channel.from,
+            .lane = Lane::kTransfer,
+            .start = times_.transfers[t].start,
+            .end = times_.transfers[t].done};
+  }
+
+  void add_collective(std::size_t c, DeviceId device, std::vector<Span>& spans) const {
+    for (const InstrIndex member : program_.collectives[c].members) {
+      const Instr& instr = program_.instrs[member];
+      if (program_.holders[program_.rows[instr.row].holder].device != device) continue;
+      const Ticks end = times_.collective_end[c];
+      spans.push_back({.action = instr.action,
+                       .device = device,
+                       .lane = Lane::kCollective,
+                       .start = end - program_.collectives[c].duration,
+                       .end = end});
+    }
+  }
+
+  const Program& program_;
+  const RunTimes& times_;
+  IndexLists channels_from_;
+  IndexLists by_channel_;
+};
+
+/// Puts the spans of the other lanes between those of the compute lane, which are in `spans` from `first` on. Of spans
+/// that start together those of the compute lane come first.
+void merge_spans(std::vector<Span>& spans, std::size_t first, const std::vector<Span>& others) {
+  std::size_t from = spans.size();
+  std::size_t other = others.size();
+  spans.resize(from + other);
+  for (std::size_t to = spans.size(); other > 0; --to) {
+    const bool take_other = from == first || others[other - 1].start >= spans[from - 1].start;
+    spans[to - 1] = take_other ? others[--other] : spans[--from];
+  }
+}
+
+}  // namespace
+
+LaneReader::LaneReader(const Program& program, const RunTimes& times, const SimOptions& options, Timeline& timeline)
+    : program_(program),
+      times_(times),
+      options_(options),
+      timeline_(timeline),
+      contended_(is_contended(program)),
+      causes_(program, times, options),
+      stash_(stash_changes(program)) {
+  timeline.devices.assign(static_cast<std::size_t>(program.num_devices), {});
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) places_.emplace_back().next = program.lane_begin[d];
+  for (std::size_t row = 0; row < program.rows.size(); ++row) {
+    const Op op = program.rows[row].op;
+    const Ticks duration = program.durations[row];
+    rows_.push_back({.duration = duration,
+                     .not_useful = duration - useful_share(program, row, duration),
+                     .stash = stash_.by_row[row],
+                     .pair = program.rows[row].overlapped,
+                     .forward = op == Op::kF,
+                     .update = op == Op::kU});
+  }
+  find_guests();
+}
+
+void LaneReader::find_guests() {
+  guests_.resize(places_.size());
+  for (const Move& move : program_.moves) {
+    const Transfer& transfer = program_.transfers[move.transfer];
+    if (move.guest == Move::kHost || program_.op_of(move.transfer) != Op::kEvict) continue;
+    const std::int64_t stash = -facts(transfer.issue).stash;
+    guests_[index(move.guest)].emplace_back(move.held_from, stash);
+    guests_[index(move.guest)].emplace_back(move.held_until, -stash);
+  }
+  for (auto& changes : guests_) std::ranges::sort(changes);
+}
+
+void LaneReader::read(std::size_t lane, InstrIndex until) {
+  Place& place = places_[lane];
+  const DeviceId device{static_cast<std::int32_t>(lane)};
+  for (InstrIndex i = place.next; i != until;) {
+    const InstrIndex behind = i + (facts(i).pair ? 2U : 1U);
+    read_unit(device, place, i, behind);
+    place.previous = i;
+    place.started = true;
+    place.next = i = behind;
+  }
+  timeline_.devices[lane].peak_activations = stash_.in_units(place.peak_stash);
+}
+
+void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind) {
+  DeviceSummary& summary = timeline_.devices[index(device)];
+  const Ticks start = times_.start[i];
+  const Ticks idle = start - (place.started ? times_.end[place.previous] : 0);
+  const IdleCause cause = idle == 0 ? IdleCause::kCompute : read_gap(summary, place, i, behind);
+  if (!place.started) summary.first_start = start;
+  summary.last_end = times_.end[i];
+  const Ticks busy = summary.last_end - start;
+  const RowFacts& row = facts(i);
+  summary.busy += busy;
+  summary.useful += busy;
+  if (contended_) summary.slowed += busy - duration_of(program_, i, device, options_.seed);
+  if (row.not_useful != 0) [[unlikely]] {
+    summary.useful -=
+        busy == row.duration ? row.not_useful : busy - useful_share(program_, program_.instrs[i].row, busy);
+  }
+  if (options_.spans) add_spans(device, i, behind, idle, cause);
+  const auto& guests = guests_[index(device)];
+  for (; place.guest != guests.size() && guests[place.guest].first <= i; ++place.guest) {
+    place.stash += guests[place.guest].second;
+  }
+  for (InstrIndex member = i; member != behind; ++member) {
+    place.stash += std::max<std::int64_t>(0, facts(member).stash);
+  }
+  place.peak_stash = std::max(place.peak_stash, place.stash);
+  if (stash_.dropped) place.stash = 0;
+  for (InstrIndex member = i; member != behind; ++member) {
+    place.stash += std::min<std::int64_t>(0, facts(member).stash);
+    if (facts(member).forward || facts(member).update) mark(device, place, member);
+  }
+}
+
+IdleCause LaneReader::read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind) {
+  if (!place.started) return IdleCause::kWarmup;
+  if (!options_.idle_causes) return IdleCause::kCompute;
+  return causes_.add_gap(place.previous, i, behind, times_.end[place.previous], summary.idle_causes);
+}
+
+void LaneReader::add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause) {
+  for (InstrIndex member = i; member != behind; ++member) {
+    timeline_.spans.push_back({.action = program_.instrs[member].action,
+                               .device = device,
+                               .waited_for = cause,
+                               .start = times_.start[i],
+                               .end = times_.end[i],
+                               .idle_before = member == i ? idle : 0});
+  }
+}
+
+/// Notes an update, and that those before a forward had it ahead of them.
+void LaneReader::mark(DeviceId device, Place& place, InstrIndex i) const {
+  std::vector<UpdateMark>& marks = place.marks;
+  if (facts(i).forward) {
+    for (std::size_t m = marks.size(); m-- > 0 && !marks[m].forward_ahead;) marks[m].forward_ahead = true;
+    return;
+  }
+  const auto update = static_cast<std::int64_t>(program_.instrs[i].action.microbatch);
+  const bool same = !marks.empty() && marks.back().update == update;
+  if (!same) marks.push_back({.device = device, .update = update});
+  marks.back().forward_ahead = false;
+  marks.back().end = times_.end[i];
+  marks.back().useful = timeline_.devices[index(device)].useful;
+}
+
+std::vector<UpdateMark> LaneReader::marks() const {
+  std::vector<UpdateMark> all;
+  for (const Place& place : places_) all.insert(all.end(), place.marks.begin(), place.marks.end());
+  return all;
+}
+
+Ticks useful_share(const Program& program, std::size_t row, Ticks duration) {
+  const Op op = program.rows[row].op;
+  if (op == Op::kR || op == Op::kX) return 0;
+  if (program.folded_recompute.empty() || program.folded_recompute[row] == 0) return duration;
+  // Jitter stretches both parts alike.
+  const double share = static_cast<double>(program.folded_recompute[row]) / static_cast<double>(program.durations[row]);
+  if (duration == program.durations[row]) return duration - program.folded_recompute[row];
+  return duration - static_cast<Ticks>(share * static_cast<double>(duration));
+}
+
+std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times, const SimOptions& options,
+                                   Timeline& timeline) {
+  timeline.makespan = times.makespan;
+  LaneReader reader(program, times, options, timeline);
+  if (options.spans) reserve_huge(timeline.spans, program.size() + program.transfers.size());
+  std::optional<OtherSpans> others;
+  if (options.spans && !(program.transfers.empty() && program.collectives.empty())) others.emplace(program, times);
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
+    const std::size_t first = timeline.spans.size();
+    reader.read(d, program.lane_begin[d + 1]);
+    if (others) merge_spans(timeline.spans, first, others->of(DeviceId{static_cast<std::int32_t>(d)}));
+    DeviceSummary& device = timeline.devices[d];
+    if (!options.idle_causes) continue;
+    device.idle_causes[static_cast<std::size_t>(IdleCause::kWarmup)] = device.first_start;
+    device.idle_causes[static_cast<std::size_t>(IdleCause::kDrain)] = timeline.makespan - device.last_end;
+  }
+  return reader.marks();
+}
+
+}  // namespace plumb

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "schedules/program/program.hpp"
+#include "sim/lanes/idle_causes.hpp"
+#include "sim/lanes/metrics.hpp"
+#include "sim/rules/sim_options.hpp"
+#include "sim/rules/run_times.hpp"
+#include "sim/memory/stash.hpp"
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+/// Reads compute lanes front to back and adds up what a timeline holds of every device: busy and useful time, first
+/// start, last end, the idle causes between them (`options.idle_causes`), the peak of activations, and the spans
+/// (`options.spans`). Lanes may be read in parts, and times behind the part read may still change.
+class LaneReader {
+ public:
+  /// All must outlive this. Clears `timeline.devices`.
+  LaneReader(const Program& program, const RunTimes& times, const SimOptions& options, Timeline& timeline);
+
+  /// Reads on to `until`, between units.
+  void read(std::size_t lane, InstrIndex until);
+
+  /// Stashes held at the position reached, in the units of `StashChanges`, and their change by what is not read one by
+  /// one.
+  std::int64_t stash(std::size_t lane) const { return places_[lane].stash; }
+  void add_stash(std::size_t lane, std::int64_t change) { places_[lane].stash += change; }
+
+  /// The updates met, by device.
+  std::vector<UpdateMark> marks() const;
+
+ private:
+  struct Place {
+    InstrIndex next = 0;
+    InstrIndex previous = 0;  ///< first instr of the unit before `next`
+    bool started = false;
+    std::int64_t stash = 0;
+    std::int64_t peak_stash = 0;
+    std::size_t guest = 0;  ///< next of its `guests_`
+    std::vector<UpdateMark> marks;
+  };
+
+  /// What all instrs of a row share.
+  struct RowFacts {
+    Ticks duration = 0;
+    Ticks not_useful = 0;
+    std::int64_t stash = 0;
+    bool pair = false;
+    bool forward = false;
+    bool update = false;
+  };
+
+  const RowFacts& facts(InstrIndex i) const { return rows_[program_.instrs[i].row]; }
+  void find_guests();
+  void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind);
+  IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind);
+  void add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause);
+  void mark(DeviceId device, Place& place, InstrIndex i) const;
+
+  const Program& program_;
+  const RunTimes& times_;
+  const SimOptions& options_;
+  Timeline& timeline_;
+  bool contended_;
+  IdleCauses causes_;
+  StashChanges stash_;
+  std::vector<RowFacts> rows_;
+  std::vector<Place> places_;
+  /// By device: stashes that it holds for others, as (position from which on, change), in order.
+  std::vector<std::vector<std::pair<InstrIndex, std::int64_t>>> guests_;
+};
+
+/// Everything that `LaneReader` finds in a finished run, the spans of all lanes, and the makespan.
+/// Returns the updates of every device, for `fill_metrics`.
+std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times, const SimOptions& options,
+                                   Timeline& timeline);
+
+/// Of a row's duration, the part that is neither recompute nor extra work.
+Ticks useful_share(const Program& program, std::size_t row, Ticks duration);
+
+}  // namespace plumb

@@ -1,0 +1,144 @@
+#include "sim/lanes/metrics.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace plumb {
+namespace {
+
+/// Longest period, in updates, that is looked for.
+constexpr std::size_t kLongestPeriod = 64;
+
+using Marks = std::span<const UpdateMark>;
+
+double ratio(Ticks part, double whole) { return whole > 0 ? static_cast<double>(part) / whole : 0.0; }
+
+void fill_bubbles(Timeline& timeline) {
+  Ticks busy = 0;
+  Ticks most_busy = 0;
+  Ticks useful = 0;
+  timeline.longest_device_span = 0;
+  for (DeviceSummary& device : timeline.devices) {
+    device.idle = timeline.makespan - device.busy;
+    busy += device.busy;
+    useful += device.useful;
+    most_busy = std::max(most_busy, device.busy);
+    timeline.longest_device_span = std::max(timeline.longest_device_span, device.last_end - device.first_start);
+  }
+  const double area = static_cast<double>(timeline.devices.size()) * static_cast<double>(timeline.makespan);
+  timeline.bubble_fraction = area > 0 ? 1.0 - ratio(busy, area) : 0.0;
+  timeline.utilization = ratio(useful, area);
+  const auto span = static_cast<double>(timeline.longest_device_span);
+  timeline.bubble_rate = span > 0 ? 1.0 - ratio(most_busy, span) : 0.0;
+}
+
+/// The marks of every device that has some.
+std::vector<Marks> by_device(Marks marks) {
+  std::vector<Marks> lists;
+  for (auto first = marks.begin(); first != marks.end();) {
+    const auto last = std::find_if(first, marks.end(), [&](const UpdateMark& m) { return m.device != first->device; });
+    lists.emplace_back(first, last);
+    first = last;
+  }
+  return lists;
+}
+
+Ticks step_time(const Timeline& timeline, const std::vector<Marks>& lists) {
+  if (timeline.updates <= 1 || lists.empty()) return timeline.makespan;
+  Ticks first = 0;
+  Ticks last = 0;
+  for (const Marks& marks : lists) {
+    first = std::max(first, marks.front().end);
+    last = std::max(last, marks.back().end);
+  }
+  const Ticks steps = timeline.updates - 1;
+  return (last - first + steps / 2) / steps;
+}
+
+/// Drops the marks behind which the pipeline drains.
+std::vector<Marks> steady_part(std::vector<Marks> lists) {
+  for (Marks& marks : lists) {
+    const auto draining = std::ranges::find(marks, false, &UpdateMark::forward_ahead);
+    marks = marks.first(static_cast<std::size_t>(draining - marks.begin()));
+  }
+  return lists;
+}
+
+/// Whether the interval that ends `back` updates before the end equals the one `period` updates earlier, on every
+/// device.
+bool repeats(const std::vector<Marks>& lists, std::size_t back, std::size_t period) {
+  return std::ranges::all_of(lists, [&](const Marks& marks) {
+    const std::size_t at = marks.size() - 1 - back;
+    const UpdateMark& end = marks[at];
+    const UpdateMark& begin = marks[at - 1];
+    const UpdateMark& earlier_end = marks[at - period];
+    const UpdateMark& earlier_begin = marks[at - period - 1];
+    return end.end - begin.end == earlier_end.end - earlier_begin.end &&
+           end.useful - begin.useful == earlier_end.useful - earlier_begin.useful;
+  });
+}
+
+/// Number of intervals at the end that are whole periods of something that repeats; nothing where none is found.
+std::optional<std::size_t> repeating_intervals(const std::vector<Marks>& lists, std::size_t count) {
+  const std::size_t intervals = count - 1;
+  for (std::size_t period = 1; period <= std::min(intervals / 2, kLongestPeriod); ++period) {
+    std::size_t run = 0;
+    while (run + period < intervals && repeats(lists, run, period)) ++run;
+    if (run >= period) return (run + period) / period * period;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> steady_utilization(const std::vector<Marks>& lists, std::size_t num_devices) {
+  if (lists.size() != num_devices) return std::nullopt;
+  const auto sizes = [](const Marks& marks) { return marks.size(); };
+  const auto [fewest, most] = std::ranges::minmax(lists, {}, sizes);
+  if (fewest.size() < 2) return std::nullopt;
+  const bool same_pace = fewest.size() == most.size();
+  const auto found = same_pace ? repeating_intervals(lists, fewest.size()) : std::nullopt;
+  double useful = 0;
+  double time = 0;
+  for (const Marks& marks : lists) {
+    const UpdateMark& begin = found ? marks[marks.size() - 1 - *found] : marks.front();
+    useful += static_cast<double>(marks.back().useful - begin.useful);
+    time += static_cast<double>(marks.back().end - begin.end);
+  }
+  if (time <= 0) return std::nullopt;
+  return useful / time;
+}
+
+void fill_throughput(Timeline& timeline, const WorkUnits& work) {
+  const double ticks_per_s = static_cast<double>(timeline.base.ticks_per_ns) * 1e9;
+  const double step_s = static_cast<double>(timeline.step_time) / ticks_per_s;
+  if (step_s <= 0) return;
+  const auto updates = static_cast<double>(std::max<std::int64_t>(1, timeline.updates));
+  const double microbatches_per_s = static_cast<double>(timeline.num_microbatches) / updates / step_s;
+  const auto samples = static_cast<double>(work.samples_per_microbatch);
+  const auto tokens = static_cast<double>(work.tokens_per_microbatch);
+  const double peak = work.peak_flops_per_s * static_cast<double>(timeline.devices.size());
+  if (work.samples_per_microbatch > 0) timeline.samples_per_s = microbatches_per_s * samples;
+  if (work.tokens_per_microbatch > 0) timeline.tokens_per_s = microbatches_per_s * tokens;
+  if (work.model_flops_per_microbatch > 0 && peak > 0) {
+    timeline.model_flops_utilization = microbatches_per_s * work.model_flops_per_microbatch / peak;
+  }
+}
+
+}  // namespace
+
+std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only) {
+  if (forward_only || per_update.empty() || per_update.front() <= 0) return 1;
+  return std::max<std::int64_t>(1, num_microbatches / per_update.front());
+}
+
+void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks) {
+  fill_bubbles(timeline);
+  const std::vector<Marks> lists = by_device(marks);
+  timeline.step_time = step_time(timeline, lists);
+  if (asynchronous) {
+    const auto steady = steady_utilization(steady_part(lists), timeline.devices.size());
+    if (steady) timeline.utilization = *steady;
+  }
+  fill_throughput(timeline, work);
+}
+
+}  // namespace plumb

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/costs/stage_costs.hpp"
+#include "models/ground/units.hpp"
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+/// The end of one update on one device (the last U of that number, where the device holds several stages).
+struct UpdateMark {
+  DeviceId device{};
+  std::int64_t update = 0;
+  Ticks end = 0;
+  Ticks useful = 0;            ///< useful time of the device up to `end`
+  bool forward_ahead = false;  ///< the device still starts a forward afterwards
+
+  friend bool operator==(const UpdateMark&, const UpdateMark&) = default;
+};
+
+/// How many updates a run of so many microbatches has: by the first stage's pace, at least 1.
+std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only);
+
+/// Computes the figures of a timeline from its devices; the same for simulated and measured runs.
+///
+/// Reads `makespan`, `base`, `num_microbatches`, `updates` and, of every device, `busy`, `useful`, `first_start` and
+/// `last_end`. Writes `idle`, `longest_device_span`, `bubble_fraction`, `bubble_rate`,
+/// `step_time`, `utilization` and, where `work` is known, the throughput. `marks` are by device, then update.
+///
+/// Utilization of an asynchronous run counts only the time between updates, on every device by its own clock: from one
+/// of its updates to a later one that still has a forward behind it, so that neither fill nor drain counts. Where the
+/// last intervals between updates repeat with a period of q updates on all devices, only whole repeating periods count
+/// (the rest is transient); otherwise all of them do. With fewer than two such updates it is that of the whole run.
+void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks);
+
+}  // namespace plumb

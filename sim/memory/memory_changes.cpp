@@ -1,0 +1,42 @@
+#include "sim/memory/memory_changes.hpp"
+
+namespace plumb {
+
+std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
+  std::vector<MemoryChange> changes;
+  if (program_.moves.empty()) return changes;
+  for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+    if (program_.op_of(t) != Op::kEvict) continue;
+    const std::vector<MemoryChange> freed = moved(t, i, MemoryPhase::kBefore);
+    changes.insert(changes.end(), freed.begin(), freed.end());
+  }
+  const auto guest = [&](std::uint32_t m, std::int64_t sign) {
+    const Move& move = program_.moves[m];
+    changes.push_back({i, MemoryPhase::kBefore, MemoryClass::kEvicted, BufferKind::kEvicted,
+                       program_.transfers[move.transfer].issue, sign * move.bytes});
+  };
+  for (const std::uint32_t m : lane_.held.of(i - lane_.begin)) guest(m, +1);
+  for (const std::uint32_t m : lane_.released.of(i - lane_.begin)) guest(m, -1);
+  return changes;
+}
+
+std::vector<MemoryChange> MemoryChanges::loads_at(InstrIndex i) const {
+  if (program_.instrs[i].action.op != Op::kLoad) return {};
+  for (const std::uint32_t t : lane_.made.of(i - lane_.begin)) {
+    if (program_.op_of(t) == Op::kLoad) return moved(t, i, MemoryPhase::kStart);
+  }
+  return {};
+}
+
+/// EVICT frees, LOAD allocates.
+std::vector<MemoryChange> MemoryChanges::moved(std::uint32_t transfer, InstrIndex at, MemoryPhase phase) const {
+  const Transfer& of = program_.transfers[transfer];
+  const std::int64_t sign = program_.op_of(transfer) == Op::kEvict ? -1 : 1;
+  std::vector<MemoryChange> changes;
+  for (const MovedBuffer& buffer : moved_buffers(program_, program_.move_of(transfer))) {
+    changes.push_back({at, phase, buffer.cls, buffer.buffer, of.issue, sign * buffer.bytes});
+  }
+  return changes;
+}
+
+}  // namespace plumb

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/costs/memory_class.hpp"
+#include "models/ground/units.hpp"
+#include "schedules/program/program.hpp"
+#include "sim/memory/memory_change.hpp"
+#include "sim/memory/memory_positions.hpp"
+#include "sim/memory/recomputed_work.hpp"
+
+namespace plumb {
+
+/// Tells the changes of one device in order.
+///
+/// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
+/// transfer), what is held for others from here on, and no longer; at a
+/// start: the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
+/// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
+/// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
+/// its consumer. Without backwards (forward_only) F frees at its end
+/// all that it made.
+class MemoryChanges {
+ public:
+  /// `positions` and its program must outlive this.
+  MemoryChanges(const MemoryPositions& positions, DeviceId device)
+      : positions_(positions), program_(*positions.program), lane_(positions, device), recomputed_(program_) {}
+
+  /// Calls `sink(const MemoryChange&)` for all of them until it returns false. Linear in the lane.
+  template <class Sink>
+  void tell(Sink&& sink);
+
+  const LanePositions& lane() const { return lane_; }
+
+ private:
+  const RowPlan& plan(InstrIndex i) const { return positions_.plans[program_.instrs[i].row]; }
+  bool leaves_without_transfer(InstrIndex i) const {
+    return !positions_.leaves_without_transfer.empty() && positions_.leaves_without_transfer[i];
+  }
+  /// Evictions that are over, and what is held for other devices from here on or no longer; a LOAD's buffers.
+  std::vector<MemoryChange> moves_before(InstrIndex i) const;
+  std::vector<MemoryChange> loads_at(InstrIndex i) const;
+  std::vector<MemoryChange> moved(std::uint32_t transfer, InstrIndex at, MemoryPhase phase) const;
+
+  template <class Add>
+  void before(InstrIndex i, Add&& add) const;
+  template <class Add>
+  void start(InstrIndex i, Add&& add) const;
+  template <class Add>
+  void end(InstrIndex i, Add&& add);
+  template <class Add>
+  void change_versions(InstrIndex i, MemoryPhase phase, Add&& add) const;
+
+  const MemoryPositions& positions_;
+  const Program& program_;
+  LanePositions lane_;
+  RecomputedWork recomputed_;
+};
+
+template <class Sink>
+void MemoryChanges::tell(Sink&& sink) {
+  bool more = !program_.memory.empty();
+  const auto add = [&](const MemoryChange& change) {
+    if (more && change.bytes != 0) more = sink(change);
+  };
+  for (InstrIndex first = lane_.begin; more && first < lane_.end;) {
+    const InstrIndex behind = first + (program_.rows[program_.instrs[first].row].overlapped ? 2U : 1U);
+    for (InstrIndex i = first; i < behind; ++i) before(i, add);
+    for (InstrIndex i = first; i < behind; ++i) start(i, add);
+    for (InstrIndex i = first; i < behind; ++i) end(i, add);
+    first = behind;
+  }
+  before(lane_.end, add);
+}
+
+template <class Add>
+void MemoryChanges::before(InstrIndex i, Add&& add) const {
+  for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+    if (program_.is_move(t)) continue;
+    const Transfer& transfer = program_.transfers[t];
+    const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
+         transfer.consumer});
+  }
+  for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
+    if (program_.is_move(t)) continue;
+    const Transfer& transfer = program_.transfers[t];
+    const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
+    add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes,
+         transfer.producer});
+  }
+  for (const MemoryChange& change : moves_before(i)) add(change);
+  if (i == lane_.end || !comes_without_transfer(positions_, i)) return;
+  add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, plan(i).received, i, plan(i).received_bytes});
+}
+
+template <class Add>
+void MemoryChanges::start(InstrIndex i, Add&& add) const {
+  for (const MemoryChange& change : loads_at(i)) add(change);
+  for (const PlannedChange& planned : plan(i).start) {
+    std::int64_t left = planned.bytes;
+    const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)
+                                                                         : std::span<const std::uint32_t>();
+    for (const std::uint32_t t : messages) {
+      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes,
+           program_.transfers[t].consumer});
+      left -= program_.transfers[t].bytes;
+    }
+    const bool stays = planned.when == PlannedChange::When::kForValue && !leaves_without_transfer(i);
+    add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, left});
+  }
+  change_versions(i, MemoryPhase::kStart, add);
+}
+
+template <class Add>
+void MemoryChanges::end(InstrIndex i, Add&& add) {
+  const Op op = program_.rows[program_.instrs[i].row].op;
+  if (op == Op::kR) recomputed_.note(i);
+  const bool made_again = is_backward(op) && recomputed_.take(i);
+  for (const PlannedChange& planned : plan(i).end) {
+    if (planned.when == PlannedChange::When::kIfLeaves && !leaves_without_transfer(i)) continue;
+    if (planned.when == PlannedChange::When::kIfRecomputed && !made_again) continue;
+    add({i, MemoryPhase::kEnd, planned.cls, planned.buffer, i, planned.bytes});
+  }
+  change_versions(i, MemoryPhase::kEnd, add);
+}
+
+/// A replaced version is kept when its update starts, and freed at the end of its last reader.
+template <class Add>
+void MemoryChanges::change_versions(InstrIndex i, MemoryPhase phase, Add&& add) const {
+  const IndexLists& versions = phase == MemoryPhase::kStart ? lane_.replaced : lane_.read;
+  if (versions.items.empty()) return;
+  for (const std::uint32_t v : versions.of(i - lane_.begin)) {
+    const StageId held = program_.holders[program_.kept_versions[v].holder].stage;
+    const StageMemory& of = program_.memory[index(held)];
+    const std::int64_t bytes = of.weight_bytes + (program_.kept_versions[v].for_rollback ? of.optimizer_bytes : 0);
+    add({i, phase, MemoryClass::kWeightVersions, BufferKind::kWeightVersion, i,
+         phase == MemoryPhase::kStart ? bytes : -bytes});
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "schedules/program/program.hpp"
+#include "sim/rules/index_lists.hpp"
+#include "sim/rules/sim_options.hpp"
+#include "sim/rules/run_times.hpp"
+
+namespace plumb {
+
+/// The state of a one-pass run (sim/passes/pass_engine.hpp), which can stop at chosen positions of the lanes and go on.
+class OnePass {
+ public:
+  /// Both must outlive this. Requires `!why_not_one_pass(program, options)`.
+  OnePass(const Program& program, const SimOptions& options);
+
+  /// Lets every lane run as far as it gets, but not beyond `limits` (by device, between units). Without limits: to its
+  /// end.
+  void run();
+  void run(std::span<const InstrIndex> limits);
+
+  /// Whether every lane has reached its end.
+  bool finished() const;
+
+  /// The next instr of a lane, and the end of the one before.
+  InstrIndex position(std::size_t lane) const { return lanes_[lane].next; }
+  Ticks clock(std::size_t lane) const { return lanes_[lane].clock; }
+
+  /// Moves the lane's clock and the times of [`from`, position) by `by`, as if what came before had taken longer.
+  void shift(std::size_t lane, InstrIndex from, Ticks by);
+
+  /// Messages stand in the order of service, channel by channel: where those of a channel begin, and behind the last
+  /// one that is sent; when that one was done.
+  std::uint32_t first(std::size_t channel) const { return order_.begin[channel]; }
+  std::uint32_t served(std::size_t channel) const { return channels_[channel].next; }
+  Ticks free(std::size_t channel) const { return channels_[channel].free; }
+  std::uint32_t message(std::uint32_t place) const { return order_.items[place]; }
+
+  /// Moves the times of the channel's messages from place `from` on by `by`.
+  void shift_messages(std::size_t channel, std::uint32_t from, Ticks by);
+
+  /// Times so far; below 0 where not known.
+  const RunTimes& times() const { return times_; }
+
+  /// All times. Requires `finished()`; leaves this empty.
+  RunTimes take_times();
+
+ private:
+  /// What a lane does next at its instr (sim/rules/transfer_semantics.hpp, "Moments of a lane").
+  enum class Phase : std::uint8_t { kReach, kPost, kStart };
+
+  struct Lane {
+    InstrIndex next = 0;
+    InstrIndex begin = 0;
+    InstrIndex limit = 0;
+    std::uint32_t next_waiter = 0;
+    Ticks clock = 0;
+    Phase phase = Phase::kReach;
+    bool hangs = false;  ///< on a moment that is not known
+  };
+
+  struct ChannelState {
+    std::uint32_t next = 0;  ///< into the service order
+    std::uint32_t end = 0;
+    Ticks free = 0;
+    Ticks latency = 0;
+    std::int64_t last_bytes = -1;  ///< messages of a channel mostly have one size: its sending time is kept
+    Ticks last_sending = 0;
+  };
+
+  /// A send and receive batch under way.
+  struct BatchState {
+    std::uint32_t missing = 0;
+    Ticks end = 0;
+  };
+
+  void prepare_transfers();
+  void prepare_batches();
+  void prepare_collectives();
+
+  template <bool kTransfers>
+  void advance(std::uint32_t self);
+  Ticks duration(InstrIndex i, std::uint32_t self) const;
+  void prefetch(InstrIndex at) const;
+
+  bool reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind);
+  bool wait_for_own_messages(Lane& lane, std::uint32_t self);
+  void post(const Lane& lane, InstrIndex behind, bool batched);
+  std::optional<Ticks> start_of(Lane& lane, std::uint32_t self, InstrIndex behind);
+
+  Ticks& moment_of(const Wait& wait);
+  bool wait(Lane& lane, std::uint32_t self, Ticks& moment);
+  void hang(Lane& lane, std::uint32_t self, Ticks& moment);
+  void set(Ticks& moment, Ticks value);
+
+  void offer(InstrIndex first, InstrIndex behind);
+  void pump(std::uint32_t channel);
+  void finish(std::uint32_t transfer, Ticks done, Ticks latency);
+  void complete_in_batch(std::uint32_t batch, Ticks at);
+  void join(InstrIndex first, InstrIndex behind);
+
+  const Program& program_;
+  const SimOptions& options_;
+  TransferRules rules_;
+  bool jitter_;
+  RunTimes times_;
+  std::vector<Lane> lanes_;
+  std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
+
+  std::vector<ChannelState> channels_;
+  IndexLists offered_;  ///< transfers by the instr whose end offers them
+  IndexLists sent_;     ///< transfers by `Transfer::sent`
+  IndexLists posts_;    ///< transfers by `Transfer::post`; where posts matter
+  IndexLists order_;    ///< transfers by channel, as served
+  std::vector<Ticks> posted_;
+
+  Batches batches_;
+  IndexLists batch_sends_;
+  IndexLists batch_receives_;
+  std::vector<BatchState> batch_states_;
+
+  std::vector<std::pair<InstrIndex, std::uint32_t>> joins_;  ///< (member, collective), sorted
+  std::vector<std::uint32_t> missing_;                       ///< by collective: members that have not joined
+  std::vector<Ticks> joined_;                                ///< by collective: the last end of a member so far
+};
+
+}  // namespace plumb

@@ -1,0 +1,337 @@
+#include "sim/passes/one_pass.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "models/ground/huge_pages.hpp"
+#include "sim/rules/jitter.hpp"
+#include "sim/rules/load_kinds.hpp"
+#include "sim/passes/pass_engine.hpp"
+#include "sim/rules/waits.hpp"
+
+namespace plumb {
+namespace {
+
+/// A moment that is not known yet: `kUnknown` while nobody waits for it, otherwise `kUnknown - 1 - lane` of the first
+/// lane that does; the others hang behind it (`Lane::next_waiter`).
+constexpr Ticks kUnknown = -1;
+constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
+
+/// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
+constexpr std::size_t kInstrsAhead = 16;
+
+}  // namespace
+
+OnePass::OnePass(const Program& program, const SimOptions& options)
+    : program_(program), options_(options), rules_(rules_of(options.transfers)), jitter_(has_jitter(program)) {
+  reserve_huge(times_.start, program.size());
+  reserve_huge(times_.end, program.size());
+  times_.start.resize(program.size());
+  times_.end.assign(program.size(), kUnknown);
+  times_.collective_end.assign(program.collectives.size(), kUnknown);
+  for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
+    lanes_.push_back({.next = program.lane_begin[d], .begin = program.lane_begin[d]});
+  }
+  if (!program.transfers.empty()) prepare_transfers();
+  prepare_collectives();
+}
+
+void OnePass::run() { run(std::span(program_.lane_begin).subspan(1)); }
+
+void OnePass::run(std::span<const InstrIndex> limits) {
+  for (std::size_t d = lanes_.size(); d-- > 0;) {
+    lanes_[d].limit = std::max(limits[d], lanes_[d].next);
+    if (!lanes_[d].hangs) ready_.push_back(static_cast<std::uint32_t>(d));
+  }
+  while (!ready_.empty()) {
+    const std::uint32_t lane = ready_.back();
+    ready_.pop_back();
+    if (program_.transfers.empty()) {
+      advance<false>(lane);
+    } else {
+      advance<true>(lane);
+    }
+  }
+}
+
+bool OnePass::finished() const {
+  for (std::size_t d = 0; d < lanes_.size(); ++d) {
+    if (lanes_[d].next != program_.lane_begin[d + 1]) return false;
+  }
+  return true;
+}
+
+void OnePass::shift(std::size_t lane, InstrIndex from, Ticks by) {
+  for (InstrIndex i = from; i != lanes_[lane].next; ++i) {
+    times_.start[i] += by;
+    times_.end[i] += by;
+  }
+  lanes_[lane].clock += by;
+}
+
+void OnePass::shift_messages(std::size_t channel, std::uint32_t from, Ticks by) {
+  ChannelState& state = channels_[channel];
+  if (from == state.next) return;
+  for (std::uint32_t place = from; place != state.next; ++place) {
+    TransferTimes& times = times_.transfers[order_.items[place]];
+    times.start += by;
+    times.done += by;
+    times.available += by;
+  }
+  state.free += by;
+}
+
+RunTimes OnePass::take_times() {
+  assert(finished());
+  for (const Lane& lane : lanes_) times_.makespan = std::max(times_.makespan, lane.clock);
+  for (const Ticks end : times_.collective_end) times_.makespan = std::max(times_.makespan, end);
+  return std::move(times_);
+}
+
+void OnePass::prepare_transfers() {
+  const std::size_t count = program_.transfers.size();
+  const auto transfer = [this](std::size_t t) -> const Transfer& { return program_.transfers[t]; };
+  times_.transfers.assign(count, {.start = kUnknown, .done = kUnknown, .available = kUnknown});
+  offered_ =
+      group_by(count, program_.size(), [&](std::size_t t) { return offered_by(transfer(t), options_.transfers); });
+  sent_ = sends_by_wait(program_);
+  order_ = service_order(program_, options_.transfers);
+  for (std::size_t c = 0; c < program_.channels.size(); ++c) {
+    channels_.push_back({.next = order_.begin[c],
+                         .end = order_.begin[c + 1],
+                         .latency = latency_time(program_.channels[c].route, program_.base)});
+  }
+  if (!rules_.needs_post) return;
+  posts_ = group_by(count, program_.size(), [&](std::size_t t) { return transfer(t).post; });
+  posted_.assign(count, kUnknown);
+  batches_ = batches_of(program_, options_.transfers);
+  if (rules_.batches) prepare_batches();
+}
+
+void OnePass::prepare_batches() {
+  const std::size_t count = program_.transfers.size();
+  times_.sent_at.assign(count, kUnknown);
+  for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
+  const auto members = [&](const std::vector<std::uint32_t>& of) {
+    return group_by(count, batches_.size.size() + 1,
+                    [&](std::size_t t) { return of[t] == Batches::kNone ? batches_.size.size() : std::size_t{of[t]}; });
+  };
+  batch_sends_ = members(batches_.of_send);
+  batch_receives_ = members(batches_.of_receive);
+}
+
+void OnePass::prepare_collectives() {
+  for (std::uint32_t c = 0; c < program_.collectives.size(); ++c) {
+    missing_.push_back(static_cast<std::uint32_t>(program_.collectives[c].members.size()));
+    for (const InstrIndex member : program_.collectives[c].members) joins_.emplace_back(member, c);
+  }
+  std::ranges::sort(joins_);
+  joined_.assign(missing_.size(), 0);
+}
+
+/// Runs the lane until it is done or waits for a moment that is not known yet.
+template <bool kTransfers>
+void OnePass::advance(std::uint32_t self) {
+  Lane& lane = lanes_[self];
+  while (lane.next != lane.limit) {
+    prefetch(lane.next);
+    const InstrIndex behind = unit_end(program_, lane.next);
+    if constexpr (kTransfers) {
+      if (!reach_and_post(lane, self, behind)) return;
+    }
+    const std::optional<Ticks> start = start_of(lane, self, behind);
+    if (!start) return;
+    const Ticks end = *start + duration(lane.next, self);
+    for (InstrIndex i = lane.next; i != behind; ++i) {
+      times_.start[i] = *start;
+      set(times_.end[i], end);
+    }
+    lane.clock = end;
+    lane.phase = Phase::kReach;
+    if constexpr (kTransfers) offer(lane.next, behind);
+    if (!joins_.empty()) join(lane.next, behind);
+    lane.next = behind;
+  }
+}
+
+inline Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
+  if (!jitter_) return program_.durations[program_.instrs[i].row];
+  return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
+}
+
+bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) {
+  if (lane.phase == Phase::kReach) {
+    if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
+    if (rules_.batches) post(lane, behind, true);
+    lane.phase = Phase::kPost;
+  }
+  if (lane.phase == Phase::kPost) {
+    for (InstrIndex i = lane.next; i != behind; ++i) {
+      for (const std::uint32_t t : sent_.of(i)) {
+        if (!wait(lane, self, times_.sent(t))) return false;
+      }
+    }
+    if (rules_.needs_post) post(lane, behind, false);
+    lane.phase = Phase::kStart;
+  }
+  return true;
+}
+
+/// Blocking mode: everything issued at the unit before has arrived.
+bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
+  if (lane.next == lane.begin) return true;
+  const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
+  for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
+    for (const std::uint32_t t : offered_.of(i)) {
+      if (program_.is_move(t)) continue;
+      if (!wait(lane, self, times_.transfers[t].available)) return false;
+    }
+  }
+  return true;
+}
+
+/// Posts the receives of the unit: those in batches, or the others.
+void OnePass::post(const Lane& lane, InstrIndex behind, bool batched) {
+  for (InstrIndex i = lane.next; i != behind; ++i) {
+    for (const std::uint32_t t : posts_.of(i)) {
+      const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
+      if (in_batch != batched) continue;
+      posted_[t] = lane.clock;
+      pump(program_.transfers[t].channel);
+    }
+  }
+}
+
+/// When everything that the unit waits for is there; nothing when the lane must wait for it.
+inline std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrIndex behind) {
+  Ticks start = lane.clock;
+  for (std::uint32_t w = program_.instrs[lane.next].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+    const Wait& wait = program_.waits[w];
+    Ticks& moment = moment_of(wait);
+    if (moment < 0) {
+      hang(lane, self, moment);
+      return std::nullopt;
+    }
+    start = std::max(start, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
+  }
+  return start;
+}
+
+inline Ticks& OnePass::moment_of(const Wait& wait) {
+  if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
+  if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
+  return times_.end[wait.source];
+}
+
+/// Moves the lane's clock to `moment`; false when it is not known and the lane hangs on it.
+bool OnePass::wait(Lane& lane, std::uint32_t self, Ticks& moment) {
+  if (moment < 0) {
+    hang(lane, self, moment);
+    return false;
+  }
+  lane.clock = std::max(lane.clock, moment);
+  return true;
+}
+
+inline void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
+  lane.hangs = true;
+  lane.next_waiter = moment == kUnknown ? kNoLane : static_cast<std::uint32_t>(kUnknown - 1 - moment);
+  moment = kUnknown - 1 - static_cast<Ticks>(self);
+}
+
+/// Makes a moment known and wakes the lanes that hang on it.
+inline void OnePass::set(Ticks& moment, Ticks value) {
+  const Ticks before = moment;
+  moment = value;
+  if (before == kUnknown) return;
+  for (auto lane = static_cast<std::uint32_t>(kUnknown - 1 - before); lane != kNoLane;) {
+    lanes_[lane].hangs = false;
+    ready_.push_back(lane);
+    lane = lanes_[lane].next_waiter;
+  }
+}
+
+void OnePass::offer(InstrIndex first, InstrIndex behind) {
+  for (InstrIndex i = first; i != behind; ++i) {
+    for (const std::uint32_t t : offered_.of(i)) pump(program_.transfers[t].channel);
+  }
+}
+
+/// Sends what the channel can send: its head until that is not offered or not posted.
+void OnePass::pump(std::uint32_t channel) {
+  ChannelState& state = channels_[channel];
+  for (; state.next != state.end; ++state.next) {
+    const std::uint32_t t = order_.items[state.next];
+    const Transfer& transfer = program_.transfers[t];
+    const Ticks offered = times_.end[offered_by(transfer, options_.transfers)];
+    if (offered < 0) return;
+    Ticks start = std::max(offered, state.free);
+    if (rules_.needs_post) {
+      if (posted_[t] < 0) return;
+      start = std::max(start, posted_[t]);
+    }
+    if (transfer.bytes != state.last_bytes) {
+      state.last_bytes = transfer.bytes;
+      state.last_sending = sending_time(transfer.bytes, program_.channels[channel].route, program_.base);
+    }
+    times_.transfers[t].start = start;
+    state.free = start + state.last_sending;
+    finish(t, state.free, state.latency);
+  }
+}
+
+void OnePass::finish(std::uint32_t t, Ticks done, Ticks latency) {
+  TransferTimes& times = times_.transfers[t];
+  if (rules_.batches) times.done = done;
+  const std::uint32_t sends = rules_.batches ? batches_.of_send[t] : Batches::kNone;
+  const std::uint32_t receives = rules_.batches ? batches_.of_receive[t] : Batches::kNone;
+  if (receives == Batches::kNone) set(times.available, done + latency);
+  if (sends == Batches::kNone) set(times_.sent(t), done);
+  if (receives != Batches::kNone) complete_in_batch(receives, done + latency);
+  if (sends != Batches::kNone) complete_in_batch(sends, done);
+}
+
+void OnePass::complete_in_batch(std::uint32_t batch, Ticks at) {
+  BatchState& state = batch_states_[batch];
+  state.end = std::max(state.end, at);
+  if (--state.missing != 0) return;
+  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.sent_at[t], state.end);
+  for (const std::uint32_t t : batch_receives_.of(batch)) set(times_.transfers[t].available, state.end);
+}
+
+void OnePass::join(InstrIndex first, InstrIndex behind) {
+  if (!joins_collective(program_.rows[program_.instrs[first].row].op)) return;
+  for (auto at = std::ranges::lower_bound(joins_, std::pair(first, 0U)); at != joins_.end() && at->first < behind;
+       ++at) {
+    const std::uint32_t c = at->second;
+    joined_[c] = std::max(joined_[c], times_.end[at->first]);
+    if (--missing_[c] == 0) set(times_.collective_end[c], joined_[c] + program_.collectives[c].duration);
+  }
+}
+
+inline void OnePass::prefetch(InstrIndex at) const {
+  __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
+  __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
+  __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);
+  __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
+}
+
+std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options) {
+  const bool messages = program.transfers.size() > program.moves.size();
+  if (messages && rules_of(options.transfers).pair_queues) return "both directions of a pair are one queue";
+  if (is_contended(program)) return "actions take longer when others are under way";
+  for (const Channel& channel : program.channels) {
+    if (!channel.route.shared.empty()) return "links are shared by several pairs of devices";
+    if (channel.route.half_duplex) return "links are half duplex";
+  }
+  return std::nullopt;
+}
+
+std::optional<RunTimes> run_one_pass(const Program& program, const SimOptions& options) {
+  OnePass pass(program, options);
+  pass.run();
+  if (!pass.finished()) return std::nullopt;
+  return pass.take_times();
+}
+
+}  // namespace plumb

@@ -1,0 +1,300 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+#include <span>
+
+#include "schedules/document/action_text.hpp"
+#include "sim/timeline/timeline_io.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20U;
+
+/// Appends JSON to a buffer and hands it on when it is full.
+class Writer {
+ public:
+  Writer(const Timeline& timeline, const TextSink& sink) : timeline_(timeline), base_(timeline.base), sink_(sink) {
+    buffer_.reserve(kPiece + kPiece / 4);
+  }
+
+  void write(bool summary, std::string_view training) {
+    raw("{\"format\":\"plumbline-timeline\",\"version\":1,\"kind\":");
+    text(timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured");
+    write_figures();
+    raw(",\n\"devices\":");
+    list(timeline_.devices, [this](const DeviceSummary& device) { write_device(device); });
+    if (!timeline_.critical_path.empty()) write_critical_path();
+    if (!timeline_.delays.empty()) {
+      raw(",\n\"delays\":");
+      list(timeline_.delays, [this](const StageDelays& delays) { write_delays(delays); });
+    }
+    if (!training.empty()) {
+      raw(",\n\"training\":");
+      raw(training);
+    }
+    if (!summary) {
+      raw(",\n\"spans\":");
+      list(timeline_.spans, [this](const Span& span) { write_span(span); });
+      raw(",\n\"memory\":");
+      write_memory();
+    }
+    raw("}\n");
+    flush();
+  }
+
+ private:
+  void flush() {
+    sink_(buffer_);
+    buffer_.clear();
+  }
+
+  void raw(std::string_view characters) { buffer_ += characters; }
+
+  void text(std::string_view characters) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    buffer_ += '"';
+    for (const char c : characters) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (c == '"' || c == '\\') {
+        (buffer_ += '\\') += c;
+      } else if (byte < 0x20) {
+        (buffer_ += "\\u00") += kHex[byte >> 4U];
+        buffer_ += kHex[byte & 15U];
+      } else {
+        buffer_ += c;
+      }
+    }
+    buffer_ += '"';
+  }
+
+  template <class Number>
+  void number(Number value) {
+    std::array<char, 32> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    buffer_.append(digits.data(), end);
+  }
+
+  /// `,"key":`
+  void key(std::string_view name) {
+    raw(",\"");
+    raw(name);
+    raw("\":");
+  }
+
+  template <class Number>
+  void field(std::string_view name, Number value) {
+    key(name);
+    number(value);
+  }
+
+  /// `[` one element per line `]`
+  template <class T, class Write>
+  void list(const std::vector<T>& elements, Write&& write_element) {
+    raw("[");
+    for (const T& element : elements) {
+      raw(&element == elements.data() ? "\n" : ",\n");
+      write_element(element);
+      if (buffer_.size() >= kPiece) flush();
+    }
+    raw("]");
+  }
+
+  std::int64_t ns(Ticks ticks) const { return to_ns(ticks, base_); }
+
+  void write_figures() {
+    key("schedule");
+    text(timeline_.schedule);
+    key("machine");
+    text(timeline_.machine);
+    raw("\n");
+    field("num_microbatches", timeline_.num_microbatches);
+    field("updates", timeline_.updates);
+    raw("\n");
+    field("makespan_ns", ns(timeline_.makespan));
+    field("step_time_ns", ns(timeline_.step_time));
+    field("longest_device_span_ns", ns(timeline_.longest_device_span));
+    field("bubble_fraction", timeline_.bubble_fraction);
+    field("bubble_rate", timeline_.bubble_rate);
+    field("utilization", timeline_.utilization);
+    if (timeline_.samples_per_s) field("samples_per_s", *timeline_.samples_per_s);
+    if (timeline_.tokens_per_s) field("tokens_per_s", *timeline_.tokens_per_s);
+    if (timeline_.model_flops_utilization) field("model_flops_utilization", *timeline_.model_flops_utilization);
+  }
+
+  void write_device(const DeviceSummary& device) {
+    const std::int64_t busy_ns = ns(device.busy);
+    const std::int64_t idle_ns = ns(timeline_.makespan) - busy_ns;
+    raw("{\"busy_ns\":");
+    number(busy_ns);
+    field("useful_ns", ns(device.useful));
+    if (device.slowed != 0) field("slowed_ns", ns(device.slowed));
+    field("idle_ns", idle_ns);
+    key("idle_causes_ns");
+    write_causes(device, idle_ns);
+    field("first_start_ns", ns(device.first_start));
+    field("last_end_ns", ns(device.last_end));
+    field("peak_memory_bytes", device.peak_memory_bytes);
+    key("peak_memory_by_class");
+    named(kMemoryClassNames, device.peak_memory_by_class);
+    field("peak_activations", device.peak_activations);
+    if (!device.peak_tensors.empty()) {
+      key("peak_tensors");
+      list(device.peak_tensors, [this](const PeakTensor& tensor) { write_tensor(tensor); });
+    }
+    raw("}");
+  }
+
+  /// Nanoseconds that add up to `sum_ns`, which is the sum of `ticks` rounded by at most one: all are rounded down,
+  /// then up where most was cut off.
+  std::vector<std::int64_t> rounded(std::span<const Ticks> ticks, std::int64_t sum_ns) const {
+    std::vector<std::int64_t> parts;
+    std::vector<std::size_t> order(ticks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (const Ticks part : ticks) sum_ns -= parts.emplace_back(part / base_.ticks_per_ns);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [&](std::size_t k) { return ticks[k] % base_.ticks_per_ns; });
+    for (std::size_t k = 0; sum_ns > 0 && k < order.size(); ++k, --sum_ns) ++parts[order[k]];
+    return parts;
+  }
+
+  /// No keys when causes were not looked for.
+  void write_causes(const DeviceSummary& device, std::int64_t idle_ns) {
+    const auto& ticks = device.idle_causes;
+    if (std::accumulate(ticks.begin(), ticks.end(), Ticks{0}) != device.idle) {
+      raw("{}");
+    } else {
+      named(kIdleCauseNames, rounded(ticks, idle_ns));
+    }
+  }
+
+  void write_critical_path() {
+    std::vector<Ticks> ticks;
+    for (const CriticalShare& share : timeline_.critical_path) ticks.push_back(share.ticks);
+    const std::vector<std::int64_t> parts = rounded(ticks, ns(timeline_.makespan));
+    raw(",\n\"critical_path\":[");
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      raw(i == 0 ? "{\"kind\":" : ",{\"kind\":");
+      text(timeline_.critical_path[i].kind);
+      field("ns", parts[i]);
+      raw("}");
+    }
+    raw("]");
+  }
+
+  void named(std::span<const std::string_view> names, std::span<const std::int64_t> values) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      raw(i == 0 ? "{\"" : ",\"");
+      raw(names[i]);
+      raw("\":");
+      number(values[i]);
+    }
+    raw("}");
+  }
+
+  void write_tensor(const PeakTensor& tensor) {
+    raw("{\"class\":");
+    text(kMemoryClassNames[static_cast<std::size_t>(tensor.cls)]);
+    field("stage", static_cast<std::int32_t>(tensor.stage));
+    key("name");
+    text(tensor.name);
+    field("bytes", tensor.bytes);
+    key("microbatches");
+    raw("[");
+    for (std::size_t i = 0; i < tensor.microbatches.size(); ++i) {
+      if (i != 0) raw(",");
+      number(tensor.microbatches[i]);
+    }
+    raw("]}");
+  }
+
+  void write_delays(const StageDelays& delays) {
+    raw("{\"replica\":");
+    number(static_cast<std::int32_t>(delays.replica));
+    field("stage", static_cast<std::int32_t>(delays.stage));
+    field("device", static_cast<std::int32_t>(delays.device));
+    write_counts("distance", delays.distance);
+    write_counts("tau_fwd", delays.forward);
+    write_counts("tau_bkwd", delays.backward);
+    if (!delays.recompute.empty()) write_counts("tau_recomp", delays.recompute);
+    field("versions", delays.versions);
+    field("copies", delays.copies);
+    field("bytes", delays.bytes);
+    raw("}");
+  }
+
+  /// The mean, and under `<name>_counts` every value with how often it occurs.
+  void write_counts(const std::string& name, const DelayCounts& counts) {
+    field(name, mean_delay(counts));
+    key(name + "_counts");
+    raw("[");
+    for (const auto& [value, times] : counts) {
+      raw(value == counts.begin()->first ? "[" : ",[");
+      number(value);
+      raw(",");
+      number(times);
+      raw("]");
+    }
+    raw("]");
+  }
+
+  void write_span(const Span& span) {
+    const std::int64_t start_ns = ns(span.start);
+    raw("{\"device\":");
+    number(static_cast<std::int32_t>(span.device));
+    raw(",\"lane\":\"");
+    raw(kLaneNames[static_cast<std::size_t>(span.lane)]);
+    raw("\",\"action\":\"");
+    append_text(buffer_, span.action);
+    raw(span.action.overlaps_next != 0 ? "\",\"overlaps_next\":true,\"start_ns\":" : "\",\"start_ns\":");
+    number(start_ns);
+    field("end_ns", ns(span.end));
+    if (span.idle_before != 0) field("idle_before_ns", start_ns - ns(span.start - span.idle_before));
+    if (span.idle_before != 0 || span.waited_for != IdleCause::kCompute) {
+      raw(",\"waited_for\":\"");
+      raw(kIdleCauseNames[static_cast<std::size_t>(span.waited_for)]);
+      raw("\"");
+    }
+    raw("}");
+  }
+
+  void write_memory() {
+    const auto& [points, ends] = timeline_.memory;
+    std::size_t device = 0;
+    list(points, [&](const MemoryPoint& point) {
+      while (&point >= points.data() + ends[device]) ++device;
+      write_point(device, point);
+    });
+  }
+
+  void write_point(std::size_t device, const MemoryPoint& point) {
+    raw("{\"device\":");
+    number(static_cast<std::int64_t>(device));
+    field("time_ns", ns(point.time()));
+    raw(",\"class\":\"");
+    raw(kMemoryClassNames[static_cast<std::size_t>(point.cls())]);
+    raw("\"");
+    field("bytes", point.bytes());
+    raw("}");
+  }
+
+  const Timeline& timeline_;
+  Timebase base_;
+  const TextSink& sink_;
+  std::string buffer_;
+};
+
+}  // namespace
+
+void write_timeline_json(const Timeline& timeline, bool summary, const TextSink& sink, std::string_view training) {
+  Writer(timeline, sink).write(summary, training);
+}
+
+std::string timeline_to_json(const Timeline& timeline, bool summary) {
+  std::string text;
+  write_timeline_json(timeline, summary, [&](std::string_view piece) { text += piece; });
+  return text;
+}
+
+}  // namespace plumb

@@ -1,0 +1,160 @@
+#include "sim/comparison/compare.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+TEST_SUITE_BEGIN("sim");
+
+using namespace plumb;
+
+namespace {
+
+Span span(std::int32_t device, Op op, std::int32_t microbatch, Ticks start, Ticks end) {
+  Span made;
+  made.action.stage = StageId{device};
+  made.action.op = op;
+  made.action.microbatch = MicrobatchId{microbatch};
+  made.device = DeviceId{device};
+  made.start = start;
+  made.end = end;
+  return made;
+}
+
+/// One device: F0 of `f`, F1 of 10, B0 of `b`, with an idle wait of 10 before B0.
+Timeline run(Ticks f, Ticks b, Timeline::Kind kind = Timeline::Kind::kMeasured) {
+  Timeline timeline;
+  timeline.kind = kind;
+  timeline.schedule = "s";
+  timeline.spans = {span(0, Op::kF, 0, 0, f), span(0, Op::kF, 1, f, f + 10), span(0, Op::kB, 0, f + 20, f + 20 + b)};
+  timeline.makespan = timeline.step_time = f + 20 + b;
+  DeviceSummary device;
+  device.busy = f + 10 + b;
+  device.idle = 10;
+  device.idle_causes[static_cast<std::size_t>(IdleCause::kTransferQueue)] = 10;
+  device.peak_memory_bytes = 30;
+  device.peak_memory_by_class = {10, 0, 0, 0, 20, 0, 0, 0, 0};
+  timeline.devices = {device};
+  return timeline;
+}
+
+KindError kind_of(const Comparison& comparison, Op op) {
+  for (const KindError& kind : comparison.kinds) {
+    if (kind.op == op) return kind;
+  }
+  FAIL("no such kind");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a timeline compared with itself has no error, no offender and passes every bound") {
+  const Timeline timeline = run(10, 20);
+  const Comparison comparison = compare(timeline, timeline, {.max_error = 0.0, .memory_exact = true});
+  CHECK(comparison.step_time_ns.error == 0);
+  CHECK(comparison.aligned);
+  CHECK(comparison.offenders.empty());
+  CHECK(kind_of(comparison, Op::kF) == KindError{Op::kF, 2, 2, 20, 20, 0, 0});
+  CHECK(comparison.verdict == Verdict::kPass);
+}
+
+TEST_CASE("errors are relative to the measured run, per kind from action to action") {
+  const Comparison comparison = compare(run(12, 20), run(10, 40));
+  CHECK(comparison.step_time_ns == FigureError{52, 70, (52.0 - 70) / 70});
+  const KindError forward = kind_of(comparison, Op::kF);
+  CHECK(forward.median_error == doctest::Approx(0.1));  // of +20 % and 0
+  CHECK(forward.p90_error == doctest::Approx(0.2));
+  CHECK(kind_of(comparison, Op::kB).median_error == doctest::Approx(-0.5));
+  CHECK(comparison.verdict == Verdict::kNone);
+}
+
+TEST_CASE("the worst offenders are named by action, largest difference first, equal ones left out") {
+  const Comparison comparison = compare(run(12, 20), run(10, 40));
+  REQUIRE(comparison.offenders.size() == 2);
+  CHECK(comparison.offenders[0].action.op == Op::kB);
+  CHECK(comparison.offenders[0].predicted_ns == 20);
+  CHECK(comparison.offenders[0].measured_ns == 40);
+  CHECK(comparison.offenders[0].predicted_start_ns == 32);
+  CHECK(comparison.offenders[1].predicted_ns == 12);
+}
+
+TEST_CASE("idle causes are compared as time and as share of all device time") {
+  const Comparison comparison = compare(run(10, 20), run(10, 60));
+  REQUIRE(comparison.causes.size() == 1);
+  CHECK(comparison.causes[0] == CauseError{IdleCause::kTransferQueue, 10, 10, 10.0 / 50, 10.0 / 90});
+}
+
+TEST_CASE("timebases may differ: times are compared in nanoseconds") {
+  Timeline fine = run(30, 60);
+  fine.base.ticks_per_ns = 3;
+  fine.spans[1].end = 60;  // all three actions scaled by 3
+  fine.spans[2].start = 90;
+  fine.spans[2].end = 150;
+  fine.makespan = fine.step_time = 150;
+  const Comparison comparison = compare(fine, run(10, 20));
+  CHECK(comparison.makespan_ns.error == 0);
+  CHECK(comparison.offenders.empty());
+}
+
+TEST_CASE("a step time beyond the bound fails with one line that says by how much") {
+  const Comparison comparison = compare(run(10, 20), run(10, 30), {.max_error = 0.05});
+  CHECK(comparison.verdict == Verdict::kFail);
+  CHECK(comparison.findings == std::vector<std::string>{"step time: error -16.67 %, expected at most 5.00 %"});
+}
+
+TEST_CASE("runs that spread by more than the bound give the verdict noisy, not pass and not fail") {
+  const std::vector<Timeline> runs{run(10, 20), run(10, 30), run(10, 21)};
+  const Comparison comparison = compare(run(10, 21), runs, {.max_error = 0.05});
+  CHECK(comparison.verdict == Verdict::kNoisy);
+  CHECK(comparison.step_time_ns.measured == 51);  // the median
+  CHECK(comparison.spread == doctest::Approx(10.0 / 51));
+  CHECK(comparison.findings.size() == 1);
+}
+
+TEST_CASE("of an even number of quiet runs the median is the mean of the middle two") {
+  const std::vector<Timeline> runs{run(10, 20), run(10, 22)};
+  const Comparison comparison = compare(run(10, 21), runs, {.max_error = 0.05});
+  CHECK(comparison.step_time_ns == FigureError{51, 51, 0});
+  CHECK(comparison.verdict == Verdict::kPass);
+}
+
+TEST_CASE("one byte of difference in one class fails an exact memory comparison") {
+  const Timeline predicted = run(10, 20);
+  Timeline measured = predicted;
+  measured.devices[0].peak_memory_by_class[4] = 19;
+  measured.devices[0].peak_memory_by_class[7] = 1;
+  const Comparison comparison = compare(predicted, measured, {.memory_exact = true});
+  CHECK(comparison.verdict == Verdict::kFail);
+  CHECK(comparison.findings ==
+        std::vector<std::string>{"memory: device 0, kept_for_input_grad: 20 bytes predicted, 19 measured",
+                                 "memory: device 0, workspace: 0 bytes predicted, 1 measured"});
+}
+
+TEST_CASE("an exact memory comparison fails when one side knows no memory") {
+  Timeline measured = run(10, 20);
+  measured.devices[0].peak_memory_bytes = 0;
+  measured.devices[0].peak_memory_by_class = {};
+  CHECK(compare(run(10, 20), measured, {.memory_exact = true}).verdict == Verdict::kFail);
+}
+
+TEST_CASE("two schedules compare by figures and totals, without action by action errors") {
+  Timeline other = run(10, 20);
+  other.schedule = "other";
+  other.spans[1].action.microbatch = MicrobatchId{5};
+  const Comparison comparison = compare(run(12, 20), other);
+  CHECK_FALSE(comparison.aligned);
+  CHECK(comparison.only_predicted == 1);
+  CHECK(comparison.only_measured == 1);
+  CHECK(comparison.offenders.empty());
+  CHECK(kind_of(comparison, Op::kF) == KindError{Op::kF, 2, 2, 22, 20, 0, 0});
+}
+
+TEST_CASE("a comparison is a document that other programs can read") {
+  const auto json = nlohmann::json::parse(comparison_to_json(compare(run(12, 20), run(10, 40), {.max_error = 0.05})));
+  CHECK(json["format"] == "plumbline-comparison");
+  CHECK(json["verdict"] == "fail");
+  CHECK(json["offenders"][0]["action"] == "0B0");
+  CHECK(json["memory"][1]["class"] == "weights");
+}
+
+TEST_SUITE_END();
