@@ -14,10 +14,10 @@
 #include "tools/progress.hpp"
 #include "tools/stream_arguments.hpp"
 #include "tools/train_arguments.hpp"
-#include "trainer/backends.hpp"
-#include "trainer/contention_run.hpp"
-#include "trainer/executor.hpp"
-#include "trainer/profile_run.hpp"
+#include "trainer/backends/backends.hpp"
+#include "trainer/profile/contention_run.hpp"
+#include "trainer/executors/executor.hpp"
+#include "trainer/profile/profile_run.hpp"
 
 namespace plumb {
 namespace {

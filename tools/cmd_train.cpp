@@ -28,9 +28,9 @@
 #include "tools/text_timeline.hpp"
 #include "tools/timeline_text.hpp"
 #include "tools/train_arguments.hpp"
-#include "trainer/backends.hpp"
-#include "trainer/checkpoint.hpp"
-#include "trainer/nccl_library.hpp"
+#include "trainer/backends/backends.hpp"
+#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/links/nccl_library.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

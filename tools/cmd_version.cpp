@@ -3,10 +3,10 @@
 #include "tools/arguments.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"
-#include "trainer/backends.hpp"
-#include "trainer/executor.hpp"
-#include "trainer/mpi_processes.hpp"
-#include "trainer/nccl_library.hpp"
+#include "trainer/backends/backends.hpp"
+#include "trainer/executors/executor.hpp"
+#include "trainer/processes/mpi_processes.hpp"
+#include "trainer/links/nccl_library.hpp"
 
 namespace plumb {
 namespace {

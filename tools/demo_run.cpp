@@ -13,8 +13,8 @@
 #include "tools/quantity_text.hpp"
 #include "tools/report_html.hpp"
 #include "tools/text_table.hpp"
-#include "trainer/profile_run.hpp"
-#include "trainer/text_data.hpp"
+#include "trainer/profile/profile_run.hpp"
+#include "trainer/data/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "trainer/mpi_processes.hpp"
-#include "trainer/stopped.hpp"
+#include "trainer/processes/mpi_processes.hpp"
+#include "trainer/ground/stopped.hpp"
 
 namespace plumb {
 namespace {

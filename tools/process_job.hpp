@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tools/terminal/command_line.hpp"
-#include "trainer/process_group.hpp"
+#include "trainer/processes/process_group.hpp"
 
 namespace plumb {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/plot_page.hpp"
-#include "trainer/stability.hpp"
+#include "trainer/methods/stability.hpp"
 
 namespace plumb {
 

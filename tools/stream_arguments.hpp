@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "tools/arguments.hpp"
-#include "trainer/backend.hpp"
-#include "trainer/stream_options.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/streams/stream_options.hpp"
 
 namespace plumb {
 

@@ -11,14 +11,14 @@
 #include "tools/choice.hpp"
 #include "tools/cost_arguments.hpp"
 #include "tools/demo_text.hpp"
-#include "trainer/augmented_images.hpp"
-#include "trainer/backends.hpp"
-#include "trainer/executor.hpp"
-#include "trainer/image_data.hpp"
-#include "trainer/number_words.hpp"
-#include "trainer/pair_data.hpp"
-#include "trainer/shape_images.hpp"
-#include "trainer/text_data.hpp"
+#include "trainer/data/augmented_images.hpp"
+#include "trainer/backends/backends.hpp"
+#include "trainer/executors/executor.hpp"
+#include "trainer/data/image_data.hpp"
+#include "trainer/data/number_words.hpp"
+#include "trainer/data/pair_data.hpp"
+#include "trainer/data/shape_images.hpp"
+#include "trainer/data/text_data.hpp"
 
 namespace plumb {
 namespace {

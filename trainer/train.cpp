@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "trainer/checkpoint.hpp"
-#include "trainer/checkpoint_cut.hpp"
-#include "trainer/evaluate.hpp"
-#include "trainer/process_group.hpp"
-#include "trainer/run_identity.hpp"
-#include "trainer/training_run.hpp"
+#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/checkpoint/checkpoint_cut.hpp"
+#include "trainer/run/evaluate.hpp"
+#include "trainer/processes/process_group.hpp"
+#include "trainer/plan/run_identity.hpp"
+#include "trainer/run/training_run.hpp"
 
 namespace plumb {
 namespace {

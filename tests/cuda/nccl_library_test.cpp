@@ -1,4 +1,4 @@
-#include "trainer/nccl_library.hpp"
+#include "trainer/links/nccl_library.hpp"
 
 #include <cstddef>
 

@@ -7,7 +7,7 @@
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/optimizer.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
-#include "trainer/optimizer.hpp"
+#include "trainer/numbers/optimizer.hpp"
 
 TEST_SUITE_BEGIN("cuda_kernels");
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/cuda/kernels/matrix_products.hpp"
+#include "trainer/cuda/kernels/products/matrix_products.hpp"
 
 namespace plumb::kernels {
 

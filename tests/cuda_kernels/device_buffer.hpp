@@ -14,8 +14,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-#include "trainer/cuda/kernels/number.hpp"
-#include "trainer/random.hpp"
+#include "trainer/numbers/number.hpp"
+#include "trainer/ground/random.hpp"
 
 namespace plumb::kernels {
 

@@ -3,12 +3,12 @@
 #include <stdexcept>
 
 #include "tests/cuda_kernels/cpu_products.hpp"
-#include "trainer/backend.hpp"
-#include "trainer/cpu_backend.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/backends/cpu_backend.hpp"
 #include "trainer/cuda/layers/device_stage.hpp"
-#include "trainer/happens_before.hpp"
-#include "trainer/host_streams.hpp"
-#include "trainer/recorded_streams.hpp"
+#include "tests/support/happens_before.hpp"
+#include "trainer/streams/host_streams.hpp"
+#include "tests/support/recorded_streams.hpp"
 
 namespace plumb {
 

@@ -13,9 +13,9 @@
 #include "tests/support/scratch_directory.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/training_cases.hpp"
-#include "trainer/number_words.hpp"
-#include "trainer/pair_data.hpp"
-#include "trainer/shape_images.hpp"
+#include "trainer/data/number_words.hpp"
+#include "trainer/data/pair_data.hpp"
+#include "trainer/data/shape_images.hpp"
 
 TEST_SUITE_BEGIN("cuda_kernels");
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tests/fuzz/promise.hpp"
-#include "trainer/safetensors.hpp"
+#include "trainer/checkpoint/safetensors.hpp"
 
 /// Any bytes are a safetensors file whose tensors have the sizes that it says, or are refused.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

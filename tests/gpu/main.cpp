@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-#include "trainer/cuda_devices.hpp"
+#include "trainer/cuda/cuda_devices.hpp"
 
 int main(int argc, char** argv) {
   constexpr int kSkipped = 77;

@@ -1,11 +1,11 @@
-#include "trainer/happens_before.hpp"
+#include "tests/support/happens_before.hpp"
 
 #include <doctest/doctest.h>
 
 #include "schedules/lowering/lower.hpp"
 #include "tests/streams/stream_cases.hpp"
 #include "tests/support/written_schedule.hpp"
-#include "trainer/run_plan.hpp"
+#include "trainer/plan/run_plan.hpp"
 
 TEST_SUITE_BEGIN("streams");
 

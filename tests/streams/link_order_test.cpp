@@ -7,7 +7,7 @@
 #include "tests/streams/stream_cases.hpp"
 #include "tests/support/fake_nccl.hpp"
 #include "tests/trainer/thread_processes.hpp"
-#include "trainer/link_messages.hpp"
+#include "trainer/links/link_messages.hpp"
 
 TEST_SUITE_BEGIN("streams");
 

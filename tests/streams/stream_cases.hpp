@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "tests/trainer/training_cases.hpp"
-#include "trainer/cpu_backend.hpp"
-#include "trainer/happens_before.hpp"
-#include "trainer/host_streams.hpp"
-#include "trainer/recorded_streams.hpp"
+#include "trainer/backends/cpu_backend.hpp"
+#include "tests/support/happens_before.hpp"
+#include "trainer/streams/host_streams.hpp"
+#include "tests/support/recorded_streams.hpp"
 
 namespace plumb {
 

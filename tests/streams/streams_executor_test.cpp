@@ -1,4 +1,4 @@
-#include "trainer/streams_executor.hpp"
+#include "trainer/executors/streams_executor.hpp"
 
 #include <set>
 #include <stdexcept>
@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "tests/streams/stream_cases.hpp"
-#include "trainer/cpu_backend.hpp"
-#include "trainer/host_streams.hpp"
-#include "trainer/recorded_streams.hpp"
+#include "trainer/backends/cpu_backend.hpp"
+#include "trainer/streams/host_streams.hpp"
+#include "tests/support/recorded_streams.hpp"
 
 TEST_SUITE_BEGIN("streams");
 

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/nccl_library.hpp"
+#include "trainer/links/nccl_library.hpp"
 
 using plumb::nccl::Communicator;
 using plumb::nccl::Config;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "trainer/nccl_library.hpp"
+#include "trainer/links/nccl_library.hpp"
 
 namespace plumb {
 

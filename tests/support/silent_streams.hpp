@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "trainer/cpu_backend.hpp"
-#include "trainer/host_streams.hpp"
+#include "trainer/backends/cpu_backend.hpp"
+#include "trainer/streams/host_streams.hpp"
 
 namespace plumb {
 

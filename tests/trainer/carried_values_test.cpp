@@ -8,11 +8,11 @@
 #include "schedules/catalogue/registry.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/tiny_pipeline.hpp"
-#include "trainer/image_data.hpp"
-#include "trainer/number_words.hpp"
-#include "trainer/random.hpp"
-#include "trainer/reference_training.hpp"
-#include "trainer/shape_images.hpp"
+#include "trainer/data/image_data.hpp"
+#include "trainer/data/number_words.hpp"
+#include "trainer/ground/random.hpp"
+#include "tests/support/reference_training.hpp"
+#include "trainer/data/shape_images.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "trainer/mpi_processes.hpp"
-#include "trainer/nccl_library.hpp"
-#include "trainer/process_group.hpp"
+#include "trainer/processes/mpi_processes.hpp"
+#include "trainer/links/nccl_library.hpp"
+#include "trainer/processes/process_group.hpp"
 #include "tests/trainer/training_cases.hpp"
 
 int main(int argc, char** argv) {

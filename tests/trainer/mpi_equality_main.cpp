@@ -8,9 +8,9 @@
 #include <string>
 
 #include "tests/trainer/process_cases.hpp"
-#include "trainer/mpi_processes.hpp"
-#include "trainer/nccl_library.hpp"
-#include "trainer/process_group.hpp"
+#include "trainer/processes/mpi_processes.hpp"
+#include "trainer/links/nccl_library.hpp"
+#include "trainer/processes/process_group.hpp"
 
 namespace plumb {
 namespace {

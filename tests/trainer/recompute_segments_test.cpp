@@ -9,7 +9,7 @@
 #include "schedules/checks/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
-#include "trainer/reference_training.hpp"
+#include "tests/support/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "tests/trainer/training_cases.hpp"
 

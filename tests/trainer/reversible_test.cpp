@@ -10,9 +10,9 @@
 #include "schedules/catalogue/registry.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/trainer/predicted_run.hpp"
-#include "trainer/reference_training.hpp"
-#include "trainer/shape_images.hpp"
-#include "trainer/value_data.hpp"
+#include "tests/support/reference_training.hpp"
+#include "trainer/data/shape_images.hpp"
+#include "trainer/data/value_data.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

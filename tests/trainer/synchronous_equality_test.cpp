@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/trainer/predicted_run.hpp"
-#include "trainer/reference_training.hpp"
+#include "tests/support/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "tests/trainer/training_cases.hpp"
 

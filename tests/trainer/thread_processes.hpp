@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/process_group.hpp"
-#include "trainer/processes.hpp"
-#include "trainer/run_clock.hpp"
-#include "trainer/stopped.hpp"
+#include "trainer/processes/process_group.hpp"
+#include "trainer/processes/processes.hpp"
+#include "trainer/ground/run_clock.hpp"
+#include "trainer/ground/stopped.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

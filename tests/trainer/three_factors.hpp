@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "trainer/train.hpp"
-#include "trainer/value_data.hpp"
+#include "trainer/data/value_data.hpp"
 
 namespace plumb {
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "models/stages/stage_layout.hpp"
-#include "trainer/arena.hpp"
-#include "trainer/initial_weights.hpp"
-#include "trainer/optimizer.hpp"
-#include "trainer/stage_module.hpp"
-#include "trainer/stage_stash.hpp"
+#include "trainer/memory/arena.hpp"
+#include "trainer/numbers/initial_weights.hpp"
+#include "trainer/numbers/optimizer.hpp"
+#include "trainer/stages/stage_module.hpp"
+#include "trainer/memory/stage_stash.hpp"
 
 namespace plumb {
 

@@ -11,7 +11,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "tests/support/catalogue_walk.hpp"
 #include "tests/trainer/tiny_networks.hpp"
-#include "trainer/text_data.hpp"
+#include "trainer/data/text_data.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "schedules/lowering/lower.hpp"
-#include "trainer/reference_training.hpp"
+#include "tests/support/reference_training.hpp"
 #include "trainer/train.hpp"
 #include "tests/trainer/training_cases.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "trainer/stream_machine.hpp"
+#include "trainer/streams/stream_machine.hpp"
 
 namespace plumb {
 

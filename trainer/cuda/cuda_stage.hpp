@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "trainer/backend.hpp"
+#include "trainer/stages/backend.hpp"
 
 namespace plumb {
 

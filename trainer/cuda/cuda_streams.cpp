@@ -13,7 +13,7 @@
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
 #include "trainer/cuda/lt_products.hpp"
-#include "trainer/cuda_devices.hpp"
+#include "trainer/cuda/cuda_devices.hpp"
 
 namespace plumb::cuda {
 namespace {

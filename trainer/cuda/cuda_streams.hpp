@@ -9,7 +9,7 @@
 #include "trainer/cuda/held_work.hpp"
 #include "trainer/cuda/op_graphs.hpp"
 #include "trainer/cuda/product_plan.hpp"
-#include "trainer/stream_machine.hpp"
+#include "trainer/streams/stream_machine.hpp"
 
 namespace plumb::cuda {
 

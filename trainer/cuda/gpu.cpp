@@ -7,7 +7,7 @@
 #include "trainer/cuda/cuda_call.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
 #include "trainer/cuda/op_graphs.hpp"
-#include "trainer/run_clock.hpp"
+#include "trainer/ground/run_clock.hpp"
 
 namespace plumb::cuda {
 namespace {

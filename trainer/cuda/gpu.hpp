@@ -9,7 +9,7 @@
 
 #include "trainer/cuda/green_partition.hpp"
 #include "trainer/cuda/partition_check.hpp"
-#include "trainer/stream_machine.hpp"
+#include "trainer/streams/stream_machine.hpp"
 
 namespace plumb::cuda {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/cuda/kernels/matrix_products.hpp"
+#include "trainer/cuda/kernels/products/matrix_products.hpp"
 #include "trainer/cuda/product_plan.hpp"
 
 namespace plumb::cuda {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trainer/cuda/green_driver.hpp"
-#include "trainer/stream_options.hpp"
+#include "trainer/streams/stream_options.hpp"
 
 namespace plumb::cuda {
 

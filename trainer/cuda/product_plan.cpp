@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "models/ground/error.hpp"
-#include "trainer/durable_file.hpp"
+#include "trainer/ground/durable_file.hpp"
 
 namespace plumb::cuda {
 namespace {

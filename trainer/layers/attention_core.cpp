@@ -5,7 +5,7 @@
 #include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/matrix.hpp"
-#include "trainer/layers/row.hpp"
+#include "trainer/numbers/row.hpp"
 #include "trainer/layers/softmax.hpp"
 
 namespace plumb {

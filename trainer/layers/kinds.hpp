@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "trainer/layer.hpp"
+#include "trainer/layers/layer.hpp"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "trainer/layer.hpp"
+#include "trainer/layers/layer.hpp"
 
 #include <array>
 

@@ -2,7 +2,7 @@
 
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/norm_epsilon.hpp"
-#include "trainer/layers/row.hpp"
+#include "trainer/numbers/row.hpp"
 
 namespace plumb {
 

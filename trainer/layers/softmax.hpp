@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "trainer/layers/exponential.hpp"
-#include "trainer/layers/row.hpp"
+#include "trainer/numbers/row.hpp"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "trainer/correction.hpp"
+#include "trainer/methods/correction.hpp"
 
 // One function for each method, each in trainer/methods/<name>.cpp; the table is in table.cpp.
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/correction.hpp"
+#include "trainer/methods/correction.hpp"
 
 namespace plumb {
 

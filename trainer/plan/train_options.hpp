@@ -15,17 +15,17 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "trainer/backend.hpp"
-#include "trainer/gradient_clip.hpp"
-#include "trainer/initial_weights.hpp"
-#include "trainer/learning_rate.hpp"
-#include "trainer/optimizer.hpp"
-#include "trainer/stream_options.hpp"
-#include "trainer/training_data.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/numbers/gradient_clip.hpp"
+#include "trainer/numbers/initial_weights.hpp"
+#include "trainer/numbers/learning_rate.hpp"
+#include "trainer/numbers/optimizer.hpp"
+#include "trainer/streams/stream_options.hpp"
+#include "trainer/data/training_data.hpp"
 
 namespace plumb {
 
-/// Where and how often a run is saved (trainer/checkpoint.hpp).
+/// Where and how often a run is saved (trainer/checkpoint/checkpoint.hpp).
 struct CheckpointOptions {
   std::filesystem::path directory;  ///< empty: never
   std::int64_t every = 1;           ///< updates between checkpoints; the end of the run is always saved
@@ -72,9 +72,9 @@ struct TrainOptions {
   /// one must cover them all, because it is filled and drained once.
   std::int64_t steps = 0;
   NumberType numbers = NumberType::kFloat32;
-  std::string backend = "cpu";           ///< trainer/backends.hpp
+  std::string backend = "cpu";           ///< trainer/backends/backends.hpp
   const Backend* own_backend = nullptr;  ///< instead of the one by name; outlives the run
-  std::string executor = "threads";      ///< trainer/executor.hpp
+  std::string executor = "threads";      ///< trainer/executors/executor.hpp
   StreamOptions streams;                 ///< of the executor `streams`
   StreamMachine* own_streams = nullptr;  ///< instead of the back end's; outlives the run
   ProcessGroup* processes = nullptr;     ///< one per device; outlives the run. None: all devices are here

@@ -1,12 +1,12 @@
 #pragma once
 
-// The matrix units of trainer/cuda/kernels/matrix_units.cuh on the CPU, by the fragment layouts of the PTX manual.
+// The matrix units of trainer/cuda/kernels/products/matrix_units.cuh on the CPU, by the fragment layouts of the PTX manual.
 
 #include <cstdint>
 #include <stdexcept>
 
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.hpp"
-#include "trainer/cuda/kernels/number.hpp"
+#include "trainer/numbers/number.hpp"
 
 namespace plumb::kernels {
 

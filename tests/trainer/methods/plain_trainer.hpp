@@ -79,7 +79,7 @@ struct PlainTrainer {
   }
 };
 
-/// SGD with momentum `beta`, or Adam's kin, as in trainer/optimizer.hpp, written out.
+/// SGD with momentum `beta`, or Adam's kin, as in trainer/numbers/optimizer.hpp, written out.
 inline void sgd(PlainStage& stage, double g, double rate, double beta) {
   stage.m.push_back(beta * stage.m.back() + g);
   stage.w.push_back(stage.w.back() - rate * stage.m.back());

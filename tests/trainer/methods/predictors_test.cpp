@@ -7,7 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "tests/trainer/methods/scalar_pipeline.hpp"
-#include "trainer/correction.hpp"
+#include "trainer/methods/correction.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -11,9 +11,9 @@
 #include "schedules/document/methods.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tests/trainer/three_factors.hpp"
-#include "trainer/cpu_backend.hpp"
+#include "trainer/backends/cpu_backend.hpp"
 #include "trainer/train.hpp"
-#include "trainer/value_data.hpp"
+#include "trainer/data/value_data.hpp"
 
 namespace plumb::scalar {
 

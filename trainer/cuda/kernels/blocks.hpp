@@ -5,9 +5,9 @@
 #include <initializer_list>
 #include <span>
 
-#include "trainer/cuda/kernels/number.hpp"
+#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
-#include "trainer/elementwise.hpp"
+#include "trainer/numbers/elementwise.hpp"
 
 // Operations on flat blocks of numbers. Built without contraction of a b + c, so that float gives the CPU's bits.
 
@@ -51,7 +51,7 @@ std::int64_t products_scratch_bytes(std::span<const Segment> segments);
 template <class T>
 void products(const Products<T>& of, std::span<const Segment> segments, Stream stream);
 
-/// An operation of a correction on blocks of its own number (trainer/elementwise.hpp).
+/// An operation of a correction on blocks of its own number (trainer/numbers/elementwise.hpp).
 template <class T>
 void apply(const Elementwise& operation, std::span<T* const> blocks, std::span<const Segment> segments, Stream stream);
 

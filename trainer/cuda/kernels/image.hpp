@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trainer/cuda/kernels/number.hpp"
+#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 
 namespace plumb::kernels {

@@ -39,7 +39,7 @@ struct AdamRule {
   }
 };
 
-/// What multiplies m and g in the numerator (trainer/optimizer.cpp).
+/// What multiplies m and g in the numerator (trainer/numbers/optimizer.cpp).
 struct Numerator {
   double first = 0;
   double gradient = 0;

@@ -5,7 +5,7 @@
 
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
-#include "trainer/optimizer.hpp"
+#include "trainer/numbers/optimizer.hpp"
 
 namespace plumb::kernels {
 
@@ -19,7 +19,7 @@ struct OptimizerBlocks {
   float* state = nullptr;
 };
 
-/// One update (trainer/optimizer.hpp), with the bits of the CPU in float. At most `kMostFollowers` followers; throws
+/// One update (trainer/numbers/optimizer.hpp), with the bits of the CPU in float. At most `kMostFollowers` followers; throws
 /// Error for more.
 template <class T>
 void update_weights(const OptimizerOptions& options, const UpdateStep& step, std::span<const Segment> segments,

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trainer/cuda/kernels/number.hpp"
+#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 
 #ifdef __CUDACC__

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "trainer/cuda/kernels/key_slices.hpp"
-#include "trainer/cuda/kernels/rotary.hpp"
+#include "trainer/cuda/kernels/attention/key_slices.hpp"
+#include "trainer/cuda/kernels/attention/rotary.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/dense.hpp"
 #include "trainer/cuda/layers/kinds.hpp"

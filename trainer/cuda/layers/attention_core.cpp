@@ -1,4 +1,4 @@
-#include "trainer/cuda/kernels/key_slices.hpp"
+#include "trainer/cuda/kernels/attention/key_slices.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "models/network/layer_shape.hpp"
 #include "models/network/network.hpp"
-#include "trainer/cuda/kernels/attention.hpp"
+#include "trainer/cuda/kernels/attention/attention.hpp"
 
 namespace plumb::kernels {
 

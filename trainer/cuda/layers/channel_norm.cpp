@@ -1,4 +1,4 @@
-#include "trainer/cuda/kernels/channel_norm.hpp"
+#include "trainer/cuda/kernels/norms/channel_norm.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
 namespace plumb::kernels {

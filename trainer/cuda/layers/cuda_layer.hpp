@@ -6,10 +6,10 @@
 #include <span>
 
 #include "models/network/network.hpp"
-#include "trainer/cuda/kernels/matrix_products.hpp"
-#include "trainer/cuda/kernels/number.hpp"
+#include "trainer/cuda/kernels/products/matrix_products.hpp"
+#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
-#include "trainer/layer.hpp"
+#include "trainer/layers/layer.hpp"
 
 namespace plumb::kernels {
 
@@ -20,7 +20,7 @@ struct DeviceContext {
   std::byte* scratch = nullptr;  ///< at a multiple of 256 bytes, as large as the layers ask for; not counted memory
 };
 
-/// What one pass of one layer computes on: `LayerPass` (trainer/layer.hpp) in a device's memory. Weights and
+/// What one pass of one layer computes on: `LayerPass` (trainer/layers/layer.hpp) in a device's memory. Weights and
 /// activations are T, gradients of parameters and all statistics are floats.
 template <class T>
 struct CudaPass {
@@ -49,7 +49,7 @@ struct CudaPass {
   float* statistics(std::size_t tensor) const { return reinterpret_cast<float*>(stash[tensor]); }
 };
 
-/// `Layer` (trainer/layer.hpp) on a device, T = float or BFloat16. Everything is put on the stream of the pass; nothing
+/// `Layer` (trainer/layers/layer.hpp) on a device, T = float or BFloat16. Everything is put on the stream of the pass; nothing
 /// is allocated and nobody waits.
 template <class T>
 class CudaLayer {

@@ -6,12 +6,12 @@
 
 #include "models/stages/stage_layout.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
-#include "trainer/stage_stash.hpp"
-#include "trainer/step_pass.hpp"
+#include "trainer/memory/stage_stash.hpp"
+#include "trainer/stages/step_pass.hpp"
 
 namespace plumb::kernels {
 
-/// The arithmetic of one stage for one microbatch on a device: `StageModule` (trainer/stage_module.hpp) with the same
+/// The arithmetic of one stage for one microbatch on a device: `StageModule` (trainer/stages/stage_module.hpp) with the same
 /// layout and protocol. Blocks, weights and gradients are in the device's memory.
 template <class T>
 class CudaStageModule {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trainer/cuda/kernels/column_sums.hpp"
+#include "trainer/cuda/kernels/products/column_sums.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
 
 namespace plumb::kernels {

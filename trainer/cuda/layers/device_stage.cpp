@@ -11,8 +11,8 @@
 #include "trainer/cuda/kernels/host_copies.hpp"
 #include "trainer/cuda/kernels/optimizer.hpp"
 #include "trainer/cuda/layers/cuda_stage_module.hpp"
-#include "trainer/initial_weights.hpp"
-#include "trainer/number_type.hpp"
+#include "trainer/numbers/initial_weights.hpp"
+#include "trainer/numbers/number_type.hpp"
 
 namespace plumb::kernels {
 

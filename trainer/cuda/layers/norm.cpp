@@ -1,5 +1,5 @@
-#include "trainer/cuda/kernels/norm.hpp"
-#include "trainer/cuda/kernels/column_sums.hpp"
+#include "trainer/cuda/kernels/norms/norm.hpp"
+#include "trainer/cuda/kernels/products/column_sums.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
 namespace plumb::kernels {

@@ -1,0 +1,38 @@
+#include "trainer/backends/backends.hpp"
+
+#include <array>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "trainer/backends/cpu_backend.hpp"
+#ifdef PLUMB_HAS_CUDA
+#include "trainer/cuda/cuda_backend.hpp"
+#include "trainer/cuda/cuda_stage.hpp"
+#endif
+
+namespace plumb {
+namespace {
+
+constexpr std::array kBackends{
+    Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu, scale_on_cpu,
+            make_cpu_streams},
+#ifdef PLUMB_HAS_CUDA
+    Backend{"cuda", "GPUs, whole or cut into virtual devices", make_cuda_stage, add_on_cpu, scale_on_cpu,
+            make_cuda_streams, cuda_scratch_bytes, true, true},
+#endif
+};
+
+}  // namespace
+
+std::span<const Backend> backends() { return kBackends; }
+
+const Backend& backend(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Backend& known : kBackends) {
+    if (known.name == name) return known;
+    names.push_back(known.name);
+  }
+  throw_unknown("back end", name, names);
+}
+
+}  // namespace plumb

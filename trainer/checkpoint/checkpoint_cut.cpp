@@ -1,0 +1,72 @@
+#include "trainer/checkpoint/checkpoint_cut.hpp"
+
+#include <algorithm>
+
+#include "sim/rules/waits.hpp"
+
+namespace plumb {
+namespace {
+
+class CutSearch {
+ public:
+  explicit CutSearch(const Program& program) : program_(program) {
+    cut_.assign(program.lane_begin.begin(), program.lane_begin.end() - 1);
+  }
+
+  std::vector<InstrIndex> behind_updates(std::int64_t updates) {
+    std::vector<std::int64_t> done(program_.holders.size(), 0);
+    std::vector<std::int64_t> validated(program_.holders.size(), 0);
+    for (InstrIndex at = 0; at < program_.size(); ++at) {
+      const Row& row = program_.rows[program_.instrs[at].row];
+      if (row.op == Op::kU && done[row.holder]++ < updates) include(at);
+      if (row.op == Op::kV && validated[row.holder]++ < updates) include(at);
+    }
+    close();
+    return cut_;
+  }
+
+ private:
+  std::size_t device_of(InstrIndex at) const {
+    return index(program_.holders[program_.rows[program_.instrs[at].row].holder].device);
+  }
+
+  /// Moves the cut behind `at` and its pair.
+  void include(InstrIndex at) {
+    InstrIndex& cut = cut_[device_of(at)];
+    if (at < cut) return;
+    cut = at + (program_.instrs[at].action.overlaps_next ? 2U : 1U);
+  }
+
+  /// Includes whatever the included instrs wait for. Every instr is looked at once.
+  void close() {
+    std::vector<InstrIndex> closed(program_.lane_begin.begin(), program_.lane_begin.end() - 1);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t device = 0; device < cut_.size(); ++device) {
+        for (; closed[device] < cut_[device]; ++closed[device], changed = true) include_sources(closed[device]);
+      }
+    }
+  }
+
+  void include_sources(InstrIndex at) {
+    for (std::uint32_t i = program_.instrs[at].first_wait; i < program_.instrs[at + 1].first_wait; ++i) {
+      const Wait& wait = program_.waits[i];
+      if (is_for_collective(wait)) {
+        for (const InstrIndex member : program_.collectives[collective_of(wait)].members) include(member);
+      } else {
+        include(is_for_transfer(wait) ? program_.transfers[wait.via].issue : wait.source);
+      }
+    }
+  }
+
+  const Program& program_;
+  std::vector<InstrIndex> cut_;
+};
+
+}  // namespace
+
+std::vector<InstrIndex> checkpoint_cut(const Program& program, std::int64_t updates) {
+  return CutSearch(program).behind_updates(updates);
+}
+
+}  // namespace plumb

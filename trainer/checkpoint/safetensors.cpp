@@ -1,0 +1,108 @@
+#include "trainer/checkpoint/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
+#include "models/ground/text_file.hpp"
+#include "trainer/ground/durable_file.hpp"
+
+namespace plumb {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors are little endian");
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the reference implementation
+
+/// Bytes of one number; 0 for a dtype that we do not use.
+std::int64_t number_bytes(std::string_view dtype) {
+  if (dtype == "F64") return 8;
+  if (dtype == "F32") return 4;
+  if (dtype == "BF16") return 2;
+  return dtype == "U8" ? 1 : 0;
+}
+
+/// Bytes of a whole tensor; negative when it is not representable.
+std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t>& shape) {
+  std::int64_t bytes = number_bytes(dtype);
+  for (const std::int64_t extent : shape) {
+    if (extent != 0 && bytes > std::numeric_limits<std::int64_t>::max() / extent) return -1;
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+std::string header_of(std::span<const TensorView> tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  std::size_t at = 0;
+  for (const TensorView& tensor : tensors) {
+    assert(tensor_bytes(tensor.dtype, tensor.shape) == static_cast<std::int64_t>(tensor.bytes.size()));
+    header[tensor.name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
+    at += tensor.bytes.size();
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors) {
+  const std::string header = header_of(tensors);
+  const std::uint64_t length = header.size();
+  DurableFile file(path);
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(std::as_bytes(std::span(header)));
+  for (const TensorView& tensor : tensors) file.write(tensor.bytes);
+  file.close();
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : SafetensorsFile(read_text_file(path), path.string()) {}
+
+SafetensorsFile::SafetensorsFile(std::string content, std::string name)
+    : name_(std::move(name)), content_(std::move(content)) {
+  std::uint64_t length = 0;
+  if (content_.size() >= kLengthBytes) std::memcpy(&length, content_.data(), kLengthBytes);
+  if (content_.size() < kLengthBytes ||
+      length > std::min<std::uint64_t>(kLongestHeader, content_.size() - kLengthBytes)) {
+    throw Error(name_ + ": not a safetensors file; expected 8 bytes with the length of a header, and the header");
+  }
+  const std::span data = std::as_bytes(std::span(content_)).subspan(kLengthBytes + static_cast<std::size_t>(length));
+  const JsonDocument document(content_.substr(kLengthBytes, static_cast<std::size_t>(length)), name_);
+  for (const JsonValue::Member& member : document.root().members()) {
+    if (member.key == "__metadata__") continue;
+    Tensor tensor;
+    tensor.dtype = member.value.at("dtype").text();
+    for (const JsonValue& extent : member.value.at("shape").elements()) tensor.shape.push_back(extent.integer(0));
+    const JsonValue offsets = member.value.at("data_offsets");
+    if (offsets.size() != 2) offsets.fail("expected a begin and an end");
+    std::array<std::int64_t, 2> range{};
+    std::size_t i = 0;
+    for (const JsonValue& offset : offsets.elements())
+      range[i++] = offset.integer(0, static_cast<std::int64_t>(data.size()));
+    if (range[1] < range[0] || range[1] - range[0] != tensor_bytes(tensor.dtype, tensor.shape)) {
+      offsets.fail("does not fit dtype and shape");
+    }
+    tensor.bytes = data.subspan(static_cast<std::size_t>(range[0]), static_cast<std::size_t>(range[1] - range[0]));
+    tensors_.emplace(std::string(member.key), std::move(tensor));
+  }
+}
+
+const SafetensorsFile::Tensor& SafetensorsFile::at(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) throw Error(name_ + ": has no tensor '" + name + "'");
+  return found->second;
+}
+
+}  // namespace plumb

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "models/ground/json_reader.hpp"
+#include "trainer/checkpoint/safetensors.hpp"
+#include "trainer/run/training_run.hpp"
+
+namespace plumb {
+
+/// Everything that a run needs to go on where it stands: a small JSON document and the bytes of all blocks.
+/// Document and tensors are described in trainer/README.md.
+struct Snapshot {
+  std::string state;
+  std::vector<TensorView> tensors;          ///< views into the run, and into `owned`
+  std::list<std::vector<std::byte>> owned;  ///< bytes that the run has in another form
+};
+
+/// Between two parts of `run`. Valid until the run goes on. With several processes: what is in this one.
+Snapshot take_snapshot(TrainingRun& run);
+
+/// Puts a new run where the snapshot was taken. Throws `Error` when the snapshot belongs to another run (naming what
+/// differs) or is damaged.
+void restore_snapshot(TrainingRun& run, const JsonValue& state, const SafetensorsFile& tensors);
+
+}  // namespace plumb

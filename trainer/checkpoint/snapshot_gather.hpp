@@ -1,0 +1,12 @@
+#pragma once
+
+#include "trainer/processes/process_group.hpp"
+#include "trainer/checkpoint/snapshot.hpp"
+
+namespace plumb {
+
+/// The snapshot of a run from what every process has of it; all call this. At the first process: everything, as if all
+/// devices were there; elsewhere nothing.
+Snapshot gather_snapshot(ProcessGroup& group, const Snapshot& own);
+
+}  // namespace plumb

@@ -1,7 +1,0 @@
-#include "trainer/cuda_devices.hpp"
-
-namespace plumb {
-
-CudaDevices cuda_devices() { return {.built = false, .names = {}, .reason = "not built with CUDA"}; }
-
-}  // namespace plumb

@@ -1,0 +1,188 @@
+#include "trainer/device/device_queue.hpp"
+
+#include <utility>
+
+#include "schedules/document/action_text.hpp"
+#include "trainer/device/queued_stage.hpp"
+
+namespace plumb {
+
+/// The device's memory by its compute stream.
+class DeviceQueue::Memory : public DeviceMemory {
+ public:
+  explicit Memory(DeviceQueue& queue) : queue_(queue), machine_(queue.machine_) {}
+
+  std::byte* reserve(std::int64_t bytes) override { return machine_.allocate(queue_.device_, bytes); }
+  void give_back(std::byte* storage) override { machine_.free(queue_.device_, storage); }
+
+  void fill(std::span<std::byte> bytes, std::byte value) override {
+    if (!bytes.empty()) machine_.fill(compute(), bytes, value);
+  }
+
+  void copy(std::byte* to, std::span<const std::byte> from) override {
+    if (!from.empty()) machine_.copy(compute(), to, from);
+  }
+
+  std::span<const std::byte> view(std::span<const std::byte> from, std::vector<std::byte>& scratch) override {
+    if (machine_.host_reads_devices()) {
+      wait();
+      return from;
+    }
+    if (queue_.wait_) wait();  // a copy to the host's memory holds the host, who may have to look after something
+    scratch.resize(from.size());
+    copy(scratch.data(), from);
+    wait();
+    return scratch;
+  }
+
+  void write(std::byte* to, std::span<const std::byte> from) override {
+    if (queue_.wait_) wait();
+    copy(to, from);
+    wait();
+  }
+
+  void wait() override {
+    queue_.flush();
+    queue_.wait_ ? queue_.wait_(queue_.done()) : queue_.order_.synchronize();
+  }
+
+  void begin_block(std::span<const std::byte> block) override { machine_.begin_block(compute(), block); }
+  void end_block(std::span<const std::byte> block) override { machine_.end_block(compute(), block); }
+
+ private:
+  StreamId compute() {
+    queue_.flush();
+    queue_.worked_ = true;
+    return queue_.stream(StreamKind::kCompute);
+  }
+
+  DeviceQueue& queue_;
+  StreamMachine& machine_;
+};
+
+DeviceQueue::DeviceQueue(StreamMachine& machine, StreamOrder& order, TimeMarks& marks, DeviceId device)
+    : machine_(machine), order_(order), marks_(marks), device_(device), scratch_(machine) {
+  for (std::size_t kind = 0; kind < kStreamKinds; ++kind) {
+    streams_[kind] = machine.make_stream(device, static_cast<StreamKind>(kind));
+  }
+  memory_ = std::make_unique<Memory>(*this);
+  begin_part();
+}
+
+DeviceQueue::~DeviceQueue() {
+  for (std::byte* scratch : stage_scratch_) machine_.free(device_, scratch);
+}
+
+std::unique_ptr<StageBackend> DeviceQueue::make_stage(const Backend& backend, NumberType type, StageSpec spec) {
+  spec.place = machine_.place(stream(StreamKind::kCompute));
+  const std::int64_t scratch = backend.scratch_bytes == nullptr ? 0 : backend.scratch_bytes(type, spec);
+  if (scratch > 0) spec.place.scratch = stage_scratch_.emplace_back(machine_.allocate(device_, scratch));
+  return std::make_unique<QueuedStage>(*this, type, spec, backend.make_stage(type, spec));
+}
+
+void DeviceQueue::launch(Work work) {
+  flush();
+  worked_ = true;
+  machine_.launch(stream(StreamKind::kCompute), std::move(work));
+}
+
+void DeviceQueue::add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) {
+  flush();
+  worked_ = true;
+  machine_.add(stream(StreamKind::kCompute), type, sum, term);
+}
+
+void DeviceQueue::flush() {
+  if (needed_.empty()) return;
+  order_.wait(stream(StreamKind::kCompute), needed_);
+  needed_.clear();
+  worked_ = true;
+}
+
+EventId DeviceQueue::done() {
+  flush();
+  if (std::exchange(worked_, false)) done_ = order_.record(stream(StreamKind::kCompute));
+  return done_;
+}
+
+void DeviceQueue::mark() {
+  flush();
+  own_marks_.push_back(marks_.mark(stream(StreamKind::kCompute)));
+}
+
+void DeviceQueue::begin_unit(InstrIndex first, InstrIndex behind, const Action& action) {
+  std::string name;
+  append_text(name, action);
+  machine_.begin_instr(stream(StreamKind::kCompute), first, name);
+  mark();
+  units_.push_back({first, behind, last_mark(), last_mark()});
+}
+
+void DeviceQueue::end_unit() {
+  mark();
+  units_.back().end_mark = last_mark();
+  machine_.begin_instr(stream(StreamKind::kCompute), StreamMachine::kNoInstr, "");
+}
+
+MicrobatchIds DeviceQueue::keep(PartData data) {
+  const PartData& kept = kept_.emplace_back(std::move(data));
+  if (machine_.host_reads_devices()) return kept.ids;
+  const Microbatch& source = kept.part == Microbatch{} ? kept.whole->data : kept.part;
+  MicrobatchIds ids = kept.ids;
+  ids.tokens = scratch_.put(source.tokens);
+  ids.targets = scratch_.put(source.targets);
+  ids.target_tokens = scratch_.put(source.target_tokens);
+  ids.values = scratch_.put(source.values);
+  ids.target_values = scratch_.put(source.target_values);
+  return ids;
+}
+
+double* DeviceQueue::loss(const NotedLoss& noted) {
+  auto* place = reinterpret_cast<double*>(scratch_.take(sizeof(double)));
+  *place = 0;
+  losses_.emplace_back(noted, place);
+  return place;
+}
+
+void DeviceQueue::begin_part() {
+  own_marks_.clear();
+  units_.clear();
+  moves_.clear();
+  done_ = StreamOrder::kAlways;
+  worked_ = false;
+  mark();
+}
+
+void DeviceQueue::finish_part(const RunClock& clock, RunTimes& times) {
+  mark_times_.clear();
+  for (const EventId event : own_marks_) mark_times_.push_back(machine_.time_ns(event) - clock.origin_ns());
+  for (const Unit& unit : units_) {
+    for (InstrIndex at = unit.first; at < unit.behind; ++at) {
+      times.start[at] = mark_times_[unit.begin_mark];
+      times.end[at] = mark_times_[unit.end_mark];
+    }
+  }
+  for (const auto& [transfer, unit] : moves_) {
+    const Ticks end = mark_times_[units_[unit].end_mark];
+    times.transfers[transfer] = {end, end, end};
+  }
+}
+
+std::vector<NotedLoss> DeviceQueue::take_losses() {
+  std::vector<NotedLoss> noted;
+  for (const auto& [loss, place] : std::exchange(losses_, {})) {
+    noted.push_back({loss.microbatch, loss.slice, loss.of, *place});
+  }
+  kept_.clear();
+  scratch_.forget();
+  return noted;
+}
+
+std::optional<InstrIndex> DeviceQueue::stuck_at() const {
+  for (const Unit& unit : units_) {
+    if (!machine_.is_done(own_marks_[unit.end_mark])) return unit.first;
+  }
+  return std::nullopt;
+}
+
+}  // namespace plumb

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "schedules/program/instr.hpp"
+#include "sim/rules/run_times.hpp"
+#include "trainer/memory/device_memory.hpp"
+#include "trainer/transport/loss_log.hpp"
+#include "trainer/data/microbatch_cache.hpp"
+#include "trainer/ground/run_clock.hpp"
+#include "trainer/streams/shared_scratch.hpp"
+#include "trainer/streams/stream_order.hpp"
+#include "trainer/streams/time_marks.hpp"
+
+namespace plumb {
+
+/// The streams of one device, for those that issue its work: what they ask for is done later, in the order of asking.
+/// What the host wants to know of it (times, losses) is known when the part of the run is finished.
+class DeviceQueue {
+ public:
+  /// All must outlive this.
+  DeviceQueue(StreamMachine& machine, StreamOrder& order, TimeMarks& marks, DeviceId device);
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+  ~DeviceQueue();
+
+  /// How the host waits for what it reads, instead of for the whole machine. `wait` throws when that will never be.
+  void wait_by(std::function<void(EventId)> wait) { wait_ = std::move(wait); }
+
+  DeviceMemory& memory() { return *memory_; }
+  DeviceId device() const { return device_; }
+  StreamId stream(StreamKind kind) const { return streams_[static_cast<std::size_t>(kind)]; }
+  /// A stage's arithmetic on the compute stream.
+  std::unique_ptr<StageBackend> make_stage(const Backend& backend, NumberType type, StageSpec spec);
+  void launch(Work work);
+  void add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
+
+  /// What follows on the compute stream waits for `event`.
+  void need(EventId event) { needed_.push_back(event); }
+  /// Makes the waits that are needed, now.
+  void flush();
+  /// What stands on the compute stream up to here.
+  EventId done();
+
+  /// The instrs [first, behind) begin when everything needed is done, and end with what has been asked for so far.
+  void begin_unit(InstrIndex first, InstrIndex behind, const Action& action);
+  void end_unit();
+  std::uint32_t last_mark() const { return static_cast<std::uint32_t>(own_marks_.size()) - 1; }
+  Ticks time_of(std::uint32_t mark) const { return mark_times_[mark]; }
+  /// An EVICT or LOAD is done with the unit under way.
+  void note_move(std::uint32_t transfer) { moves_.emplace_back(transfer, units_.size() - 1); }
+  /// Holds the data until the part is finished; the ids are for the device.
+  MicrobatchIds keep(PartData data);
+  /// Where a pass writes a loss.
+  double* loss(const NotedLoss& noted);
+
+  void begin_part();
+  /// Behind `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
+  void finish_part(const RunClock& clock, RunTimes& times);
+  std::vector<NotedLoss> take_losses();
+  /// For a part that makes no progress: the first unit that has not ended.
+  std::optional<InstrIndex> stuck_at() const;
+
+ private:
+  class Memory;
+  struct Unit {
+    InstrIndex first = 0;
+    InstrIndex behind = 0;
+    std::uint32_t begin_mark = 0;
+    std::uint32_t end_mark = 0;
+  };
+  void mark();
+
+  StreamMachine& machine_;
+  StreamOrder& order_;
+  TimeMarks& marks_;
+  DeviceId device_;
+  std::array<StreamId, kStreamKinds> streams_{};
+  std::unique_ptr<DeviceMemory> memory_;
+  std::function<void(EventId)> wait_;
+  std::vector<EventId> needed_;
+  EventId done_ = StreamOrder::kAlways;
+  bool worked_ = false;  ///< since `done_`
+  std::vector<EventId> own_marks_;
+  std::vector<Ticks> mark_times_;
+  std::vector<Unit> units_;
+  std::vector<std::pair<std::uint32_t, std::size_t>> moves_;  ///< transfer and unit
+  std::vector<PartData> kept_;
+  SharedScratch scratch_;
+  std::vector<std::pair<NotedLoss, double*>> losses_;
+  std::vector<std::byte*> stage_scratch_;
+};
+
+}  // namespace plumb

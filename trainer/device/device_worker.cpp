@@ -1,0 +1,479 @@
+#include "trainer/device/device_worker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/rules/waits.hpp"
+#include "trainer/device/device_queue.hpp"
+
+namespace plumb {
+namespace {
+
+/// Works on the stashes of microbatches.
+constexpr bool is_pass(Op op) { return op <= Op::kR; }
+
+/// What a value is told by: it is for a forward, a recompute or a backward.
+constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
+
+constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
+
+template <class Map>
+Block extract(Map& blocks, const typename Map::key_type& key) {
+  auto node = blocks.extract(key);
+  return node.empty() ? Block() : std::move(node.mapped());
+}
+
+}  // namespace
+
+DeviceWorker::DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutputs& outputs)
+    : plan_(plan),
+      device_(device),
+      outputs_(outputs),
+      arena_({.log_events = plan.options.memory_curve,
+              .poison = plan.options.poison_memory,
+              .memory = outputs.queue == nullptr ? nullptr : &outputs.queue->memory()}),
+      position_(plan.program.lane_begin[index(device)]) {
+  for (std::uint32_t holder = 0; holder < plan.program.holders.size(); ++holder) {
+    if (plan.program.holders[holder].device != device) continue;
+    holders_.try_emplace(holder, plan, holder, arena_, shared_, outputs.queue);
+  }
+  note_memory(0);
+}
+
+void DeviceWorker::start_document(std::int64_t first_microbatch) {
+  position_ = plan_.program.lane_begin[index(device_)];
+  first_microbatch_ = first_microbatch;
+  versions_read_.clear();
+  memory_.clear();
+  for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
+    memory_.emplace_back(0, static_cast<MemoryClass>(cls), arena_.live()[cls]);
+  }
+  timed_memory_ = memory_.size();
+  for (auto& [number, holder] : holders_) holder.restart_document();
+}
+
+void DeviceWorker::restore(InstrIndex position, std::int64_t first_microbatch) {
+  position_ = position;
+  first_microbatch_ = first_microbatch;
+}
+
+StageStash& DeviceWorker::add_stash(const StashKey& key) {
+  const std::size_t part =
+      plan_.program.parts.part(static_cast<std::size_t>(key.microbatch), static_cast<std::size_t>(key.slice));
+  const StageLayout& layout = plan_.layout(holders_.at(key.holder).stage(), part);
+  return live_.stashes.try_emplace(key, layout, arena_).first->second;
+}
+
+std::span<std::byte> DeviceWorker::add_value(const ValueKey& key, std::int64_t bytes) {
+  return live_.values.emplace(key, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second.span();
+}
+
+std::vector<Block> DeviceWorker::allocate_message(std::uint32_t transfer) {
+  std::vector<Block> blocks;
+  for (const MessagePart& part : plan_.message(transfer)) {
+    blocks.push_back(arena_.allocate(MemoryClass::kTransfer, part.bytes));
+  }
+  return blocks;
+}
+
+const std::vector<Block>& DeviceWorker::add_buffer(std::uint32_t transfer, bool sending) {
+  auto& buffers = sending ? live_.send_buffers : live_.slots;
+  const std::vector<Block>& blocks = buffers.emplace(transfer, allocate_message(transfer)).first->second;
+  if (!sending) outputs_.transport.post(transfer, blocks);
+  return blocks;
+}
+
+/// Of a moment that is now, or of the last mark of the queue.
+Ticks DeviceWorker::now() const {
+  return outputs_.queue == nullptr ? outputs_.clock.now_ns() : Ticks{outputs_.queue->last_mark()};
+}
+
+void DeviceWorker::prepare() {
+  if (std::exchange(prepared_, true)) return;
+  const InstrIndex behind = plan_.behind(position_);
+  for (InstrIndex at = position_; at < behind; ++at) before(at);
+  note_memory(now());
+}
+
+void DeviceWorker::step() {
+  const InstrIndex first = position_;
+  const InstrIndex behind = plan_.behind(first);
+  if (must_settle()) settle();
+  const auto each = [&](void (DeviceWorker::*part)(InstrIndex)) {
+    for (InstrIndex at = first; at < behind; ++at) (this->*part)(at);
+  };
+  prepare();
+  prepared_ = false;
+  each(&DeviceWorker::await);
+  if (outputs_.queue != nullptr) outputs_.queue->begin_unit(first, behind, plan_.program.instrs[first].action);
+  const Ticks start = now();
+  each(&DeviceWorker::take_messages);
+  each(&DeviceWorker::begin);
+  note_memory(start);
+  each(&DeviceWorker::compute);
+  each(&DeviceWorker::end);
+  running_.clear();
+  each(&DeviceWorker::send);
+  if (outputs_.queue != nullptr) outputs_.queue->end_unit();
+  const Ticks end = now();
+  note_memory(end);
+  for (InstrIndex at = first; at < behind; ++at) {
+    outputs_.times.start[at] = start;
+    outputs_.times.end[at] = end;
+  }
+  position_ = behind;
+  if (plan_.has_direct_edges) outputs_.transport.passed(device_, behind);
+  if (outputs_.queue == nullptr) end_lane();
+}
+
+void DeviceWorker::end_lane() {
+  if (position_ != plan_.program.lane_begin[index(device_) + 1]) return;
+  for (const auto& [transfer, blocks] : live_.send_buffers) outputs_.transport.await_sent(transfer);
+  live_.send_buffers.clear();
+  change_guests(plan_.program.size() + index(device_));
+  note_memory(now());
+}
+
+void DeviceWorker::note_times() {
+  for (; timed_memory_ < memory_.size(); ++timed_memory_) {
+    MemoryPoint& point = memory_[timed_memory_];
+    point = {outputs_.queue->time_of(static_cast<std::uint32_t>(point.time())), point.cls(), point.bytes()};
+  }
+}
+
+/// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
+void DeviceWorker::before(InstrIndex at) {
+  for (const std::uint32_t transfer : plan_.sent.of(at)) {
+    if (!plan_.program.is_move(transfer)) outputs_.transport.await_sent(transfer);
+  }
+  for (const std::uint32_t transfer : plan_.sent.of(at)) {
+    if (plan_.program.op_of(transfer) == Op::kEvict) free_evicted(transfer);
+    live_.send_buffers.erase(transfer);
+  }
+  for (const std::uint32_t transfer : plan_.posted.of(at)) {
+    if (plan_.program.is_move(transfer)) continue;
+    outputs_.transport.post(transfer, live_.slots.emplace(transfer, allocate_message(transfer)).first->second);
+  }
+  change_guests(at);
+}
+
+/// What the device holds for others from `place` on, and no longer.
+void DeviceWorker::change_guests(std::size_t place) {
+  for (const std::uint32_t move : plan_.held.of(place)) add_guest(move);
+  for (const std::uint32_t move : plan_.released.of(place)) live_.guests.erase(move);
+}
+
+void DeviceWorker::add_guest(std::uint32_t move) {
+  live_.guests.emplace(move, arena_.allocate(MemoryClass::kEvicted, plan_.program.moves[move].bytes));
+}
+
+void DeviceWorker::await(InstrIndex at) {
+  for (const Wait& wait : plan_.waits(at)) {
+    if (is_for_message(wait)) {
+      outputs_.times.transfers[wait.via] = outputs_.transport.await(wait.via);
+    } else if (is_for_transfer(wait)) {
+      continue;  // a LOAD is done when its instr is
+    } else if (is_for_collective(wait)) {
+      outputs_.transport.await_reduced(collective_of(wait));
+    } else {
+      outputs_.transport.await_instr(plan_.holder(wait.source).device, wait.source);
+    }
+  }
+}
+
+/// Fills the slots of the messages; from now on they are values like those handed over on the device.
+void DeviceWorker::take_messages(InstrIndex at) {
+  const Action& consumer = plan_.program.instrs[at].action;
+  for (const Wait& wait : plan_.waits(at)) {
+    if (!is_for_message(wait)) continue;
+    auto slots = live_.slots.extract(wait.via);
+    std::vector<Block>& blocks = slots.mapped();
+    const std::vector<MessagePart> parts = plan_.message(wait.via);
+    outputs_.transport.take(wait.via, blocks);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const ValueKey key{value_op(consumer.op), consumer.stage, MicrobatchId{parts[i].microbatch}, parts[i].slice};
+      live_.values.emplace(key, std::move(blocks[i]));
+    }
+  }
+}
+
+Block DeviceWorker::take_value(InstrIndex at, const RunningPart& running) {
+  const Action& action = plan_.program.instrs[at].action;
+  return extract(live_.values,
+                 {value_op(action.op), action.stage, MicrobatchId{running.key.microbatch}, running.key.slice});
+}
+
+void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block value) {
+  if (value.bytes() == 0) return;
+  const auto microbatch = static_cast<std::size_t>(running.key.microbatch);
+  const auto slice = static_cast<std::size_t>(running.key.slice);
+  for (const std::uint32_t transfer : plan_.made.of(at)) {
+    const InstrIndex consumer = plan_.program.transfers[transfer].consumer;
+    if (!names(plan_.program.instrs[consumer].action, microbatch, slice)) continue;
+    live_.send_buffers[transfer].push_back(std::move(value));
+    return;
+  }
+  const Action& action = plan_.program.instrs[at].action;
+  const StageId consumer{static_cast<std::int32_t>(action.stage) + (is_backward(action.op) ? -1 : 1)};
+  const ValueKey key{value_op(action.op), consumer, MicrobatchId{running.key.microbatch}, running.key.slice};
+  live_.values.emplace(key, std::move(value));
+}
+
+void DeviceWorker::begin(InstrIndex at) {
+  const Op op = plan_.program.instrs[at].action.op;
+  if (op == Op::kU) {
+    const auto& kept = plan_.replaced.of(at);
+    const bool with_state = !kept.empty() && plan_.program.kept_versions[kept.front()].for_rollback;
+    holders_.at(holder_index(at)).begin_update(!kept.empty(), with_state);
+  } else if (op == Op::kV) {
+    begin_validation(at);
+  } else if (op == Op::kLoad) {
+    load(at);
+  } else if (is_pass(op)) {
+    begin_pass(at);
+  }
+}
+
+void DeviceWorker::begin_pass(InstrIndex at) {
+  std::vector<RunningPart>& parts = running_[at];
+  const Action& action = plan_.program.instrs[at].action;
+  plan_.program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+    RunningPart& running = parts.emplace_back();
+    running.key = {holder_index(at), static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice)};
+    running.part = part;
+    begin_part(at, running);
+  });
+}
+
+StashLife DeviceWorker::stash_life(InstrIndex at) const {
+  if (plan_.program.forward_only) return StashLife::kForwardOnly;
+  if (!plan_.row(at).recompute) return StashLife::kUntilBackward;
+  return plan_.segment(at).takes ? StashLife::kInputComesAgain : StashLife::kUntilEndOfForward;
+}
+
+void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
+  const Op op = plan_.program.instrs[at].action.op;
+  if (op == Op::kF) add_stash(running.key);
+  StageStash& stash = live_.stashes.at(running.key);
+  if (is_backward(op)) make_key_grads(running);
+  switch (op) {
+    case Op::kF:
+      running.blocks = stash.begin_forward(take_value(at, running), stash_life(at));
+      break;
+    case Op::kR:
+      running.blocks = stash.begin_recompute(take_value(at, running), plan_.segment(at).passes);
+      break;
+    case Op::kI:
+      running.blocks = stash.begin_input_grad(take_value(at, running));
+      break;
+    case Op::kB:
+      running.blocks = stash.begin_backward(take_value(at, running));
+      break;
+    default:
+      running.blocks = stash.begin_weight_grad();
+      break;
+  }
+}
+
+/// The backward of the last sequence slice makes the sums that all backwards of the microbatch add to.
+void DeviceWorker::make_key_grads(const RunningPart& last) {
+  const PartTable& parts = plan_.program.parts;
+  const auto slices = static_cast<std::int16_t>(parts.slices(static_cast<std::size_t>(last.key.microbatch)));
+  if (!parts.causal() || last.key.slice + 1 != slices) return;
+  StashKey key = last.key;
+  for (key.slice = 0; key.slice < last.key.slice; ++key.slice) live_.stashes.at(key).make_key_grads();
+}
+
+/// Sequence slices read the keys of those before them.
+void DeviceWorker::find_earlier(RunningPart& running) {
+  if (!plan_.program.parts.causal()) return;
+  StashKey key = running.key;
+  for (key.slice = 0; key.slice < running.key.slice; ++key.slice) {
+    StageStash& stash = live_.stashes.at(key);
+    running.earlier.push_back({&stash.layout(), stash.blocks()});
+  }
+  running.blocks = live_.stashes.at(running.key).blocks();
+  running.blocks.earlier = running.earlier.data();
+  running.blocks.earlier_count = running.earlier.size();
+}
+
+void DeviceWorker::compute(InstrIndex at) {
+  HolderState& holder = holders_.at(holder_index(at));
+  const Op op = plan_.program.instrs[at].action.op;
+  if (op == Op::kU) {
+    collect(at, holder);
+    plan_.validation.any() ? propose(at, holder) : holder.update(plan_.looked_back_at(at));
+  } else if (joins_collective(op)) {
+    reduce(at, holder);
+    if (op == Op::kSyncWeights) collect(at, holder);
+  } else if (op == Op::kEvict) {
+    evict(at);
+  } else if (op == Op::kV) {
+    validate(at, holder);
+  } else if (is_pass(op)) {
+    compute_pass(at, holder);
+  }
+}
+
+void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
+  const Action& action = plan_.program.instrs[at].action;
+  PassArguments pass;
+  pass.gradients = holder.gradients();
+  if (reads_weights(action.op)) {
+    const bool newest = plan_.program.version_read.empty();
+    const std::int32_t version = newest ? holder.version() : plan_.program.version_read[at];
+    pass.weights = holder.weights(plan_.weight_read(at, version));
+    versions_read_.push_back({action, version});
+  }
+  std::vector<RunningPart>& parts = running_.at(at);
+  for (RunningPart& running : parts) {
+    if (action.op != Op::kW) find_earlier(running);
+  }
+  // Sequence slices go back in reverse order.
+  if (is_backward(action.op) && plan_.program.parts.causal()) {
+    for (auto running = parts.rbegin(); running != parts.rend(); ++running) compute_part(at, holder, *running, pass);
+  } else {
+    for (const RunningPart& running : parts) compute_part(at, holder, running, pass);
+  }
+}
+
+void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const RunningPart& running, PassArguments pass) {
+  const Op op = plan_.program.instrs[at].action.op;
+  pass.blocks = running.blocks;
+  if (op != Op::kF) pass.blocks[StageBlock::kKeys] = nullptr;  // the keys of F remain
+  const std::int64_t microbatch = first_microbatch_ + running.key.microbatch;
+  const bool again = plan_.row(at).recompute && is_backward(op);
+  const bool forward = op == Op::kF || op == Op::kR || again;
+  const bool sees_data = forward && holder.layout().reads_data;
+  PartData data;
+  double loss = 0;
+  const bool ends = op == Op::kF && holder.layout().last;
+  const std::size_t slices = plan_.program.parts.slices(static_cast<std::size_t>(running.key.microbatch));
+  const auto slice = static_cast<std::size_t>(running.key.slice);
+  if (sees_data) {
+    data = outputs_.data.part(microbatch, plan_.places[running.part],
+                              plan_.loss_tokens(static_cast<std::size_t>(running.key.microbatch)));
+    pass.ids = data.ids;
+    pass.loss = &loss;
+    if (outputs_.queue != nullptr) pass.ids = outputs_.queue->keep(std::move(data));
+    if (outputs_.queue != nullptr) pass.loss = ends ? outputs_.queue->loss({microbatch, slice, slices, 0}) : nullptr;
+  }
+  StageBackend& backend = holder.backend(running.part);
+  if (again) backend.run(Op::kR, pass);
+  const bool passes_on = op == Op::kR && plan_.segment(at).passes;
+  backend.run(passes_on ? Op::kF : op, pass);
+  if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
+  if (ends && outputs_.queue == nullptr) outputs_.losses.add(microbatch, slice, slices, loss);
+}
+
+void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) {
+  const std::span<std::byte> there(holder.gradients(), static_cast<std::size_t>(holder.layout().memory.gradient_bytes));
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> seen = arena_.memory().view(there, scratch);
+  const bool here = seen.data() == there.data();
+  plan_.options.on_gradients(holder.stage(), microbatch, here ? there : std::span<std::byte>(scratch));
+  if (!here) arena_.memory().write(there.data(), scratch);
+}
+
+/// The parts of this holder's gradients that a collective adds up.
+std::vector<std::span<std::byte>> DeviceWorker::reduced_pieces(std::uint32_t collective, HolderState& holder) const {
+  std::vector<std::span<std::byte>> pieces;
+  for (const ByteRange& range : plan_.reduced_ranges(collective, holder.stage())) {
+    pieces.emplace_back(holder.gradients() + range.begin, static_cast<std::size_t>(range.end - range.begin));
+  }
+  return pieces;
+}
+
+/// Gives this holder's gradients to the collectives that the instr joins.
+void DeviceWorker::reduce(InstrIndex at, HolderState& holder) {
+  for (const std::uint32_t j : plan_.joins.of(at)) {
+    const Joining& joining = plan_.joinings[j];
+    std::vector<std::byte> weights;
+    std::vector<std::span<std::byte>> pieces = reduced_pieces(joining.collective, holder);
+    if (plan_.program.collectives[joining.collective].kind == Collective::Kind::kSyncWeights) {
+      weights = holder.given_weights();
+      pieces.insert(pieces.begin(), weights);
+    }
+    outputs_.transport.join(joining.collective, joining.member, pieces);
+  }
+}
+
+/// Replaces this holder's gradients by the sums that the update waits for.
+void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
+  for (const Wait& wait : plan_.waits(at)) {
+    if (!is_for_collective(wait)) continue;
+    const std::uint32_t collective = collective_of(wait);
+    if (plan_.program.collectives[collective].kind == Collective::Kind::kSyncWeights) {
+      collect_weights(collective, holder);
+    } else {
+      outputs_.transport.collect(collective, reduced_pieces(collective, holder));
+    }
+  }
+}
+
+/// Brings this holder's newest weights together with those of the other members.
+void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
+  std::vector<std::byte> sum(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
+  const std::array<std::span<std::byte>, 1> pieces{sum};
+  outputs_.transport.collect(collective, pieces);
+  holder.take_weights(std::move(sum), plan_.program.collectives[collective].members.size());
+}
+
+void DeviceWorker::end(InstrIndex at) {
+  HolderState& holder = holders_.at(holder_index(at));
+  const Op op = plan_.program.instrs[at].action.op;
+  if (op == Op::kU) {
+    holder.end_update();
+  } else if (op == Op::kV) {
+    spare_.clear();
+  } else if (is_pass(op)) {
+    for (const RunningPart& running : running_.at(at)) end_part(at, running);
+  }
+  for (const std::uint32_t kept : plan_.last_read.of(at)) holder.drop(plan_.program.kept_versions[kept].version);
+}
+
+void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
+  const Op op = plan_.program.instrs[at].action.op;
+  const auto stash = live_.stashes.find(running.key);
+  if (op == Op::kF) hand_over(at, running, stash->second.end_forward());
+  if (op == Op::kI) hand_over(at, running, stash->second.end_input_grad());
+  if (op == Op::kB) hand_over(at, running, stash->second.end_backward());
+  if (op == Op::kW) stash->second.end_weight_grad();
+  if (op == Op::kR) hand_over(at, running, stash->second.end_recompute());
+  if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
+  if (plan_.program.forward_only) forget_forward(running.key);
+}
+
+/// Without backwards nothing of a forward remains, but the keys of a sequence slice until the last slice is through.
+void DeviceWorker::forget_forward(StashKey last) {
+  const PartTable& parts = plan_.program.parts;
+  const auto slices = static_cast<std::int16_t>(parts.slices(static_cast<std::size_t>(last.microbatch)));
+  if (!parts.causal()) live_.stashes.erase(last);
+  if (!parts.causal() || last.slice + 1 != slices) return;
+  for (last.slice = 0; last.slice < slices; ++last.slice) live_.stashes.erase(last);
+}
+
+void DeviceWorker::send(InstrIndex at) {
+  for (const std::uint32_t transfer : plan_.issued.of(at)) {
+    if (plan_.program.is_move(transfer)) continue;
+    outputs_.transport.send(transfer, live_.send_buffers.at(transfer));
+  }
+}
+
+void DeviceWorker::note_memory(std::int64_t time) {
+  const std::vector<ArenaEvent> events = arena_.take_events();
+  std::array<std::int64_t, kMemoryClassCount> bytes{};
+  std::array<bool, kMemoryClassCount> changed{};
+  for (const ArenaEvent& event : events) {
+    bytes[static_cast<std::size_t>(event.cls)] = event.live_bytes;
+    changed[static_cast<std::size_t>(event.cls)] = true;
+  }
+  for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
+    if (changed[cls]) memory_.emplace_back(time, static_cast<MemoryClass>(cls), bytes[cls]);
+  }
+}
+
+}  // namespace plumb

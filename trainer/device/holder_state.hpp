@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "trainer/memory/arena.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/device/correction_chain.hpp"
+#include "trainer/plan/post_validation.hpp"
+#include "trainer/plan/run_plan.hpp"
+
+namespace plumb {
+
+class DeviceQueue;
+
+/// Where the newest weights are: on the device, copied to another memory but still there, or only in the other memory.
+enum class WeightsPlace : std::uint8_t { kHere, kCopied, kAway };
+
+/// A stage as held by one device: its newest weights, the old versions still to be read, gradients, optimizer state.
+/// Version v is what v updates of the running document have made.
+class HolderState {
+ public:
+  /// Allocates and initializes. All must outlive this; `shared`: of all holders of the device; `queue`: that of the
+  /// device, if it has one.
+  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared, DeviceQueue* queue);
+
+  /// That of the first part; parameters and what lives the whole run are the same for all.
+  const StageLayout& layout() const { return *layout_; }
+  StageId stage() const { return plan_->program.holders[holder_].stage; }
+  /// The arithmetic of one part of a microbatch.
+  StageBackend& backend(std::size_t part) { return *backends_[part]; }
+  std::byte* gradients() { return gradients_.data(); }
+  std::int32_t version() const { return version_; }
+
+  /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
+  const std::byte* weights(std::int32_t version) const;
+  /// What the methods of the schedule make a pass read; otherwise those of its version.
+  const std::byte* weights(const WeightRead& read);
+  /// SYNC_WEIGHTS: what is summed over the holders, and what becomes of the sum over `members`.
+  std::vector<std::byte> given_weights();
+  void take_weights(std::vector<std::byte> sum, std::size_t members);
+
+  /// U begins: keeps the newest version when somebody will still read it; `with_state`: the optimizer state, too,
+  /// because the update may be taken back.
+  void begin_update(bool keep, bool with_state = false);
+  /// U: applies the gradients, which are zero afterwards. `forward_version`: what methods that look back want; -1:
+  /// none.
+  void update(std::int32_t forward_version);
+  /// U of an update that V validates: makes it as is known now, or (no value) leaves it to V. Gradients stay.
+  void propose(const std::optional<UpdateDecision>& decision);
+  /// V: the update is that of `decision` afterwards, made again where it was not; the gradients are zero. A skipped
+  /// update counts for the versions, but neither for the learning rate nor for the optimizer.
+  void validate(const UpdateDecision& decision);
+  /// Norms of the gradients as they are (trainer/numbers/gradient_clip.hpp), and what makes means of them.
+  std::vector<double> squared_norms() { return backend(0).squared_norms(holder_blocks()); }
+  double gradient_scale() const { return 1.0 / static_cast<double>(microbatches_summed()); }
+  /// U ends.
+  void end_update() { workspace_ = Block(); }
+  /// The last reader of an old version is done.
+  void drop(std::int32_t version) {
+    versions_.erase(version);
+    kept_state_ = Block();
+  }
+
+  /// EVICT of the weights: copies them to another memory, then lets go of them; LOAD: brings them back.
+  void copy_weights_away();
+  void free_weights() { weights_ = Block(); }
+  void bring_weights_back();
+  WeightsPlace weights_place() const;
+  /// The newest weights, wherever they are, for the host to read; until they change. Those that updates work on:
+  /// float32 with bf16.
+  std::span<const std::byte> stored_weights();
+
+  /// The document begins anew: its versions count from 0 again.
+  void restart_document() { version_ = 0; }
+
+  /// Gradient blocks as they were before the last update, when the run keeps parameters.
+  const std::vector<std::byte>& last_gradients() const { return last_gradients_; }
+
+  /// For checkpoints: everything that the next action may read.
+  struct Blocks {
+    Block* weights = nullptr;
+    Block* gradients = nullptr;
+    std::map<std::int32_t, Block>* versions = nullptr;
+    std::vector<Block>* corrections = nullptr;
+    std::vector<std::int64_t*> notes;  ///< of the methods
+  };
+  Blocks blocks();
+  std::int64_t updates_done() const { return updates_done_; }
+  std::int64_t updates_skipped() const { return updates_skipped_; }
+  std::int64_t updates_rolled_back() const { return updates_rolled_back_; }
+  void place_weights(WeightsPlace place);
+  void set_weights(std::span<const std::byte> weights);
+  /// What the optimizer keeps besides the weights.
+  std::span<std::byte> optimizer_state() { return state_.span().subspan(masters().size()); }
+  /// Takes over the counts of a checkpoint, and makes room for the old versions named.
+  void restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions);
+
+ private:
+  /// Microbatches that the gradients of the next update are a sum of.
+  std::int64_t microbatches_summed() const;
+  DeviceMemory& memory() const { return arena_->memory(); }
+  void initialize();
+  void set_initial_parameters();
+  /// Weights that updates work on, where passes read rounded copies; otherwise empty.
+  std::span<std::byte> masters();
+  void keep_last_gradients();
+  /// What is known of the next update before anything changes it.
+  UpdateStep next_step() const;
+  /// An update without methods, with the gradients times `gradient_scale`, which stay.
+  void step(double gradient_scale);
+  CorrectedHolder corrected(const std::byte* forward_weights);
+  HolderBlocks holder_blocks() { return {weights_.data(), gradients_.data(), state_.data()}; }
+
+  const RunPlan* plan_;
+  std::uint32_t holder_;
+  Arena* arena_;
+  const StageLayout* layout_;
+  std::vector<std::unique_ptr<StageBackend>> backends_;  ///< by part
+  Block weights_;
+  std::vector<std::byte> away_;  ///< the newest weights in another memory; empty when they are only here
+  std::vector<std::byte> seen_;  ///< by the host, where it cannot read the device's memory
+  Block gradients_;
+  Block state_;
+  std::vector<Block> corrections_;  ///< what the schedule's methods keep, each as large as the weights
+  CorrectionChain chain_;
+  SharedBuffers* shared_;
+  Block workspace_;                         ///< of U
+  std::map<std::int32_t, Block> versions_;  ///< old ones
+  std::int32_t version_ = 0;                ///< of `weights_`
+  std::int64_t updates_done_ = 0;           ///< in the whole run
+  std::vector<std::byte> last_gradients_;
+  Block kept_state_;                        ///< the optimizer state before an update that is not validated yet
+  std::optional<UpdateDecision> proposed_;  ///< what was done to it
+  double proposed_scale_ = 1;
+  std::int64_t updates_skipped_ = 0;
+  std::int64_t updates_rolled_back_ = 0;
+};
+
+}  // namespace plumb

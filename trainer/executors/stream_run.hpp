@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "trainer/transport/loss_log.hpp"
+#include "trainer/transport/mailbox.hpp"
+#include "trainer/plan/run_plan.hpp"
+#include "trainer/links/staged_transport.hpp"
+#include "trainer/links/stream_messages.hpp"
+#include "trainer/links/stream_reductions.hpp"
+
+namespace plumb {
+
+/// The side of a run that works behind the thread that issues: queues, messages and reductions of all devices. Little
+/// things that the host has to know anyway (norms of gradients, weights that are synchronized), and what comes from a
+/// checkpoint, go through the mailbox.
+class StreamRun {
+ public:
+  /// All must outlive this. The machine is the back end's, unless the options bring their own. `between`: of several
+  /// processes, where only the own device is here; otherwise null.
+  StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* between);
+  StreamRun(const StreamRun&) = delete;
+  StreamRun& operator=(const StreamRun&) = delete;
+  ~StreamRun();
+
+  DeviceQueue& queue(DeviceId device) { return *queues_[index(device)]; }
+  Transport& transport(DeviceId device);
+  bool is_posted(std::uint32_t transfer) const { return messages_.is_posted(transfer); }
+  std::string description() const;
+
+  /// With several processes and links: in all of them, once, before anything runs.
+  void connect();
+  /// Around every part of the run, in which the devices go from `positions` to `limits`. `finish` waits, and fills in
+  /// what is known then: times by `clock`, losses.
+  void begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits);
+  void finish(const RunClock& clock, RunTimes& times, LossLog& losses);
+  /// When reductions ended; -1 where they have not.
+  const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
+
+  /// A part that has not been finished never will be: whoever waits for a link waits no more, and nothing is in flight
+  /// any more behind this.
+  void leave();
+  /// Throws when the run was stopped, or a link has failed.
+  void check();
+
+  /// The document begins anew, or where `contents` say.
+  void restart(const Mailbox::Contents& contents);
+  /// What crosses a cut. Behind `finish`.
+  Mailbox::Contents contents();
+
+ private:
+  class Port;
+
+  void watch();
+  [[noreturn]] void give_up();
+
+  const RunPlan& plan_;
+  Mailbox& mailbox_;
+  std::unique_ptr<StreamMachine> own_machine_;
+  StreamMachine& machine_;
+  StreamOrder order_;
+  TimeMarks marks_;
+  std::vector<DeviceQueue*> here_;                    ///< those of this process
+  std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< by device; null: of another process
+  StreamMessages messages_;
+  StreamReductions reductions_;
+  std::vector<std::unique_ptr<Transport>> ports_;  ///< by device; empty with several processes, ...
+  std::unique_ptr<LinkMessages> links_;            ///< ... which may have this, ...
+  std::unique_ptr<StagedTransport> staged_;        ///< ... and have this
+  std::set<std::uint32_t> host_collectives_;       ///< those that the mailbox has
+  bool under_way_ = false;
+  std::vector<Ticks> collective_ends_;
+  /// By device: how far it was at which event.
+  std::vector<std::vector<std::pair<InstrIndex, EventId>>> passed_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "sim/rules/run_times.hpp"
+#include "trainer/device/device_queue.hpp"
+#include "trainer/links/link_reductions.hpp"
+#include "trainer/links/nccl_links.hpp"
+#include "trainer/links/stream_messages.hpp"
+
+namespace plumb {
+
+/// Messages between devices of several processes, from GPU to GPU: each by its channel's link, on a stream of its own
+/// at both ends, behind its producer here and behind the post of its receive there (rendezvous). Nobody waits but
+/// streams.
+///
+/// Where a part of the run ends, nothing may be under way. Both ends know the places where all devices stop, and so
+/// which messages would be sent but not posted by then: those go by the hosts. A receive that is posted, but whose
+/// message is sent in the next part only, is asked for then.
+class LinkMessages {
+ public:
+  /// `rank`: that of the process, whose device is the only one with a queue.
+  /// `type`, and `part_bytes` of a part by collective: of what is reduced.
+  LinkMessages(const StreamSetting& setting, const nccl::Library& library, std::size_t rank, NumberType type,
+               std::vector<std::int64_t> part_bytes);
+  LinkMessages(const LinkMessages&) = delete;
+  LinkMessages& operator=(const LinkMessages&) = delete;
+  ~LinkMessages();
+
+  /// In all processes, once: connects the links, and sends something by each, because NCCL makes a connection with the
+  /// first message, and lets the host wait for the other one meanwhile.
+  void connect(ProcessGroup& group);
+
+  /// The devices go from the instrs `begin` on to `end`.
+  void begin_part(std::span<const InstrIndex> begin, std::span<const InstrIndex> end);
+  /// The machine has been waited for.
+  void finish_part(const RunClock& clock, RunTimes& times);
+  void forget();
+
+  /// False: by the hosts.
+  bool send(std::uint32_t transfer, std::span<const Block> message);
+  bool await_sent(std::uint32_t transfer);
+  void post(std::uint32_t transfer, std::span<const Block> slots);
+  /// False: the message comes, or has come again, by the hosts. Then it may be written to the slots.
+  bool await(std::uint32_t transfer, TransferTimes& times);
+  bool take(std::uint32_t transfer);
+  /// The message has come again by the hosts.
+  void replace(std::uint32_t transfer);
+
+  LinkReductions& reductions() { return reductions_; }
+
+  /// So much has been asked for that somebody must look whether it goes well before there is more.
+  bool is_far_ahead();
+  /// Whatever was asked for is there.
+  bool is_idle();
+  /// Throws `Error` when a link has failed.
+  void check() { links_.check(); }
+  void abort() { links_.abort(); }
+  /// Bytes of what was received and not taken. Behind `finish_part`.
+  std::map<std::uint32_t, std::vector<std::byte>> under_way();
+  std::string description() const { return links_.description(); }
+
+ private:
+  using Spans = std::vector<std::span<std::byte>>;
+  /// Posted, and not taken.
+  struct Incoming {
+    Spans slots;
+    bool asked = false;  ///< of the link; otherwise in a later part
+    bool replaced = false;
+    EventId arrived = StreamOrder::kAlways;
+    TransferTimes times = {};
+  };
+  struct Travel {
+    std::uint32_t transfer = 0;
+    EventId begin = StreamOrder::kAlways;  ///< always: by the hosts
+    EventId end = StreamOrder::kAlways;
+  };
+
+  const Transfer& at(std::uint32_t transfer) const { return setting_.program.transfers[transfer]; }
+  const Channel& channel(std::uint32_t transfer) const { return setting_.program.channels[at(transfer).channel]; }
+  DeviceQueue& own() const { return *setting_.queues[rank_]; }
+  EventId move(std::uint32_t transfer, Spans parts, bool sends);
+  void receive_if_sent(std::uint32_t transfer, Incoming& incoming);
+
+  StreamSetting setting_;
+  NcclLinks links_;
+  std::size_t rank_;
+  std::map<std::uint32_t, StreamId> streams_;  ///< by link
+  LinkReductions reductions_;
+  std::vector<std::byte*> first_words_;  ///< what `connect` has sent
+  std::vector<InstrIndex> begin_;        ///< by device; of the part under way, otherwise empty
+  std::vector<InstrIndex> end_;
+  std::map<std::uint32_t, Incoming> incoming_;
+  std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free behind this
+  std::map<std::uint32_t, std::uint32_t> posted_;  ///< by channel: the last one
+  std::set<std::uint32_t> replaced_;               ///< before they were posted
+  std::deque<EventId> asked_;                      ///< of the device's own work, in front of its messages
+  std::vector<Travel> travels_;                    ///< of this part of the run; ...
+  std::size_t arrived_ = 0;                        ///< ... the first ones are over
+};
+
+}  // namespace plumb

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "schedules/document/action.hpp"
+#include "schedules/versions/method_buffers.hpp"
+#include "schedules/document/methods.hpp"
+#include "schedules/versions/predicted_reads.hpp"
+#include "schedules/document/schedule.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/numbers/learning_rate.hpp"
+
+namespace plumb {
+
+/// A pass that is about to read weights.
+struct WeightRead {
+  Op op{};
+  std::int32_t version = 0;          ///< by the weight policy
+  std::int32_t forward_version = 0;  ///< that the forward of the microbatch read (by the policy)
+  std::int64_t update = 0;           ///< of the document, that the gradient of the microbatch goes to
+  PredictedRead predicted = {};      ///< of methods that look ahead
+};
+
+/// By stage: a buffer of one copy of it that its other copies on the device use, too.
+using SharedBuffers = std::map<StageId, std::byte*>;
+
+/// The holder that a correction works on, as it is at the moment.
+struct CorrectedHolder {
+  StageBackend& arithmetic;
+  HolderBlocks blocks;  ///< newest weights, gradients, state of the optimizer
+  std::int64_t weight_bytes = 0;
+  std::int64_t updates_done = 0;
+  double learning_rate = 0;  ///< of the next update, by all methods
+  SharedBuffers& shared;     ///< buffers that the copies of a stage on the device share
+  /// At an update: the weights of its forwards, for methods that look back.
+  const std::byte* forward_weights = nullptr;
+  std::span<std::byte* const> buffers = {};  ///< those of the correction, each as large as the weights
+
+  /// Of Adam and kin.
+  const std::byte* second_moments() const { return blocks.state + weight_bytes; }
+};
+
+/// What SYNC_WEIGHTS asks for: what the holder gives to the others, and what it does with the sum.
+enum class Exchange : std::uint8_t { kGive, kTake };
+
+/// What the methods of a run work in; outlives the corrections.
+struct CorrectionSetting {
+  const Schedule& schedule;
+  const OptimizerOptions& optimizer;
+  const LearningRateOptions& learning_rate;
+};
+
+/// What a correction is made for.
+struct CorrectionFacts {
+  CorrectionSetting setting;
+  const Method& method;  ///< of the schedule
+  MethodPlace place;
+};
+
+/// The seam of the methods: what weights do F, B and R read, and what does the update do. One for each method and
+/// holder; it sees all passes and updates of the holder in order. What it must remember is in its buffers and notes.
+class Correction {
+ public:
+  virtual ~Correction() = default;
+  /// The weights are initialized. Buffers are zeros.
+  virtual void start(const CorrectedHolder&) {}
+  /// The weights that the pass reads; null: those of `version`.
+  virtual const std::byte* weights(const WeightRead&, const CorrectedHolder&) { return nullptr; }
+  /// Of the learning rate in the update that follows `update` others.
+  virtual double rate_factor(std::int64_t /*update*/) const { return 1; }
+  /// Changes the gradients, or how they are applied.
+  virtual void before_update(UpdateStep&, const CorrectedHolder&) {}
+  virtual void after_update(const UpdateStep&, const CorrectedHolder&) {}
+  /// SYNC_WEIGHTS: fills `values` to be summed over the holders, or takes the sum. False: it has no say, and weights
+  /// become their mean.
+  virtual bool exchange(Exchange, std::span<std::byte> /*values*/, const CorrectedHolder&) { return false; }
+  /// For checkpoints: what it remembers besides its buffers, in this order; all 0 at the beginning.
+  virtual std::vector<std::int64_t*> notes() { return {}; }
+};
+
+/// The correction of a method (trainer/methods/table.cpp).
+std::unique_ptr<Correction> make_correction(const CorrectionFacts& facts);
+
+/// Number of an asynchronous update among those behind the synchronous phase; negative in the phase.
+inline std::int64_t behind_phase(const Schedule& schedule, std::int64_t update) {
+  return update - synchronous_updates(schedule);
+}
+
+}  // namespace plumb

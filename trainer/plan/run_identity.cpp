@@ -1,0 +1,57 @@
+#include "trainer/plan/run_identity.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "models/network/network_io.hpp"
+#include "models/stages/partition.hpp"
+#include "schedules/document/schedule_io.hpp"
+
+namespace plumb {
+namespace {
+
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return digits.data();
+}
+
+/// The shortest text that reads back as the same number.
+std::string text_of(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.17g", value);
+  return text.data();
+}
+
+std::string text_of(const OptimizerOptions& of) {
+  return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.momentum) + " " + text_of(of.beta1) + " " +
+         text_of(of.beta2) + " " + text_of(of.epsilon) + " " + text_of(of.weight_decay);
+}
+
+std::string text_of(const LearningRateOptions& of) {
+  return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.base) + " " + std::to_string(of.warmup) + " " +
+         std::to_string(of.total) + " " + text_of(of.floor) + " " + std::to_string(of.every) + " " + text_of(of.factor);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
+  const TrainOptions& options = plan.options;
+  // The first that differs is told: steps before what follows from them, as the schedule of an asynchronous run.
+  return {{"steps", std::to_string(passes * plan.document_updates)},
+          {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
+          {"network", options.network.name + " " + hash_of(network_to_json(options.network))},
+          {"partition", to_string(options.partition)},
+          {"microbatch", std::to_string(options.shape.samples) + "x" + std::to_string(options.shape.sequence)},
+          {"data", options.data->facts().identity},
+          {"seed", std::to_string(options.seed)},
+          {"optimizer", text_of(options.optimizer)},
+          {"learning_rate", text_of(options.learning_rate)},
+          {"clip_norm", text_of(options.clip_norm) + (options.clip_scope == ClipScope::kGlobal ? " global" : "")},
+          {"numbers", std::string(name_of(options.numbers))}};
+}
+
+}  // namespace plumb

@@ -1,0 +1,281 @@
+#include "trainer/plan/run_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "models/network/flow.hpp"
+#include "models/network/layer_shape.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/costs/reverses.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/versions/weight_versions.hpp"
+#include "trainer/backends/backends.hpp"
+
+namespace plumb {
+namespace {
+
+Precision precision(const TrainOptions& options) { return precision_of(options.numbers, options.optimizer); }
+
+[[noreturn]] void refuse(const TrainOptions& options, const std::string& what) {
+  throw Error("train '" + options.schedule.name + "': " + what);
+}
+
+void check_schedule(const TrainOptions& options) {
+  const Schedule& schedule = options.schedule;
+  if (options.partition.num_stages() != static_cast<std::size_t>(schedule.num_stages)) {
+    refuse(options, "the partition has " + std::to_string(options.partition.num_stages()) + " stages; expected " +
+                        std::to_string(schedule.num_stages));
+  }
+  if (options.partition.num_layers() != options.network.layers.size()) {
+    refuse(options, "the partition has " + std::to_string(options.partition.num_layers()) + " layers; expected " +
+                        std::to_string(options.network.layers.size()));
+  }
+  if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
+}
+
+/// A stage adds its gradients up in one block, from the first backward of an update to its U. (I makes those of norms.)
+void check_gradients(const TrainOptions& options, const Program& program) {
+  std::vector<std::size_t> updates(program.holders.size(), 0);
+  for (InstrIndex at = 0; at < program.size(); ++at) {
+    const Row& row = program.rows[program.instrs[at].row];
+    const Action& action = program.instrs[at].action;
+    if (row.op == Op::kU) updates[row.holder] = index(action.microbatch) + 1;
+    if (row.op != Op::kB && row.op != Op::kI && row.op != Op::kW) continue;
+    const auto per_update = static_cast<std::size_t>(options.schedule.per_update(action.stage));
+    program.parts.for_each(action, [&](std::size_t microbatch, std::size_t, std::size_t) {
+      if (microbatch / per_update <= updates[row.holder]) return;
+      refuse(options, to_string(action) + " adds to the gradients of stage " + std::to_string(index(action.stage)) +
+                          " while those of the update before are not used; expected its U in between");
+    });
+  }
+}
+
+void check_data(const TrainOptions& options) {
+  if (options.data == nullptr) refuse(options, "no data given");
+  const LayerSpec& first = options.network.layers.front();
+  const LayerSpec& last = options.network.layers.back();
+  if (!begins_network(first.kind) || !ends_network(last.kind)) {
+    refuse(options, "network '" + options.network.name + "': expected a layer that reads data first and a loss last");
+  }
+  try {
+    plumb::check_data(options.data->facts(), options.network, options.shape.sequence);
+  } catch (const Error& error) {
+    refuse(options, error.what());
+  }
+}
+
+/// What the worker cannot execute, said before anything is allocated.
+void check_program(const TrainOptions& options, const Program& program) {
+  const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
+                                  [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
+  if (shared && options.clip_norm > 0 && options.clip_scope == ClipScope::kStage) {
+    refuse(options, "clipping every stage by itself would part the copies of a shared weight; expected --clip global");
+  }
+  const bool moves_weights = std::ranges::any_of(program.moves, [](const Move& move) { return move.weights; });
+  const bool validates = std::ranges::any_of(program.rows, [](const Row& row) { return row.op == Op::kV; });
+  if (moves_weights && validates) refuse(options, "weights that move cannot be validated; expected --clip stage");
+}
+
+/// Arithmetic on weights beside passes and updates would have to keep masters and their rounded copies together.
+void check_bfloat16(const TrainOptions& options, const Backend& backend, const Program& program) {
+  if (options.numbers != NumberType::kBFloat16) return;
+  if (!backend.bfloat16) {
+    refuse(options,
+           "the back end '" + std::string(backend.name) + "' has no bf16; expected --numbers float32 or float64");
+  }
+  const bool syncs = std::ranges::any_of(
+      program.collectives, [](const Collective& of) { return of.kind == Collective::Kind::kSyncWeights; });
+  if (syncs || !options.schedule.weights.methods.empty()) {
+    refuse(options,
+           "methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected --numbers float32");
+  }
+}
+
+Cluster free_links(std::int32_t num_devices) {
+  Cluster cluster;
+  cluster.name = "free links";
+  cluster.devices.resize(static_cast<std::size_t>(num_devices));
+  cluster.devices_per_node = num_devices;
+  cluster.finish();
+  return cluster;
+}
+
+Program lowered(const TrainOptions& options) {
+  StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision(options));
+  LowerOptions lowering = options.lowering;
+  lowering.global_norm |= options.clip_norm > 0 && options.clip_scope == ClipScope::kGlobal;
+  if (options.cluster != nullptr) return lower(options.schedule, costs, options.cluster, lowering);
+  const Cluster cluster = free_links(options.schedule.num_devices);
+  return lower(options.schedule, costs, &cluster, lowering);
+}
+
+}  // namespace
+
+RunPlan::RunPlan(const TrainOptions& given)
+    : options(given), backend(given.own_backend != nullptr ? *given.own_backend : plumb::backend(given.backend)) {
+  check_schedule(options);
+  check_data(options);
+  program = lowered(options);
+  check_gradients(options, program);
+  check_program(options, program);
+  check_bfloat16(options, backend, program);
+  validation = ValidationPlan(program, options);
+  for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.shape));
+  for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
+    for (const PartPlace& place : places) {
+      layouts.push_back(stage_layout(options.network.layers, options.partition.range(stage), place.shape,
+                                     precision(options), options.partition.before(stage)));
+    }
+  }
+  const auto goes_back = [](const StageLayout& of) { return reverses(of.memory) || !of.returned.empty(); };
+  if (given.own_backend == nullptr && options.backend != "cpu" && std::ranges::any_of(layouts, goes_back)) {
+    refuse(options, "the back end '" + options.backend + "' cannot reverse stages; expected cpu");
+  }
+  if (program.parts.causal() && std::ranges::any_of(layouts, goes_back)) {
+    refuse(options, "reversible stages drop the keys that later sequence slices read; expected whole sequences");
+  }
+  document_updates = program.num_microbatches / options.schedule.per_update(StageId{0});
+  count_summed();
+  if (!options.schedule.weights.methods.empty()) {
+    if (validation.any()) refuse(options, "methods of asynchronous training cannot be taken back; expected no V");
+    method_places = plumb::method_places(options.schedule, program);
+    forward_versions = plumb::forward_versions(program);
+    predicted_reads = plumb::predicted_reads(options.schedule, program);
+  }
+  const std::size_t size = program.size();
+  const auto& transfers = program.transfers;
+  made = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].producer; });
+  issued = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].issue; });
+  posted = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].post; });
+  sent = group_by(transfers.size(), size + 1, [&](std::size_t t) {
+    const DeviceId sender = program.channels[transfers[t].channel].from;
+    const bool at_end = transfers[t].sent == program.lane_begin[index(sender) + 1];
+    return at_end ? size : std::size_t{transfers[t].sent};
+  });
+  index_guests();
+  const auto& kept = program.kept_versions;
+  replaced = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].replaced_by; });
+  last_read = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].last_reader; });
+  std::vector<InstrIndex> joining_at;
+  for (std::uint32_t c = 0; c < program.collectives.size(); ++c) {
+    for (std::uint32_t m = 0; m < program.collectives[c].members.size(); ++m) {
+      joinings.push_back({c, m});
+      joining_at.push_back(program.collectives[c].members[m]);
+    }
+  }
+  joins = group_by(joinings.size(), size, [&](std::size_t j) { return joining_at[j]; });
+  has_direct_edges = std::any_of(program.waits.begin(), program.waits.end(),
+                                 [](const Wait& wait) { return wait.via == Wait::kDirect; });
+}
+
+void RunPlan::index_guests() {
+  const std::size_t size = program.size();
+  const auto devices = static_cast<std::size_t>(program.num_devices);
+  const auto place = [&](const Move& move, InstrIndex at) -> std::size_t {
+    const bool by_guest = move.guest != Move::kHost && program.op_of(move.transfer) == Op::kEvict;
+    if (!by_guest) return size + devices;
+    return at == program.lane_begin[index(move.guest) + 1] ? size + index(move.guest) : at;
+  };
+  const auto& moves = program.moves;
+  held = group_by(moves.size(), size + devices + 1, [&](std::size_t m) { return place(moves[m], moves[m].held_from); });
+  released =
+      group_by(moves.size(), size + devices + 1, [&](std::size_t m) { return place(moves[m], moves[m].held_until); });
+}
+
+/// Counts the microbatches of every update that end on each holder, then adds up those of holders that reduce together.
+void RunPlan::count_summed() {
+  summed.resize(program.holders.size());
+  for (InstrIndex at = 0; at < program.size(); ++at) {
+    const Op op = row(at).op;
+    if (op != Op::kB && op != Op::kW) continue;
+    std::vector<std::int64_t>& counts = summed[row(at).holder];
+    const std::int64_t per_update = options.schedule.per_update(holder(at).stage);
+    program.parts.for_each(program.instrs[at].action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      const std::size_t update = microbatch / static_cast<std::size_t>(per_update);
+      if (counts.size() <= update) counts.resize(update + 1, 0);
+      if (slice == 0) ++counts[update];
+    });
+  }
+  std::map<std::uint32_t, std::set<std::uint32_t>> together;
+  for (const Collective& collective : program.collectives) {
+    if (collective.kind != Collective::Kind::kReduceGrad) continue;
+    for (const InstrIndex member : collective.members) {
+      for (const InstrIndex other : collective.members) together[row(member).holder].insert(row(other).holder);
+    }
+  }
+  const std::vector<std::vector<std::int64_t>> own = summed;
+  for (const auto& [holder, group] : together) {
+    std::vector<std::int64_t>& counts = summed[holder];
+    for (const std::uint32_t other : group) {
+      if (other == holder) continue;
+      if (counts.size() < own[other].size()) counts.resize(own[other].size(), 0);
+      for (std::size_t update = 0; update < own[other].size(); ++update) counts[update] += own[other][update];
+    }
+  }
+}
+
+std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
+  const Transfer& of = program.transfers[transfer];
+  const Action& producer = program.instrs[of.producer].action;
+  std::vector<MessagePart> parts;
+  program.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
+    if (!names(program.instrs[of.consumer].action, microbatch, slice)) return;
+    const StageMemory& memory = program.memory_of(producer.stage, part);
+    parts.push_back({static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice),
+                     program.op_of(transfer) == Op::kSendB ? memory.input_grad_bytes : memory.output_bytes});
+  });
+  return parts;
+}
+
+WeightRead RunPlan::weight_read(InstrIndex at, std::int32_t version) const {
+  const Action& action = program.instrs[at].action;
+  const std::int64_t per_update = options.schedule.per_update(action.stage);
+  return {.op = action.op,
+          .version = version,
+          .forward_version = forward_versions.empty() ? version : forward_versions[at],
+          .update = static_cast<std::int64_t>(action.microbatch) / per_update,
+          .predicted = predicted_reads.empty() ? PredictedRead{} : predicted_reads[at]};
+}
+
+double RunPlan::loss_tokens(std::size_t microbatch) const {
+  if (options.schedule.microbatch_sizes.empty()) return static_cast<double>(options.shape.tokens());
+  const StageId last{program.num_stages - 1};
+  const auto per_update = static_cast<std::size_t>(options.schedule.per_update(last));
+  const std::size_t begin = microbatch / per_update * per_update;
+  double tokens = 0;
+  for (std::size_t k = begin; k < begin + per_update; ++k) {
+    tokens += static_cast<double>(places[program.parts.part(k, 0)].microbatch.tokens());
+  }
+  return tokens / static_cast<double>(per_update);
+}
+
+std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId stage) const {
+  if (program.collectives[collective].kind == Collective::Kind::kSyncWeights) return {};
+  const bool whole_network_in_one = program.num_stages < 2;
+  const bool wants_tied = program.collectives[collective].kind == Collective::Kind::kReduceTied;
+  const std::int64_t number_bytes = precision(options).gradient_bytes;
+  const LayerSpec& head = options.network.layers.back();
+  const std::string tied_name =
+      head.tied && !whole_network_in_one ? last_embedding(options.network.layers)->name + ".weight" : "";
+  std::vector<ByteRange> ranges;
+  std::int64_t at = 0;
+  for (const ParameterFacts& parameter : layout(stage, 0).parameters) {
+    const std::int64_t end = at + parameter.count() * number_bytes;
+    const bool tied = !tied_name.empty() && parameter.name == tied_name;
+    if (tied == wants_tied) {
+      if (!ranges.empty() && ranges.back().end == at) {
+        ranges.back().end = end;
+      } else {
+        ranges.push_back({at, end});
+      }
+    }
+    at = end;
+  }
+  return ranges;
+}
+
+}  // namespace plumb

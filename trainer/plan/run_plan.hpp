@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/stages/stage_layout.hpp"
+#include "schedules/versions/method_buffers.hpp"
+#include "schedules/program/program.hpp"
+#include "sim/rules/index_lists.hpp"
+#include "trainer/methods/correction.hpp"
+#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/post_validation.hpp"
+
+namespace plumb {
+
+/// A member's part of a collective, by the REDUCE_GRAD instr that joins it.
+struct Joining {
+  std::uint32_t collective = 0;
+  std::uint32_t member = 0;
+};
+
+/// Bytes [begin, end) of a holder's gradient block.
+struct ByteRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// One part of a message: the value of a slice of a microbatch.
+struct MessagePart {
+  std::int32_t microbatch = 0;
+  std::int16_t slice = 0;
+  std::int64_t bytes = 0;
+};
+
+/// What all devices of a run share and none changes: the program, the layouts of its stages, and what happens where.
+struct RunPlan {
+  explicit RunPlan(const TrainOptions& options);
+  RunPlan(const RunPlan&) = delete;
+  RunPlan& operator=(const RunPlan&) = delete;
+
+  const TrainOptions& options;
+  const Backend& backend;
+  Program program;
+  std::vector<PartPlace> places;                  ///< by part of `program.parts`
+  std::vector<StageLayout> layouts;               ///< by stage and part
+  std::int64_t document_updates = 0;              ///< in forward mode: groups of microbatches that losses are means of
+  std::vector<MethodPlace> method_places;         ///< by holder; empty when the schedule has no methods
+  std::vector<std::int32_t> forward_versions;     ///< by instr (schedules/versions/weight_versions.hpp); empty without methods
+  std::vector<PredictedRead> predicted_reads;     ///< by instr (schedules/versions/predicted_reads.hpp); empty without
+  std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
+
+  IndexLists made;       ///< transfers by producer
+  IndexLists issued;     ///< transfers by issue
+  IndexLists sent;       ///< transfers by the instr before which their sender waits; `program.size()`: a lane's end
+  IndexLists posted;     ///< transfers by post
+  IndexLists held;       ///< moves by `held_from`, and ...
+  IndexLists released;   ///< ... by `held_until`; the end of lane d is `program.size()` + d
+  IndexLists replaced;   ///< kept versions by the update that replaces them
+  IndexLists last_read;  ///< kept versions by their last reader
+  IndexLists joins;      ///< `joinings` by the instr that joins
+  std::vector<Joining> joinings;
+  ValidationPlan validation;
+  bool has_direct_edges = false;  ///< some instr waits for another device's without a message
+
+  const Row& row(InstrIndex at) const { return program.rows[program.instrs[at].row]; }
+  const Holder& holder(InstrIndex at) const { return program.holders[row(at).holder]; }
+  SegmentPlace segment(InstrIndex at) const {
+    return program.segments.empty() ? SegmentPlace{} : program.segments[index(holder(at).stage)];
+  }
+  std::span<const Wait> waits(InstrIndex at) const {
+    const std::uint32_t first = program.instrs[at].first_wait;
+    return std::span(program.waits).subspan(first, program.instrs[at + 1].first_wait - first);
+  }
+  const StageLayout& layout(StageId stage, std::size_t part) const {
+    return layouts[index(stage) * places.size() + part];
+  }
+  /// What a message consists of, by microbatch, then slice.
+  std::vector<MessagePart> message(std::uint32_t transfer) const;
+  /// Tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean size of its
+  /// update, so that every token of an update counts the same.
+  double loss_tokens(std::size_t microbatch) const;
+  /// The version that methods look back at in an update; -1: none.
+  std::int32_t looked_back_at(InstrIndex update) const {
+    return program.version_read.empty() ? -1 : program.version_read[update];
+  }
+  /// What corrections are told about an instr that reads `version`.
+  WeightRead weight_read(InstrIndex at, std::int32_t version) const;
+  /// First instr behind the unit (overlapped pair) that begins with `at`.
+  InstrIndex behind(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
+
+  /// The parts of a stage's gradients that a collective adds up.
+  std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;
+
+ private:
+  void count_summed();
+  void index_guests();
+};
+
+}  // namespace plumb

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "trainer/processes/clock_offset.hpp"
+#include "trainer/processes/processes.hpp"
+
+namespace plumb {
+
+/// An input error that all processes know of; only the first one has it to say.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The processes of a run, and how they talk: in rounds. In a round everybody sends data to whom it wants; it ends when
+/// everybody has come to an exchange, and then all data of the round has arrived. All processes make the same exchanges
+/// in the same order. A thread of its own receives, so that nobody's computing holds up a packet.
+class ProcessGroup {
+ public:
+  using Bytes = std::vector<std::byte>;
+
+  /// Takes the data of a round.
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    /// From the receiving thread; one packet after another, in order per sender.
+    virtual void deliver(std::span<const std::byte> data) = 0;
+    /// Nothing will come any more.
+    virtual void stop() = 0;
+  };
+
+  /// Nanoseconds of a clock that goes steadily.
+  using Clock = std::function<std::int64_t()>;
+
+  explicit ProcessGroup(std::unique_ptr<Processes> processes);
+  ProcessGroup(std::unique_ptr<Processes> processes, Clock clock);
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  ~ProcessGroup();
+
+  std::size_t rank() const { return rank_; }
+  std::size_t size() const { return size_; }
+  std::size_t local_rank() const { return processes_->local_rank(); }
+  bool is_first() const { return rank_ == 0; }
+
+  /// Data of this round for another process. Thread-safe.
+  void send(std::size_t to, std::span<const std::byte> data);
+  /// From now on `sink` gets the data of this round, what has come already first; until the exchange that ends it.
+  void open(Sink& sink);
+  void close();
+
+  /// Ends the round: gives `parcels[i]` to process i, and returns what each process gave to this one.
+  std::vector<Bytes> exchange(std::vector<Bytes> parcels);
+  /// An exchange of nothing.
+  void meet() { exchange(std::vector<Bytes>(size_)); }
+  /// An exchange in which everybody gives its bytes to the first process. There: by rank; elsewhere nothing of use.
+  std::vector<Bytes> gather(Bytes own);
+
+  /// Does the same in all processes, which must come to equal texts (what they are about to do). When `prepare` throws
+  /// `Error` somewhere, or the texts differ, the first process throws `AgreedError`, and the others `Stopped`.
+  void agree(const std::function<std::string()>& prepare);
+
+  /// The first process tells all others; they wait for it.
+  void announce(std::int64_t number);
+  std::int64_t await_announcement();
+
+  /// What is to be added to the own clock to get that of the first process.
+  std::int64_t offset_to_first();
+
+  /// Waits at most so long for the job to end; throws `Stopped` when it does.
+  void await_end(std::chrono::milliseconds patience);
+  /// Ends the job.
+  void abort(int status) { processes_->abort(status); }
+
+ private:
+  enum class Kind : std::uint8_t { kData, kParcel, kAnnouncement, kQuestion, kAnswer, kQuit };
+
+  void post(std::size_t to, Kind kind, std::uint64_t round, std::span<const std::byte> rest);
+  void receive_all();
+  void take(Packet packet);
+  template <class Ready>
+  void wait(std::unique_lock<std::mutex>& lock, const Ready& ready);
+
+  std::unique_ptr<Processes> processes_;
+  Clock clock_;
+  std::size_t rank_;
+  std::size_t size_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t round_ = 0;
+  Sink* sink_ = nullptr;
+  std::map<std::uint64_t, std::vector<Bytes>> held_;               ///< data that came early, by round
+  std::map<std::uint64_t, std::map<std::size_t, Bytes>> parcels_;  ///< by round and sender
+  std::deque<std::int64_t> announcements_;
+  std::vector<ClockSample> samples_;
+  std::exception_ptr failure_;
+  std::thread receiver_;
+};
+
+}  // namespace plumb

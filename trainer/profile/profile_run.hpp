@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
+#include "models/sources/profile.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/numbers/optimizer.hpp"
+#include "trainer/profile/profile_samples.hpp"
+#include "trainer/profile/profile_schedule.hpp"
+#include "trainer/streams/stream_options.hpp"
+#include "trainer/data/training_data.hpp"
+
+namespace plumb {
+
+/// What to measure, and how long.
+struct ProfileOptions {
+  Network network;
+  Partition partition;
+  MicrobatchShape shape;
+  std::int32_t num_devices = 0;        ///< threads that run at once; 0: one per stage. At most as many as stages
+  const TrainingData* data = nullptr;  ///< outlives the run
+  OptimizerOptions optimizer;
+  NumberType numbers = NumberType::kFloat32;
+  std::string backend = "cpu";
+  StreamOptions streams;
+  std::int64_t microbatches = 8;                     ///< per update; and in flight where the stages are crowded
+  std::int64_t updates = 3;                          ///< measured, per round
+  std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded
+  bool crowded = true;                               ///< false: 1F1B only, without copies
+  bool reductions = false;                           ///< of contention: also what reductions take
+  std::function<void(std::int64_t round)> on_round;  ///< called after every round
+};
+
+/// Measures every stage's F, B, I, W and U and the hand-over of messages by really training, all devices at work at
+/// once (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other); then
+/// once more with all microbatches of an update in flight (`Profile::crowded`), and with every stash going to the host
+/// and back (EVICT and LOAD; on a CPU they are copies by the device's own thread). The first update of every training
+/// warms up and is not counted.
+///
+/// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
+/// is the time until a waiting device goes on, whatever the size: its latency.
+///
+/// Rounds may stand between runs of something else: then both meet the same moods of the machine.
+class StageProfiler {
+ public:
+  /// Throws `Error` for more devices than stages.
+  explicit StageProfiler(ProfileOptions options);
+
+  /// Trains with fused and with split backwards, both with as few microbatches in flight as 1F1B and with all, and with
+  /// copies to the host.
+  void measure_round();
+
+  /// What all rounds until now measured.
+  Profile profile() const;
+
+ private:
+  ProfileOptions options_;
+  ProfileSamples calm_;
+  ProfileSamples crowded_;
+};
+
+/// One run of `profile_schedule` as the options say; the first update warms up. Alone, with so many more updates that
+/// every action is met as often.
+Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind);
+
+/// One run of `mirrored_schedule`, likewise: with two copies of every stage.
+Timeline mirrored_run(const ProfileOptions& options, bool alone);
+
+/// What a profile says of the machine and the network.
+Profile described_profile(const ProfileOptions& options);
+
+/// How long messages take in `samples`.
+ProfiledTransfer profiled_transfer(const ProfileOptions& options, const ProfileSamples& samples);
+
+/// `options` with the number of devices. Throws `Error` for more devices than stages.
+ProfileOptions with_devices(ProfileOptions options);
+
+/// All rounds of `options` in a row.
+Profile profile_run(const ProfileOptions& options);
+
+}  // namespace plumb

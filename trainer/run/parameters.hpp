@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trainer/run/device_report.hpp"
+#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/run_plan.hpp"
+
+namespace plumb {
+
+/// What the devices of a run leave behind, by device.
+using DeviceReports = std::span<const DeviceReport>;
+
+/// FNV-1a over the newest weights, parameter by parameter in order of name, each once (further copies of a tied weight
+/// and of a stage are passed over): equal bits give equal hashes, however the network is cut and placed.
+std::uint64_t weights_hash(const RunPlan& plan, DeviceReports reports);
+
+/// The newest weights by parameter name.
+NamedValues final_parameters(const RunPlan& plan, DeviceReports reports);
+
+/// Gradients as the last update of every stage used them, before scaling.
+NamedValues last_gradients(const RunPlan& plan, DeviceReports reports);
+
+}  // namespace plumb

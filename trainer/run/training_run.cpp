@@ -1,0 +1,265 @@
+#include "trainer/run/training_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "sim/rules/deadlock.hpp"
+#include "trainer/run/device_report.hpp"
+#include "trainer/run/measured_timeline.hpp"
+#include "trainer/run/parameters.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::chrono::milliseconds kPatienceWithPeers{5000};
+constexpr std::chrono::milliseconds kGlance{20};
+
+std::int64_t passes_of(const RunPlan& plan) {
+  const std::string name = plan.options.schedule.name;
+  const std::int64_t in_document = plan.document_updates;
+  if (in_document < 1) throw Error("train '" + name + "': the document updates nothing; expected at least one update");
+  const std::int64_t steps = plan.options.steps == 0 ? in_document : plan.options.steps;
+  if (plan.program.asynchronous && steps != in_document) {
+    throw Error("train '" + name + "': an asynchronous document of " + std::to_string(in_document) +
+                " updates cannot do " + std::to_string(steps) + " steps; expected one document for the whole run");
+  }
+  if (steps % in_document != 0) {
+    throw Error("train '" + name + "': " + std::to_string(steps) + " steps; expected a multiple of the document's " +
+                std::to_string(in_document) + " updates");
+  }
+  return steps / in_document;
+}
+
+RunTimes empty_times(const Program& program) {
+  RunTimes times;
+  times.start.resize(program.size());
+  times.end.resize(program.size());
+  times.transfers.resize(program.transfers.size());
+  return times;
+}
+
+std::optional<DeviceId> own_device(const TrainOptions& options) {
+  if (options.processes == nullptr) return std::nullopt;
+  return DeviceId{static_cast<std::int32_t>(options.processes->rank())};
+}
+
+void check_executor(const RunPlan& plan, const Executor& executor) {
+  if (!plan.backend.only_streams || executor.queues) return;
+  throw Error("train '" + plan.options.schedule.name + "': the back end " + std::string(plan.backend.name) +
+              " works behind streams; expected --executor streams instead of " + std::string(executor.name));
+}
+
+void check_processes(const RunPlan& plan, const Executor& executor) {
+  if (plan.options.processes == nullptr) return;
+  const std::string run = "train '" + plan.options.schedule.name + "': ";
+  const std::size_t size = plan.options.processes->size();
+  const auto devices = static_cast<std::size_t>(plan.program.num_devices);
+  if (size != devices) {
+    throw Error(run + std::to_string(size) + (size == 1 ? " process" : " processes") + " and " +
+                std::to_string(devices) + " devices; expected one process per device (mpirun -np " +
+                std::to_string(devices) + " ...)");
+  }
+  if (!executor.waits && !executor.queues) {
+    throw Error(run + "the executor " + std::string(executor.name) +
+                " runs all devices in one process; expected threads with several processes, or streams");
+  }
+}
+
+/// Messages that go by links must find their way without anybody's buffers. What `lower` makes always does: where the
+/// lanes would hang, a send is waited for only behind the post of its receive, in an order in which every instr stands
+/// behind all that it waits for (`put_off_send_waits`, `rendezvous_test.cpp`), so no cycle of waits is left. This holds
+/// lowering to it before a GPU finds out.
+void check_links(const RunPlan& plan, const Executor& executor) {
+  if (plan.options.links == nullptr) return;
+  const std::string run = "train '" + plan.options.schedule.name + "': ";
+  if (plan.options.processes == nullptr) throw Error(run + "links are between processes; expected several");
+  if (!executor.queues) {
+    throw Error(run + "the executor " + std::string(executor.name) +
+                " has no streams for links; expected --executor streams");
+  }
+  const std::string cycle = describe_deadlock(plan.program, TransferMode::kRendezvous);
+  if (!cycle.empty()) throw Error(run + cycle);
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const TrainOptions& options)
+    : plan_(options),
+      executor_(executor(options.executor)),
+      passes_(passes_of(plan_)),
+      times_(empty_times(plan_.program)),
+      losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
+              passes_ * plan_.document_updates, options.on_update),
+      data_(*options.data, options.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
+      mailbox_(
+          plan_.program, clock_,
+          [this](std::span<std::byte> sum, std::span<const std::byte> term) {
+            plan_.backend.add(plan_.options.numbers, sum, term);
+          },
+          executor_.waits || options.processes != nullptr, own_device(options)) {
+  check_executor(plan_, executor_);
+  check_processes(plan_, executor_);
+  check_links(plan_, executor_);
+  if (processes() != nullptr) {
+    between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
+  }
+  if (executor_.queues) streams_ = std::make_unique<StreamRun>(plan_, mailbox_, between_processes_.get());
+  for (std::int32_t number = 0; number < plan_.program.num_devices; ++number) {
+    const DeviceId device{number};
+    workers_.push_back(is_here(number) ? std::make_unique<DeviceWorker>(plan_, device, outputs_of(device)) : nullptr);
+  }
+  start_pass();
+}
+
+TrainingRun::~TrainingRun() {
+  if (streams_) streams_->leave();
+}
+
+void TrainingRun::connect() {
+  if (streams_) leave_the_word_to_peers([&] { streams_->connect(); });
+}
+
+template <class Part>
+void TrainingRun::leave_the_word_to_peers(const Part& part) {
+  try {
+    part();
+  } catch (const Stopped&) {
+    if (processes() != nullptr) processes()->await_end(std::chrono::milliseconds(0));
+    throw;
+  } catch (const PeerLost&) {
+    await_reason();
+    throw;
+  }
+}
+
+void TrainingRun::await_reason() {
+  for (std::chrono::milliseconds waited{0}; waited < kPatienceWithPeers; waited += kGlance) {
+    processes()->await_end(kGlance);
+    try {
+      streams_->check();
+    } catch (const PeerLost&) {  // nothing new
+    }
+  }
+}
+
+RunOutputs TrainingRun::outputs_of(DeviceId device) {
+  Transport* transport = &mailbox_;
+  if (between_processes_) transport = between_processes_.get();
+  if (streams_) transport = &streams_->transport(device);
+  return {clock_, *transport, times_, losses_, data_, streams_ ? &streams_->queue(device) : nullptr};
+}
+
+bool TrainingRun::is_here(std::int32_t device) const {
+  const auto own = own_device(plan_.options);
+  return !own || *own == DeviceId{device};
+}
+
+void TrainingRun::start_pass() {
+  for (const auto& worker : workers_) {
+    if (worker) worker->start_document(pass_ * plan_.program.num_microbatches);
+  }
+  positions_.assign(plan_.program.lane_begin.begin(), plan_.program.lane_begin.end() - 1);
+  mailbox_.restore({}, plan_.program.lane_begin);
+  if (streams_) streams_->restart({});
+  whole_pass_ = true;
+  clock_.restart();
+}
+
+void TrainingRun::next_pass() {
+  ++pass_;
+  start_pass();
+}
+
+void TrainingRun::run_to(std::span<const InstrIndex> limits) {
+  leave_the_word_to_peers([&] { run_part(limits); });
+}
+
+void TrainingRun::run_part(std::span<const InstrIndex> limits) {
+  if (between_processes_) {
+    between_processes_->begin(clock_);
+  } else {
+    clock_.resume();
+  }
+  if (streams_) streams_->begin(positions_, limits);
+  executor_.run({plan_.program, workers_, limits, mailbox_, streams_.get()});
+  if (streams_) {
+    streams_->finish(clock_, times_, losses_);
+    for (const auto& worker : workers_) {
+      if (worker) worker->note_times();
+    }
+  }
+  if (between_processes_) between_processes_->end();
+  clock_.pause();
+  positions_.assign(limits.begin(), limits.end());
+}
+
+bool TrainingRun::is_behind(std::span<const InstrIndex> positions) const {
+  for (std::size_t device = 0; device < positions_.size(); ++device) {
+    if (positions_[device] < positions[device]) return false;
+  }
+  return true;
+}
+
+void TrainingRun::resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents) {
+  pass_ = pass;
+  whole_pass_ = false;
+  for (std::size_t device = 0; device < workers_.size(); ++device) {
+    if (workers_[device]) workers_[device]->restore(positions[device], pass * plan_.program.num_microbatches);
+  }
+  positions_.assign(positions.begin(), positions.end());
+  if (streams_) streams_->restart(contents);
+  mailbox_.restore(std::move(contents), positions);
+}
+
+NamedValues TrainingRun::newest_weights() const {
+  std::vector<DeviceReport> reports;
+  for (const auto& worker : workers_) {
+    if (!worker) continue;
+    DeviceReport& report = reports.emplace_back();
+    report.device = worker->device();
+    for (auto& [number, holder] : worker->holders()) report.holders[number].weights = holder.stored_weights();
+  }
+  GatheredReports gathered;
+  if (processes() != nullptr) {
+    gathered = gather_reports(*processes(), reports.front());
+    reports = std::move(gathered.reports);
+  }
+  return reports.empty() ? NamedValues() : final_parameters(plan_, reports);
+}
+
+TrainResult TrainingRun::result() const {
+  std::vector<DeviceReport> reports;
+  const bool behind_streams = streams_ && !between_processes_;
+  const std::vector<Ticks>& collective_ends = behind_streams ? streams_->collective_ends() : mailbox_.collective_ends();
+  for (const auto& worker : workers_) {
+    if (worker) reports.push_back(report_of(*worker, plan_.program, times_, collective_ends));
+  }
+  GatheredReports gathered;
+  if (processes() != nullptr) {
+    gathered = gather_reports(*processes(), reports.front());
+    reports = std::move(gathered.reports);
+  }
+  TrainResult result;
+  if (reports.empty()) return result;
+  result.losses = losses_.means();
+  for (const DeviceReport& report : reports) {
+    result.versions.push_back(report.versions);
+    result.updates_rolled_back += report.updates_rolled_back;
+    result.updates_skipped = std::max(result.updates_skipped, report.updates_skipped);
+  }
+  result.weights_hash = weights_hash(plan_, reports);
+  if (plan_.options.keep_parameters) {
+    result.parameters = final_parameters(plan_, reports);
+    result.gradients = last_gradients(plan_, reports);
+  }
+  if (!whole_pass_) return result;
+  result.timeline = measured_timeline(plan_, reports);
+  if (streams_) result.timeline->machine = streams_->description();
+  return result;
+}
+
+}  // namespace plumb

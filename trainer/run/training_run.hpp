@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/rules/run_times.hpp"
+#include "trainer/device/device_worker.hpp"
+#include "trainer/executors/executor.hpp"
+#include "trainer/transport/loss_log.hpp"
+#include "trainer/transport/mailbox.hpp"
+#include "trainer/links/process_transport.hpp"
+#include "trainer/ground/run_clock.hpp"
+#include "trainer/plan/run_plan.hpp"
+#include "trainer/executors/stream_run.hpp"
+
+namespace plumb {
+
+/// A run under way: its devices, what travels between them, and how far they are. What `train` drives and a checkpoint
+/// saves. With several processes all of them do the same, each with its own device.
+class TrainingRun {
+ public:
+  /// Allocates and initializes everything, without talking to other processes. `options` must outlive the run.
+  explicit TrainingRun(const TrainOptions& options);
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+  ~TrainingRun();
+
+  /// With several processes: in all of them, before anything runs.
+  void connect();
+  const RunPlan& plan() const { return plan_; }
+  /// Runs of the document that the run consists of, and the one under way.
+  std::int64_t passes() const { return passes_; }
+  std::int64_t pass() const { return pass_; }
+
+  /// Every device goes on to its limit (a consistent cut; trainer/executors/executor.hpp). Time between such parts does not
+  /// count.
+  void run_to(std::span<const InstrIndex> limits);
+  /// The document begins anew with the next microbatches.
+  void next_pass();
+  /// Every device has reached `positions` already.
+  bool is_behind(std::span<const InstrIndex> positions) const;
+
+  /// By device; null for those of other processes.
+  std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
+  /// Of all devices.
+  std::span<const InstrIndex> positions() const { return positions_; }
+  /// Null when all devices are here.
+  ProcessGroup* processes() const { return plan_.options.processes; }
+  /// Messages and reductions that cross the cut where the run stands.
+  Mailbox::Contents under_way() { return streams_ ? streams_->contents() : mailbox_.contents(); }
+  LossLog& losses() { return losses_; }
+
+  /// The run goes on in the middle of `pass`, as a checkpoint says; the timeline of that pass is lost.
+  void resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents);
+
+  /// The newest weights of every stage, by name; in processes other than the first, nothing.
+  NamedValues newest_weights() const;
+  /// Everything about the run so far; in processes other than the first, nothing.
+  TrainResult result() const;
+
+ private:
+  void start_pass();
+  void run_part(std::span<const InstrIndex> limits);
+  /// Of processes that fail together the one speaks that knows why; those that have only lost it end with it. And what
+  /// has stopped this one, not that it was stopped, is what comes out.
+  template <class Part>
+  void leave_the_word_to_peers(const Part& part);
+  /// A link has lost its other end: throws why when a peer, or a link of this process, says so within some seconds.
+  void await_reason();
+  bool is_here(std::int32_t device) const;
+  RunOutputs outputs_of(DeviceId device);
+
+  RunPlan plan_;
+  const Executor& executor_;
+  std::int64_t passes_;
+  std::int64_t pass_ = 0;
+  bool whole_pass_ = true;  ///< the document under way was begun here, not in an earlier process
+  RunClock clock_;
+  RunTimes times_;
+  LossLog losses_;
+  MicrobatchCache data_;
+  Mailbox mailbox_;
+  std::unique_ptr<ProcessTransport> between_processes_;  ///< null when all devices are here
+  std::unique_ptr<StreamRun> streams_;                   ///< null: the executor has no queues
+  std::vector<std::unique_ptr<DeviceWorker>> workers_;
+  std::vector<InstrIndex> positions_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/network/network.hpp"
+#include "models/stages/stage_layout.hpp"
+#include "schedules/document/action.hpp"
+#include "trainer/numbers/elementwise.hpp"
+#include "trainer/numbers/number_type.hpp"
+#include "trainer/numbers/optimizer.hpp"
+#include "trainer/stages/stage_module.hpp"
+#include "trainer/memory/stage_stash.hpp"
+
+namespace plumb {
+
+/// What a pass of a stage works on; unused members are null.
+struct PassArguments {
+  const std::byte* weights = nullptr;  ///< the version that the pass reads; null for W
+  std::byte* gradients = nullptr;      ///< added to; null for F
+  StageBlocks blocks;
+  MicrobatchIds ids;       ///< F and R
+  double* loss = nullptr;  ///< F of the last stage
+};
+
+/// The flat blocks of a holder.
+struct HolderBlocks {
+  std::byte* weights = nullptr;
+  std::byte* gradients = nullptr;
+  std::byte* state = nullptr;
+};
+
+/// The arithmetic of one holder on some hardware: what an executor needs of a back end. One thread at a time.
+class StageBackend {
+ public:
+  virtual ~StageBackend() = default;
+  /// F, R, I, W or B of one microbatch. Folded recompute: R on the blocks of the backward, just before it.
+  virtual void run(Op op, const PassArguments& arguments) = 0;
+  /// Fills the weights by `seed`, the rest (where there is any) with zeros.
+  virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
+  /// Optimizer step on the weights; gradients are zero afterwards, unless `step` keeps them.
+  virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
+  // For corrections: arithmetic on blocks as large as the weights.
+  virtual void copy(std::byte* to, const std::byte* from) = 0;
+  /// As many blocks as the operation works on, in the order that it names; only those that it writes change.
+  virtual void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) = 0;
+  /// Sum of the products of two blocks' numbers, by parameter.
+  virtual std::vector<double> products(const std::byte* a, const std::byte* b) = 0;
+  /// Multiplies the numbers of every parameter by its factor.
+  virtual void scale(std::byte* block, std::span<const double> factors) = 0;
+  /// Squared norm of every parameter's gradient, in the layout's order (trainer/numbers/gradient_clip.hpp).
+  virtual std::vector<double> squared_norms(const HolderBlocks& blocks) = 0;
+};
+
+namespace cuda {
+class ProductTable;
+}
+
+/// Where a stage's arithmetic runs, when that is a stream of a GPU.
+struct StreamPlace {
+  void* stream = nullptr;  ///< cudaStream_t
+  int gpu = 0;
+  int sms = 0;                             ///< multiprocessors that the stream has; 0: all
+  std::byte* product_workspace = nullptr;  ///< of the stream's matrix products
+  std::int64_t product_workspace_bytes = 0;
+  cuda::ProductTable* product_table = nullptr;  ///< their algorithms, those of all streams
+  std::byte* scratch = nullptr;                 ///< as much as `Backend::scratch_bytes` has asked for; not counted
+};
+
+/// What a back end is made for.
+struct StageSpec {
+  const StageLayout* layout = nullptr;  ///< outlives the back end
+  MicrobatchShape shape;
+  OptimizerOptions optimizer;
+  StreamPlace place = {};
+};
+
+class StreamMachine;
+struct StreamOptions;
+
+/// One row of the table of back ends (trainer/backends/backends.hpp).
+struct Backend {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<StageBackend> (*make_stage)(NumberType type, const StageSpec& spec);
+  /// Adds `term` to `sum`, number by number.
+  void (*add)(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
+  /// Multiplies every number by `factor`.
+  void (*scale)(NumberType type, std::span<std::byte> numbers, double factor);
+  /// What the executor `streams` lets devices work on. Throws `Error` when this machine has none.
+  std::unique_ptr<StreamMachine> (*make_streams)(const StreamOptions& options) = nullptr;
+  /// Memory that a stage needs besides its blocks, at its `StreamPlace`; null: none.
+  std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;
+  bool only_streams = false;  ///< its memory is not the host's: no other executor will do
+  bool bfloat16 = false;      ///< does `NumberType::kBFloat16`
+};
+
+}  // namespace plumb
