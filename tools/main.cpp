@@ -6,8 +6,8 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "tools/command.hpp"
-#include "tools/process_job.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/commands/process_job.hpp"
 
 namespace {
 

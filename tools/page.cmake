@@ -19,5 +19,5 @@ file(READ "${PAGE_DIR}/index.html" page)
 string(REPLACE "%STYLE%" "${styles}" page "${page}")
 string(REPLACE "%SCRIPT%" "/*!\n${licences}*/\n${vendor}(() => {\n\"use strict\";\n${scripts}})();" page "${page}")
 string(REPLACE "%DATA%" ")PLUMB_PAGE\";\nconst std::string_view ${SYMBOL}AfterData = R\"PLUMB_PAGE(" page "${page}")
-file(WRITE "${OUTPUT}" "// Generated from tools/page/.\n#include \"tools/report_page.hpp\"\n\nnamespace plumb {\n\n"
+file(WRITE "${OUTPUT}" "// Generated from tools/page/.\n#include \"tools/reports/report_page.hpp\"\n\nnamespace plumb {\n\n"
      "const std::string_view ${SYMBOL}BeforeData = R\"PLUMB_PAGE(" "${page}" ")PLUMB_PAGE\";\n\n}  // namespace plumb\n")

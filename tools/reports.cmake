@@ -1,15 +1,15 @@
 # The report formats of plumb_tools, and the page that is inlined into them. Included by CMakeLists.txt.
 target_sources(plumb_tools PRIVATE
-  page_data.cpp
-  picture.cpp
-  plot_page.cpp
-  plot_svg.cpp
-  report_csv.cpp
-  report_html.cpp
-  report_svg.cpp
-  report_trace.cpp
-  reports.cpp
-  svg_text.cpp
+  reports/page_data.cpp
+  reports/picture.cpp
+  reports/plot_page.cpp
+  reports/plot_svg.cpp
+  reports/report_csv.cpp
+  reports/report_html.cpp
+  reports/report_svg.cpp
+  reports/report_trace.cpp
+  reports/reports.cpp
+  reports/svg_text.cpp
   ${CMAKE_CURRENT_BINARY_DIR}/plots_page.cpp
   ${CMAKE_CURRENT_BINARY_DIR}/report_page.cpp)
 

@@ -7,7 +7,7 @@ trap 'rm -rf "$tree"' EXIT
 cd "$tree"
 mkdir -p models schedules sim trainer tools tests
 
-printf '#pragma once\n#include "tools/command.hpp"\n' >models/upward.hpp
+printf '#pragma once\n#include "tools/commands/command.hpp"\n' >models/upward.hpp
 printf '#pragma once\n#include <nlohmann/json.hpp>\n' >models/heavy.hpp
 printf '#include <tbb/parallel_for.h>\n' >models/parallel.cpp
 printf 'int x;\n' >models/unguarded.hpp

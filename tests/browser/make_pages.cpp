@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tests/support/synthetic_timeline.hpp"
-#include "tools/plot_page.hpp"
-#include "tools/report_html.hpp"
+#include "tools/reports/plot_page.hpp"
+#include "tools/reports/report_html.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The embedded JSON (tools/page_data.cpp) as arrays that drawing can walk.
+// The embedded JSON (tools/reports/page_data.cpp) as arrays that drawing can walk.
 
 const LANE_COMPUTE = 0;
 const LANE_TRANSFER = 1;

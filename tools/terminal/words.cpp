@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "models/ground/error.hpp"
-#include "tools/quantity_text.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 

@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tools/commands/command.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace {
+
+using namespace plumb::testing;
+using nlohmann::json;
+
+CommandResult run(const std::string& command) {
+  const ScratchDirectory scratch;
+  return run_command(command, scratch.path());
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("help lists every command, and every command explains itself") {
+  const CommandResult help = run("plumbline --help");
+  CHECK(help.status == 0);
+  for (const plumb::Command& command : plumb::command_table()) {
+    CAPTURE(command.name);
+    const std::string name(command.name);
+    CHECK(has(help.out, "  " + name + " "));
+    const CommandResult own = run("plumbline " + name + " --help");
+    CHECK(own.status == 0);
+    CHECK(own.err == "");
+    CHECK(own.out.starts_with("usage: plumbline " + name));
+    CHECK(own.out == run("plumbline help " + name).out);
+  }
+}
+
+TEST_CASE("without a command the help is printed, and the status says that something is missing") {
+  const CommandResult result = run("plumbline");
+  CHECK(result.status == 2);
+  CHECK(has(result.out, "usage: plumbline COMMAND"));
+}
+
+TEST_CASE("names of schedules are one per line and those of the JSON catalogue") {
+  const CommandResult names = run("plumbline schedules --names");
+  std::string expected;
+  for (const json& row : json::parse(run("plumbline schedules --json").out)) {
+    expected += row.at("name").get<std::string>() + "\n";
+  }
+  CHECK(names.out == expected);
+  CHECK(has(names.out, "1f1b\n"));
+}
+
+TEST_CASE("JSON on standard output stands alone and has the closed form's figures") {
+  const CommandResult result = run("plumbline simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --json -");
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  const json timeline = json::parse(result.out);
+  CHECK(timeline.at("kind") == "simulated");
+  CHECK(timeline.at("makespan_ns") == 33'000'000);
+  CHECK(timeline.at("bubble_fraction").get<double>() == doctest::Approx(3.0 / 11).epsilon(1e-12));
+  CHECK(timeline.at("spans").size() == 4 * (8 + 8 + 1));
+  std::vector<double> peaks;
+  for (const json& device : timeline.at("devices")) peaks.push_back(device.at("peak_activations"));
+  CHECK(peaks == std::vector<double>{4, 3, 2, 1});
+}
+
+TEST_CASE("a summary has no spans and the same figures") {
+  const json full = json::parse(run("plumbline simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1 --json -").out);
+  json summary = json::parse(run("plumbline simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1 --summary --json -").out);
+  CHECK(!summary.contains("spans"));
+  CHECK(!summary.contains("memory"));
+  for (const char* key : {"makespan_ns", "step_time_ns", "bubble_fraction", "bubble_rate", "utilization", "devices"}) {
+    CAPTURE(key);
+    CHECK(summary.at(key) == full.at(key));
+  }
+}
+
+TEST_CASE("a billion microbatches are answered, from the catalogue and from a document") {
+  const ScratchDirectory scratch;
+  const std::string end = " --cost F=1,B=2 --summary --json -";
+  const CommandResult named = run_command("plumbline simulate 1f1b -p 4 -m 1000000000" + end, scratch.path());
+  CHECK(json::parse(named.out).at("makespan_ns") == 3'000'000 * (1'000'000'000LL + 3));
+  REQUIRE(run_command("plumbline schedule 1f1b -p 4 -m 1000000000 -o long.json", scratch.path()).status == 0);
+  CHECK(std::filesystem::file_size(scratch.path() / "long.json") < 100'000);
+  CHECK(run_command("plumbline validate long.json", scratch.path()).status == 0);
+  CHECK(run_command("plumbline simulate long.json" + end, scratch.path()).out == named.out);
+}
+
+TEST_CASE("a document gives the same timeline as the name it was made from, in every format") {
+  const ScratchDirectory scratch;
+  const std::string end = " --cost F=1,I=2,W=1 --json -";
+  const json named = json::parse(run_command("plumbline simulate zb-h1 -p 3 -m 5" + end, scratch.path()).out);
+  for (const std::string file : {"made.json", "made.csv", "made.txt"}) {
+    CAPTURE(file);
+    REQUIRE(run_command("plumbline schedule zb-h1 -p 3 -m 5 -o " + file, scratch.path()).status == 0);
+    const json made = json::parse(run_command("plumbline simulate " + file + end, scratch.path()).out);
+    CHECK(made.at("makespan_ns") == named.at("makespan_ns"));
+  }
+  CHECK(run_command("plumbline convert made.json - --to torch-csv | cmp - made.csv", scratch.path()).status == 0);
+  CHECK(run_command("plumbline convert made.txt - --to torch-csv | cmp - made.csv", scratch.path()).status == 0);
+}
+
+TEST_CASE("a document is read from standard input, and - is standard output") {
+  const CommandResult result =
+      run("plumbline schedule gpipe -p 2 -m 2 | plumbline simulate - --cost F=1,B=1 --summary --json -");
+  CHECK(result.status == 0);
+  CHECK(json::parse(result.out).at("makespan_ns") == 6'000'000);
+}
+
+TEST_CASE("every report format is written by its option and says nothing on standard output but the table") {
+  const ScratchDirectory scratch;
+  const CommandResult result = run_command(
+      "plumbline simulate 1f1b -p 2 -m 4 --cost F=1,B=2 --json a.json --trace t.json --html p.html --svg p.svg --csv "
+      "s.csv",
+      scratch.path());
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  CHECK(scratch.listing() == "a.json p.html p.svg s.csv t.json");
+  CHECK(has(result.out, "d0 | F0 F1"));
+  CHECK(!has(result.out, "\033"));
+}
+
+TEST_CASE("the memory limit is told in bytes for networks") {
+  const CommandResult result = run(
+      "plumbline simulate gpipe -p 4 -m 8 --network gpt2-small --cluster a100 --memory-limit 0.1GiB --summary --json "
+      "out.json");
+  CHECK(result.status == 3);
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 4);
+  CHECK(has(result.err, "gpipe: device 0: does not fit: the peak of "));
+  CHECK(has(result.err, "above the limit of 102.4 MiB"));
+}
+
+TEST_CASE("what-if answers are those of simulating the changed costs") {
+  const CommandResult result =
+      run("plumbline simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1 --critical-path --what-if W=0.5");
+  const json changed =
+      json::parse(run("plumbline simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=0.5 --summary --json -").out);
+  CHECK(changed.at("makespan_ns") == 24'500'000);
+  CHECK(has(result.out, "W takes 0.5 of its time   24.5 ms"));
+  CHECK(has(result.out, "critical path"));
+}
+
+TEST_CASE("recompute costs another forward on its stages and lowers their peak") {
+  const std::string simulate =
+      "plumbline simulate gpipe -p 2 -m 4 --network gpt-tiny --cluster a100 --summary --json - ";
+  const json plain = json::parse(run(simulate).out);
+  const json again = json::parse(run(simulate + "--recompute 0").out);
+  const auto device = [](const json& timeline, std::size_t d) { return timeline.at("devices").at(d); };
+  CHECK(device(again, 0).at("busy_ns") > device(plain, 0).at("busy_ns"));
+  CHECK(device(again, 0).at("useful_ns") == device(plain, 0).at("useful_ns"));
+  CHECK(device(again, 0).at("peak_memory_bytes") < device(plain, 0).at("peak_memory_bytes"));
+  CHECK(device(again, 1).at("busy_ns") == device(plain, 1).at("busy_ns"));
+  CHECK(run(simulate + "--recompute 1-2").status == 2);
+}
+
+TEST_CASE("a sweep tells impossible points apart and fails only when all are impossible") {
+  const CommandResult some = run("plumbline sweep 1f1b chimera -p 3,4 -m 4 --cost F=1,B=2 --csv -");
+  CHECK(some.status == 0);
+  CHECK(std::count(some.out.begin(), some.out.end(), '\n') == 5);
+  CHECK(has(some.out, "1f1b,4,4,1,\"F=1,B=2\",,,,,,,,,1,21000000,21000000,"));
+  CHECK(has(some.out, "chimera,3,4,"));
+  const CommandResult none = run("plumbline sweep chimera -p 3 -m 4 --cost F=1,B=2");
+  CHECK(none.status == 2);
+  CHECK(has(none.err, "chimera"));
+}
+
+TEST_CASE("a sweep's rows are the single simulations") {
+  const CommandResult sweep = run("plumbline sweep gpipe zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -");
+  std::vector<std::string> rows;
+  for (std::size_t at = sweep.out.find('\n') + 1; at < sweep.out.size(); at = sweep.out.find('\n', at) + 1) {
+    rows.push_back(sweep.out.substr(at, sweep.out.find('\n', at) - at));
+  }
+  REQUIRE(rows.size() == 8);
+  std::size_t row = 0;
+  for (const char* name : {"gpipe", "zb-h1"}) {
+    for (const int p : {2, 4}) {
+      for (const int m : {4, 8}) {
+        const std::string size = " -p " + std::to_string(p) + " -m " + std::to_string(m);
+        const json one = json::parse(
+            run("plumbline simulate " + std::string(name) + size + " --cost F=1,I=2,W=1 --summary --json -").out);
+        const std::string& line = rows[row++];
+        CAPTURE(line);
+        const std::string begin = std::string(name) + "," + std::to_string(p) + "," + std::to_string(m) +
+                                  ",1,\"F=1,I=2,W=1\",,,,,,,,,1," +
+                                  std::to_string(one.at("makespan_ns").get<std::int64_t>()) + ",";
+        CHECK(line.starts_with(begin));
+      }
+    }
+  }
+}
+
+TEST_CASE("compare is 3 above the bound and 0 below, with the same table") {
+  const ScratchDirectory scratch;
+  REQUIRE(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1,B=2 --json a.json", scratch.path()).status == 0);
+  REQUIRE(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1,B=2.2 --json b.json", scratch.path()).status == 0);
+  const CommandResult loose = run_command("plumbline compare a.json b.json --max-error 10%", scratch.path());
+  const CommandResult tight = run_command("plumbline compare a.json b.json --max-error 5%", scratch.path());
+  CHECK(loose.status == 0);
+  CHECK(loose.err == "");
+  CHECK(tight.status == 3);
+  CHECK(has(tight.err, "step time"));
+  CHECK(tight.out == loose.out);
+  CHECK(run_command("plumbline compare a.json a.json --max-error 0", scratch.path()).status == 0);
+  CHECK(run_command("plumbline compare a.json c.json", scratch.path()).status == 2);
+}
+
+TEST_CASE("training writes a measured timeline that compare lays over the prediction, byte for byte in memory") {
+  const ScratchDirectory scratch;
+  const std::string size = " 1f1b -p 2 -m 4 --updates 2 ";
+  REQUIRE(run_command("plumbline profile --network gpt-tiny --stages 2 --rounds 1 -o profile.json", scratch.path())
+              .status == 0);
+  REQUIRE(run_command("plumbline simulate" + size + "--profile profile.json --json predicted.json", scratch.path())
+              .status == 0);
+  const CommandResult trained = run_command(
+      "plumbline train" + size + "--network gpt-tiny --json measured.json --losses losses.csv", scratch.path());
+  REQUIRE(trained.status == 0);
+  CHECK(has(trained.out, "1f1b             measured"));
+  const json measured = json::parse(file_text(scratch.path() / "measured.json"));
+  CHECK(measured.at("kind") == "measured");
+  CHECK(measured.at("updates") == 2);
+  CHECK(file_text(scratch.path() / "losses.csv").starts_with("update,loss\n0,5."));
+  const CommandResult compared =
+      run_command("plumbline compare predicted.json measured.json --memory-exact --html page.html", scratch.path());
+  CAPTURE(compared.err);
+  CHECK(compared.status == 0);
+}
+
+TEST_CASE("the JSON of a training run has its losses and evaluations, and augmented images change what is learnt") {
+  const std::string run_of_images =
+      "plumbline train pipemare -p 2 -m 2 --network revnet-tiny --partition 5,14 --samples 1 --steps 4 "
+      "--executor serial --evaluate-every 2 --evaluate-samples 8 --summary --json -";
+  const json plain = json::parse(run(run_of_images).out);
+  const json& training = plain.at("training");
+  CHECK(training.at("losses").size() == 4);
+  REQUIRE(training.at("evaluations").size() == 2);
+  CHECK(training.at("evaluations").at(1).at("updates") == 4);
+  CHECK(training.at("evaluations").at(1).at("targets") == 8);
+  CHECK(training.at("evaluations").at(1).at("loss").get<double>() > 0);
+  const json augmented = json::parse(run(run_of_images + " --augment 2").out).at("training");
+  CHECK(augmented.at("losses") != training.at("losses"));
+  CHECK(augmented == json::parse(run(run_of_images + " --augment 2").out).at("training"));
+  const CommandResult text = run("plumbline train gpipe -p 2 -m 2 --network gpt-tiny --augment 2");
+  CHECK(text.status == 2);
+  CHECK(has(text.err, "--augment: network 'gpt-tiny' reads no images, expected one that does"));
+}
+
+TEST_CASE("training stops before it starts when the model cannot be trained") {
+  const ScratchDirectory scratch;
+  const std::string train = "plumbline train 1f1b -p 2 -m 2 ";
+  for (const std::string options :
+       {"", "--network gpt-tyni", "--network gpt-tiny --backend cdua", "--network gpt-tiny --executor serail",
+        "--network gpt-tiny --data nothing.txt", "--network gpt-tiny --optimizer adan", "--network gpt-tiny --resume",
+        "--network gpt-tiny --sequence 1000000000000000"}) {
+    CAPTURE(options);
+    const CommandResult result = run_command(train + options + " --json out.json", scratch.path());
+    CAPTURE(result.err);
+    CHECK(result.status == 2);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK(scratch.listing() == "");
+  }
+}
+
+TEST_CASE("an option for GPUs or streams says nothing to threads, and is refused") {
+  const ScratchDirectory scratch;
+  for (const std::string option : {"--gpus 2", "--device-sms 8", "--device-mode accuracy", "--link-latency 1",
+                                   "--link-bandwidth 1GB", "--product-table t.txt"}) {
+    CAPTURE(option);
+    const std::string expected = "plumbline: error: " + option.substr(0, option.find(' ')) +
+                                 ": the back end is cpu, expected --backend cuda with it\n";
+    CHECK(run_command("plumbline train 1f1b -p 2 -m 2 --network gpt-tiny " + option, scratch.path()).err == expected);
+    CHECK(run_command("plumbline profile --network gpt-tiny --stages 2 " + option, scratch.path()).err == expected);
+  }
+  for (const std::string option : {"--watchdog 5", "--no-graphs"}) {
+    CAPTURE(option);
+    const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --steps 1 " + option;
+    CHECK(run_command(train, scratch.path()).err ==
+          "plumbline: error: " + option.substr(0, option.find(' ')) +
+              ": the back end is cpu with executor threads, expected --backend cuda or --executor streams with it\n");
+    CHECK(run_command(train + " --executor streams", scratch.path()).status == 0);
+  }
+}
+
+TEST_CASE("a run resumed with other steps is refused by its steps, not by what follows from them") {
+  const ScratchDirectory scratch;
+  for (const std::string schedule : {"1f1b", "pipemare"}) {
+    CAPTURE(schedule);
+    const std::string train =
+        "plumbline train " + schedule + " -p 2 -m 2 --network gpt-tiny --checkpoint " + schedule + " --steps ";
+    REQUIRE(run_command(train + "2", scratch.path()).status == 0);
+    const CommandResult longer = run_command(train + "4 --resume", scratch.path());
+    CHECK(longer.status == 2);
+    CHECK(longer.err.find("run.steps: the checkpoint was saved with '2', this run has '4'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a run that is to be resumed where nothing was saved says that it begins anew") {
+  const ScratchDirectory scratch;
+  const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --checkpoint saved --resume --steps ";
+  const std::string note = "plumbline: note: saved has no checkpoint yet, so the run begins anew\n";
+  const CommandResult first = run_command(train + "1", scratch.path());
+  CHECK(first.status == 0);
+  CHECK(has(first.err, note));
+  CHECK_FALSE(has(run_command(train + "1", scratch.path()).err, note));
+}
+
+TEST_CASE("a schedule is written in the format of its extension, and in no other one") {
+  const ScratchDirectory scratch;
+  const std::string schedule = "plumbline schedule 1f1b -p 2 -m 2 -o ";
+  const std::string refused = run_command(schedule + "x.yaml", scratch.path()).err;
+  CHECK(refused.starts_with(
+      "plumbline: error: x.yaml: no format has the extension '.yaml', expected --format FORMAT or one of .json"));
+  CHECK(scratch.listing() == "");
+  CHECK(run_command(schedule + "x.yaml --format json", scratch.path()).status == 0);
+  CHECK(run_command(schedule + "x", scratch.path()).status == 0);
+}
+
+TEST_CASE("the demo leaves a report, a profile and every run") {
+  const ScratchDirectory scratch;
+  const CommandResult result =
+      run_command("plumbline demo -o out --network gpt-tiny -m 2 --updates 2 --rounds 1", scratch.path());
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  for (const char* name : {"gpipe", "1f1b", "zb-h1", "pipemare"}) {
+    CAPTURE(name);
+    CHECK(has(result.out, std::string(name) + " "));
+    CHECK(json::parse(file_text(scratch.path() / "out" / (std::string(name) + ".measured1.json"))).at("kind") ==
+          "measured");
+  }
+  CHECK(has(file_text(scratch.path() / "out" / "report.html"), "<html"));
+  CHECK(has(result.err, "demo: measuring"));
+}

@@ -1,0 +1,63 @@
+#include "tools/reports/report_svg.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string_view>
+
+#include "tests/support/golden.hpp"
+#include "tests/support/synthetic_timeline.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace plumb {
+namespace {
+
+using testing::golden;
+using testing::synthetic_timeline;
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST_CASE("the picture of two devices and two microbatches is the reviewed one") {
+  const std::string svg = svg_report(synthetic_timeline({.devices = 2, .microbatches = 2, .transfer_ns = 250'000}));
+  CHECK(svg == golden("reports/two_by_two.svg", svg));
+}
+
+TEST_CASE("every action has its tooltip and every microbatch number stands where there is room") {
+  const std::string svg = svg_report(synthetic_timeline({.devices = 3, .microbatches = 4}));
+  CHECK(count(svg, ": forward, ") == 12);
+  CHECK(count(svg, ": backward, ") == 12);
+  CHECK(count(svg, "class=\"on-light\"") + count(svg, "class=\"on-dark\"") == 24);
+}
+
+TEST_CASE("the title says schedule, makespan and bubble") {
+  const std::string svg = svg_report(synthetic_timeline({.devices = 4, .microbatches = 8, .update_ns = 0}));
+  CHECK(svg.find("1f1b on 4 devices, 8 microbatches, simulated: makespan 33 ms, bubble 27.3 %") != std::string::npos);
+}
+
+TEST_CASE("a name with markup stays text") {
+  const std::string svg = svg_report(synthetic_timeline({.name = "<script>&\"x\"", .devices = 1, .microbatches = 1}));
+  CHECK(count(svg, "<script") == 0);
+  CHECK(count(svg, "&lt;script&gt;&amp;&quot;x&quot;") > 0);
+}
+
+TEST_CASE("ten times the microbatches do not make a long picture larger than its pixels allow") {
+  const std::string once = svg_report(synthetic_timeline({.devices = 2, .microbatches = 10'000}));
+  const std::string ten_times = svg_report(synthetic_timeline({.devices = 2, .microbatches = 100'000}));
+  CHECK(once.size() < 500'000);
+  CHECK(ten_times.size() < once.size() * 11 / 10);
+}
+
+TEST_CASE("a summary without spans still gives a picture of its figures") {
+  Timeline timeline = synthetic_timeline({});
+  timeline.spans.clear();
+  CHECK(svg_report(timeline).find("makespan") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumb
+
+TEST_SUITE_END();

@@ -1,0 +1,84 @@
+#include "tools/terminal/output_file.hpp"
+
+#include <sys/stat.h>
+
+#include <doctest/doctest.h>
+
+#include "models/ground/error.hpp"
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace {
+
+using plumb::OutputFile;
+using plumb::testing::file_text;
+using plumb::testing::ScratchDirectory;
+
+}  // namespace
+
+TEST_CASE("a file has its name and text only after commit") {
+  const ScratchDirectory scratch;
+  OutputFile file((scratch.path() / "out.json").string());
+  file.write("first ");
+  file.write("second");
+  CHECK(scratch.listing() == "");
+  file.commit();
+  CHECK(scratch.listing() == "out.json");
+  CHECK(file_text(scratch.path() / "out.json") == "first second");
+}
+
+TEST_CASE("a file that is not committed leaves the old one as it was") {
+  const ScratchDirectory scratch;
+  scratch.write("out.json", "old");
+  {
+    OutputFile file((scratch.path() / "out.json").string());
+    file.write("new");
+  }
+  CHECK(scratch.listing() == "out.json");
+  CHECK(file_text(scratch.path() / "out.json") == "old");
+}
+
+TEST_CASE("a replaced file keeps its permissions, and a link keeps pointing at it") {
+  const ScratchDirectory scratch;
+  scratch.write("real.json", "old");
+  ::chmod((scratch.path() / "real.json").c_str(), 0640);
+  std::filesystem::create_symlink("real.json", scratch.path() / "link.json");
+  OutputFile((scratch.path() / "link.json").string()).finish("new");
+  CHECK(file_text(scratch.path() / "real.json") == "new");
+  CHECK(std::filesystem::is_symlink(scratch.path() / "link.json"));
+  struct stat status {};
+  REQUIRE(::stat((scratch.path() / "real.json").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0640);
+}
+
+TEST_CASE("a full disk is an error that names the file") {
+  OutputFile file("/dev/full");
+  CHECK_THROWS_WITH_AS(file.finish("text"), "/dev/full: cannot write: No space left on device", plumb::Error);
+}
+
+TEST_CASE("text of many pieces arrives whole") {
+  const ScratchDirectory scratch;
+  OutputFile file((scratch.path() / "big").string());
+  std::string expected;
+  for (int i = 0; i < 40'000; ++i) {
+    const std::string piece = std::to_string(i) + " and some more text to fill the buffer\n";
+    expected += piece;
+    file.write(piece);
+  }
+  file.commit();
+  CHECK(file_text(scratch.path() / "big") == expected);
+}
+
+TEST_CASE("a directory that does not exist is reported when the file is opened") {
+  const ScratchDirectory scratch;
+  const std::string path = (scratch.path() / "no" / "out.json").string();
+  CHECK_THROWS_WITH_AS(OutputFile{path}, (path + ": cannot write: No such file or directory").c_str(), plumb::Error);
+}
+
+TEST_CASE("a directory is no file to write") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path().string();
+  CHECK_THROWS_WITH_AS(OutputFile{path}, (path + ": cannot write: Is a directory").c_str(), plumb::Error);
+}

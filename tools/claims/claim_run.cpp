@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/ground/error.hpp"
+#include "sim/simulate.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/claims/claims.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/claims/expression.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+#include "tools/terminal/words.hpp"
+#include "tools/claims/train_run.hpp"
+
+namespace plumb {
+namespace {
+
+/// Times are in units of --cost: milliseconds.
+double in_units(Ticks ticks, const Timeline& timeline) {
+  return static_cast<double>(ticks) / static_cast<double>(timeline.base.ticks_per_ns) / 1e6;
+}
+
+template <class Figure>
+double largest(const Timeline& timeline, Figure figure) {
+  double most = 0;
+  for (const DeviceSummary& device : timeline.devices) most = std::max(most, static_cast<double>(figure(device)));
+  return most;
+}
+
+template <class Figure>
+double smallest(const Timeline& timeline, Figure figure) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const DeviceSummary& device : timeline.devices) least = std::min(least, static_cast<double>(figure(device)));
+  return least;
+}
+
+struct Metric {
+  std::string_view name;
+  double (*of)(const Timeline&);
+};
+
+constexpr std::array<Metric, 12> kMetrics{{
+    {"makespan", [](const Timeline& t) { return in_units(t.makespan, t); }},
+    {"step_time", [](const Timeline& t) { return in_units(t.step_time, t); }},
+    {"longest_device_span", [](const Timeline& t) { return in_units(t.longest_device_span, t); }},
+    {"bubble_fraction", [](const Timeline& t) { return t.bubble_fraction; }},
+    {"bubble_rate", [](const Timeline& t) { return t.bubble_rate; }},
+    {"utilization", [](const Timeline& t) { return t.utilization; }},
+    {"bubble_over_useful", [](const Timeline& t) { return t.bubble_fraction / (1 - t.bubble_fraction); }},
+    {"most_idle",
+     [](const Timeline& t) {
+       return largest(t, [&](const DeviceSummary& device) { return in_units(device.idle, t); });
+     }},
+    {"span_idle",
+     [](const Timeline& t) {
+       return largest(t, [&](const DeviceSummary& d) { return in_units(d.last_end - d.first_start - d.busy, t); });
+     }},
+    {"peak_activations",
+     [](const Timeline& t) { return largest(t, [](const DeviceSummary& d) { return d.peak_activations; }); }},
+    {"least_peak_activations",
+     [](const Timeline& t) { return smallest(t, [](const DeviceSummary& d) { return d.peak_activations; }); }},
+    {"peak_memory_gib",
+     [](const Timeline& t) {
+       return largest(t, [](const DeviceSummary& d) { return d.peak_memory_bytes; }) / (1024.0 * 1024.0 * 1024.0);
+     }},
+}};
+
+/// The part of `simulate` that claims need: a summary.
+Timeline simulated(const std::string& command) {
+  std::string name;
+  ScheduleArguments size;
+  CostArguments costs;
+  SimulationArguments simulation;
+  ArgumentParser parser("simulate NAME [options]", "");
+  parser.positional(name, "NAME");
+  size.add_to(parser);
+  costs.add_to(parser);
+  simulation.add_to(parser);
+  if (!parser.parse(words_behind("simulate", command))) throw Error("'" + command + "': expected no --help");
+  const CostDocuments documents = load_cost_documents(costs);
+  const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
+  const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
+  const CostInput input = cost_input(costs, documents, schedule);
+  return simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule),
+                          simulation.simulation(schedule));
+}
+
+constexpr std::string_view kSameWeights = "same_weights";
+constexpr std::string_view kFinalLoss = "final_loss";
+constexpr std::string_view kFinalAccuracy = "final_accuracy";
+
+/// The figure `metric` of one run; of the weights there is none.
+double figure_of(const TrainResult& result, const Claim& claim) {
+  if (claim.metric == kFinalLoss) return result.losses.back();
+  if (result.evaluations.empty())
+    throw Error(claim.id + ": final_accuracy: never evaluated, expected --evaluate-every");
+  return result.evaluations.back().accuracy;
+}
+
+/// What the claim's training came to.
+double trained_metric(const Claim& claim) {
+  const bool weights = claim.metric == kSameWeights;
+  if (weights && claim.baseline.empty()) {
+    throw Error(claim.id + ": same_weights: the same as what? expected a baseline");
+  }
+  const TrainResult result = train_as(claim.command);
+  if (claim.baseline.empty()) return figure_of(result, claim);
+  const TrainResult baseline = train_as(claim.baseline);
+  return weights ? static_cast<double>(result.weights_hash == baseline.weights_hash)
+                 : figure_of(result, claim) / figure_of(baseline, claim);
+}
+
+double metric_of(const std::string& command, const std::string& name) {
+  const Timeline timeline = simulated(command);
+  for (const Metric& metric : kMetrics) {
+    if (metric.name == name) return metric.of(timeline);
+  }
+  throw_unknown("metric", name, claim_metrics());
+}
+
+}  // namespace
+
+std::vector<std::string_view> claim_metrics() {
+  std::vector<std::string_view> names;
+  for (const Metric& metric : kMetrics) names.push_back(metric.name);
+  names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
+  return names;
+}
+
+ClaimResult run_claim(const Claim& claim) {
+  ClaimResult result;
+  try {
+    if (claim.kind == ClaimKind::kTrained) {
+      result.simulated = trained_metric(claim);
+    } else if (!claim.command.empty()) {
+      double value = metric_of(claim.command, claim.metric);
+      if (!claim.baseline.empty()) value /= metric_of(claim.baseline, claim.metric);
+      result.simulated = value;
+    }
+    result.ours = claim.formula.empty() ? result.simulated : evaluate_expression(claim.formula, claim.id + ": formula");
+    // A billionth: what doubles lose on the way.
+    result.reached =
+        std::abs(*result.ours - claim.published) <= claim.tolerance + 1e-9 * std::max(1.0, std::abs(claim.published));
+  } catch (const Error& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,81 @@
+#include <nlohmann/json.hpp>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// Measuring this machine takes time, so lists do without it.
+constexpr std::string_view kHost = "host";
+
+std::string clusters_json() {
+  auto rows = nlohmann::ordered_json::array();
+  for (const std::string_view name : builtin_clusters()) {
+    if (name == kHost) {
+      rows.push_back({{"name", name}, {"source", "this machine, measured when asked for"}});
+      continue;
+    }
+    const Cluster cluster = load_cluster(name);
+    rows.push_back({{"name", name},
+                    {"devices", cluster.devices.size()},
+                    {"devices_per_node", cluster.devices_per_node},
+                    {"device", cluster.devices.front().name},
+                    {"flops_per_s", cluster.devices.front().flops_per_s},
+                    {"intra_node_bytes_per_s", cluster.intra_node.bytes_per_s},
+                    {"inter_node_bytes_per_s", cluster.inter_node.bytes_per_s},
+                    {"rates", kernel_rates_of(cluster.devices.front()).source},
+                    {"source", cluster.source}});
+  }
+  return rows.dump(2) + "\n";
+}
+
+std::string clusters_table() {
+  TextTable table({{"name"},
+                   {"devices", '>'},
+                   {"per node", '>'},
+                   {"compute each", '>'},
+                   {"memory each", '>'},
+                   {"inside a node", '>'},
+                   {"between nodes", '>'},
+                   {"to the host", '>'},
+                   {"source"}});
+  for (const std::string_view name : builtin_clusters()) {
+    if (name == kHost) {
+      table.add_row({std::string(name), "", "", "", "", "", "", "", "this machine, measured when asked for"});
+      continue;
+    }
+    const Cluster cluster = load_cluster(name);
+    const DeviceSpec& device = cluster.devices.front();
+    const auto link = [](const auto& way) {
+      return way.bytes_per_s > 0 ? number_text(way.bytes_per_s / 1e9) + " GB/s" : std::string("-");
+    };
+    table.add_row({std::string(name), std::to_string(cluster.devices.size()), std::to_string(cluster.devices_per_node),
+                   number_text(device.flops_per_s / 1e12) + " TFLOP/s", bytes_text(device.memory_bytes),
+                   link(cluster.intra_node), link(cluster.inter_node), link(cluster.host_link),
+                   first_clause(cluster.source)});
+  }
+  return table.to_string();
+}
+
+}  // namespace
+
+ExitStatus run_clusters(const CommandLine& arguments) {
+  ArgumentParser parser("clusters [NAME|FILE] [options]",
+                        "Lists the built-in clusters, or prints the document of one (devices and links).\n"
+                        "NAME-4x8 has 4 nodes of 8 devices; host measures this machine.");
+  std::vector<std::string> names;
+  bool json = false;
+  parser.positionals(names, 0, "NAME").flag("json", json, "print the list as JSON");
+  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  for (const std::string& name : names) print(cluster_to_json(load_cluster(name)));
+  if (names.empty()) print(json ? clusters_json() : clusters_table());
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

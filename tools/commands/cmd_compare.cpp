@@ -1,0 +1,162 @@
+#include <iostream>
+#include <optional>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "sim/comparison/compare.hpp"
+#include "sim/comparison/ranking.hpp"
+#include "sim/timeline/timeline_io.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/tables/comparison_text.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/tables/ranking_text.hpp"
+#include "tools/reports/report_html.hpp"
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+namespace {
+
+struct CompareArguments {
+  std::string first;
+  std::vector<std::string> others;
+  std::string html;
+  std::string json;
+  std::string max_error;
+  bool memory_exact = false;
+  bool ranking = false;
+  std::optional<std::int64_t> first_step;
+  std::string max_idle;
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser(
+        "compare A B... [options]",
+        "Lays timeline A (JSON of simulate or train) over B: predicted and measured, or two schedules.\n"
+        "Several B are runs of the same thing: A is compared with their median.");
+    parser.positional(first, "A")
+        .positionals(others, 1, "B")
+        .text("html", html, "FILE", "one page to explore both in a browser")
+        .text("json", json, "FILE", "everything, for programs (- is standard output)")
+        .text("max-error", max_error, "X%",
+              "exit status 3 when the step time is off by more, or the runs spread by more")
+        .flag("memory-exact", memory_exact, "exit status 3 when peaks differ by a byte")
+        .flag("ranking", ranking,
+              "files are pairs: predicted, measured, predicted, measured ...; exit status 3 when measured step times "
+              "stand in another order than predictions that differ by more than 2 %")
+        .whole("first-step", first_step, {}, "of the measured steps that --ranking counts (default: 0)")
+        .text("max-idle", max_idle, "X%", "with --ranking: exit status 3 when a device's idle share is off by more");
+    return parser.parse(arguments);
+  }
+
+  CompareOptions options() const {
+    if (first_step || !max_idle.empty()) {
+      throw Error("--first-step, --max-idle: are about several configurations, expected --ranking beside them");
+    }
+    return {.max_error = share(max_error, "--max-error"), .memory_exact = memory_exact};
+  }
+
+  RankingOptions ranking_options() const {
+    if (memory_exact || !html.empty()) throw Error("--ranking: expected no --memory-exact and no --html beside it");
+    if (others.size() % 2 == 0) {
+      throw Error("--ranking: found " + std::to_string(others.size() + 1) +
+                  " files, expected pairs: predicted, measured");
+    }
+    return {.max_error = share(max_error, "--max-error"),
+            .max_idle = share(max_idle, "--max-idle"),
+            .first_step = first_step.value_or(0)};
+  }
+
+ private:
+  /// "5%" or "0.05"; nothing when not given.
+  static std::optional<double> share(const std::string& text, const char* option) {
+    if (text.empty()) return std::nullopt;
+    const bool percent = text.ends_with('%');
+    const double value = parse_real(percent ? text.substr(0, text.size() - 1) : text, option);
+    if (value < 0) throw Error(std::string(option) + ": '" + text + "' is negative, expected a share such as 5%");
+    return percent ? value / 100 : value;
+  }
+};
+
+Timeline read_timeline(const std::string& path) {
+  return timeline_from_json(read_text_file(path == "-" ? "/dev/stdin" : path), path);
+}
+
+std::string kind_text(const Timeline& timeline) {
+  return timeline.kind == Timeline::Kind::kMeasured ? "measured" : "simulated";
+}
+
+/// Only unlike kinds are a prediction and what came of it.
+ComparedNames names_of(const Timeline& first, const Timeline& second) {
+  if (first.kind == second.kind) return {};
+  return {.first = kind_text(first), .second = kind_text(second), .apart = "error"};
+}
+
+/// "1f1b, simulated and measured", "1f1b and zb-v"; the file's name when a timeline has none.
+std::string title(const Timeline& first, const std::string& first_path, const Timeline& second,
+                  const std::string& second_path) {
+  const std::string one = first.schedule.empty() ? first_path : first.schedule;
+  const std::string other = second.schedule.empty() ? second_path : second.schedule;
+  if (one == other && first.kind != second.kind) return one + ", " + kind_text(first) + " and " + kind_text(second);
+  return one + " and " + other;
+}
+
+std::string page(const CompareArguments& arguments, const Timeline& first, const std::vector<Timeline>& others) {
+  HtmlReport report;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    report.sections.push_back({.title = title(first, arguments.first, others[i], arguments.others[i]),
+                               .note = arguments.first + " and " + arguments.others[i],
+                               .first = &first,
+                               .second = &others[i]});
+  }
+  report.title = report.sections.front().title;
+  return html_report(report);
+}
+
+/// Says what was asked for; the rest of the answer is in the tables.
+ExitStatus tell_verdict(const Comparison& comparison) {
+  for (const std::string& finding : comparison.findings) std::cerr << finding << '\n';
+  const bool refused = comparison.verdict == Verdict::kFail || comparison.verdict == Verdict::kNoisy;
+  return refused ? ExitStatus::kNo : ExitStatus::kDone;
+}
+
+ExitStatus run_ranking(const CompareArguments& arguments) {
+  const RankingOptions options = arguments.ranking_options();
+  std::vector<std::pair<Timeline, Timeline>> runs;
+  for (std::size_t i = 0; i < arguments.others.size(); i += 2) {
+    runs.emplace_back(read_timeline(i == 0 ? arguments.first : arguments.others[i - 1]),
+                      read_timeline(arguments.others[i]));
+  }
+  std::optional<OutputFile> json;
+  if (!arguments.json.empty()) json.emplace(arguments.json);
+  const Ranking ranking = rank_runs(runs, options);
+  if (json) json->finish(ranking_to_json(ranking));
+  if (arguments.json != "-") print(ranking_text(ranking));
+  for (const std::string& finding : ranking.findings) std::cerr << finding << '\n';
+  return ranking.findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
+}
+
+}  // namespace
+
+ExitStatus run_compare(const CommandLine& command_line) {
+  CompareArguments arguments;
+  if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  if (arguments.ranking) return run_ranking(arguments);
+  const CompareOptions options = arguments.options();
+  const Timeline first = read_timeline(arguments.first);
+  std::vector<Timeline> others;
+  for (const std::string& path : arguments.others) others.push_back(read_timeline(path));
+  check_distinct_outputs({arguments.html, arguments.json});
+  std::optional<OutputFile> html;
+  std::optional<OutputFile> json;
+  if (!arguments.html.empty()) html.emplace(arguments.html);
+  if (!arguments.json.empty()) json.emplace(arguments.json);
+  const Comparison comparison = compare(first, others, options);
+  if (html) html->finish(page(arguments, first, others));
+  if (json) json->finish(comparison_to_json(comparison));
+  if (arguments.json != "-" && arguments.html != "-") {
+    print(comparison_text(comparison, names_of(first, others.front())));
+  }
+  return tell_verdict(comparison);
+}
+
+}  // namespace plumb

@@ -1,0 +1,79 @@
+#include <filesystem>
+#include <system_error>
+
+#include "models/ground/error.hpp"
+#include "sim/timeline/timeline_io.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/studies/demo_run.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/terminal/progress.hpp"
+
+namespace plumb {
+namespace {
+
+struct DemoArguments {
+  std::string directory = "plumbline-demo";
+  std::string network;
+  std::optional<std::int64_t> microbatches;
+  std::optional<std::int64_t> updates;
+  std::optional<std::int64_t> rounds;
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser(
+        "demo [options]",
+        "Measures a small transformer on this machine, predicts four schedules, really trains with each\n"
+        "on two threads, and lays prediction and measurement over each other.");
+    constexpr std::int64_t kMost = 10'000;
+    parser.text("output,o", directory, "DIR", "where to write the report and all figures (default: plumbline-demo)")
+        .text("network", network, "NAME|FILE", "model (default: gpt-mini)")
+        .whole("microbatches,m", microbatches, {1, kMost}, "per update (default: 8)")
+        .whole("updates", updates, {1, kMost}, "of every run (default: 12)")
+        .whole("rounds", rounds, {1, kMost}, "runs of every schedule (default: 5)");
+    return parser.parse(arguments);
+  }
+
+  DemoPlan plan() const {
+    DemoPlan plan;
+    if (!network.empty()) plan.network = network;
+    plan.microbatches = microbatches.value_or(plan.microbatches);
+    plan.updates = updates.value_or(plan.updates);
+    plan.rounds = rounds.value_or(plan.rounds);
+    return plan;
+  }
+};
+
+void write_files(const std::filesystem::path& directory, const DemoPlan& plan, const DemoRun& run) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    OutputFile((directory / name).string()).finish(text);
+  };
+  write("profile.json", profile_to_json(run.profile));
+  for (const DemoResult& result : run.results) {
+    write(result.schedule + ".predicted.json", timeline_to_json(result.predicted));
+    for (std::size_t round = 0; round < result.measured.size(); ++round) {
+      write(result.schedule + ".measured" + std::to_string(round + 1) + ".json",
+            timeline_to_json(result.measured[round]));
+    }
+  }
+  write("report.html", demo_page(plan, run.results));
+}
+
+}  // namespace
+
+ExitStatus run_demo(const CommandLine& command_line) {
+  DemoArguments arguments;
+  if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  const DemoPlan plan = arguments.plan();
+  const std::filesystem::path directory = arguments.directory;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw Error(directory.string() + ": cannot make the directory: " + error.message());
+  Progress progress("demo");
+  progress.note("demo: measuring what the stages take, and really training with every schedule, in turns ...");
+  const DemoRun run = demo_run(plan, progress);
+  write_files(directory, plan, run);
+  print(demo_text(plan, run.results) + "\nopen " + (directory / "report.html").string() + " in a browser\n");
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

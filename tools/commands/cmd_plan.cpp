@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "models/ground/error.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/options/plan_arguments.hpp"
+#include "tools/plans/plan_text.hpp"
+
+namespace plumb {
+
+namespace {
+
+/// Without one of these the joint search answers.
+bool asks_published_planner(const CommandLine& command_line) {
+  return std::any_of(command_line.begin(), command_line.end(),
+                     [](const std::string& word) { return word.starts_with("--method") || word == "--list"; });
+}
+
+}  // namespace
+
+ExitStatus run_plan(const CommandLine& command_line) {
+  if (!asks_published_planner(command_line)) return run_plan_search(command_line);
+  PlanArguments arguments;
+  std::string method;
+  std::string json;
+  bool list = false;
+  ArgumentParser parser("plan --method NAME --network N (--cluster C | --devices N --bandwidth RATE) [options]",
+                        "Where to cut a network, how often to replicate its parts, as published planners decide it.\n"
+                        "`plan --list` names the methods, what each minimises, and what its source leaves open.");
+  parser.text("method", method, "NAME", "a published planner").flag("list", list, "list the methods");
+  arguments.add_to(parser);
+  parser.group("Output").text("json", json, "FILE", "the plan, or the list, for programs (- is standard output)");
+  if (!parser.parse(command_line)) return ExitStatus::kDone;
+  std::optional<OutputFile> file;
+  if (!json.empty()) file.emplace(json);
+  if (list) {
+    if (file) file->finish(planners_json());
+    if (json != "-") print(planners_text());
+    return ExitStatus::kDone;
+  }
+  if (method.empty()) throw Error("plan: expected --method (plan --list names them)");
+  const Planner& planner = find_planner(method);
+  const PlanProblem problem = plan_problem(arguments);
+  const Plan plan = make_plan(planner, problem);
+  if (file) file->finish(plan_json(planner, problem, plan));
+  if (json != "-") print(plan_text(planner, problem, plan));
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

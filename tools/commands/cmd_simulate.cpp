@@ -1,0 +1,184 @@
+#include <iostream>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "sim/simulate.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/formats/chakra_trace.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/tables/delays_text.hpp"
+#include "tools/formats/findings.hpp"
+#include "tools/tables/job_fit.hpp"
+#include "tools/options/memory_limit.hpp"
+#include "tools/options/order_arguments.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/options/report_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+#include "tools/terminal/terminal.hpp"
+#include "tools/tables/text_timeline.hpp"
+#include "tools/tables/timeline_text.hpp"
+#include "tools/tables/what_if.hpp"
+
+namespace plumb {
+namespace {
+
+/// Longer schedules are not drawn in characters: nobody could read them.
+constexpr std::int64_t kMostDrawnActions = 20'000;
+/// The table of delays needs the whole program; longer schedules get it only when it is asked for.
+constexpr std::int64_t kMostCountedActions = 1'000'000;
+
+struct SimulateArguments {
+  std::string schedule;
+  ScheduleArguments size;
+  CostArguments costs;
+  SimulationArguments simulation;
+  OrderArguments order;
+  ReportArguments reports;
+  bool peak = false;
+  bool critical_path = false;
+  bool delays = false;
+  std::vector<std::string> what_if;
+  std::string chakra;
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser(
+        "simulate NAME|FILE [options]",
+        "Predicts what running a schedule would look like: a schedule of the catalogue, or a document.\n"
+        "Exit status 3: the schedule is invalid or does not fit in memory.");
+    parser.positional(schedule, "NAME|FILE");
+    size.add_to(parser);
+    costs.add_to(parser);
+    simulation.add_to(parser);
+    order.add_to(parser);
+    reports.add_to(parser);
+    parser.text("chakra", chakra, "PREFIX", "Chakra execution traces, PREFIX.0.et and so on, one per device");
+    parser.group("Questions")
+        .flag("peak", peak, "list what is alive at every device's peak")
+        .flag("critical-path", critical_path, "list what the critical path is spent on")
+        .flag("delays", delays, "how often weights of each age are read, by stage")
+        .texts("what-if", what_if, "KIND=X", "the makespan if all actions of a kind took X of their time, as W=0.9");
+    const bool run = parser.parse(arguments);
+    costs.job.take_recompute(size.recompute);
+    return run;
+  }
+};
+
+std::int64_t action_count(const Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const DeviceList& list : schedule.devices) {
+    const std::int64_t size = expanded_size(list);
+    count = size > std::numeric_limits<std::int64_t>::max() - count ? std::numeric_limits<std::int64_t>::max()
+                                                                    : count + size;
+  }
+  return count;
+}
+
+bool counts_delays(const SimulateArguments& arguments, const Schedule& schedule) {
+  if (arguments.delays) return true;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (!schedule.is_synchronous(StageId{stage})) return action_count(schedule) <= kMostCountedActions;
+  }
+  return false;
+}
+
+/// What a run of the command found out.
+struct PredictedRun {
+  Timeline timeline;
+  std::string what_if;  ///< a table; empty when nothing was asked
+};
+
+/// A summary jumps over steady states; every other question needs the whole program.
+PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
+  SimOptions options = arguments.simulation.simulation(schedule);
+  const LowerOptions lowering = arguments.simulation.lowering(schedule);
+  const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
+  const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
+  options.peak_composition = arguments.peak || (has_tensors && arguments.reports.needs_spans());
+  options.spans = spans;
+  options.memory_curve = spans;
+  const bool delays = counts_delays(arguments, schedule);
+  PredictedRun prediction;
+  std::optional<Program> program;
+  if (spans || delays || arguments.peak || !arguments.what_if.empty()) {
+    program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
+  }
+  if (spans || arguments.peak || !arguments.what_if.empty()) {
+    std::vector<WhatIf> changes;
+    for (const std::string& text : arguments.what_if) changes.push_back(parse_what_if(text));
+    prediction.timeline = simulate(*program, options);
+    if (!changes.empty()) {
+      prediction.what_if = what_if_text(*program, options, prediction.timeline.makespan, changes);
+    }
+  } else {
+    prediction.timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
+  }
+  if (delays) prediction.timeline.delays = stage_delays(schedule, *program);
+  prediction.timeline.schedule = schedule.name;
+  prediction.timeline.machine = input.description;
+  return prediction;
+}
+
+void print_prediction(const PredictedRun& prediction, const SimulateArguments& arguments, bool draw) {
+  const Timeline& timeline = prediction.timeline;
+  std::string text = figures_text(timeline) + "\n" + devices_text(timeline);
+  if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
+  if (arguments.delays) text += "\n" + delay_histogram_text(timeline.delays);
+  if (arguments.peak) text += "\n" + peaks_text(timeline);
+  if (arguments.critical_path) text += "\n" + critical_path_text(timeline);
+  if (!prediction.what_if.empty()) text += "\n" + prediction.what_if;
+  if (draw) text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
+  print(text);
+}
+
+}  // namespace
+
+ExitStatus run_simulate(const CommandLine& command_line) {
+  SimulateArguments arguments;
+  if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  const CostDocuments documents = load_cost_documents(arguments.costs);
+  const auto devices = static_cast<std::int32_t>(arguments.size.devices.value_or(1));
+  Schedule schedule =
+      load_schedule(arguments.schedule, arguments.size, search_goal(arguments.costs, documents, devices));
+  if (is_schedule_file(arguments.schedule)) {
+    const std::vector<Violation> violations = check_schedule(schedule);
+    if (!violations.empty()) {
+      std::cerr << findings_text(arguments.schedule, violations);
+      return ExitStatus::kNo;
+    }
+  }
+  const CostInput input = cost_input(arguments.costs, documents, schedule);
+  if (arguments.peak && input.costs.memory.empty()) {
+    throw Error("--peak: abstract costs have no tensors, expected --network or --profile");
+  }
+  const MemoryLimit limit = parse_memory_limit(arguments.costs.memory_limit, input.costs);
+  ReportFiles files(arguments.reports, arguments.order.save);
+  const bool quiet = arguments.reports.takes_standard_output();
+  const bool draw = !quiet && !arguments.reports.summary && action_count(schedule) <= kMostDrawnActions;
+  if (quiet && !arguments.what_if.empty()) {
+    throw Error("--what-if: prints a table, expected no report on standard output");
+  }
+  schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
+  const PredictedRun prediction = predict(arguments, schedule, input, draw);
+  files.write(prediction.timeline);
+  if (!arguments.chakra.empty()) {
+    const LowerOptions lowering = arguments.simulation.lowering(schedule);
+    write_chakra_traces(lower(schedule, input.costs, input.cluster_pointer(), lowering), arguments.chakra);
+  }
+  if (!quiet) print_prediction(prediction, arguments, draw);
+  std::vector<std::string> findings;
+  if (input.job_rates) {
+    if (!quiet) print("\n" + fit_text(prediction.timeline, *input.job_rates, *input.cluster, limit));
+    findings = fit_findings(prediction.timeline, *input.job_rates, *input.cluster, limit);
+  } else {
+    findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
+  }
+  for (const std::string& finding : findings) std::cerr << arguments.schedule << ": " << finding << '\n';
+  return findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
+}
+
+}  // namespace plumb

@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/formats/transfer_hang.hpp"
+#include "sim/events/policy_order.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/formats/findings.hpp"
+#include "tools/options/order_arguments.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/commands/process_job.hpp"
+#include "tools/terminal/progress.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/options/report_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/terminal.hpp"
+#include "tools/terminal/text_table.hpp"
+#include "tools/tables/text_timeline.hpp"
+#include "tools/tables/timeline_text.hpp"
+#include "tools/options/train_arguments.hpp"
+#include "trainer/backends/backends.hpp"
+#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/links/nccl_library.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+namespace {
+
+/// Rows of the table of losses.
+constexpr std::size_t kMostLosses = 12;
+/// More spans are not drawn in characters: nobody could read them.
+constexpr std::size_t kMostDrawnSpans = 20'000;
+
+struct TrainCommand {
+  std::string schedule;
+  ScheduleArguments size;
+  CostArguments costs;
+  TrainArguments training;
+  ReportArguments reports;
+  std::optional<std::int64_t> steps;
+  std::string checkpoint;
+  std::optional<std::int64_t> checkpoint_every;
+  bool resume = false;
+  std::string losses;
+  std::string transport = "local";
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser("train NAME|FILE --network N [options]",
+                          "Really trains a model with a schedule and measures what `simulate` predicts.");
+    parser.positional(schedule, "NAME|FILE")
+        .whole("steps", steps, {}, "updates to do (default: those of the schedule)")
+        .text("checkpoint", checkpoint, "DIR", "save weights, optimizer and position there")
+        .whole("checkpoint-every", checkpoint_every, {}, "updates between checkpoints (default: 1)")
+        .flag("resume", resume, "go on from the newest checkpoint")
+        .text("losses", losses, "FILE", "mean loss of every update as CSV")
+        .text("transport", transport, "NAME",
+              "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
+              "nccl (likewise, with messages from GPU to GPU) (default: local)");
+    size.add_to(parser);
+    costs.add_search_to(parser);
+    training.add_to(parser);
+    reports.add_to(parser);
+    return parser.parse(arguments);
+  }
+};
+
+/// What the devices of a document with a policy decide in a simulated run: by the costs that are named, or without any
+/// with a backward as long as two forwards.
+Schedule decided(const TrainCommand& command, Schedule schedule) {
+  if (!schedule.policy) return schedule;
+  CostArguments costs = command.costs;
+  if (!costs.any()) costs.cost = "F=1,B=2";
+  const CostInput input = cost_input(costs, load_cost_documents(costs), schedule);
+  const Program program = lower(schedule, input.costs, input.cluster_pointer());
+  if (!program.contention.empty()) note_order_without_contention();
+  return policy_order(schedule, program, 0).schedule;
+}
+
+/// An asynchronous pipeline is filled and drained once, so its document covers all steps.
+Schedule load_training_schedule(TrainCommand& command) {
+  const auto catalogue = schedule_catalogue();
+  const auto spec = std::find_if(catalogue.begin(), catalogue.end(),
+                                 [&](const ScheduleSpec& row) { return row.name == command.schedule; });
+  if (spec != catalogue.end() && !spec->synchronous && !command.size.updates) command.size.updates = command.steps;
+  const CostDocuments documents = command.costs.any() ? load_cost_documents(command.costs) : CostDocuments{};
+  const auto devices = static_cast<std::int32_t>(command.size.devices.value_or(1));
+  return load_schedule(command.schedule, command.size, search_goal(command.costs, documents, devices));
+}
+
+std::string losses_csv(const std::vector<double>& losses) {
+  std::string text = "update,loss\n";
+  for (std::size_t i = 0; i < losses.size(); ++i) text += std::to_string(i) + "," + fixed_text(losses[i], 6) + "\n";
+  return text;
+}
+
+/// First, last, and some between.
+std::string losses_text(const std::vector<double>& losses) {
+  TextTable table({{"update", '>'}, {"loss", '>'}});
+  const std::size_t rows = std::min(kMostLosses, losses.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t i = rows < 2 ? 0 : row * (losses.size() - 1) / (rows - 1);
+    table.add_row({std::to_string(i), fixed_text(losses[i], 4)});
+  }
+  return table.to_string();
+}
+
+/// What held-out data said; nothing when they were not asked.
+std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
+  if (evaluations.empty()) return "";
+  TextTable table({{"updates", '>'}, {"held-out loss", '>'}, {"accuracy", '>'}});
+  for (const Evaluation& evaluation : evaluations) {
+    table.add_row({std::to_string(evaluation.update), fixed_text(evaluation.loss, 4),
+                   fixed_text(100 * evaluation.accuracy, 2) + " %"});
+  }
+  return "\n" + table.to_string();
+}
+
+/// Losses and evaluations, for the timeline document; a loss that is no number is null.
+std::string training_json(const TrainResult& result) {
+  std::ostringstream hash;
+  hash << std::hex << result.weights_hash;
+  nlohmann::ordered_json json = {
+      {"losses", result.losses}, {"weights_hash", hash.str()}, {"evaluations", nlohmann::ordered_json::array()}};
+  for (const Evaluation& evaluation : result.evaluations) {
+    json["evaluations"].push_back({{"updates", evaluation.update},
+                                   {"loss", evaluation.loss},
+                                   {"accuracy", evaluation.accuracy},
+                                   {"targets", evaluation.targets}});
+  }
+  return json.dump();
+}
+
+/// What became of updates that were validated; nothing when all were right.
+std::string validation_text(const TrainResult& result) {
+  if (result.updates_skipped == 0 && result.updates_rolled_back == 0) return "";
+  return "\nupdates skipped, not finite: " + std::to_string(result.updates_skipped) +
+         "; updates of a stage taken back and made again: " + std::to_string(result.updates_rolled_back) + "\n";
+}
+
+/// What is trained, on what.
+struct Prepared {
+  std::unique_ptr<const TrainingData> data;
+  std::optional<nccl::Library> links;
+  TrainOptions options;
+};
+
+void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& prepared) {
+  TrainOptions& options = prepared.options;
+  options = command.training.options(schedule.num_stages, command.steps.value_or(0));
+  options.schedule = schedule;
+  prepared.data = command.training.model.load_data(options.network);
+  options.data = prepared.data.get();
+  if (goes_by_links(command.transport)) {
+    const Backend& chosen = backend(options.backend);
+    if (!chosen.only_streams) {
+      throw Error("transport nccl: is between GPUs; expected --backend cuda instead of " + std::string(chosen.name));
+    }
+    prepared.links = nccl::load_library();
+    options.links = &*prepared.links;
+  }
+  options.checkpoint = {
+      .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
+}
+
+TrainResult run(const TrainCommand& command, TrainOptions options) {
+  const Schedule& schedule = options.schedule;
+  const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
+  Progress progress("train");
+  options.on_update = [&](std::int64_t update, double loss) {
+    progress.show(update + 1, total, "loss " + fixed_text(loss, 3));
+  };
+  return train(options);
+}
+
+void print_result(const TrainResult& result) {
+  std::string text = losses_text(result.losses) + evaluations_text(result.evaluations) + validation_text(result);
+  if (result.timeline) {
+    const Timeline& timeline = *result.timeline;
+    text += "\n" + figures_text(timeline) + "\n" + devices_text(timeline);
+    if (timeline.spans.size() <= kMostDrawnSpans) {
+      text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
+    }
+  }
+  print(text);
+}
+
+/// What would never end, or is no schedule at all.
+std::vector<Violation> find_violations(const Schedule& schedule, const ProcessGroup* job,
+                                       const std::string& transport) {
+  std::vector<Violation> violations = check_schedule(schedule);
+  if (!violations.empty() || job == nullptr) return violations;
+  const TransferModel model = goes_by_links(transport) ? TransferModel::kRendezvous : TransferModel::kBuffered;
+  if (auto hang = find_hang(schedule, model)) violations.push_back(*std::move(hang));
+  return violations;
+}
+
+/// Everything that one run says and writes.
+struct RunOutput {
+  ReportFiles files;
+  std::optional<OutputFile> losses;
+
+  explicit RunOutput(const TrainCommand& command) : files(command.reports, command.losses) {
+    if (!command.losses.empty()) losses.emplace(command.losses);
+  }
+
+  void write(const TrainCommand& command, const TrainResult& result) {
+    if (losses) losses->finish(losses_csv(result.losses));
+    if (result.timeline) {
+      files.write(*result.timeline, training_json(result));
+    } else if (command.reports.any()) {
+      std::cerr
+          << "plumbline: note: the run went on in the middle of its document, so there is no timeline to report\n";
+    }
+    if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
+  }
+};
+
+/// In this process of `job`; null: the only one.
+ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
+  const bool is_first = job == nullptr || job->is_first();
+  Schedule schedule;
+  std::vector<Violation> violations;
+  Prepared prepared;
+  std::optional<RunOutput> output;
+  prepare_in(job, [&] {
+    schedule = decided(command, load_training_schedule(command));
+    violations = find_violations(schedule, job, command.transport);
+    if (!violations.empty()) return;
+    prepare(command, schedule, prepared);
+    if (is_first) output.emplace(command);
+  });
+  if (!violations.empty()) {
+    if (is_first) std::cerr << findings_text(command.schedule, violations);
+    return ExitStatus::kNo;
+  }
+  if (is_first && command.resume && !newest_checkpoint(command.checkpoint)) {
+    std::cerr << "plumbline: note: " << command.checkpoint << " has no checkpoint yet, so the run begins anew\n";
+  }
+  prepared.options.processes = job;
+  const TrainResult result = run(command, prepared.options);
+  if (output) output->write(command, result);
+  return ExitStatus::kDone;
+}
+
+}  // namespace
+
+ExitStatus run_train(const CommandLine& command_line) {
+  TrainCommand command;
+  if (!command.parse(command_line)) return ExitStatus::kDone;
+  if (command.resume && command.checkpoint.empty())
+    throw Error("--resume: from where is not known, expected --checkpoint DIR");
+  const std::unique_ptr<ProcessGroup> job = join_job(command.transport);
+  return run_in(job.get(), [&] { return train_in(job.get(), command); });
+}
+
+}  // namespace plumb

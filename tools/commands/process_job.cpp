@@ -1,0 +1,68 @@
+#include "tools/commands/process_job.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "models/ground/error.hpp"
+#include "trainer/processes/mpi_processes.hpp"
+#include "trainer/ground/stopped.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::array<std::string_view, 3> kTransports{"local", "mpi", "nccl"};
+
+ExitStatus end_job(ProcessGroup& job, ExitStatus status, const std::string& what) {
+  std::cerr << "plumbline: process " + std::to_string(job.rank()) + ": " + what + "\n" << std::flush;
+  job.abort(static_cast<int>(status));
+  return status;
+}
+
+}  // namespace
+
+bool goes_by_links(const std::string& transport) { return transport == kTransports[2]; }
+
+std::unique_ptr<ProcessGroup> join_job(const std::string& transport) {
+  if (transport == kTransports[0]) {
+    const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+    if (size == nullptr || std::string_view(size) == "1") return nullptr;
+    throw Error("transport local: mpirun has started " + std::string(size) +
+                " processes, which would all do the same; expected --transport mpi");
+  }
+  if (transport != kTransports[1] && !goes_by_links(transport)) throw_unknown("transport", transport, kTransports);
+  return std::make_unique<ProcessGroup>(join_mpi_job());
+}
+
+void prepare_in(ProcessGroup* job, const std::function<void()>& prepare) {
+  if (job == nullptr) return prepare();
+  job->agree([&] {
+    prepare();
+    return std::string();
+  });
+}
+
+ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command) {
+  if (job == nullptr) return command();
+  try {
+    return command();
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Stopped&) {
+    return ExitStatus::kDone;  // the first process tells why, and with what status the job ends
+  } catch (const Error& error) {
+    return end_job(*job, ExitStatus::kWrongInput, std::string("error: ") + error.what());
+  } catch (const std::exception& error) {
+    return end_job(*job, ExitStatus::kOurFault, std::string("internal error: ") + error.what());
+  }
+}
+
+bool speaks_for_job() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
+  }
+  return true;
+}
+
+}  // namespace plumb

@@ -1,0 +1,82 @@
+#include "tools/formats/findings.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "sim/passes/fold.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostChecked = std::int64_t{1} << 26U;
+
+/// Where violations stand: in a PyTorch CSV its line and cell, otherwise device and position.
+class Places {
+ public:
+  explicit Places(const std::string& where) : where_(where) {
+    std::error_code ignored;
+    const bool is_csv = where.ends_with(".csv") && std::filesystem::is_regular_file(where, ignored);
+    if (is_csv) cells_ = torch_csv_cells(read_text_file(where));
+  }
+
+  std::string line(const Violation& violation) const {
+    const std::size_t device = index(violation.device);
+    if (device >= cells_.size() || violation.action.empty()) return where_ + ": " + to_string(violation);
+    const auto& cells = cells_[device];
+    const std::string cell =
+        violation.position < cells.size() ? "cell " + std::to_string(cells[violation.position]) : "end";
+    return where_ + ":" + std::to_string(device + 1) + ": " + cell + ": " + violation.action + ": " + violation.reason;
+  }
+
+ private:
+  std::string where_;
+  std::vector<std::vector<std::size_t>> cells_;  ///< by line; empty when it is no CSV
+};
+
+}  // namespace
+
+std::vector<Violation> check_schedule(const Schedule& schedule) {
+  std::int64_t left = kMostChecked;  // subtracting cannot overflow, adding up sizes could
+  for (const DeviceList& list : schedule.devices) left -= std::min(left, expanded_size(list));
+  if (left == 0) {
+    const std::int64_t kept = std::max<std::int64_t>(256, 8 * std::int64_t{schedule.num_devices});
+    if (const auto folded = fold(schedule, kept, 1)) return validate(folded->schedule);
+  }
+  return validate(schedule);
+}
+
+std::string findings_text(const std::string& where, const std::vector<Violation>& violations) {
+  constexpr std::size_t kMostShown = 100;
+  const Places places(where);
+  std::string text;
+  for (std::size_t i = 0; i < violations.size() && i < kMostShown; ++i) text += places.line(violations[i]) + '\n';
+  if (violations.size() > kMostShown) text += "... and " + std::to_string(violations.size() - kMostShown) + " more\n";
+  return text + where + ": invalid, " + std::to_string(violations.size()) +
+         (violations.size() == 1 ? " finding\n" : " findings\n");
+}
+
+std::optional<std::string> written_schedule(const std::string& where, const ScheduleFormat& format, Schedule schedule) {
+  if (const auto violations = check_schedule(schedule); !violations.empty()) {
+    std::cerr << findings_text(where, violations);
+    return std::nullopt;
+  }
+  if (schedule.policy && format.name != "json") {
+    throw Error(where + ": says a policy and has no lists to write as " + std::string(format.name) +
+                "; expected json, or the lists of one run, which simulate --save-order writes");
+  }
+  if (format.lower != nullptr) {
+    schedule = format.lower(schedule);
+    if (const auto violations = validate(schedule); !violations.empty()) {
+      std::cerr << findings_text(where + " as " + std::string(format.name), violations);
+      return std::nullopt;
+    }
+  }
+  return format.write(schedule);
+}
+
+}  // namespace plumb

@@ -1,0 +1,140 @@
+#include "tools/formats/schedule_formats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <variant>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "schedules/formats/megatron.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/formats/torch_lowering.hpp"
+#include "schedules/formats/zero_bubble_table.hpp"
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+namespace {
+
+/// Whether `cell` is the update that ends a document of one update. Other updates say more than text can.
+bool is_only_update(std::string_view cell, const std::string& where) {
+  const std::size_t letter = cell.find('U');
+  if (letter == std::string_view::npos || cell.find_first_not_of("0123456789") != letter) return false;
+  if (cell.substr(letter) == "U0") return true;
+  throw Error(where + ": '" + std::string(cell) + "' is a later update, expected one update (JSON has several)");
+}
+
+/// Text is PyTorch CSV with other separators, a name before each line and the update at its end, so one parser reads
+/// both.
+Schedule schedule_from_text(std::string_view text, std::string_view file_name) {
+  std::string csv;
+  const std::vector<std::string> lines = split(text.substr(0, text.find_last_not_of('\n') + 1), '\n');
+  for (std::size_t device = 0; device < lines.size(); ++device) {
+    const std::string where = std::string(file_name) + ":" + std::to_string(device + 1);
+    std::vector<std::string> cells = split(lines[device], ' ');
+    const std::string name = "d" + std::to_string(device) + ":";
+    if (cells.empty() || cells.front() != name) throw Error(where + ": expected the line to begin with '" + name + "'");
+    if (device > 0) csv += '\n';
+    for (std::size_t i = 1; i < cells.size(); ++i) {
+      if (!is_only_update(cells[i], where)) csv += (i > 1 ? "," : "") + cells[i];
+    }
+  }
+  return schedule_from_torch_csv(csv, file_name);
+}
+
+Schedule lowered(const Schedule& schedule) { return torch_lowered(schedule); }
+Schedule lowered_late(const Schedule& schedule) { return torch_lowered(schedule, {.late_receives = true}); }
+
+constexpr std::array kFormats{
+    ScheduleFormat{"json", ".json", schedule_from_json, schedule_to_json},
+    ScheduleFormat{"torch-csv", ".csv", schedule_from_torch_csv, schedule_to_torch_csv},
+    ScheduleFormat{"torch-comms", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered},
+    ScheduleFormat{"torch-comms-late", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered_late},
+    ScheduleFormat{"text", ".txt", schedule_from_text, schedule_to_text},
+    ScheduleFormat{"zero-bubble", "", schedule_from_zero_bubble_table, schedule_to_zero_bubble_table},
+    ScheduleFormat{"megatron", ".megatron", schedule_from_megatron_options, schedule_to_megatron_options},
+    ScheduleFormat{"deepspeed", ".deepspeed", schedule_from_deepspeed},
+};
+
+/// The format of a text without a name.
+const ScheduleFormat& format_of(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const std::string_view begin = first == std::string_view::npos ? text : text.substr(first);
+  const auto named = [](std::string_view name) -> const ScheduleFormat& { return schedule_format(name, {}); };
+  if (begin.starts_with('{')) return named("json");
+  if (begin.starts_with("d0:")) return named("text");
+  const auto says = [&](std::string_view words) { return begin.find(words) != std::string_view::npos; };
+  if (says("SCHEDULE =")) return named("zero-bubble");
+  if (says("--pipeline-model-parallel-size")) return named("megatron");
+  return named(says("ForwardPass") ? "deepspeed" : "torch-csv");
+}
+
+/// Reads `text`; what a CSV's letters were translated to is told on standard error.
+Schedule read_as(const ScheduleFormat& format, std::string_view text, std::string_view name) {
+  Schedule schedule = format.read(text, name);
+  const auto letters = schedule.parameters.find("letters");
+  if (format.read == schedule_from_torch_csv && letters != schedule.parameters.end()) {
+    std::cerr << name << ": older letters translated: " << std::get<std::string>(letters->second) << '\n';
+  }
+  return schedule;
+}
+
+}  // namespace
+
+std::span<const ScheduleFormat> schedule_formats() { return kFormats; }
+
+const ScheduleFormat& schedule_format(std::string_view name, std::string_view path) {
+  std::vector<std::string_view> names;
+  for (const ScheduleFormat& format : kFormats) {
+    const bool by_path = !format.extension.empty() && path.ends_with(format.extension);
+    if (name.empty() ? by_path : name == format.name) return format;
+    names.push_back(format.name);
+  }
+  if (name.empty()) return kFormats.front();
+  throw_unknown("schedule format", name, names);
+}
+
+void check_extension(std::string_view path, std::string_view option) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  std::string known;
+  for (const ScheduleFormat& format : kFormats) {
+    if (extension.empty() || extension == format.extension) return;
+    if (!format.extension.empty() && format.write != nullptr) known += " " + std::string(format.extension);
+  }
+  throw Error(std::string(path) + ": no format has the extension '" + extension + "', expected " + std::string(option) +
+              " FORMAT or one of" + known);
+}
+
+void check_document_extension(std::string_view path, std::string_view option) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.empty() || extension == kFormats.front().extension) return;
+  throw Error(std::string(path) + ": " + std::string(option) +
+              " writes a schedule document, expected the extension .json (convert writes other formats)");
+}
+
+const ScheduleFormat& written_format(std::string_view name, std::string_view path) {
+  const ScheduleFormat& format = schedule_format(name, path);
+  if (format.write == nullptr) {
+    throw Error("format '" + std::string(format.name) + "' is only read, expected json, torch-csv or another to write");
+  }
+  return format;
+}
+
+Schedule schedule_from_text_of_any_format(std::string_view text, std::string_view name) {
+  return read_as(format_of(text), text, name);
+}
+
+Schedule read_schedule(const std::string& path, std::string_view format) {
+  const bool is_input = path == "-";
+  const std::string text = read_text_file(is_input ? "/dev/stdin" : path);
+  const std::string name = is_input ? "standard input" : path;
+  const auto ends_in = [&](const ScheduleFormat& known) {
+    return !known.extension.empty() && path.ends_with(known.extension);
+  };
+  if (format.empty() && std::ranges::none_of(kFormats, ends_in)) return schedule_from_text_of_any_format(text, name);
+  return read_as(schedule_format(format, path), text, name);
+}
+
+}  // namespace plumb

@@ -1,0 +1,352 @@
+#include "tools/options/cost_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "models/sources/abstract_costs.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/import/load_network.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "models/costs/longest_edge.hpp"
+#include "models/stages/network_costs.hpp"
+#include "models/sources/profile.hpp"
+#include "models/sources/roofline.hpp"
+#include "models/ground/text_file.hpp"
+#include "schedules/program/in_flight.hpp"
+
+namespace plumb {
+namespace {
+
+void refuse(const std::string& value, const std::string& option, const std::string& why) {
+  if (!value.empty()) throw Error(option + ": " + why);
+}
+
+/// What costs depend on.
+struct CostShape {
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int32_t stages_together = 1;  ///< of the fullest device
+  bool recompute = false;
+  std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
+};
+
+/// Stages that the fullest device holds of one copy of the model.
+std::int32_t stages_per_device(const Schedule& schedule) {
+  std::int32_t most = 1;
+  for (const auto& replica : schedule.placement) {
+    std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
+    for (const auto& holders : replica) {
+      for (const DeviceId device : holders) most = std::max(most, ++held[index(device)]);
+    }
+  }
+  return most;
+}
+
+/// By a rule of the document or as actions of its lists.
+bool recomputes(const Schedule& schedule) {
+  const auto is_recompute = [](const Action& action) { return action.op == Op::kR; };
+  return !schedule.recompute.empty() || std::ranges::any_of(schedule.devices, [&](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, is_recompute);
+  });
+}
+
+CostShape cost_shape(const Schedule& schedule) {
+  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule),
+          peak_in_flight(schedule)};
+}
+
+MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
+  return {arguments.samples.value_or(network.samples), arguments.sequence.value_or(network.sequence)};
+}
+
+void check_devices(const Cluster& cluster, const CostShape& shape, const std::string& name) {
+  const auto needed = static_cast<std::size_t>(shape.num_devices);
+  if (cluster.devices.size() >= needed) return;
+  throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
+              std::to_string(needed) + " (NODESxDEVICES behind the name says how many, such as " + name + "-2x8)");
+}
+
+/// Refuses options of networks beside abstract costs.
+void check_abstract(const CostArguments& arguments) {
+  const std::string why = "goes with --network, expected no --cost beside it";
+  refuse(arguments.profile, "--profile", "has measured times, expected no --cost beside it");
+  refuse(arguments.network, "--network", "has computed times, expected no --cost beside it");
+  refuse(arguments.partition, "--partition", why);
+  refuse(arguments.precision, "--precision", why);
+  if (arguments.samples) throw Error("--samples: " + why);
+  if (arguments.sequence) throw Error("--sequence: " + why);
+}
+
+/// Refuses what a profile already says.
+void check_profile(const CostArguments& arguments) {
+  const std::string why = "is part of the profile, expected no --profile beside it";
+  if (arguments.samples) throw Error("--samples: " + why);
+  if (arguments.sequence) throw Error("--sequence: " + why);
+  refuse(arguments.precision, "--precision", why);
+}
+
+CostInput abstract_input(const CostArguments& arguments, const CostShape& shape) {
+  CostInput input;
+  input.costs = abstract_costs(arguments.cost, arguments.memory,
+                               {.num_stages = shape.num_stages,
+                                .stages_together = arguments.per_device ? shape.stages_together : 1,
+                                .recompute = shape.recompute});
+  input.description = arguments.cost;
+  return input;
+}
+
+CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  const Network& network = *documents.network;
+  const Cluster& cluster = *documents.cluster;
+  const RooflineOptions options{.shape = shape_of(arguments, network),
+                                .precision = precision_of(arguments.precision, arguments.cluster)};
+  const bool balanced = arguments.partition == "balanced";
+  const auto layer_times = balanced ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
+  CostInput input;
+  input.network = network;
+  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
+  input.costs = roofline_costs(network, *input.partition, cluster, options);
+  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
+  return input;
+}
+
+/// "tp 8, dp 16".
+std::string job_text(const Parallelism& job) {
+  std::string text;
+  const auto add = [&](const char* name, std::int64_t degree) {
+    if (degree > 1) text += std::string(", ") + name + " " + std::to_string(degree);
+  };
+  add("tp", job.tensor);
+  add("cp", job.context);
+  add("ep", job.expert);
+  add("dp", job.data);
+  if (job.zero != ZeroStage::kNone) text += ", zero " + std::to_string(static_cast<int>(job.zero));
+  return text;
+}
+
+/// Stages spread over the devices of a job.
+CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  const Network& network = *documents.network;
+  const Cluster& cluster = *documents.cluster;
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster));
+  if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
+  parallelism.sequence = arguments.sequence.value_or(0);
+  if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
+    throw Error("--recompute: the schedule recomputes whole stages, expected it without full beside that");
+  }
+  CostInput input;
+  input.job_rates = arguments.job.rates_of(cluster.devices.front());
+  const JobMachine machine{cluster, shape.num_devices, input.job_rates};
+  const bool balanced = arguments.partition == "balanced";
+  const auto layer_times = balanced ? job_layer_times(network, machine, parallelism) : std::vector<std::int64_t>{};
+  input.network = network;
+  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
+  JobCosts job = job_costs(network, *input.partition, machine, parallelism);
+  input.costs = std::move(job.costs);
+  input.cluster = std::move(job.pipeline);
+  input.description =
+      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition);
+  return input;
+}
+
+Partition partition_of(const Profile& profile, const CostArguments& arguments, const Network& network,
+                       std::int32_t num_stages) {
+  const Partition profiled = profiled_partition(profile);
+  if (arguments.partition.empty() && profiled.num_stages() == static_cast<std::size_t>(num_stages)) return profiled;
+  std::vector<std::int64_t> layer_times;
+  for (const ProfiledTimes& layer : profile.layers) {
+    const std::int64_t backward =
+        layer.b.count > 0 ? layer.b.expected_ns() : layer.i.expected_ns() + layer.w.expected_ns();
+    layer_times.push_back(layer.f.expected_ns() + backward);
+  }
+  return load_partition(arguments.partition, network, num_stages, layer_times);
+}
+
+CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  const Profile& profile = *documents.profile;
+  CostInput input;
+  input.network = documents.network;
+  input.partition = partition_of(profile, arguments, *input.network, shape.num_stages);
+  input.costs = profile_costs(profile, *input.network, *input.partition, shape.in_flight);
+  if (documents.cluster) estimate_host_copies(input.costs, *documents.cluster);
+  if (!documents.cluster) input.cluster = profile_cluster(profile, shape.num_devices, largest_message(input.costs));
+  input.description = profile.network + " as measured on " + profile.machine;
+  return input;
+}
+
+/// Jitter needs devices; where no cluster is known they are plain ones without links.
+void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
+  if (!input.cluster) {
+    input.cluster.emplace();
+    input.cluster->devices.resize(static_cast<std::size_t>(num_devices));
+    input.cluster->devices_per_node = num_devices;
+    input.cluster->finish();
+  }
+  for (DeviceSpec& device : input.cluster->devices) device.jitter = jitter;
+}
+
+CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  const bool job = arguments.job.any();
+  if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
+  CostInput input;
+  if (job) {
+    input = job_input(arguments, documents, shape);
+  } else if (documents.profile) {
+    input = profile_input(arguments, documents, shape);
+  } else {
+    input = documents.network ? roofline_input(arguments, documents, shape) : abstract_input(arguments, shape);
+  }
+  if (documents.cluster && !job) input.cluster = documents.cluster;
+  if (arguments.jitter) apply_jitter(input, *arguments.jitter, shape.num_devices);
+  return input;
+}
+
+}  // namespace
+
+void CostArguments::add_search_to(ArgumentParser& parser) {
+  parser.group("Costs that a searched schedule is made for (default: F = I = W)")
+      .text("cost", cost, "LIST", "abstract units, as of `plumbline simulate`")
+      .text("memory", memory, "LIST", "what F, I and W add to the stash, in abstract units")
+      .flag("per-device", per_device,
+            "costs are those of all stages together that a device has of one copy of the model")
+      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("memory-limit", memory_limit, "X", "of the stashes of every device, in units of --memory or bytes (80GiB)");
+}
+
+void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
+  parser.group("Costs: --cost, or --network with --cluster, or --profile")
+      .text("cost", cost, "LIST",
+            "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR EVICT LOAD comm")
+      .text("memory", memory, "LIST", "changes of the stash in abstract units: F=1,I=0,W=-1")
+      .flag("per-device", per_device,
+            "costs are those of all stages together that a device has of one copy of the model")
+      .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text(
+          "partition", partition, "HOW",
+          "equal, balanced, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
+      .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
+      .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
+      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
+      .real("jitter", jitter, {0, 1}, "standard deviation of every action's time, relative to it")
+      .text("memory-limit", memory_limit, "X", "of every device, in units of --memory or bytes (80GiB)");
+  job.add_to(parser, ranges);
+}
+
+CostDocuments load_cost_documents(const CostArguments& arguments) {
+  CostDocuments documents;
+  if (!arguments.cost.empty()) {
+    check_abstract(arguments);
+  } else {
+    refuse(arguments.memory, "--memory", "goes with --cost, expected --cost LIST");
+    if (arguments.per_device) throw Error("--per-device: goes with --cost, expected --cost LIST");
+    if (!arguments.profile.empty()) {
+      check_profile(arguments);
+      documents.profile = profile_from_json(read_text_file(arguments.profile), arguments.profile);
+      documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
+    } else if (arguments.network.empty()) {
+      throw Error("costs are not known, expected --cost LIST, --profile FILE, or --network NAME --cluster NAME");
+    } else if (arguments.cluster.empty()) {
+      throw Error("--network: the machine is not known, expected --cluster NAME or --profile FILE");
+    } else {
+      documents.network = load_network(arguments.network);
+    }
+  }
+  if (arguments.job.any() && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
+    throw Error("--tp, --dp and the other options of jobs: expected --network NAME --cluster NAME beside them");
+  }
+  if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
+  return documents;
+}
+
+CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
+  return cost_input(arguments, documents, cost_shape(schedule));
+}
+
+SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices) {
+  SearchGoal goal;
+  if (!arguments.memory_limit.empty()) {
+    constexpr const char* kOption = "--memory-limit";
+    goal.memory_limit = documents.network ? static_cast<double>(parse_bytes(arguments.memory_limit, kOption))
+                                          : parse_real(arguments.memory_limit, kOption);
+  }
+  if (!arguments.any()) return goal;
+  goal.costs = [arguments, documents, num_devices](std::int32_t num_stages) {
+    CostInput input = cost_input(arguments, documents,
+                                 CostShape{.num_devices = num_devices,
+                                           .num_stages = num_stages,
+                                           .stages_together = std::max(1, num_stages / std::max(1, num_devices))});
+    if (!input.costs.comm && input.cluster) input.costs.comm = longest_edge(input.costs, *input.cluster, num_devices);
+    return std::move(input.costs);
+  };
+  return goal;
+}
+
+Network network_to_cut(const std::string& partition, const Network& network) {
+  return partition == "finest" ? opened(network) : network;
+}
+
+Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
+                         const std::vector<std::int64_t>& layer_costs) {
+  if (partition.empty() || partition == "equal") return equal_partition(network, num_stages);
+  if (partition == "balanced") {
+    if (layer_costs.empty()) throw Error("--partition: balanced needs the times of single layers, expected equal");
+    return balanced_partition(layer_costs, num_stages);
+  }
+  if (partition == "finest") return finest_partition(network, num_stages);
+  const Partition given = parse_partition(partition, network.layers.size());
+  if (given.num_stages() != static_cast<std::size_t>(num_stages)) {
+    throw Error("--partition: " + partition + " has " + std::to_string(given.num_stages()) + " stages, expected " +
+                std::to_string(num_stages));
+  }
+  return given;
+}
+
+Precision precision_of(const std::string& name, const std::string& cluster) {
+  static constexpr std::array<std::string_view, 2> kNames{"mixed", "single"};
+  const std::string_view usual = cluster == "host" ? "single" : "mixed";
+  const std::string_view chosen = name.empty() ? usual : std::string_view(name);
+  if (chosen == "mixed") return kMixedPrecision;
+  if (chosen == "single") return Precision{};
+  throw_unknown("precision", chosen, kNames);
+}
+
+std::int64_t parse_bytes(std::string_view text, std::string_view where) {
+  struct Unit {
+    std::string_view suffix;
+    double bytes;
+  };
+  static constexpr std::array<Unit, 9> kUnits{{{"KiB", 0x1p10},
+                                               {"MiB", 0x1p20},
+                                               {"GiB", 0x1p30},
+                                               {"TiB", 0x1p40},
+                                               {"kB", 1e3},
+                                               {"MB", 1e6},
+                                               {"GB", 1e9},
+                                               {"TB", 1e12},
+                                               {"B", 1}}};
+  double factor = 1;
+  std::string_view number = text;
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.suffix)) continue;
+    factor = unit.bytes;
+    number.remove_suffix(unit.suffix.size());
+    break;
+  }
+  const bool is_number = !number.empty() && number.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  if (!is_number) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is no size, expected bytes such as 80GiB");
+  }
+  const double bytes = parse_real(number, where) * factor;
+  if (!(bytes >= 0 && bytes < 0x1p62)) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is out of range, expected bytes such as 80GiB");
+  }
+  return std::llround(bytes);
+}
+
+}  // namespace plumb

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
+#include "models/sources/profile.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "schedules/document/schedule.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/job_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+
+namespace plumb {
+
+/// Options that say what actions cost and how much memory there is: abstract units, a roofline, or a profile.
+struct CostArguments {
+  std::string cost;
+  std::string memory;
+  bool per_device = false;
+  std::string memory_limit;
+  std::string profile;
+  std::string network;
+  std::string cluster;
+  std::string partition;
+  std::string precision;
+  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> sequence;
+  std::optional<double> jitter;
+  JobArguments job;
+
+  /// Declares the options; this object must outlive the parsing. With `ranges` these have the degrees of jobs.
+  void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
+  /// Only what says what a searched schedule is made for: abstract costs, or a profile.
+  void add_search_to(ArgumentParser& parser);
+  /// Whether costs are named.
+  bool any() const { return per_device || !(cost + memory + profile + network).empty(); }
+};
+
+/// The documents that the options name, read (or measured) once for any number of schedules.
+struct CostDocuments {
+  std::optional<Profile> profile;
+  std::optional<Network> network;
+  std::optional<Cluster> cluster;
+};
+
+/// Throws `Error` for missing and contradicting options.
+CostDocuments load_cost_documents(const CostArguments& arguments);
+
+/// What the options came to for one schedule.
+struct CostInput {
+  StageCosts costs;
+  std::optional<Cluster> cluster;  ///< none: edges between devices are latencies
+  std::optional<Network> network;  ///< known unless costs are abstract
+  std::optional<Partition> partition;
+  std::optional<KernelRates> job_rates;  ///< of a job: `cluster` is then its pipeline, a device per place
+  std::string description;               ///< "F=1,B=2" or "gpt-1.5b on a100, equal partition"
+
+  const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }
+};
+
+/// The costs of every stage of `schedule`. Throws `Error` for a cluster with too few devices and whatever else does not
+/// fit the schedule.
+CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule);
+
+/// What a searched schedule over `num_devices` devices with the same number of stages each is made for. Where messages
+/// take a cluster's links, every edge takes as long as the longest message between neighbours. `arguments` and
+/// `documents` are copied.
+SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices);
+
+/// `network` as it is to be cut: "finest" cuts residual blocks, too.
+Network network_to_cut(const std::string& partition, const Network& network);
+
+/// The cut of `network` into stages that `--partition` asks for: "equal" (also when empty), "balanced" by
+/// `layer_costs`, "finest", or numbers of layers.
+Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
+                         const std::vector<std::int64_t>& layer_costs);
+
+/// "mixed" or "single"; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for anything else.
+Precision precision_of(const std::string& name, const std::string& cluster);
+
+/// "80GiB", "512MB", "1000": bytes.
+std::int64_t parse_bytes(std::string_view text, std::string_view where);
+
+}  // namespace plumb

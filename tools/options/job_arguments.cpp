@@ -1,0 +1,79 @@
+#include "tools/options/job_arguments.hpp"
+
+#include <array>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
+
+}  // namespace
+
+void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
+  parser.group("Jobs: how every stage is spread over devices, with --network and --cluster");
+  if (ranges != nullptr) {
+    ranges->add_to(parser);
+  } else {
+    parser.whole("tp", degrees.tensor, {}, "tensor-parallel devices of a stage")
+        .whole("cp", degrees.context, {}, "context-parallel devices: parts of a sample")
+        .whole("ep", degrees.expert, {}, "devices that share the experts, among those of context and data")
+        .whole("dp", degrees.data, {}, "data-parallel copies of the pipeline")
+        .whole("zero", degrees.zero, {0, 3},
+               "what the copies divide: 1 optimizer, 2 and gradients, 3 and weights (FSDP)")
+        .whole("microbatch-size", degrees.microbatch_size, {},
+               "samples of one copy per microbatch (default: the network's)");
+  }
+  parser.flag("sequence-parallel", sequence_parallel, "norms and dropout divided over tensor ranks, too")
+      .real("capacity", capacity, {}, "tokens of the fullest expert relative to the mean (default: 1)")
+      .flag("no-flash-attention", no_flash_attention, "attention keeps and moves its scores")
+      .flag("dropout", dropout, "masks are kept (default: networks whose attention has biases)")
+      .flag("overlap-gradients", overlap_gradients, "their reduction hides behind the last backward")
+      .flag("overlap-tensor", overlap_tensor, "sums of input gradients hide behind W")
+      .text("rates", rates, "FILE", "what kernels reach (default: built in by the device's name)");
+}
+
+bool JobArguments::any() const {
+  return degrees.any() || capacity || sequence_parallel || no_flash_attention || dropout || overlap_gradients ||
+         overlap_tensor || !rates.empty();
+}
+
+void JobArguments::take_recompute(std::string& schedule_recompute) {
+  for (const std::string_view name : kRecompute) {
+    if (schedule_recompute != name) continue;
+    degrees.recompute = name;
+    schedule_recompute.clear();
+    return;
+  }
+}
+
+Parallelism JobArguments::parallelism(const Precision& precision) const {
+  Parallelism job;
+  job.tensor = degrees.tensor.value_or(1);
+  job.context = degrees.context.value_or(1);
+  job.expert = degrees.expert.value_or(1);
+  job.data = degrees.data.value_or(1);
+  job.zero = static_cast<ZeroStage>(degrees.zero.value_or(0));
+  job.microbatch_size = degrees.microbatch_size.value_or(0);
+  job.sequence_parallel = sequence_parallel;
+  job.flash_attention = !no_flash_attention;
+  if (dropout) job.dropout = true;
+  job.overlap_gradients = overlap_gradients;
+  job.overlap_tensor = overlap_tensor;
+  job.precision = precision;
+  if (degrees.recompute == "selective") job.recompute = ActivationRecompute::kSelective;
+  if (degrees.recompute == "full") job.recompute = ActivationRecompute::kFull;
+  if (capacity) {
+    if (!(*capacity >= 1 && *capacity <= 1000)) throw Error("--capacity: expected a factor from 1 to 1000");
+    job.expert_capacity = *capacity;
+  }
+  return job;
+}
+
+KernelRates JobArguments::rates_of(const DeviceSpec& device) const {
+  return rates.empty() ? kernel_rates_of(device) : kernel_rates_from_json(read_text_file(rates), rates);
+}
+
+}  // namespace plumb

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/parallelism.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/job_degrees.hpp"
+
+namespace plumb {
+
+/// Options that say how a job spreads every stage over devices and how it computes (models/jobs/parallelism.hpp). With none
+/// of them, costs are the roofline of one device per stage.
+struct JobArguments {
+  JobDegrees degrees;
+  std::optional<double> capacity;
+  bool sequence_parallel = false;
+  bool no_flash_attention = false;
+  bool dropout = false;
+  bool overlap_gradients = false;
+  bool overlap_tensor = false;
+  std::string rates;  ///< document of the devices' rates; empty: built in
+
+  /// Declares the options; this object, and `ranges`, must outlive the parsing. With `ranges` these have the degrees.
+  void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
+  /// Whether a job is described.
+  bool any() const;
+  /// `--recompute none|selective|full` speaks of layers and is moved here; other values speak of stages and stay.
+  void take_recompute(std::string& schedule_recompute);
+
+  /// Throws `Error` for values that do not exist.
+  Parallelism parallelism(const Precision& precision) const;
+  KernelRates rates_of(const DeviceSpec& device) const;
+};
+
+}  // namespace plumb

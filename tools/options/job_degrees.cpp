@@ -1,0 +1,84 @@
+#include "tools/options/job_degrees.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "models/ground/error.hpp"
+#include "tools/options/sweep_grid.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::array<std::string_view, 3> kLayerRecompute{"none", "selective", "full"};
+
+/// Every one of `jobs` with every value of the range.
+void spread(std::vector<JobDegrees>& jobs, std::optional<std::int64_t> JobDegrees::*degree, const std::string& range,
+            const char* where, NumberRange within = {1, 1'000'000}) {
+  if (range.empty()) return;
+  std::vector<JobDegrees> all;
+  for (const JobDegrees& job : jobs) {
+    for (const std::int64_t value : parse_range(range, where, within)) {
+      all.push_back(job);
+      all.back().*degree = value;
+    }
+  }
+  jobs = std::move(all);
+}
+
+void spread_recompute(std::vector<JobDegrees>& jobs, const std::string& names) {
+  if (names.empty()) return;
+  std::vector<JobDegrees> all;
+  for (const JobDegrees& job : jobs) {
+    for (const std::string& name : split(names, ',')) {
+      if (std::ranges::find(kLayerRecompute, name) == kLayerRecompute.end()) {
+        throw_unknown("--recompute choice", name, kLayerRecompute);
+      }
+      all.push_back(job);
+      all.back().recompute = name;
+    }
+  }
+  jobs = std::move(all);
+}
+
+}  // namespace
+
+std::string JobDegrees::text() const {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto degree = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value) add(name + (" " + std::to_string(*value)));
+  };
+  degree("tp", tensor);
+  degree("cp", context);
+  degree("ep", expert);
+  degree("dp", data);
+  degree("zero", zero);
+  degree("size", microbatch_size);
+  if (!recompute.empty()) add(recompute + " recompute");
+  return text;
+}
+
+void JobRanges::add_to(ArgumentParser& parser) {
+  parser.text("tp", tensor, "RANGE", "tensor-parallel devices of a stage")
+      .text("cp", context, "RANGE", "context-parallel devices: parts of a sample")
+      .text("ep", expert, "RANGE", "devices that share the experts, among those of context and data")
+      .text("dp", data, "RANGE", "data-parallel copies of the pipeline")
+      .text("zero", zero, "RANGE", "what the copies divide: 1 optimizer, 2 and gradients, 3 and weights (FSDP)")
+      .text("microbatch-size", microbatch_size, "RANGE", "samples of one copy per microbatch (default: the network's)")
+      .text("recompute", recompute, "LIST", "none, selective, full, commas between, of layers (default: none)");
+}
+
+std::vector<JobDegrees> JobRanges::all() const {
+  std::vector<JobDegrees> jobs{JobDegrees{}};
+  spread(jobs, &JobDegrees::tensor, tensor, "sweep: --tp");
+  spread(jobs, &JobDegrees::context, context, "sweep: --cp");
+  spread(jobs, &JobDegrees::expert, expert, "sweep: --ep");
+  spread(jobs, &JobDegrees::data, data, "sweep: --dp");
+  spread(jobs, &JobDegrees::zero, zero, "sweep: --zero", {0, 3});
+  spread(jobs, &JobDegrees::microbatch_size, microbatch_size, "sweep: --microbatch-size");
+  spread_recompute(jobs, recompute);
+  return jobs;
+}
+
+}  // namespace plumb

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/options/arguments.hpp"
+
+namespace plumb {
+
+/// How a job spreads every stage, as options say it; nothing: as without the option.
+struct JobDegrees {
+  std::optional<std::int64_t> tensor{};
+  std::optional<std::int64_t> context{};
+  std::optional<std::int64_t> expert{};
+  std::optional<std::int64_t> data{};
+  std::optional<std::int64_t> zero{};
+  std::optional<std::int64_t> microbatch_size{};
+  std::string recompute{};  ///< none, selective or full, of layers; empty: none
+
+  bool any() const { return tensor || context || expert || data || zero || microbatch_size || !recompute.empty(); }
+  /// Devices of one stage.
+  std::int64_t devices_per_stage() const { return tensor.value_or(1) * context.value_or(1) * data.value_or(1); }
+  /// Of all copies, in units of the network's own where no size is said.
+  std::int64_t samples_per_microbatch() const { return data.value_or(1) * microbatch_size.value_or(1); }
+  /// "tp 2, dp 4, zero 1, size 2, full recompute"; empty where nothing is said.
+  std::string text() const;
+
+  friend bool operator==(const JobDegrees&, const JobDegrees&) = default;
+};
+
+/// Ranges of degrees, for commands that try several.
+struct JobRanges {
+  std::string tensor;
+  std::string context;
+  std::string expert;
+  std::string data;
+  std::string zero;
+  std::string microbatch_size;
+  std::string recompute;  ///< names with commas
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+  /// All combinations, tensor outermost; one without degrees where no range is given. Throws `Error` for what is no
+  /// range.
+  std::vector<JobDegrees> all() const;
+};
+
+}  // namespace plumb

@@ -1,0 +1,45 @@
+#include "tools/options/memory_limit.hpp"
+
+#include "tools/options/cost_arguments.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kOption = "--memory-limit";
+
+std::string finding(std::size_t device, const std::string& peak, const std::string& above, const std::string& limit) {
+  return "device " + std::to_string(device) + ": does not fit: the peak of " + peak + " is " + above +
+         " above the limit of " + limit;
+}
+
+}  // namespace
+
+MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs) {
+  MemoryLimit limit{.in_bytes = !costs.memory.empty() && costs.memory_units_per_one == 0, .value = std::nullopt};
+  if (text.empty()) return limit;
+  limit.value = limit.in_bytes ? static_cast<double>(parse_bytes(text, kOption)) : parse_real(text, kOption);
+  return limit;
+}
+
+std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster) {
+  std::vector<std::string> findings;
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
+    if (!limit.in_bytes) {
+      const double peak = timeline.devices[d].peak_activations;
+      if (!limit.value || peak <= *limit.value) continue;
+      findings.push_back(
+          finding(d, number_text(peak) + " stash units", number_text(peak - *limit.value), number_text(*limit.value)));
+      continue;
+    }
+    const std::int64_t own = cluster != nullptr && d < cluster->devices.size() ? cluster->devices[d].memory_bytes : 0;
+    const std::int64_t most = limit.value ? static_cast<std::int64_t>(*limit.value) : own;
+    const std::int64_t peak = timeline.devices[d].peak_memory_bytes;
+    if (peak <= most || (most == 0 && !limit.value)) continue;
+    findings.push_back(finding(d, bytes_text(peak), bytes_text(peak - most), bytes_text(most)));
+  }
+  return findings;
+}
+
+}  // namespace plumb

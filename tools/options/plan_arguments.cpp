@@ -1,0 +1,140 @@
+#include "tools/options/plan_arguments.hpp"
+
+#include <numeric>
+#include <utility>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/import/load_network.hpp"
+#include "models/graphs/layer_chain.hpp"
+#include "models/sources/roofline.hpp"
+#include "models/ground/text_file.hpp"
+#include "tools/options/cost_arguments.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostDevices = 1 << 16;
+
+/// "4x8" as {8, 4}; "16" as {16}.
+std::vector<MachineLevel> levels_from(const std::string& devices, const std::string& bandwidth) {
+  const std::vector<std::string> counts = split(devices, 'x');
+  if (counts.empty() || counts.size() > 2) throw Error("--devices: expected a number, or NODESxDEVICES as in 4x8");
+  std::vector<MachineLevel> levels;
+  std::int64_t product = 1;
+  for (std::size_t k = counts.size(); k-- > 0;) {
+    const std::int64_t count = parse_whole(counts[k], {1, kMostDevices}, "plan: --devices");
+    product *= count;
+    levels.push_back({static_cast<std::int32_t>(count), 0});
+  }
+  if (product > kMostDevices) throw Error("--devices: expected at most " + std::to_string(kMostDevices) + " in all");
+  const std::vector<std::string> rates = split(bandwidth, ',');
+  if (rates.size() != levels.size() && !(rates.empty() && product == 1)) {
+    throw Error("--bandwidth: expected " +
+                std::string(levels.size() == 1 ? "one rate" : "two rates, inside a node and between nodes,") +
+                " in bytes/s for --devices " + devices);
+  }
+  for (std::size_t k = 0; k < rates.size(); ++k) levels[k].bytes_per_s = parse_real(rates[k], "plan: --bandwidth");
+  return levels;
+}
+
+/// Every layer a stage.
+Partition one_by_one(const Network& network) {
+  Partition partition;
+  partition.bounds.resize(network.layers.size() + 1);
+  std::iota(partition.bounds.begin(), partition.bounds.end(), std::size_t{0});
+  return partition;
+}
+
+PublishedNetwork own_network(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {
+  Network network = load_network(arguments.network);
+  if (!cluster)
+    throw Error("plan: '" + arguments.network + "' has no measured times, expected --cluster for its roofline");
+  RooflineOptions options;
+  options.shape = {arguments.samples.value_or(network.samples), network.sequence};
+  return {PublishedFormat::kGraphText,
+          graph_of(network, roofline_costs(network, one_by_one(network), *cluster, options))};
+}
+
+PublishedNetwork network_from(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {
+  if (arguments.network.empty()) throw Error("plan: expected --network");
+  if (!is_document_path(arguments.network)) return own_network(arguments, cluster);
+  std::optional<PublishedNetwork> published = load_published(arguments.network);
+  if (!published) return own_network(arguments, cluster);
+  if (arguments.samples) throw Error("plan: --samples: '" + arguments.network + "' was measured with its own batch");
+  return std::move(*published);
+}
+
+void take_cluster(const Cluster& cluster, PlanProblem& problem) {
+  problem.levels = levels_of(cluster);
+  problem.memory_bytes = cluster.devices.front().memory_bytes;
+  bool alike = true;
+  for (const DeviceSpec& device : cluster.devices) alike = alike && device.speed == 1;
+  if (alike) return;
+  for (const DeviceSpec& device : cluster.devices) problem.speed.push_back(device.speed);
+}
+
+/// What the publisher planned for, where the format says so.
+void take_defaults(PlanProblem& problem) {
+  if (const auto& variants = problem.network.variants) {
+    problem.levels = {{variants->devices, variants->bytes_per_s}};
+    problem.memory_bytes = static_cast<std::int64_t>(variants->device_bytes);
+    problem.microbatches = variants->microbatches;
+  } else if (const auto& placement = problem.network.placement) {
+    // Transfers have costs of their own there; no bandwidth is known.
+    problem.levels = {{placement->accelerators, 1e9}};
+    problem.memory_bytes = placement->accelerator_bytes;
+  } else {
+    throw Error("plan: expected --cluster, or --devices with --bandwidth");
+  }
+}
+
+}  // namespace
+
+void PlanArguments::add_to(ArgumentParser& parser) {
+  parser.group("What is planned")
+      .text("network", network, "N",
+            "built-in network, our document, or a file that PipeDream, DAPPLE, dnn-partitioning or Piper publish")
+      .text("cluster", cluster, "C", "built-in cluster, or a document")
+      .text("devices", devices, "N", "instead of a cluster: a number, or NODESxDEVICES as in 4x8")
+      .text("bandwidth", bandwidth, "RATE", "bytes/s between them; inside a node and between nodes: 12e9,1e9")
+      .text("speed", speeds, "LIST", "of every device, relative to the one that was measured: 1,1,0.5,0.5")
+      .text("memory-limit", memory, "SIZE", "of a device, as in 16GiB (default: that of the cluster)")
+      .whole("microbatches,m", microbatches, {1, 1 << 24}, "per update (default: that of the file, or 8)")
+      .whole("samples", samples, {1, 1 << 20}, "per microbatch, of our networks")
+      .texts("opt", options, "KEY=VALUE", "option of the method");
+}
+
+PlanProblem plan_problem(const PlanArguments& arguments) {
+  std::optional<Cluster> cluster;
+  if (!arguments.cluster.empty()) {
+    if (!arguments.devices.empty()) throw Error("plan: --cluster and --devices exclude each other");
+    cluster = load_cluster(arguments.cluster);
+  }
+  PlanProblem problem;
+  problem.network = network_from(arguments, cluster);
+  if (cluster) {
+    take_cluster(*cluster, problem);
+  } else if (!arguments.devices.empty()) {
+    problem.levels = levels_from(arguments.devices, arguments.bandwidth);
+    if (problem.network.variants) problem.microbatches = problem.network.variants->microbatches;
+  } else {
+    take_defaults(problem);
+  }
+  if (!arguments.speeds.empty()) {
+    problem.speed.clear();
+    for (const std::string& speed : split(arguments.speeds, ',')) {
+      problem.speed.push_back(parse_real(speed, "plan: --speed"));
+      if (!(problem.speed.back() > 0)) throw Error("plan: --speed: expected numbers above 0");
+    }
+  }
+  if (!arguments.memory.empty()) problem.memory_bytes = parse_bytes(arguments.memory, "plan: --memory-limit");
+  if (arguments.microbatches) problem.microbatches = *arguments.microbatches;
+  for (const std::string& option : arguments.options) {
+    const auto [key, value] = parse_assignment(option, "plan: --opt");
+    problem.options[key] = value;
+  }
+  return problem;
+}
+
+}  // namespace plumb

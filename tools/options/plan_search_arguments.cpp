@@ -1,0 +1,262 @@
+#include "tools/options/plan_search_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/import/load_network.hpp"
+#include "models/ground/text_file.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/sweep_grid.hpp"
+
+namespace plumb {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLongestPipeline = 64;
+/// Tokens of a sample that a context rank has at least, unless the degree is asked for.
+constexpr std::int64_t kLeastContext = 4096;
+
+std::vector<std::string> names_of(const std::string& list) {
+  return list.empty() ? std::vector<std::string>{} : split(list, ',');
+}
+
+Numbers powers_of_two(std::int64_t most) {
+  Numbers powers;
+  for (std::int64_t power = 1; power <= most; power *= 2) powers.push_back(power);
+  return powers;
+}
+
+Numbers divisors(std::int64_t number, std::int64_t most) {
+  Numbers found;
+  for (std::int64_t d = 1; d <= std::min(number, most); ++d) {
+    if (number % d == 0) found.push_back(d);
+  }
+  return found;
+}
+
+Numbers range_or(const std::string& text, const char* where, const Numbers& otherwise) {
+  return text.empty() ? otherwise : parse_range(text, where, {1, 1'000'000});
+}
+
+std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
+  // With flash attention selective recompute is the same as none.
+  if (list.empty()) return {ActivationRecompute::kNone, ActivationRecompute::kFull};
+  static constexpr std::array<std::string_view, 3> kNames{"none", "selective", "full"};
+  std::vector<ActivationRecompute> chosen;
+  for (const std::string& name : split(list, ',')) {
+    const auto found = std::find(kNames.begin(), kNames.end(), name);
+    if (found == kNames.end()) throw_unknown("--recompute choice", name, kNames);
+    chosen.push_back(static_cast<ActivationRecompute>(found - kNames.begin()));
+  }
+  return chosen;
+}
+
+std::vector<ZeroStage> zeros_of(const std::string& list) {
+  if (list.empty()) return {ZeroStage::kNone, ZeroStage::kOptimizer};
+  std::vector<ZeroStage> chosen;
+  for (const std::string& name : split(list, ',')) {
+    chosen.push_back(static_cast<ZeroStage>(parse_whole(name, {0, 3}, "plan: --zero")));
+  }
+  return chosen;
+}
+
+/// The largest number that divides the experts of all routed layers; 1: there are none.
+std::int64_t common_experts(const std::vector<LayerSpec>& layers, std::int64_t so_far = 0) {
+  for (const LayerSpec& layer : layers) {
+    if (layer.kind == LayerKind::kMoe) so_far = std::gcd(so_far, layer.experts);
+    so_far = common_experts(layer.body, so_far);
+  }
+  return so_far;
+}
+
+/// Measured layers are as they were measured; choices that ask for more would be lost.
+void check_measured(const PlanSearchArguments& arguments, const Network& network) {
+  const auto other = [](auto none) { return [none](auto choice) { return choice != none; }; };
+  const bool recompute = !arguments.recompute.empty() &&
+                         std::ranges::any_of(recomputes_of(arguments.recompute), other(ActivationRecompute::kNone));
+  const bool zero = !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero), other(ZeroStage::kNone));
+  if (recompute || zero) {
+    throw Error("network '" + network.name + "': has measured layers, expected no " +
+                (recompute ? "--recompute" : "--zero"));
+  }
+}
+
+/// What each degree may be. Measured layers cannot be spread.
+struct DegreeChoices {
+  Numbers tensor{1};
+  Numbers context{1};
+  Numbers data{};     ///< empty: what the batch and the devices allow
+  Numbers expert{1};  ///< those that divide context x data are taken
+  Numbers sizes{};
+  std::vector<ActivationRecompute> recompute{ActivationRecompute::kNone};
+  std::vector<ZeroStage> zero{ZeroStage::kNone};
+};
+
+DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQuestion& question) {
+  const std::int64_t batch = question.job.batch;
+  const std::int64_t sequence = question.network.sequence;
+  const bool profiled = is_profiled(question.network);
+  DegreeChoices choices;
+  Numbers context{1};
+  Numbers expert{1};
+  if (!profiled) {
+    choices.tensor = powers_of_two(question.cluster.devices_per_node);
+    context = powers_of_two(std::max<std::int64_t>(1, std::min(question.job.num_devices, sequence / kLeastContext)));
+    std::erase_if(context, [&](std::int64_t degree) { return sequence % degree != 0; });
+    const std::int64_t experts = std::max<std::int64_t>(1, common_experts(question.network.layers));
+    expert = divisors(experts, question.job.num_devices);
+    choices.recompute = recomputes_of(arguments.recompute);
+    choices.zero = zeros_of(arguments.zero);
+  } else {
+    check_measured(arguments, question.network);
+    choices.data = {1};
+  }
+  choices.tensor = range_or(arguments.tensor, "plan: --tp", choices.tensor);
+  choices.context = range_or(arguments.context, "plan: --cp", context);
+  choices.expert = range_or(arguments.expert, "plan: --ep", expert);
+  choices.data = range_or(arguments.data, "plan: --dp", choices.data);
+  choices.sizes = range_or(arguments.microbatch_sizes, "plan: --microbatch-size",
+                           profiled ? Numbers{question.network.samples} : divisors(batch, 8));
+  return choices;
+}
+
+/// The choices that are left when a stage is spread over tensor, context and data ranks as `job` says. ZeRO divides
+/// nothing over a single rank.
+void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Parallelism>& all) {
+  for (const std::int64_t expert : choices.expert) {
+    if (job.replicas() % expert != 0) continue;
+    for (const std::int64_t size : choices.sizes) {
+      for (const ActivationRecompute recompute : choices.recompute) {
+        for (const ZeroStage zero : choices.zero) {
+          if (zero != ZeroStage::kNone && job.replicas() == 1) continue;
+          job.expert = expert;
+          job.microbatch_size = size;
+          job.recompute = recompute;
+          job.zero = zero;
+          all.push_back(job);
+        }
+      }
+    }
+  }
+}
+
+/// All combinations of degrees that the cluster has devices for.
+std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
+  const DegreeChoices choices = degree_choices(arguments, question);
+  Parallelism job;
+  job.precision = precision_of(arguments.precision, arguments.cluster);
+  job.sequence = question.network.sequence;
+  std::vector<Parallelism> all;
+  for (const std::int64_t tensor : choices.tensor) {
+    for (const std::int64_t context : choices.context) {
+      const std::int64_t room = question.job.num_devices / (tensor * context);
+      for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
+        job.tensor = tensor;
+        job.context = context;
+        job.data = data;
+        job.sequence_parallel = tensor > 1;
+        add_choices(choices, job, all);
+      }
+    }
+  }
+  return all;
+}
+
+/// Instead of what the cluster says, every device costs `price`.
+void set_prices(Cluster& cluster, const std::optional<double>& price) {
+  if (!price) return;
+  for (DeviceSpec& device : cluster.devices) device.price_per_hour = *price;
+}
+
+}  // namespace
+
+void PlanSearchArguments::add_to(ArgumentParser& parser) {
+  parser.group("Job")
+      .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .whole("batch", batch, {}, "samples of one update of the whole job")
+      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
+      .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
+      .text("rates", rates, "FILE", "what kernels reach (default: built in by the device's name)")
+      .text("memory-limit", memory_limit, "X", "of every device (default: the cluster's), such as 80GiB")
+      .text("host-bandwidth", host_bandwidth, "RATE",
+            "bytes/s between a device and its host: lets schedules move stashes there (25GB)");
+  parser.group("Choices, each a RANGE such as 1,2,4 (default: all that make sense)")
+      .text("tp", tensor, "RANGE", "tensor-parallel devices of a stage (default: powers of 2 up to a node)")
+      .text("cp", context, "RANGE",
+            "context-parallel parts of a sample (default: powers of 2 that leave each 4096 tokens)")
+      .text("ep", expert, "RANGE",
+            "devices that share the experts, among those of context and data (default: divisors of the experts)")
+      .text("dp", data, "RANGE", "data-parallel copies (default: divisors of the batch)")
+      .text("pp", places, "RANGE", "length of the pipeline (default: up to 64)")
+      .text("microbatch-size", microbatch_sizes, "RANGE", "samples of a copy (default: divisors of the batch up to 8)")
+      .text("chunks,v", chunks, "RANGE", "stages per device, for schedules that have several (default: 2,3,4)")
+      .text("zero", zero, "LIST", "0 to 3, commas between (default: 0,1)")
+      .text("recompute", recompute, "LIST", "none, selective, full, commas between (default: none,full)")
+      .text("schedule", schedules, "LIST", "names of the catalogue (default: every synchronous one)")
+      .flag("asynchronous", asynchronous,
+            "schedules that never flush, too: steps of the steady state, weights that are some updates old");
+  parser.group("Prices").real("price", price, {0, 1e9},
+                              "of a device per hour, in whatever currency (default: what the cluster's document says)");
+  parser.group("Effort")
+      .real("time-limit", time_limit_s, {}, "seconds after which the best so far is the answer (default: 60)")
+      .whole("simulations", simulations, {},
+             "simulations after which it is, planners' plans apart (default: 100000); unlike a time this gives the "
+             "same answer everywhere");
+}
+
+PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_limits) const {
+  PlanJob changed = job;
+  changed.price = job_pricing(network, other, rates, other_limits);
+  return changed;
+}
+
+PlanQuestion plan_question(const PlanSearchArguments& arguments) {
+  if (arguments.network.empty()) throw Error("plan: the model is missing, expected --network NAME|FILE");
+  if (arguments.cluster.empty()) throw Error("plan: the devices are missing, expected --cluster NAME|FILE");
+  if (!arguments.batch) throw Error("plan: the samples of an update are missing, expected --batch N");
+  PlanQuestion question;
+  question.network = load_network(arguments.network);
+  question.cluster = load_cluster(arguments.cluster);
+  set_prices(question.cluster, arguments.price);
+  if (arguments.sequence) question.network.sequence = *arguments.sequence;
+  if (!arguments.rates.empty()) {
+    question.rates = kernel_rates_from_json(read_text_file(arguments.rates), arguments.rates);
+  }
+  if (!arguments.memory_limit.empty()) {
+    question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
+    if (question.limits.memory_bytes == 0)
+      throw Error("plan: --memory-limit: nothing fits in 0, expected bytes above 0");
+  }
+  if (!arguments.host_bandwidth.empty()) {
+    question.limits.host_bytes_per_s =
+        static_cast<double>(parse_bytes(arguments.host_bandwidth, "plan: --host-bandwidth"));
+  }
+  question.job.num_layers = question.network.layers.size();
+  question.job.num_devices = static_cast<std::int64_t>(question.cluster.devices.size());
+  question.job.batch = *arguments.batch;
+  question.job = question.job_on(question.cluster, question.limits);
+  question.ranges.parallelisms = parallelisms_of(arguments, question);
+  Numbers places;
+  for (std::int64_t p = 1; p <= std::min(kLongestPipeline, question.job.num_devices); ++p) places.push_back(p);
+  for (const std::int64_t p : range_or(arguments.places, "plan: --pp", places)) {
+    question.ranges.places.push_back(static_cast<std::int32_t>(p));
+  }
+  if (!arguments.chunks.empty()) question.ranges.chunks.clear();
+  for (const std::int64_t v : range_or(arguments.chunks, "plan: --chunks", {})) {
+    question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
+  }
+  question.ranges.schedules = names_of(arguments.schedules);
+  question.ranges.asynchronous = arguments.asynchronous;
+  const auto& names = question.ranges.schedules;
+  question.ranges.replicated =
+      arguments.data.empty() && (names.empty() || std::find(names.begin(), names.end(), "dapple") != names.end());
+  return question;
+}
+
+}  // namespace plumb

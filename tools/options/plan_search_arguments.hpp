@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cluster/cluster.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/network/network.hpp"
+#include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/plan_job.hpp"
+#include "tools/options/arguments.hpp"
+
+namespace plumb {
+
+/// Options of `plan`: what is to be trained on what, and what may be chosen.
+struct PlanSearchArguments {
+  std::string network;
+  std::string cluster;
+  std::string rates;
+  std::string precision;
+  std::string memory_limit;
+  std::string host_bandwidth;
+  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> sequence;
+  std::string tensor;  ///< RANGEs; empty: what makes sense on the cluster
+  std::string context;
+  std::string expert;
+  std::string data;
+  std::string places;
+  std::string microbatch_sizes;
+  std::string chunks;
+  std::string zero;
+  std::string recompute;  ///< names with commas
+  std::string schedules;
+  bool asynchronous = false;
+  std::optional<double> time_limit_s;
+  std::optional<std::int64_t> simulations;
+  std::optional<double> price;  ///< of a device per hour, instead of the cluster's
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+};
+
+/// What the options came to.
+struct PlanQuestion {
+  Network network{};
+  Cluster cluster{};
+  std::optional<KernelRates> rates{};
+  PricingLimits limits{};
+  PlanJob job{};
+  PlanRanges ranges{};
+
+  /// What throughput and cost are told in: tokens, or samples of networks that have none.
+  std::int64_t tokens() const { return job.batch * network.sequence; }
+  const char* unit() const { return network.sequence > 1 ? "tokens" : "samples"; }
+  /// The same job on another cluster.
+  PlanJob job_on(const Cluster& other, const PricingLimits& other_limits) const;
+};
+
+/// Throws `Error` for missing options, and for values that cannot be.
+PlanQuestion plan_question(const PlanSearchArguments& arguments);
+
+}  // namespace plumb

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/timeline/timeline.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/terminal/output_file.hpp"
+
+namespace plumb {
+
+/// Options that say where a timeline goes: `--json FILE` and one option per row of the report table.
+struct ReportArguments {
+  bool summary = false;
+  std::string json;
+  std::vector<std::string> files;  ///< by row of `report_formats()`; empty: not asked for
+
+  ReportArguments();
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// Whether standard output belongs to a report, so that nothing else may be printed there.
+  bool takes_standard_output() const;
+  /// Whether any report was asked for.
+  bool any() const;
+  /// All files, empty where a report was not asked for.
+  std::vector<std::string> outputs() const;
+  /// Whether a report needs spans and the memory curve.
+  bool needs_spans() const;
+};
+
+/// The files of a `ReportArguments`, opened before the work that fills them.
+class ReportFiles {
+ public:
+  /// `other` is one more file that the command writes. Throws `Error` when a file cannot be written, or two are the
+  /// same.
+  ReportFiles(const ReportArguments& arguments, const std::string& other);
+
+  /// Writes all reports of `timeline`. `training`: sim/timeline/timeline_io.hpp.
+  void write(const Timeline& timeline, std::string_view training = {});
+
+ private:
+  bool summary_;
+  std::vector<OutputFile> json_;                             ///< one or none
+  std::vector<std::pair<std::size_t, OutputFile>> reports_;  ///< with the row of the format
+};
+
+}  // namespace plumb

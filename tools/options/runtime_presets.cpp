@@ -1,0 +1,57 @@
+#include "tools/options/runtime_presets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+using For = RuntimePreset::For;
+
+/// Sends are waited for at the end of the step only.
+constexpr std::int32_t kUnlimited = std::numeric_limits<std::int32_t>::max();
+
+constexpr std::array kPresets{
+    RuntimePreset{.name = "plumbline", .what = "messages start when they exist; receives are posted one action ahead"},
+    RuntimePreset{.name = "pytorch",
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kOnSend,
+                  .send_buffers = kUnlimited,
+                  .what =
+                      "_PipelineScheduleRuntime 2.14 over NCCL: receives where lowering put them, sends kept to the "
+                      "end of the step"},
+    RuntimePreset{
+        .name = "megatron",
+        .schedules = For::kOneChunk,
+        .transfers = TransferMode::kBatched,
+        .receives = ReceivePlacement::kLate,
+        .send_buffers = 1,
+        .what = "Megatron-LM without interleaving: the send of one step and the receive of the next are fused"},
+    RuntimePreset{.name = "megatron",
+                  .schedules = For::kSeveralChunks,
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kAhead,
+                  .send_buffers = 1,
+                  .what = "Megatron-LM interleaved with overlapped transfers: the receive of a step is posted one step "
+                          "before"},
+};
+
+}  // namespace
+
+std::span<const RuntimePreset> runtime_presets() { return kPresets; }
+
+const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
+  const For wanted = schedule.num_stages > schedule.num_devices ? For::kSeveralChunks : For::kOneChunk;
+  std::vector<std::string_view> names;
+  for (const RuntimePreset& preset : kPresets) {
+    if (preset.name == name && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
+    names.push_back(preset.name);
+  }
+  throw_unknown("runtime", name, names);
+}
+
+}  // namespace plumb

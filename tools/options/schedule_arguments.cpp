@@ -1,0 +1,150 @@
+#include "tools/options/schedule_arguments.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "models/ground/error.hpp"
+#include "schedules/document/methods.hpp"
+#include "tools/formats/schedule_formats.hpp"
+#include "tools/formats/schedule_program.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr NumberRange kPositive32{1, std::numeric_limits<std::int32_t>::max()};
+
+/// "all", "2" or "1-2".
+Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
+  if (text == "all") return {.first_stage = 0, .last_stage = num_stages - 1, .microbatches = {}};
+  constexpr const char* kWhere = "--recompute";
+  const std::vector<std::string> ends = split(text, '-');
+  if (ends.empty() || ends.size() > 2 || text.find_first_not_of("-0123456789") != std::string::npos) {
+    throw Error(std::string(kWhere) + ": '" + text + "' names no stages, expected all, 2 or 1-2");
+  }
+  const std::int64_t first = parse_whole(ends.front(), {0, num_stages - 1}, kWhere);
+  const std::int64_t last = parse_whole(ends.back(), {first, num_stages - 1}, kWhere);
+  return {.first_stage = static_cast<std::int32_t>(first),
+          .last_stage = static_cast<std::int32_t>(last),
+          .microbatches = {}};
+}
+
+std::string method_help() {
+  std::string names;
+  for (const MethodSpec& spec : method_catalogue()) names += (names.empty() ? "" : ", ") + std::string(spec.name);
+  return "corrections of asynchronous training, as t1:K=100,t2:D=0.135,t3:updates=40; known: " + names +
+         " (parameters: schedules/README.md)";
+}
+
+/// The methods that the command line names, the short forms first.
+std::vector<Method> methods_of(const ScheduleArguments& arguments) {
+  std::vector<Method> methods;
+  if (arguments.t1) methods.push_back({"t1", {}});
+  if (arguments.t2) methods.push_back({"t2", {}});
+  if (arguments.t3_updates) methods.push_back({"t3", {{"updates", static_cast<double>(*arguments.t3_updates)}}});
+  for (Method& method : parse_methods(arguments.methods)) methods.push_back(std::move(method));
+  return methods;
+}
+
+Schedule load_without_methods(const std::string& name_or_file, const ScheduleArguments& arguments,
+                              const SearchGoal& goal) {
+  if (!is_schedule_file(name_or_file)) {
+    check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
+    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
+    if (!arguments.recompute.empty()) {
+      schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
+    }
+    return schedule;
+  }
+  if (is_schedule_program(name_or_file)) return schedule_of_program(name_or_file, arguments);
+  if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
+      !arguments.options.empty() || !arguments.recompute.empty()) {
+    throw Error(name_or_file +
+                ": a document says all of this itself, expected no -p, -m, -v, --updates, --opt or --recompute");
+  }
+  return read_schedule(name_or_file);
+}
+
+}  // namespace
+
+void ScheduleArguments::add_to(ArgumentParser& parser) {
+  parser.group("Schedule")
+      .whole("devices,p", devices, kPositive32, "pipeline devices")
+      .whole("microbatches,m", microbatches, {}, "microbatches per update")
+      .whole("chunks,v", chunks, kPositive32, "stages per device, for schedules that have several")
+      .whole("updates", updates, {},
+             "optimizer updates to cover (default: 1, or enough for a steady period when asynchronous)")
+      .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
+      .text("recompute", recompute, "STAGES",
+            "forget what F made and compute it again before the backward: all, or 1-2")
+      .text("method", methods, "LIST", method_help())
+      .flag("t1", t1, "short for --method t1: learning rates by delay")
+      .flag("t2", t2, "short for --method t2: discrepancy correction")
+      .whole("t3-updates", t3_updates, {}, "short for --method t3:updates=N: updates run synchronously first");
+}
+
+bool is_schedule_file(const std::string& name_or_file) {
+  const auto catalogue = schedule_catalogue();
+  if (std::any_of(catalogue.begin(), catalogue.end(), [&](const auto& spec) { return spec.name == name_or_file; })) {
+    return false;
+  }
+  if (name_or_file == "-" || name_or_file.find('/') != std::string::npos) return true;
+  const auto formats = schedule_formats();
+  std::error_code ignored;
+  return std::any_of(formats.begin(), formats.end(),
+                     [&](const ScheduleFormat& format) {
+                       return !format.extension.empty() && name_or_file.ends_with(format.extension);
+                     }) ||
+         std::filesystem::exists(name_or_file, ignored);
+}
+
+void check_schedule_name(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const ScheduleSpec& spec : schedule_catalogue()) names.push_back(spec.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) throw_unknown("schedule", name, names);
+}
+
+ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments, const SearchGoal& goal) {
+  if (!arguments.devices) throw Error(name + ": the number of devices is missing, expected -p N");
+  if (!arguments.microbatches) throw Error(name + ": the number of microbatches is missing, expected -m N");
+  ScheduleParams params;
+  params.num_devices = static_cast<std::int32_t>(*arguments.devices);
+  params.num_microbatches = *arguments.microbatches;
+  params.chunks = static_cast<std::int32_t>(arguments.chunks.value_or(0));
+  params.updates = arguments.updates.value_or(0);
+  params.costs = goal.costs;
+  params.memory_limit = goal.memory_limit;
+  for (const std::string& option : arguments.options) {
+    const auto [key, value] = parse_assignment(option, "--opt");
+    if (!params.options.emplace(key, value).second) throw Error("--opt: '" + key + "' is given twice, expected once");
+  }
+  return params;
+}
+
+Schedule schedule_of_program(const std::string& path, const ScheduleArguments& arguments) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const std::optional<std::int64_t>& value) {
+    if (value) words.insert(words.end(), {option, std::to_string(*value)});
+  };
+  add("-p", arguments.devices);
+  add("-m", arguments.microbatches);
+  add("-v", arguments.chunks);
+  add("--updates", arguments.updates);
+  for (const std::string& option : arguments.options) words.insert(words.end(), {"--opt", option});
+  Schedule schedule = schedule_from_text_of_any_format(schedule_program_output(path, words), path);
+  const auto check = [&](const char* what, std::int64_t found, const std::optional<std::int64_t>& asked) {
+    if (!asked || *asked == found) return;
+    throw Error(path + ": its schedule has " + std::to_string(found) + what + ", expected the " +
+                std::to_string(*asked) + " that were asked for");
+  };
+  check(" devices", schedule.num_devices, arguments.devices);
+  check(" microbatches per update", schedule.per_update(StageId{0}), arguments.microbatches);
+  if (!arguments.recompute.empty()) schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
+  return schedule;
+}
+
+Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments, const SearchGoal& goal) {
+  return with_methods(load_without_methods(name_or_file, arguments, goal), methods_of(arguments));
+}
+
+}  // namespace plumb

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule.hpp"
+#include "tools/options/arguments.hpp"
+
+namespace plumb {
+
+/// Options that say which schedule: shared by every command that takes NAME|FILE.
+struct ScheduleArguments {
+  std::optional<std::int64_t> devices;
+  std::optional<std::int64_t> microbatches;
+  std::optional<std::int64_t> chunks;
+  std::optional<std::int64_t> updates;
+  std::vector<std::string> options;  ///< key=value
+  std::string recompute;             ///< "all", or stages "1-2"; empty: none
+  std::string methods;               ///< "t1:K=100,t2" (schedules/document/methods.hpp)
+  bool t1 = false;                   ///< short forms of methods
+  bool t2 = false;
+  std::optional<std::int64_t> t3_updates;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+};
+
+/// What searched schedules are made for; see `ScheduleParams`.
+struct SearchGoal {
+  std::function<StageCosts(std::int32_t num_stages)> costs = {};
+  double memory_limit = 0;
+};
+
+/// Whether `name_or_file` means a document or program: "-", a path, or something that is there; names of the catalogue
+/// never do.
+bool is_schedule_file(const std::string& name_or_file);
+
+/// Throws `Error` with the nearest name unless the catalogue has `name`.
+void check_schedule_name(const std::string& name);
+
+/// Parameters of the generator. Throws `Error` when -p or -m is missing.
+ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments,
+                               const SearchGoal& goal = {});
+
+/// The schedule that the program `path` prints in any format when it is run with these sizes and options. Throws
+/// `Error` when it is of another size.
+Schedule schedule_of_program(const std::string& path, const ScheduleArguments& arguments);
+
+/// Generates the schedule (searched ones for `goal`), reads the document or runs the program. Throws `Error` for
+/// options of a generator given with a file.
+Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments,
+                       const SearchGoal& goal = {});
+
+}  // namespace plumb

@@ -1,0 +1,50 @@
+#include "tools/options/simulation_arguments.hpp"
+
+#include <array>
+#include <limits>
+
+#include "sim/rules/transfer_semantics.hpp"
+#include "tools/options/choice.hpp"
+#include "tools/options/runtime_presets.hpp"
+
+namespace plumb {
+namespace {
+
+// Names on the command line, in the order of the enumerators.
+constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
+constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
+
+}  // namespace
+
+void SimulationArguments::add_to(ArgumentParser& parser) {
+  parser.group("Simulation")
+      .text("runtime", runtime, "SYSTEM",
+            "how messages travel there: plumbline, pytorch or megatron (default: plumbline)")
+      .text("transfers", transfers, "MODE",
+            "buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: the runtime's; buffered)")
+      .text("receives", receives, "WHERE",
+            "when receives are posted: ahead, late or on-send (default: the runtime's; ahead)")
+      .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
+             "messages per channel on their way before the sender waits (default: the runtime's; 2)")
+      .text("engine", engine, "NAME", "auto, pass (fixed order, no contention) or event (default: auto)")
+      .whole("seed", seed, {0}, "of the jitter (default: 0)");
+}
+
+SimOptions SimulationArguments::simulation(const Schedule& schedule) const {
+  SimOptions options;
+  options.transfers = runtime_preset(runtime, schedule).transfers;
+  if (!transfers.empty()) options.transfers = choice<TransferMode>(kTransferModeNames, "transfer mode", transfers);
+  options.engine = choice<EngineChoice>(kEngines, "engine", engine);
+  options.seed = static_cast<std::uint64_t>(seed.value_or(0));
+  return options;
+}
+
+LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
+  const RuntimePreset& preset = runtime_preset(runtime, schedule);
+  LowerOptions options{.receives = preset.receives, .send_buffers = preset.send_buffers};
+  if (!receives.empty()) options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
+  if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
+  return options;
+}
+
+}  // namespace plumb

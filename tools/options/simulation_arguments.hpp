@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "schedules/lowering/lower.hpp"
+#include "sim/simulate.hpp"
+#include "tools/options/arguments.hpp"
+
+namespace plumb {
+
+/// Options that say how messages travel and which engine runs.
+struct SimulationArguments {
+  std::string runtime = "plumbline";
+  std::string transfers;  ///< empty: the runtime's
+  std::string engine = "auto";
+  std::string receives;  ///< empty: the runtime's
+  std::optional<std::int64_t> send_buffers;
+  std::optional<std::int64_t> seed;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// What the runtime does with `schedule`, changed where an option says so. Throw `Error` for unknown names, with the
+  /// nearest one.
+  SimOptions simulation(const Schedule& schedule) const;
+  LowerOptions lowering(const Schedule& schedule) const;
+};
+
+}  // namespace plumb

@@ -1,0 +1,71 @@
+#include "tools/options/stream_arguments.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "tools/options/choice.hpp"
+#include "tools/options/cost_arguments.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::array<std::string_view, 2> kModes{"accuracy", "throughput"};
+
+}  // namespace
+
+void StreamArguments::add_to(ArgumentParser& parser) {
+  constexpr std::int64_t kMost = 4096;
+  parser.group("GPUs (back end cuda)")
+      .whole("gpus", gpus, {1, kMost}, "that the devices are dealt out to (default: 1)")
+      .whole("device-sms", sms, {2, kMost}, "multiprocessors of a virtual device (default: as the mode says)")
+      .text("device-mode", mode, "MODE", "accuracy: 8 multiprocessors each, or throughput: all (default: accuracy)")
+      .real("link-latency", link_latency_us, {0}, "of links between virtual devices, in us (default: 0)")
+      .text("link-bandwidth", link_bandwidth, "BYTES", "per second, of such links: 50GB (default: as fast as it goes)")
+      .text("product-table", product_table, "FILE",
+            "algorithms of matrix products: taken from FILE where it is, kept there (default: chosen anew)")
+      .real("watchdog", watchdog_s, {0}, "seconds without progress that end a run of streams (default: 120)")
+      .flag("no-graphs", no_graphs, "launch kernels one by one, not as a graph per action");
+}
+
+void StreamArguments::check(const Backend& backend, std::string_view executor) const {
+  if (backend.only_streams) return;
+  const std::string chosen = "the back end is " + std::string(backend.name);
+  const std::array<std::pair<bool, std::string_view>, 6> of_gpus{{{gpus.has_value(), "gpus"},
+                                                                  {sms.has_value(), "device-sms"},
+                                                                  {!mode.empty(), "device-mode"},
+                                                                  {link_latency_us.has_value(), "link-latency"},
+                                                                  {!link_bandwidth.empty(), "link-bandwidth"},
+                                                                  {!product_table.empty(), "product-table"}}};
+  for (const auto& [given, name] : of_gpus) {
+    if (given) throw Error("--" + std::string(name) + ": " + chosen + ", expected --backend cuda with it");
+  }
+  if (executor == "streams") return;
+  const std::array<std::pair<bool, std::string_view>, 2> of_streams{
+      {{watchdog_s.has_value(), "watchdog"}, {no_graphs, "no-graphs"}}};
+  for (const auto& [given, name] : of_streams) {
+    if (given) {
+      throw Error("--" + std::string(name) + ": " + chosen + " with executor " + std::string(executor) +
+                  ", expected --backend cuda or --executor streams with it");
+    }
+  }
+}
+
+StreamOptions StreamArguments::options(const Backend& backend, std::string_view executor) const {
+  check(backend, executor);
+  StreamOptions options;
+  options.mode = choice<PartitionMode>(kModes, "mode", mode.empty() ? std::string(kModes.front()) : mode);
+  options.sms = static_cast<std::int32_t>(sms.value_or(0));
+  options.gpus = static_cast<std::int32_t>(gpus.value_or(1));
+  options.link_latency_s = link_latency_us.value_or(0) * 1e-6;
+  if (!link_bandwidth.empty()) {
+    options.link_bytes_per_s = static_cast<double>(parse_bytes(link_bandwidth, "--link-bandwidth"));
+  }
+  options.product_table = product_table;
+  options.watchdog_s = watchdog_s.value_or(options.watchdog_s);
+  options.graphs = !no_graphs;
+  return options;
+}
+
+}  // namespace plumb

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/options/arguments.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/streams/stream_options.hpp"
+
+namespace plumb {
+
+/// Options that say how devices lie on GPUs: shared by `train` and `profile`.
+struct StreamArguments {
+  std::string mode;  ///< empty: accuracy
+  std::optional<std::int64_t> sms;
+  std::optional<std::int64_t> gpus;
+  std::optional<double> link_latency_us;
+  std::string link_bandwidth;
+  std::string product_table;
+  std::optional<double> watchdog_s;
+  bool no_graphs = false;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// Throws `Error` for what they cannot be, and for one that says nothing to `backend` and this executor.
+  StreamOptions options(const Backend& backend, std::string_view executor) const;
+
+ private:
+  void check(const Backend& backend, std::string_view executor) const;
+};
+
+}  // namespace plumb

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/import/load_network.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/stream_arguments.hpp"
+#include "trainer/train.hpp"
+
+namespace plumb {
+
+/// Options that say which model is trained, on what: shared by `train` and `profile`.
+struct ModelArguments {
+  std::string network;
+  std::string data;
+  std::string backend = "cpu";
+  std::string partition;
+  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> evaluate_every;  ///< a tenth of a text is then held out
+  std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> augment;  ///< pixels
+  std::string optimizer = "adamw";
+  std::string numbers = "float32";
+  std::optional<double> momentum;
+  std::optional<double> weight_decay;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// Throws `Error` when none is named.
+  Network load_network() const;
+  MicrobatchShape shape(const Network& of) const;
+  /// Throw `Error` for unknown names, with the nearest one.
+  OptimizerOptions optimizer_options() const;
+  NumberType number_type() const;
+  /// The data to train on: a file or a generator, of the kind that the network reads. Generated images are as large as
+  /// the network wants them, of as many classes; numbers as long as its sequences allow.
+  std::unique_ptr<TrainingData> load_data(const Network& of) const;
+};
+
+/// Options that say how it is trained.
+struct TrainArguments {
+  ModelArguments model;
+  std::string executor;  ///< empty: that of the back end
+  StreamArguments streams;
+  std::optional<std::int64_t> seed;
+  std::optional<double> learning_rate;
+  std::string decay = "constant";
+  std::optional<std::int64_t> warmup;
+  std::optional<std::int64_t> evaluate_samples;
+  std::optional<double> clip_norm;
+  std::string clip;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(ArgumentParser& parser);
+
+  /// Everything but schedule, data and steps. `steps` is the length of the learning-rate schedule.
+  /// Throws `Error` for unknown names (with the nearest one) and a missing network.
+  TrainOptions options(std::int32_t num_stages, std::int64_t steps) const;
+};
+
+}  // namespace plumb

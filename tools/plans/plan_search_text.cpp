@@ -1,0 +1,278 @@
+#include "tools/plans/plan_search_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostStages = 16;
+constexpr std::size_t kMostFront = 12;
+
+std::string_view recompute_name(ActivationRecompute recompute) {
+  switch (recompute) {
+    case ActivationRecompute::kSelective:
+      return "selective";
+    case ActivationRecompute::kFull:
+      return "full";
+    default:
+      return "none";
+  }
+}
+
+std::string count(std::int64_t number, const char* one, const char* many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+bool has_prices(const PlanQuestion& question) { return question.cluster.devices.front().price_per_hour > 0; }
+
+std::string cost_text(const ScoredPlan& score, const PlanQuestion& question) {
+  return number_text(plan_cost(score, question) * 1e6);
+}
+
+std::string cost_title(const PlanQuestion& question) {
+  return std::string(has_prices(question) ? "price" : "device-s") + " per 1M " + question.unit();
+}
+
+/// Of the front, what costs least.
+const ScoredPlan& cheapest(const PlanAnswer& answer) {
+  return *std::ranges::min_element(answer.front, {}, &ScoredPlan::price);
+}
+
+std::string order_text(const std::vector<std::int32_t>& order) {
+  std::string text;
+  for (const std::int32_t place : order) text += (text.empty() ? "" : " ") + std::to_string(place);
+  return text;
+}
+
+/// "3-1".
+std::string replicas_text(const std::vector<std::int32_t>& replicas) {
+  std::string text;
+  for (const std::int32_t holders : replicas) text += (text.empty() ? "" : "-") + std::to_string(holders);
+  return text;
+}
+
+bool is_natural(const std::vector<std::int32_t>& order) {
+  return std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
+}
+
+/// "3" or "3 to 0": the largest and the least of the stages' means.
+std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageDelays::*counts) {
+  double most = 0;
+  double least = delays.empty() ? 0 : std::numeric_limits<double>::max();
+  for (const StageDelays& stage : delays) {
+    const double mean = mean_delay(stage.*counts);
+    most = std::max(most, mean);
+    least = std::min(least, mean);
+  }
+  return least < most ? number_text(most) + " to " + number_text(least) : number_text(most);
+}
+
+std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
+  const ScoredPlan& best = answer.best.front();
+  const double seconds = static_cast<double>(best.step_ns) * 1e-9;
+  TextTable table({{"plan"}, {plan_line(best.plan)}});
+  const std::string proof = answer.exhausted ? "proved: no plan of the space is faster"
+                                             : "no plan can take " + percent_text(answer.gap()) + " less (bound " +
+                                                   time_text(answer.bound_ns) + ")";
+  table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
+  table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " " + question.unit() +
+                                   "/s, " + cost_text(best, question) + " " + cost_title(question)});
+  if (has_prices(question) && !answer.front.empty()) {
+    const ScoredPlan& least = cheapest(answer);
+    table.add_row({"cheapest", cost_text(least, question) + " " + cost_title(question) + " in " +
+                                   time_text(least.step_ns) + ": " + plan_line(least.plan)});
+  }
+  const std::string stale = staleness_line(question, best.plan);
+  if (!stale.empty()) table.add_row({"staleness", stale});
+  table.add_row(
+      {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
+  if (!is_natural(best.plan.order)) table.add_row({"order", "places " + order_text(best.plan.order)});
+  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on place " + std::to_string(best.worst_place)});
+  table.add_row({"layers", to_string(best.plan.partition)});
+  table.add_row({"searched", count(answer.simulated, "simulation", "simulations") +
+                                 (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " to begin with)" : "") +
+                                 ", " + count(answer.setups, "setup", "setups") + ", of which " +
+                                 std::to_string(answer.without_memory) + " cannot fit"});
+  return table.to_string();
+}
+
+std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best) {
+  TextTable table({{"stage", '>'}, {"place", '>'}, {"device"}, {"layers"}, {"F", '>'}, {"B", '>'}, {"held", '>'}});
+  const PipelinePlan& plan = best.score.plan;
+  const std::size_t stages = plan.partition.num_stages();
+  for (std::size_t s = 0; s < std::min(stages, kMostStages); ++s) {
+    const std::vector<DeviceId>& holders = best.schedule.placement[0][s];
+    const DeviceId device = holders.front();
+    const DeviceSpec& spec = best.stages.pipeline.devices[index(device)];
+    const LayerRange range = plan.partition.range(s);
+    const StageTimes& times = best.stages.costs.times[s];
+    const auto taken = [&](Ticks ticks) {
+      return time_text(std::llround(static_cast<double>(to_ns(ticks, best.stages.costs.base)) / spec.speed));
+    };
+    const std::string first = question.network.layers[range.begin].name;
+    const std::string last = question.network.layers[range.end - 1].name;
+    const std::int64_t held = best.stages.costs.memory.empty() ? 0 : held_bytes(best.stages.costs.memory[s]);
+    const std::string more = holders.size() > 1 ? " and " + std::to_string(holders.size() - 1) + " more" : "";
+    table.add_row({std::to_string(s), std::to_string(index(device)) + more, spec.name,
+                   first == last ? first : first + " to " + last, taken(times.f), taken(times.b), bytes_text(held)});
+  }
+  return table.to_string() +
+         (stages > kMostStages ? "... and " + std::to_string(stages - kMostStages) + " more stages\n" : "");
+}
+
+/// Degrees that all plans leave at 1 have no column.
+std::vector<std::pair<const char*, std::int64_t Parallelism::*>> shown_degrees(const std::vector<ScoredPlan>& plans) {
+  std::vector<std::pair<const char*, std::int64_t Parallelism::*>> degrees{{"tp", &Parallelism::tensor}};
+  const auto add = [&](const char* name, std::int64_t Parallelism::*degree) {
+    const auto used = [&](const ScoredPlan& score) { return score.plan.parallelism.*degree > 1; };
+    if (std::ranges::any_of(plans, used)) degrees.emplace_back(name, degree);
+  };
+  add("cp", &Parallelism::context);
+  add("ep", &Parallelism::expert);
+  degrees.emplace_back("dp", &Parallelism::data);
+  return degrees;
+}
+
+std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPlan>& plans, std::size_t most) {
+  const auto degrees = shown_degrees(plans);
+  const bool ages = question.ranges.asynchronous || !question.ranges.schedules.empty();
+  std::vector<std::vector<StageDelays>> delays;
+  for (std::size_t at = 0; ages && at < std::min(plans.size(), most); ++at) {
+    delays.push_back(plan_delays(plans[at].plan, question.job.price));
+  }
+  const bool stale = std::ranges::any_of(delays, [](const auto& each) { return !each.empty(); });
+  std::vector<TextTable::Column> columns{{"devices", '>'}, {"pp", '>'}};
+  for (const auto& [name, degree] : degrees) columns.push_back({name, '>'});
+  columns.insert(columns.end(), {{"schedule"},
+                                 {"v", '>'},
+                                 {"m", '>'},
+                                 {"size", '>'},
+                                 {"recompute"},
+                                 {"zero", '>'},
+                                 {"step time", '>'},
+                                 {"bubble", '>'},
+                                 {"peak memory", '>'},
+                                 {cost_title(question), '>'}});
+  if (stale) columns.push_back({"updates old", '>'});
+  TextTable table(columns);
+  for (std::size_t at = 0; at < std::min(plans.size(), most); ++at) {
+    const ScoredPlan& score = plans[at];
+    const PipelinePlan& plan = score.plan;
+    const Parallelism& job = plan.parallelism;
+    std::vector<std::string> row{std::to_string(plan.num_devices()), std::to_string(plan.places)};
+    for (const auto& [name, degree] : degrees) row.push_back(std::to_string(job.*degree));
+    for (std::string& cell : std::vector<std::string>{
+             plan.schedule, std::to_string(plan.stages_per_place()), std::to_string(plan.microbatches),
+             std::to_string(job.microbatch_size), std::string(recompute_name(job.recompute)),
+             std::to_string(static_cast<int>(job.zero)), time_text(score.step_ns), percent_text(score.bubble_fraction),
+             bytes_text(score.peak_bytes), cost_text(score, question)}) {
+      row.push_back(std::move(cell));
+    }
+    if (stale) row.push_back(ages_text(delays[at], &StageDelays::forward));
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+/// What `simulate` and `train` need besides the schedule.
+std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question, const PlanShown& shown) {
+  std::string text = " --network " + shown.network + " --cluster " + shown.cluster + shown.common_options +
+                     " --partition " + to_string(plan.partition);
+  if (is_profiled(question.network)) return text;
+  const Parallelism& job = plan.parallelism;
+  text += " --tp " + std::to_string(job.tensor) + (job.sequence_parallel ? " --sequence-parallel" : "") + " --dp " +
+          std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
+  if (job.context > 1) text += " --cp " + std::to_string(job.context);
+  if (job.expert > 1) text += " --ep " + std::to_string(job.expert);
+  if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
+  return text;
+}
+
+std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+  const PipelinePlan& plan = best.score.plan;
+  std::string text = "\ngo on with" + std::string(shown.written ? "" : " (-o plan.json writes the schedule)") + "\n";
+  text += "  plumbline simulate " + shown.document + cost_options(plan, question, shown);
+  if (plan.parallelism.recompute != ActivationRecompute::kNone) {
+    text += " --recompute " + std::string(recompute_name(plan.parallelism.recompute));
+  }
+  text += "\n";
+  if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
+    text += "  plumbline train " + shown.document + " --network " + shown.network + " --partition " +
+            to_string(plan.partition) + " --samples " + std::to_string(plan.parallelism.microbatch_size) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plan_line(const PipelinePlan& plan) {
+  const Parallelism& job = plan.parallelism;
+  const std::int64_t per_place = plan.stages_per_place();
+  std::string text = plan.schedule.empty() ? "any schedule" : plan.schedule;
+  text += " over " + count(plan.places, "place", "places");
+  if (per_place > 1) text += " with " + std::to_string(per_place) + " stages each";
+  if (!plan.replicas.empty()) text += " (stages on " + replicas_text(plan.replicas) + ")";
+  if (job.tensor > 1) text += ", tensor " + std::to_string(job.tensor);
+  if (job.context > 1) text += ", context " + std::to_string(job.context);
+  if (job.expert > 1) text += ", expert " + std::to_string(job.expert);
+  if (job.data > 1) text += ", data " + std::to_string(job.data);
+  if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
+  text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
+          count(job.microbatch_size, "sample", "samples");
+  if (job.recompute != ActivationRecompute::kNone) {
+    text += ", " + std::string(recompute_name(job.recompute)) + " recompute";
+  }
+  return text;
+}
+
+double plan_cost(const ScoredPlan& score, const PlanQuestion& question) {
+  return (has_prices(question) ? score.price() : score.device_seconds()) / static_cast<double>(question.tokens());
+}
+
+std::string staleness_line(const PlanQuestion& question, const PipelinePlan& plan) {
+  const std::vector<StageDelays> delays = plan_delays(plan, question.job.price);
+  if (delays.empty()) return {};
+  std::int64_t versions = 1;
+  for (const StageDelays& stage : delays) versions = std::max(versions, stage.versions);
+  return "forwards read weights " + ages_text(delays, &StageDelays::forward) + " updates old, backwards " +
+         ages_text(delays, &StageDelays::backward) + ", by stage; " + count(versions, "version", "versions") +
+         " at most";
+}
+
+std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
+  return cost_text(score, question) + " " + cost_title(question);
+}
+
+std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
+                             const PlanShown& shown) {
+  std::string text = figures(question, answer) + "\n" + stages_table(question, best);
+  if (answer.best.size() > 1) {
+    text += "\nbest of each kind\n" + plans_table(question, answer.best, answer.best.size());
+  }
+  if (answer.front.size() > 1) {
+    text += std::string("\nwhat nothing simulated beats in step time, peak memory") +
+            (has_prices(question) ? ", devices and price\n" : " and devices\n") +
+            plans_table(question, answer.front, kMostFront);
+    if (answer.front.size() > kMostFront) {
+      text += "... and " + std::to_string(answer.front.size() - kMostFront) + " more; --json has them all\n";
+    }
+  }
+  return text + commands(question, best, shown);
+}
+
+std::string nothing_fits_text(const PlanAnswer& answer) {
+  if (!answer.closest) return "plan: nothing can be scheduled: " + answer.refused;
+  const ScoredPlan& closest = *answer.closest;
+  return "plan: nothing fits; the closest is " + plan_line(closest.plan) +
+         (closest.plan.partition.num_stages() > 0 ? ", layers " + to_string(closest.plan.partition) : "") +
+         ", which misses " + bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) +
+         " bytes) on place " + std::to_string(closest.worst_place);
+}
+
+}  // namespace plumb

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "tools/options/plan_search_arguments.hpp"
+
+namespace plumb {
+
+/// How the answer is shown.
+struct PlanShown {
+  std::string document = "plan.json";  ///< where the schedule is written
+  bool written = false;                ///< it is
+  std::string network{};               ///< as the user named them
+  std::string cluster{};
+  std::string common_options{};  ///< of the user, that a simulation must repeat: " --sequence 4096"
+};
+
+/// "1f1b over 4 places, tensor 2, data 4, 8 microbatches of 2 samples, full recompute": one line.
+std::string plan_line(const PipelinePlan& plan);
+
+/// Of a token (a sample, where the network has no tokens): its price, or without prices its device-seconds.
+double plan_cost(const ScoredPlan& score, const PlanQuestion& question);
+
+/// "1.2 price per 1M tokens".
+std::string cost_line(const PlanQuestion& question, const ScoredPlan& score);
+
+/// How many updates old the weights are that it computes with, and how many versions are kept; empty where it flushes.
+std::string staleness_line(const PlanQuestion& question, const PipelinePlan& plan);
+
+/// The best plan in words, its stages, the best few side by side, the front, and the command lines to go on with.
+std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
+                             const PlanShown& shown);
+
+/// What to tell when nothing fits: the closest plan, and what misses how many bytes where.
+std::string nothing_fits_text(const PlanAnswer& answer);
+
+/// How to run the plan in Megatron-LM and PyTorch.
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best);
+
+/// {"format": "plumbline-plan-search", "version": 1, ...}.
+std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer);
+
+}  // namespace plumb

@@ -1,0 +1,32 @@
+#include "tools/reports/report_csv.hpp"
+
+#include <string_view>
+
+#include "sim/timeline/timeline_io.hpp"
+
+namespace plumb {
+namespace {}  // namespace
+
+std::string csv_report(const Timeline& timeline) {
+  std::string out = "device,lane,op,stage,microbatch,replica,start_ns,end_ns,idle_before_ns,cause\n";
+  const auto number = [&out](std::int64_t value) { out += std::to_string(value) += ','; };
+  for (const Span& span : timeline.spans) {
+    const Action& action = span.action;
+    number(static_cast<std::int64_t>(span.device));
+    out += kLaneNames[static_cast<std::size_t>(span.lane)];
+    out += ',';
+    out += kOpNames[static_cast<std::size_t>(action.op)];
+    out += ',';
+    number(static_cast<std::int64_t>(action.stage));
+    number(static_cast<std::int64_t>(action.microbatch));
+    number(static_cast<std::int64_t>(action.replica));
+    number(to_ns(span.start, timeline.base));
+    number(to_ns(span.end, timeline.base));
+    number(to_ns(span.idle_before, timeline.base));
+    if (span.idle_before > 0) out += kIdleCauseNames[static_cast<std::size_t>(span.waited_for)];
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace plumb

@@ -1,0 +1,28 @@
+#include "tools/reports/reports.hpp"
+
+#include <array>
+
+#include "tools/reports/report_csv.hpp"
+#include "tools/reports/report_html.hpp"
+#include "tools/reports/report_svg.hpp"
+#include "tools/reports/report_trace.hpp"
+
+namespace plumb {
+namespace {
+
+std::string single_run_page(const Timeline& timeline) {
+  return html_report({.title = timeline.schedule, .sections = {{.title = timeline.schedule, .first = &timeline}}});
+}
+
+constexpr std::array kFormats{
+    ReportFormat{"trace", "Chrome trace events, for Perfetto or chrome://tracing", trace_report},
+    ReportFormat{"html", "one page to explore in a browser, nothing else needed", single_run_page},
+    ReportFormat{"svg", "a picture", svg_report},
+    ReportFormat{"csv", "one row per executed action", csv_report},
+};
+
+}  // namespace
+
+std::span<const ReportFormat> report_formats() { return kFormats; }
+
+}  // namespace plumb

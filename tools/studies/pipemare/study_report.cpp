@@ -1,0 +1,210 @@
+#include "tools/studies/pipemare/study_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/studies/pipemare/study_figures.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// "0.951 ± 0.004": shares of 1 as percent.
+std::string estimate_text(const std::optional<Estimate>& of, double unit, int digits) {
+  if (!of) return "-";
+  std::string text = fixed_text(of->mean * unit, digits);
+  if (of->half_width) text += " ± " + fixed_text(*of->half_width * unit, digits);
+  return text;
+}
+
+std::string target_text(const MethodFigures& of) {
+  if (!of.to_target) return "never";
+  std::string text = fixed_text(of.to_target->mean, 0);
+  if (of.to_target->count < of.runs) {
+    text += " (" + std::to_string(of.to_target->count) + " of " + std::to_string(of.runs) + ")";
+  }
+  return text;
+}
+
+std::string diverged_text(const MethodFigures& of) {
+  std::string text = std::to_string(of.diverged) + " of " + std::to_string(of.runs);
+  if (of.failed > 0) text += ", " + std::to_string(of.failed) + " failed";
+  return text;
+}
+
+std::string quality_title(const StudyTask& task) { return task.by_accuracy ? "accuracy, %" : "loss"; }
+
+std::vector<std::string> heads(const Study& study, const StudyTask& task) {
+  return {
+      "method",
+      "seeds",
+      quality_title(task),
+      "behind " + study.methods.front().title + (task.by_accuracy ? ", points" : ""),
+      "updates to " + number_text(task.by_accuracy ? 100 * task.target : task.target) + (task.by_accuracy ? " %" : ""),
+      "diverged",
+      "s per run"};
+}
+
+std::vector<std::string> cells(const MethodFigures& of) {
+  const double unit = of.task->by_accuracy ? 100 : 1;
+  const int digits = of.task->by_accuracy ? 2 : 4;
+  return {of.method->title,
+          std::to_string(of.runs),
+          estimate_text(of.quality, unit, digits),
+          estimate_text(of.gap, unit, digits),
+          target_text(of),
+          diverged_text(of),
+          of.seconds ? fixed_text(of.seconds->mean, 1) : "-"};
+}
+
+std::vector<MethodFigures> figures_of_task(const Study& study, const StudyTask& task,
+                                           const std::vector<StudyRun>& runs) {
+  std::vector<MethodFigures> figures = study_figures(study, runs);
+  std::erase_if(figures, [&](const MethodFigures& of) { return of.task != &task; });
+  return figures;
+}
+
+Json estimate_json(const std::optional<Estimate>& of) {
+  if (!of) return {};
+  return {{"mean", of->mean}, {"half_width", of->half_width ? Json(*of->half_width) : Json()}, {"count", of->count}};
+}
+
+/// A line per method: mean and band of `value` over the seeds, by updates done; values lie between 0 and `most`.
+Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs,
+            const std::function<double(const StudyPoint&)>& value, double most) {
+  Plot plot{.title = task.title,
+            .note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds with 95 % interval",
+            .x = {"updates"},
+            .y = {},
+            .series = {},
+            .marks = {}};
+  for (std::size_t m = 0; m < study.methods.size(); ++m) {
+    std::map<std::int64_t, std::vector<double>> values;
+    for (const StudyRun& run : runs) {
+      if (run.task != task.name || run.method != study.methods[m].name) continue;
+      for (const StudyPoint& point : run.points) {
+        if (std::isfinite(value(point))) values[point.update].push_back(value(point));
+      }
+    }
+    if (values.empty()) continue;
+    PlotSeries& series = plot.series.emplace_back();
+    series.name = study.methods[m].title;
+    series.colour = m;
+    series.dashed = m == 0;
+    for (const auto& [update, seeds] : values) {
+      const Estimate of = estimate(seeds);
+      const double half = of.half_width.value_or(0);
+      series.x.push_back(static_cast<double>(update));
+      series.y.push_back(of.mean);
+      series.low.push_back(std::max(of.mean - half, 0.0));
+      series.high.push_back(std::min(of.mean + half, most));
+    }
+  }
+  return plot;
+}
+
+}  // namespace
+
+std::string study_text(const Study& study, const std::vector<StudyRun>& runs) {
+  std::string text;
+  for (const StudyTask& task : study.tasks) {
+    const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
+    if (figures.empty()) continue;
+    std::vector<TextTable::Column> columns;
+    for (const std::string& head : heads(study, task)) columns.push_back({head, columns.empty() ? '<' : '>'});
+    TextTable table(std::move(columns));
+    for (const MethodFigures& of : figures) table.add_row(cells(of));
+    text += (text.empty() ? "" : "\n") + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n" +
+            table.to_string();
+  }
+  for (const StudyRun& run : runs) {
+    if (!run.error.empty()) {
+      text += run.task + ", " + run.method + ", seed " + std::to_string(run.seed) + ": " + run.error + "\n";
+    }
+  }
+  return text;
+}
+
+std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs) {
+  std::string text;
+  const auto row = [&](const std::vector<std::string>& cells) {
+    for (const std::string& cell : cells) text += "| " + cell + " ";
+    text += "|\n";
+  };
+  for (const StudyTask& task : study.tasks) {
+    const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
+    if (figures.empty()) continue;
+    text += "### " + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n\n";
+    row(heads(study, task));
+    text += "|---|---:|---:|---:|---:|---:|---:|\n";
+    for (const MethodFigures& of : figures) row(cells(of));
+    text += "\n```\n";
+    for (const MethodFigures& of : figures) {
+      text += "plumbline " + study_command(task, *of.method) + " --seed 0\n";
+    }
+    text += "```\n\n";
+  }
+  return text;
+}
+
+std::string study_json(const Study& study, const std::vector<StudyRun>& runs) {
+  Json document = {{"tasks", Json::array()}};
+  for (const StudyTask& task : study.tasks) {
+    Json methods = Json::array();
+    for (const MethodFigures& of : figures_of_task(study, task, runs)) {
+      methods.push_back({{"name", of.method->name},
+                         {"title", of.method->title},
+                         {"command", study_command(task, *of.method)},
+                         {"runs", of.runs},
+                         {"diverged", of.diverged},
+                         {"failed", of.failed},
+                         {"quality", estimate_json(of.quality)},
+                         {"gap", estimate_json(of.gap)},
+                         {"updates_to_target", estimate_json(of.to_target)},
+                         {"seconds", estimate_json(of.seconds)}});
+    }
+    document["tasks"].push_back({{"name", task.name},
+                                 {"title", task.title},
+                                 {"quality", task.by_accuracy ? "accuracy" : "loss"},
+                                 {"target", task.target},
+                                 {"methods", std::move(methods)}});
+  }
+  return document.dump(1);
+}
+
+Plot study_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
+  Plot plot = curves(
+      study, task, runs,
+      [&](const StudyPoint& point) { return (task.by_accuracy ? 100 : 1) * quality_of(task, point); },
+      task.by_accuracy ? 100 : std::numeric_limits<double>::max());
+  plot.y.title = quality_title(task);
+  return plot;
+}
+
+Plot study_loss_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
+  Plot plot = curves(
+      study, task, runs, [](const StudyPoint& point) { return point.train_loss; }, std::numeric_limits<double>::max());
+  for (PlotSeries& series : plot.series) {
+    series.low.clear();
+    series.high.clear();
+  }
+  plot.note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds";
+  plot.y = {"training loss", true};
+  return plot;
+}
+
+PlotTable study_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
+  PlotTable table{.head = heads(study, task), .rows = {}};
+  for (const MethodFigures& of : figures_of_task(study, task, runs)) table.rows.push_back(cells(of));
+  return table;
+}
+
+}  // namespace plumb

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/studies/pipemare/study.hpp"
+#include "tools/reports/plot_page.hpp"
+
+namespace plumb {
+
+/// A table per task: quality with its 95 % interval, gap to the first method, updates to the target, divergences.
+std::string study_text(const Study& study, const std::vector<StudyRun>& runs);
+
+/// The same as Markdown, with the command of every method.
+std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs);
+
+/// `{"tasks": [{"name", "methods": [{"name", "quality": {"mean", "half_width", "count"}, "gap", ...}]}]}`: an object of
+/// JSON, as text.
+std::string study_json(const Study& study, const std::vector<StudyRun>& runs);
+
+/// Quality by updates done: the mean over seeds, with its 95 % interval as a band.
+Plot study_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs);
+
+/// Training loss by updates done, of runs that diverge, too.
+Plot study_loss_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs);
+
+/// Tables of the figures, for a page.
+PlotTable study_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs);
+
+}  // namespace plumb

@@ -1,0 +1,84 @@
+#include "tools/studies/public/public_prediction.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <tbb/parallel_for.h>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "models/stages/partition.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "sim/simulate.hpp"
+
+namespace plumb {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Layers as the source deals them out: evenly, or by the work of the stages.
+Partition public_partition(const PublicJob& job, const JobMachine& machine, std::int32_t stages) {
+  if (!has(job.row.schedule, "redistributed")) return equal_partition(job.network, stages);
+  return balanced_partition(job_layer_times(job.network, machine, job.parallelism), stages);
+}
+
+/// The schedule that its source names.
+Schedule public_schedule(const PublicRow& row, const JobCosts& costs) {
+  ScheduleParams params;
+  params.num_devices = static_cast<std::int32_t>(row.pipeline);
+  params.num_microbatches = row.num_microbatches;
+  if (row.chunks > 1) {
+    params.chunks = static_cast<std::int32_t>(row.chunks);
+    return generate("interleaved", params);
+  }
+  if (!row.schedule.starts_with("ZB-")) return generate("1f1b", params);
+  StageCosts searched = costs.costs;
+  searched.comm = 0;
+  params.costs = [searched](std::int32_t) { return searched; };
+  return generate(has(row.schedule, "2p") ? "zb-2p" : "zb-1p", params);
+}
+
+}  // namespace
+
+std::optional<Cluster> public_cluster(const PublicRow& row) {
+  std::string name;
+  if (row.data == "vtrain") {
+    name = "vtrain";
+  } else if (row.gpu.starts_with("A100") && !has(row.gpu, "PCIe")) {
+    name = row.data == "megatron-papers" ? "megatron" : "a100";
+  } else if (row.gpu == "H100") {
+    name = "h100";
+  } else if (row.gpu == "B200") {
+    name = "b200";
+  }
+  if (name.empty() || row.num_gpus < 1) return std::nullopt;
+  const std::int64_t per_node = std::min<std::int64_t>(8, row.num_gpus);
+  const std::int64_t nodes = (row.num_gpus + per_node - 1) / per_node;
+  return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
+}
+
+double predicted_step_s(const PublicJob& job, const KernelRates& rates) {
+  const auto places = static_cast<std::int32_t>(job.row.pipeline);
+  const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
+  const JobMachine machine{job.cluster, places, rates};
+  const JobCosts costs = job_costs(job.network, public_partition(job, machine, stages), machine, job.parallelism);
+  const Schedule schedule = public_schedule(job.row, costs);
+  const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
+  return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
+}
+
+std::vector<double> predicted_steps_s(const std::vector<PublicJob>& jobs, const KernelRates* rates) {
+  std::vector<double> steps(jobs.size());
+  tbb::parallel_for(std::size_t{0}, jobs.size(), [&](std::size_t k) {
+    const KernelRates own = rates != nullptr ? *rates : kernel_rates_of(jobs[k].cluster.devices.front());
+    try {
+      steps[k] = predicted_step_s(jobs[k], own);
+    } catch (const Error& error) {
+      throw Error(jobs[k].row.id + ": " + error.what());
+    }
+  });
+  return steps;
+}
+
+}  // namespace plumb

@@ -1,0 +1,209 @@
+#include "tools/studies/public/public_row.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "tools/studies/public/csv_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// FNV-1a: the same on every machine.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
+  return hash;
+}
+
+bool mentions(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Seconds of a step: as logged, or from the throughput.
+double step_seconds(const CsvTable& table, std::size_t at, const PublicRow& row) {
+  const double logged = table.number(at, "measured_step_time_s");
+  if (logged > 0) return logged;
+  const double batch = table.number(at, "global_batch");
+  const double samples = table.number(at, "samples_per_s");
+  if (samples > 0) return batch / samples;
+  const double tokens = table.number(at, "tokens_per_s_per_gpu");
+  return tokens > 0 ? batch * static_cast<double>(row.sequence) / (tokens * static_cast<double>(row.num_gpus)) : 0;
+}
+
+PublicRow read_row(const CsvTable& table, std::size_t at, const std::string& data) {
+  PublicRow row;
+  const auto whole = [&](std::string_view column, std::int64_t otherwise = 0) {
+    return table.whole(at, column, otherwise);
+  };
+  row.id = table.cell(at, "row_id");
+  row.data = data;
+  row.model = table.cell(at, "model");
+  row.layers = whole("layers");
+  row.hidden = whole("hidden");
+  row.ffn = whole("ffn");
+  row.heads = whole("heads");
+  row.kv_heads = whole("kv_heads");
+  row.sequence = whole("seq");
+  row.vocabulary = whole("vocab");
+  row.experts = whole("experts");
+  row.experts_per_token = whole("moe_topk");
+  row.expert_hidden = whole("moe_ffn");
+  row.gpu = table.cell(at, "gpu");
+  row.num_gpus = whole("num_gpus");
+  row.tensor = whole("tp", 1);
+  row.pipeline = whole("pp", 1);
+  row.chunks = whole("vp", 1);
+  row.data_degree = whole("dp", 0);
+  row.expert = whole("ep", 1);
+  row.context = whole("cp", 1);
+  row.microbatch_size = whole("microbatch_size");
+  row.num_microbatches = whole("num_microbatches");
+  row.schedule = table.cell(at, "schedule");
+  row.recompute = table.cell(at, "recompute");
+  row.precision = table.cell(at, "precision");
+  row.step_s = step_seconds(table, at, row);
+  row.memory_gib = table.number(at, "measured_memory_gib");
+  row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
+  row.note = table.cell(at, "note");
+  return row;
+}
+
+LayerSpec attention_of(const PublicRow& row, const std::string& name) {
+  LayerSpec layer;
+  layer.name = name;
+  layer.width = row.hidden;
+  layer.heads = row.heads;
+  if (mentions(row.model, "DeepSeek")) {
+    layer.kind = LayerKind::kLatentAttention;
+    layer.query_rank = 1536;
+    layer.key_rank = 512;
+    layer.head_width = 128;
+    layer.rotary_width = 64;
+    layer.value_width = 128;
+  } else {
+    layer.kind = LayerKind::kAttention;
+    layer.kv_heads = row.kv_heads == row.heads ? 0 : row.kv_heads;
+    layer.rotary = layer.kv_heads != 0;
+    layer.bias = !layer.rotary;
+  }
+  return layer;
+}
+
+bool is_gated(const PublicRow& row) { return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads); }
+
+LayerSpec mlp_of(const PublicRow& row, const std::string& name, bool dense) {
+  LayerSpec layer;
+  layer.name = name;
+  layer.kind = dense ? LayerKind::kMlp : LayerKind::kMoe;
+  layer.width = row.hidden;
+  layer.hidden = dense ? row.ffn : row.expert_hidden;
+  layer.gated = is_gated(row);
+  layer.bias = !layer.gated;
+  if (!dense) {
+    layer.experts = row.experts;
+    layer.experts_per_token = row.experts_per_token;
+    layer.shared_experts = mentions(row.model, "DeepSeek-V2") ? 2 : mentions(row.model, "DeepSeek") ? 1 : 0;
+  }
+  return layer;
+}
+
+LayerSpec norm_of(const PublicRow& row, const std::string& name) {
+  LayerSpec layer;
+  layer.kind = is_gated(row) ? LayerKind::kRmsNorm : LayerKind::kLayerNorm;
+  layer.name = name;
+  layer.width = row.hidden;
+  return layer;
+}
+
+LayerSpec residual_of(LayerSpec norm, LayerSpec body, const std::string& name) {
+  LayerSpec layer;
+  layer.kind = LayerKind::kResidual;
+  layer.name = name;
+  layer.body = {std::move(norm), std::move(body)};
+  return layer;
+}
+
+}  // namespace
+
+bool PublicRow::fits_constants() const { return hash_of(id) % 2 == 0; }
+
+std::vector<PublicRow> public_rows(std::string_view text, const std::string& file_name) {
+  const CsvTable table(text, file_name);
+  const std::string data = file_name.substr(0, file_name.rfind('.'));
+  std::vector<PublicRow> rows;
+  for (std::size_t at = 0; at < table.size(); ++at) rows.push_back(read_row(table, at, data));
+  return rows;
+}
+
+std::string refusal(const PublicRow& row) {
+  if (row.id.find("-t4-layer") != std::string::npos && row.data == "megatron-papers") {
+    return "time of one layer, not of a step";
+  }
+  if (row.data == "megatron-lm-ci") return "deterministic tiny models: regression references, not benchmarks";
+  if (row.data == "primus") return "batch, sequence or layers are not stated";
+  if (row.step_s <= 0) return "no step time or throughput is stated";
+  if (row.layers == 0 || row.hidden == 0 || row.heads == 0 || row.sequence == 0)
+    return "sizes of the model are not stated";
+  if (row.hidden % row.heads != 0 || row.hidden / row.heads % 2 != 0) return "heads of another width than the model's";
+  if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
+  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
+    return "vocabulary-parallel passes are not modelled";
+  }
+  if (mentions(row.precision, "FP8") || mentions(row.precision, "fp8") || mentions(row.precision, "MXFP") ||
+      mentions(row.precision, "NVFP")) {
+    return "low precision is not modelled";
+  }
+  if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
+  return {};
+}
+
+Network public_network(const PublicRow& row) {
+  Network network;
+  network.name = row.model;
+  network.sequence = row.sequence;
+  network.samples = row.microbatch_size;
+  const std::int64_t vocabulary = row.vocabulary > 0 ? row.vocabulary : 50257;
+  LayerSpec embedding;
+  embedding.kind = LayerKind::kEmbedding;
+  embedding.name = "embedding";
+  embedding.width = row.hidden;
+  embedding.vocabulary = vocabulary;
+  embedding.positions = is_gated(row) ? 0 : row.sequence;
+  network.layers.push_back(embedding);
+  for (std::int64_t k = 0; k < row.layers; ++k) {
+    const std::string n = std::to_string(k);
+    const bool dense = row.experts == 0 || (k == 0 && mentions(row.model, "DeepSeek-V2")) ||
+                       (k < 3 && mentions(row.model, "DeepSeekV3") && row.layers > 4);
+    network.layers.push_back(residual_of(norm_of(row, "n" + n), attention_of(row, "a" + n), "ra" + n));
+    network.layers.push_back(residual_of(norm_of(row, "o" + n), mlp_of(row, "m" + n, dense), "rm" + n));
+  }
+  network.layers.push_back(norm_of(row, "norm"));
+  LayerSpec head;
+  head.kind = LayerKind::kHead;
+  head.name = "head";
+  head.width = row.hidden;
+  head.vocabulary = vocabulary;
+  head.tied = !is_gated(row) && row.data != "vocabulary-parallel";
+  network.layers.push_back(head);
+  return network;
+}
+
+Parallelism public_parallelism(const PublicRow& row) {
+  Parallelism job;
+  job.tensor = row.tensor;
+  job.context = row.context;
+  job.expert = row.expert;
+  job.data = row.data_degree;
+  job.microbatch_size = row.microbatch_size;
+  job.sequence_parallel = row.tensor > 1 && (mentions(row.recompute, "sequence") || is_gated(row));
+  if (mentions(row.recompute, "full")) job.recompute = ActivationRecompute::kFull;
+  if (mentions(row.recompute, "selective")) job.recompute = ActivationRecompute::kSelective;
+  // The published memory of the zero-bubble runs holds scores, that of the vocabulary-parallel ones does not.
+  job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper";
+  // Megatron-DeepSpeed reduces 16-bit gradients; Megatron's main gradients have 32 bits.
+  if (row.data == "vtrain") job.precision.gradient_bytes = 2;
+  // Distributed optimizers are the default of the newer recipes.
+  if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
+  return job;
+}
+
+}  // namespace plumb

@@ -1,0 +1,86 @@
+#include "tools/sweep/sweep_pareto.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// Devices and samples in all, costs, kind of updates.
+using Problem = std::tuple<std::int64_t, std::int64_t, std::string, std::string_view>;
+
+Problem problem_of(const SweepResult& result) {
+  const SweepPoint& point = result.point;
+  return {point.params.num_devices * point.job.devices_per_stage(),
+          point.params.num_microbatches * point.job.samples_per_microbatch(), point.cost, result.semantics};
+}
+
+/// Bytes where they are known, comparable stashes otherwise.
+double memory_of(const SweepFigures& figures) {
+  return figures.peak_memory_bytes > 0 ? static_cast<double>(figures.peak_memory_bytes) : figures.peak_device_stashes;
+}
+
+/// Pipelines of the same stages are compared by their bubble; stages spread unlike take unlike times themselves.
+double slowness_of(const SweepResult& result) {
+  return result.point.job.any() ? result.figures->step_time_ns : result.figures->bubble_fraction;
+}
+
+std::string memory_text(const SweepFigures& figures) {
+  return figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes)
+                                       : number_text(figures.peak_device_stashes);
+}
+
+}  // namespace
+
+std::vector<std::size_t> pareto_points(const std::vector<SweepResult>& results) {
+  std::map<Problem, std::vector<std::size_t>> problems;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].figures && results[i].fits) problems[problem_of(results[i])].push_back(i);
+  }
+  std::vector<std::size_t> best;
+  for (auto& [problem, points] : problems) {
+    const auto key = [&](std::size_t at) {
+      return std::tuple(memory_of(*results[at].figures), slowness_of(results[at]), at);
+    };
+    std::sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    double least = std::numeric_limits<double>::max();
+    for (const std::size_t at : points) {
+      if (slowness_of(results[at]) >= least) continue;
+      least = slowness_of(results[at]);
+      best.push_back(at);
+    }
+  }
+  return best;
+}
+
+std::string pareto_table(const std::vector<SweepResult>& results) {
+  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
+  TextTable table({{"p", '>'},
+                   {"m", '>'},
+                   {jobs ? "job" : "cost"},
+                   {"updates"},
+                   {"schedule"},
+                   {"v", '>'},
+                   {"limit", '>'},
+                   {"peak memory", '>'},
+                   {"bubble", '>'},
+                   {"step time", '>'}});
+  for (const std::size_t at : pareto_points(results)) {
+    const SweepPoint& point = results[at].point;
+    const SweepFigures& figures = *results[at].figures;
+    table.add_row({std::to_string(point.params.num_devices), std::to_string(point.params.num_microbatches),
+                   jobs ? point.job.text() : (point.cost.empty() ? "-" : point.cost),
+                   std::string(results[at].semantics), point.schedule, std::to_string(point.params.chunks),
+                   point.memory_limit.empty() ? "-" : point.memory_limit, memory_text(figures),
+                   fixed_text(100 * figures.bubble_fraction, 2) + " %",
+                   time_text(static_cast<std::int64_t>(figures.step_time_ns))});
+  }
+  return table.to_string();
+}
+
+}  // namespace plumb

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/timeline/timeline.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+#include "tools/options/sweep_grid.hpp"
+
+namespace plumb {
+
+/// What all simulations of a sweep share.
+struct SweepPlan {
+  CostArguments costs;  ///< with the point's own `--cost`, `--memory-limit` and degrees put in
+  SimulationArguments simulation;
+  std::int64_t runs = 1;        ///< with jitter: simulations per point, with seeds in a row
+  bool keep_timelines = false;  ///< whole ones, for a page
+};
+
+/// 5th and 95th percentile of the runs of a point.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+/// Figures of one point: those of its only run, or medians of its runs.
+struct SweepFigures {
+  std::int64_t updates = 0;
+  double makespan_ns = 0;
+  double step_time_ns = 0;
+  double longest_device_span_ns = 0;
+  double bubble_fraction = 0;
+  double bubble_rate = 0;
+  double utilization = 0;
+  std::optional<double> samples_per_s;
+  std::optional<double> tokens_per_s;
+  std::optional<double> model_flops_utilization;
+  double peak_activations = 0;                   ///< of the fullest device, in stashes of one stage (or --memory units)
+  double peak_device_stashes = 0;                ///< the same in stashes of 1/p of the model, so that chunks compare
+  std::int64_t peak_memory_bytes = 0;            ///< of the fullest device; 0: not known
+  std::optional<Interval> makespan_interval_ns;  ///< with several runs
+  std::optional<Interval> bubble_interval;
+};
+
+/// What one point of a sweep came to: figures, or why there are none.
+struct SweepResult {
+  SweepPoint point;
+  std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared
+  std::optional<SweepFigures> figures;
+  bool fits = true;                         ///< in memory
+  std::string error;                        ///< empty when there are figures
+  std::optional<Timeline> timeline;         ///< when kept
+  bool decided_without_contention = false;  ///< its order, at run time
+};
+
+/// Simulates all points, as many at a time as there are hardware threads. `take` gets the results one by one, in the
+/// order of the points, while later ones still run. Throws `Error` for costs that no point could use.
+void run_sweep(const std::vector<SweepPoint>& points, const SweepPlan& plan,
+               const std::function<void(SweepResult)>& take);
+
+}  // namespace plumb

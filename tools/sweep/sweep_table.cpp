@@ -1,0 +1,141 @@
+#include "tools/sweep/sweep_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// The shortest text that reads back as the same number.
+std::string exact_text(double value) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end};
+}
+
+std::string exact_text(const std::optional<double>& value) { return value ? exact_text(*value) : ""; }
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
+std::string csv_row(const std::vector<std::string>& cells) {
+  std::string row;
+  for (std::size_t i = 0; i < cells.size(); ++i) row += (i == 0 ? "" : ",") + quoted(cells[i]);
+  return row + "\n";
+}
+
+/// Rows would look alike, and some not fit.
+bool has_several_limits(const std::vector<SweepResult>& results) {
+  return std::ranges::any_of(results, [&](const SweepResult& result) {
+    return result.point.memory_limit != results.front().point.memory_limit;
+  });
+}
+
+constexpr std::string_view kHeader =
+    "schedule,p,m,v,cost,memory_limit,tp,cp,ep,dp,zero,microbatch_size,recompute,updates,makespan_ns,step_time_ns,"
+    "longest_device_span_ns,bubble_fraction,"
+    "bubble_rate,utilization,samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_device_stashes,"
+    "peak_memory_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,error\n";
+
+std::string interval_text(double value, const std::optional<Interval>& interval, std::string (*text)(double)) {
+  return interval ? text(value) + " (" + text(interval->low) + " - " + text(interval->high) + ")" : text(value);
+}
+
+std::string ns_text(double ns) { return time_text(std::llround(ns)); }
+
+}  // namespace
+
+std::string sweep_title(const SweepPoint& point) {
+  std::string title = point.schedule + " p=" + std::to_string(point.params.num_devices) +
+                      " m=" + std::to_string(point.params.num_microbatches);
+  if (point.params.chunks > 1) title += " v=" + std::to_string(point.params.chunks);
+  if (point.job.any()) title += ", " + point.job.text();
+  return title;
+}
+
+std::string sweep_table(const std::vector<SweepResult>& results) {
+  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
+  const bool limits = has_several_limits(results);
+  std::vector<TextTable::Column> columns{{"schedule"}, {"p", '>'}, {"m", '>'}, {"v", '>'}, {jobs ? "job" : "cost"}};
+  if (limits) columns.push_back({"limit", '>'});
+  columns.insert(columns.end(), {{"makespan", '>'},
+                                 {"step time", '>'},
+                                 {"bubble", '>'},
+                                 {"utilization", '>'},
+                                 {"peak stashes", '>'},
+                                 {"peak memory", '>'},
+                                 {"remark"}});
+  TextTable table(columns);
+  for (const SweepResult& result : results) {
+    const SweepPoint& point = result.point;
+    std::vector<std::string> cells{point.schedule, std::to_string(point.params.num_devices),
+                                   std::to_string(point.params.num_microbatches), std::to_string(point.params.chunks),
+                                   jobs ? point.job.text() : (point.cost.empty() ? "-" : point.cost)};
+    if (limits) cells.push_back(point.memory_limit);
+    if (!result.figures) {
+      cells.resize(columns.size() - 1, "-");
+      cells.push_back(result.error);
+    } else {
+      const SweepFigures& figures = *result.figures;
+      cells.push_back(interval_text(figures.makespan_ns, figures.makespan_interval_ns, ns_text));
+      cells.push_back(ns_text(figures.step_time_ns));
+      cells.push_back(interval_text(figures.bubble_fraction, figures.bubble_interval, share_text));
+      cells.push_back(share_text(figures.utilization));
+      cells.push_back(number_text(figures.peak_activations));
+      cells.push_back(figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes) : "-");
+      if (!result.fits) cells.push_back("does not fit in memory");
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string_view sweep_csv_header() { return kHeader; }
+
+std::string sweep_csv_row(const SweepResult& result) {
+  const SweepPoint& point = result.point;
+  const auto columns = static_cast<std::size_t>(std::count(kHeader.begin(), kHeader.end(), ',')) + 1;
+  std::vector<std::string> cells{point.schedule,
+                                 std::to_string(point.params.num_devices),
+                                 std::to_string(point.params.num_microbatches),
+                                 std::to_string(point.params.chunks),
+                                 point.cost,
+                                 point.memory_limit};
+  for (const auto degree : {&JobDegrees::tensor, &JobDegrees::context, &JobDegrees::expert, &JobDegrees::data,
+                            &JobDegrees::zero, &JobDegrees::microbatch_size}) {
+    cells.push_back(point.job.*degree ? std::to_string(*(point.job.*degree)) : "");
+  }
+  cells.push_back(point.job.recompute);
+  if (!result.figures) {
+    cells.resize(columns - 1);
+    cells.push_back(result.error);
+    return csv_row(cells);
+  }
+  const SweepFigures& f = *result.figures;
+  const auto ns = [](double value) { return std::to_string(std::llround(value)); };
+  const auto bound = [](const std::optional<Interval>& interval, double Interval::*end) {
+    return interval ? exact_text((*interval).*end) : std::string{};
+  };
+  for (std::string& text : std::vector<std::string>{
+           std::to_string(f.updates), ns(f.makespan_ns), ns(f.step_time_ns), ns(f.longest_device_span_ns),
+           exact_text(f.bubble_fraction), exact_text(f.bubble_rate), exact_text(f.utilization),
+           exact_text(f.samples_per_s), exact_text(f.tokens_per_s), exact_text(f.model_flops_utilization),
+           exact_text(f.peak_activations), exact_text(f.peak_device_stashes), std::to_string(f.peak_memory_bytes),
+           bound(f.makespan_interval_ns, &Interval::low), bound(f.makespan_interval_ns, &Interval::high),
+           bound(f.bubble_interval, &Interval::low), bound(f.bubble_interval, &Interval::high),
+           result.fits ? "true" : "false", ""}) {
+    cells.push_back(std::move(text));
+  }
+  return csv_row(cells);
+}
+
+}  // namespace plumb

@@ -1,0 +1,115 @@
+#include "tools/tables/comparison_text.hpp"
+
+#include <cmath>
+
+#include "schedules/document/schedule_io.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// No sign where nothing is left of the error when it is written.
+std::string error_text(double error) {
+  const std::string digits = fixed_text(100 * error, 2);
+  if (digits == "-0.00") return "0.00 %";
+  return (error > 0 && digits != "0.00" ? "+" : "") + digits + " %";
+}
+
+std::string ns_text(double ns) { return time_text(std::llround(ns)); }
+
+/// Of something that only one of the two has there is none.
+std::string relative_text(std::int64_t predicted, std::int64_t measured) {
+  if (measured == 0 || predicted == 0) return predicted == measured ? error_text(0) : "-";
+  return error_text(static_cast<double>(predicted - measured) / static_cast<double>(measured));
+}
+
+std::string figures(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{""}, {names.first, '>'}, {names.second, '>'}, {names.apart, '>'}});
+  table.add_row({"schedule", c.predicted_schedule, c.measured_schedule, ""});
+  const auto time = [&](const char* name, const FigureError& f) {
+    table.add_row({name, ns_text(f.predicted), ns_text(f.measured), error_text(f.error)});
+  };
+  const auto share = [&](const char* name, const FigureError& f) {
+    table.add_row({name, share_text(f.predicted), share_text(f.measured), error_text(f.error)});
+  };
+  time("makespan", c.makespan_ns);
+  time("step time", c.step_time_ns);
+  share("bubble fraction", c.bubble_fraction);
+  share("utilization", c.utilization);
+  if (c.tokens_per_s) {
+    table.add_row({"tokens per second", number_text(c.tokens_per_s->predicted), number_text(c.tokens_per_s->measured),
+                   error_text(c.tokens_per_s->error)});
+  }
+  std::string text = table.to_string();
+  if (c.runs > 1) text += std::to_string(c.runs) + " runs, their step times spread by " + share_text(c.spread) + "\n";
+  return text;
+}
+
+std::string kinds(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{"actions"},
+                   {names.first, '>'},
+                   {names.second, '>'},
+                   {"time", '>'},
+                   {"time", '>'},
+                   {names.apart, '>'},
+                   {"median " + names.apart, '>'},
+                   {"90th percentile", '>'}});
+  for (const KindError& kind : c.kinds) {
+    std::vector<std::string> cells{std::string(kOpNames[static_cast<std::size_t>(kind.op)]),
+                                   std::to_string(kind.predicted_count),
+                                   std::to_string(kind.measured_count),
+                                   time_text(kind.predicted_ns),
+                                   time_text(kind.measured_ns),
+                                   relative_text(kind.predicted_ns, kind.measured_ns)};
+    if (c.aligned) {
+      cells.push_back(error_text(kind.median_error));
+      cells.push_back(share_text(kind.p90_error));
+    }
+    table.add_row(std::move(cells));
+  }
+  return c.kinds.empty() ? "" : "\n" + table.to_string();
+}
+
+std::string causes(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{"idle time"}, {names.first, '>'}, {names.second, '>'}, {"of all", '>'}, {"of all", '>'}});
+  for (const CauseError& cause : c.causes) {
+    table.add_row({std::string(kIdleCauseNames[static_cast<std::size_t>(cause.cause)]), time_text(cause.predicted_ns),
+                   time_text(cause.measured_ns), share_text(cause.predicted_share), share_text(cause.measured_share)});
+  }
+  return c.causes.empty() ? "" : "\n" + table.to_string();
+}
+
+std::string memory(const Comparison& c, const ComparedNames& names) {
+  TextTable table({{"peak memory"}, {"device", '>'}, {names.first, '>'}, {names.second, '>'}, {"difference", '>'}});
+  for (const MemoryError& m : c.memory) {
+    table.add_row({m.cls ? "  " + std::string(kMemoryClassNames[static_cast<std::size_t>(*m.cls)]) : "all",
+                   std::to_string(index(m.device)), bytes_text(m.predicted_bytes), bytes_text(m.measured_bytes),
+                   bytes_text(m.predicted_bytes - m.measured_bytes)});
+  }
+  return c.memory.empty() ? "" : "\n" + table.to_string();
+}
+
+std::string offenders(const Comparison& c, const ComparedNames& names) {
+  TextTable table(
+      {{"differs most"}, {"device", '>'}, {names.first, '>'}, {names.second, '>'}, {"starts", '>'}, {"starts", '>'}});
+  for (const Offender& o : c.offenders) {
+    table.add_row({to_string(o.action), std::to_string(index(o.device)), time_text(o.predicted_ns),
+                   time_text(o.measured_ns), time_text(o.predicted_start_ns), time_text(o.measured_start_ns)});
+  }
+  return c.offenders.empty() ? "" : "\n" + table.to_string();
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, const ComparedNames& names) {
+  std::string text = figures(comparison, names);
+  if (!comparison.aligned && comparison.only_predicted + comparison.only_measured > 0) {
+    text += "\nnot the same actions: " + std::to_string(comparison.only_predicted) + " only in the first, " +
+            std::to_string(comparison.only_measured) + " only in the second\n";
+  }
+  return text + kinds(comparison, names) + causes(comparison, names) + memory(comparison, names) +
+         offenders(comparison, names);
+}
+
+}  // namespace plumb

@@ -1,0 +1,134 @@
+#include "tools/tables/timeline_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostDevices = 32;
+constexpr std::size_t kMostTensors = 12;
+
+std::string time_of(Ticks ticks, const Timeline& timeline) { return time_text(to_ns(ticks, timeline.base)); }
+
+void add_rate(TextTable& table, const char* name, const std::optional<double>& rate, const char* unit) {
+  if (rate) table.add_row({name, number_text(*rate) + " " + unit});
+}
+
+/// "0-3, 7": runs of neighbours joined.
+std::string ranges_text(const std::vector<std::int64_t>& sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t last = i;
+    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(sorted[i]);
+    if (last > i) text += "-" + std::to_string(sorted[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::int64_t total_bytes(const PeakTensor& tensor) {
+  return tensor.bytes * std::max<std::int64_t>(1, static_cast<std::int64_t>(tensor.microbatches.size()));
+}
+
+std::string more_devices(std::size_t all) {
+  return all > kMostDevices ? "... and " + std::to_string(all - kMostDevices) + " more devices\n" : "";
+}
+
+}  // namespace
+
+std::string figures_text(const Timeline& timeline) {
+  TextTable table({{timeline.schedule}, {timeline.kind == Timeline::Kind::kMeasured ? "measured" : "simulated"}});
+  table.add_row({timeline.kind == Timeline::Kind::kMeasured ? "machine" : "costs", timeline.machine});
+  table.add_row({"devices", std::to_string(timeline.devices.size())});
+  table.add_row({"microbatches", std::to_string(timeline.num_microbatches) + " in " + std::to_string(timeline.updates) +
+                                     (timeline.updates == 1 ? " update" : " updates")});
+  table.add_row({"makespan", time_of(timeline.makespan, timeline)});
+  table.add_row({"step time", time_of(timeline.step_time, timeline)});
+  table.add_row({"bubble fraction", share_text(timeline.bubble_fraction)});
+  table.add_row({"bubble rate", share_text(timeline.bubble_rate)});
+  table.add_row({"utilization", share_text(timeline.utilization)});
+  add_rate(table, "throughput", timeline.samples_per_s, "samples/s");
+  add_rate(table, "", timeline.tokens_per_s, "tokens/s");
+  if (timeline.model_flops_utilization) {
+    table.add_row({"model FLOPs used", share_text(*timeline.model_flops_utilization)});
+  }
+  return table.to_string();
+}
+
+std::string devices_text(const Timeline& timeline) {
+  std::vector<std::size_t> causes;
+  bool has_memory = false;
+  bool slowed = false;
+  for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
+    const auto occurs = [&](const DeviceSummary& device) { return device.idle_causes[c] != 0; };
+    if (std::any_of(timeline.devices.begin(), timeline.devices.end(), occurs)) causes.push_back(c);
+  }
+  for (const DeviceSummary& device : timeline.devices) {
+    has_memory |= device.peak_memory_bytes != 0;
+    slowed |= device.slowed != 0;
+  }
+  std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}};
+  if (slowed) columns.push_back({"  slowed by", '>'});
+  columns.push_back({"idle", '>'});
+  for (const std::size_t cause : causes) {
+    std::string name(kIdleCauseNames[cause]);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    columns.push_back({"  " + name, '>'});
+  }
+  columns.push_back({"peak stashes", '>'});
+  if (has_memory) columns.push_back({"peak memory", '>'});
+  TextTable table(std::move(columns));
+  for (std::size_t d = 0; d < std::min(kMostDevices, timeline.devices.size()); ++d) {
+    const DeviceSummary& device = timeline.devices[d];
+    std::vector<std::string> cells{std::to_string(d), time_of(device.busy, timeline)};
+    if (slowed) cells.push_back(time_of(device.slowed, timeline));
+    cells.push_back(time_of(device.idle, timeline));
+    for (const std::size_t cause : causes) cells.push_back(time_of(device.idle_causes[cause], timeline));
+    cells.push_back(number_text(device.peak_activations));
+    if (has_memory) cells.push_back(bytes_text(device.peak_memory_bytes));
+    table.add_row(std::move(cells));
+  }
+  return table.to_string() + more_devices(timeline.devices.size());
+}
+
+std::string peaks_text(const Timeline& timeline) {
+  TextTable table(
+      {{"device", '>'}, {"at the peak"}, {"stage", '>'}, {"total", '>'}, {"each", '>'}, {"microbatches"}, {"class"}});
+  for (std::size_t d = 0; d < std::min(kMostDevices, timeline.devices.size()); ++d) {
+    std::vector<PeakTensor> tensors = timeline.devices[d].peak_tensors;
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [](const PeakTensor& a, const PeakTensor& b) { return total_bytes(a) > total_bytes(b); });
+    for (std::size_t t = 0; t < std::min(kMostTensors, tensors.size()); ++t) {
+      const PeakTensor& tensor = tensors[t];
+      std::vector<std::int64_t> microbatches = tensor.microbatches;
+      std::sort(microbatches.begin(), microbatches.end());
+      table.add_row({std::to_string(d), tensor.name, std::to_string(index(tensor.stage)),
+                     bytes_text(total_bytes(tensor)), bytes_text(tensor.bytes), ranges_text(microbatches),
+                     std::string(kMemoryClassNames[static_cast<std::size_t>(tensor.cls)])});
+    }
+    if (tensors.size() > kMostTensors) {
+      std::int64_t rest = 0;
+      for (std::size_t t = kMostTensors; t < tensors.size(); ++t) rest += total_bytes(tensors[t]);
+      table.add_row(
+          {std::to_string(d), std::to_string(tensors.size() - kMostTensors) + " smaller ones", "", bytes_text(rest)});
+    }
+  }
+  return table.to_string() + more_devices(timeline.devices.size());
+}
+
+std::string critical_path_text(const Timeline& timeline) {
+  TextTable table({{"critical path"}, {"time", '>'}, {"share", '>'}});
+  for (const CriticalShare& share : timeline.critical_path) {
+    table.add_row({share.kind, time_of(share.ticks, timeline),
+                   share_text(static_cast<double>(share.ticks) / static_cast<double>(timeline.makespan))});
+  }
+  return table.to_string();
+}
+
+}  // namespace plumb

@@ -1,0 +1,20 @@
+#include "tools/terminal/results_folder.hpp"
+
+#include <system_error>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+
+std::filesystem::path in_results(const std::filesystem::path& tail) {
+  const std::filesystem::path whole = std::filesystem::path("results") / tail;
+  if (std::filesystem::exists(whole)) return whole;
+  std::error_code ignored;
+  std::filesystem::path directory = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (; directory.has_relative_path(); directory = directory.parent_path()) {
+    if (std::filesystem::exists(directory / whole)) return directory / whole;
+  }
+  throw Error("no " + whole.string() + " here or above the program, expected it named by an option");
+}
+
+}  // namespace plumb
