@@ -24,12 +24,20 @@ if(PLUMB_FUZZ)
   target_link_options(plumb_sanitizers INTERFACE -fsanitize=address,undefined)
 endif()
 
-# plumb_library(models SOURCES a.cpp ... HEADERS a.hpp ...): target plumb_models, alias plumb::models.
+# plumb_library(models SOURCES generated.cpp EXCEPT REGEX...): target plumb_models, alias plumb::models, of all sources and
+# headers in this folder, whatever room they stand in: a new file needs no row. EXCEPT leaves out paths (relative to this
+# folder) that match; SOURCES adds generated ones.
 function(plumb_library folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS" ${ARGN})
-  add_library(plumb_${folder} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
+  foreach(pattern IN LISTS ARG_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX ${pattern})
+    list(FILTER headers EXCLUDE REGEX ${pattern})
+  endforeach()
+  add_library(plumb_${folder} STATIC ${sources} ${ARG_SOURCES})
   add_library(plumb::${folder} ALIAS plumb_${folder})
-  target_sources(plumb_${folder} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_sources(plumb_${folder} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   target_compile_features(plumb_${folder} PUBLIC cxx_std_20)  # for those who include the headers
   target_link_libraries(plumb_${folder} PRIVATE $<BUILD_INTERFACE:plumb_warnings>
                                         PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "sim/run_program.hpp"
 #include "sim/rules/waits.hpp"
+#include "sim/run_program.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
-#include "sim/rules/sim_options.hpp"
 #include "sim/rules/run_times.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "schedules/program/program.hpp"
-#include "sim/rules/sim_options.hpp"
 #include "sim/rules/run_times.hpp"
+#include "sim/rules/sim_options.hpp"
 
 namespace plumb {
 

@@ -6,14 +6,14 @@
 #include "models/ground/error.hpp"
 #include "models/ground/huge_pages.hpp"
 #include "sim/critical_path.hpp"
-#include "sim/rules/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/lanes/lanes.hpp"
-#include "sim/memory/memory.hpp"
 #include "sim/lanes/metrics.hpp"
-#include "sim/passes/pass_engine.hpp"
-#include "sim/run_program.hpp"
+#include "sim/memory/memory.hpp"
 #include "sim/memory/stash.hpp"
+#include "sim/passes/pass_engine.hpp"
+#include "sim/rules/deadlock.hpp"
+#include "sim/run_program.hpp"
 
 namespace plumb {
 namespace {

@@ -5,15 +5,15 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/walk.hpp"
+#include "sim/lanes/metrics.hpp"
+#include "sim/memory/memory.hpp"
 #include "sim/passes/fold.hpp"
+#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/steady_state.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
-#include "sim/memory/memory.hpp"
-#include "sim/lanes/metrics.hpp"
-#include "sim/passes/pass_engine.hpp"
-#include "sim/simulate.hpp"
-#include "sim/passes/steady_state.hpp"
 #include "sim/rules/transfer_semantics.hpp"
+#include "sim/simulate.hpp"
 
 namespace plumb {
 namespace {

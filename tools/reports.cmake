@@ -1,17 +1,5 @@
-# The report formats of plumb_tools, and the page that is inlined into them. Included by CMakeLists.txt.
-target_sources(plumb_tools PRIVATE
-  reports/page_data.cpp
-  reports/picture.cpp
-  reports/plot_page.cpp
-  reports/plot_svg.cpp
-  reports/report_csv.cpp
-  reports/report_html.cpp
-  reports/report_svg.cpp
-  reports/report_trace.cpp
-  reports/reports.cpp
-  reports/svg_text.cpp
-  ${CMAKE_CURRENT_BINARY_DIR}/plots_page.cpp
-  ${CMAKE_CURRENT_BINARY_DIR}/report_page.cpp)
+# The page that is inlined into the report formats of plumb_tools. Included by CMakeLists.txt.
+target_sources(plumb_tools PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/plots_page.cpp ${CMAKE_CURRENT_BINARY_DIR}/report_page.cpp)
 
 # Inlines the frame, styles and scripts of a page into `<name>_page.cpp`, which defines `<symbol>BeforeData` and
 # `<symbol>AfterData`.

@@ -7,9 +7,9 @@
 #include "models/ground/error.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_cut.hpp"
-#include "trainer/run/evaluate.hpp"
-#include "trainer/processes/process_group.hpp"
 #include "trainer/plan/run_identity.hpp"
+#include "trainer/processes/process_group.hpp"
+#include "trainer/run/evaluate.hpp"
 #include "trainer/run/training_run.hpp"
 
 namespace plumb {

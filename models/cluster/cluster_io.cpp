@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/cluster/contention_io.hpp"
-#include "models/ground/error.hpp"
 #include "models/cluster/host.hpp"
+#include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/ground/presets.hpp"
 #include "models/ground/text_file.hpp"

@@ -20,8 +20,8 @@ std::vector<std::string_view> builtin_clusters();
 /// A built-in cluster, or the document at a path (anything with a '/' or ending in ".json").
 ///
 /// "a100" is the preset as it stands; "a100-4x8" has 4 nodes of 8 such devices; "host" measures this machine
-/// (models/cluster/host.hpp), which takes about half a second. Throws `Error` for unknown names, with the nearest one, and
-/// impossible shapes.
+/// (models/cluster/host.hpp), which takes about half a second. Throws `Error` for unknown names, with the nearest one,
+/// and impossible shapes.
 Cluster load_cluster(std::string_view name_or_path);
 
 }  // namespace plumb

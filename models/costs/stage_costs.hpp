@@ -30,8 +30,8 @@ struct StashTensor {
 
 /// Bytes of one stage on one device. Every figure is per microbatch unless it says otherwise.
 ///
-/// The simulator's memory curve and the trainer's arena both follow `schedules/program/program.hpp`, "Life of a buffer",
-/// with these sizes; that is why predicted and measured peaks are equal to the byte.
+/// The simulator's memory curve and the trainer's arena both follow `schedules/program/program.hpp`, "Life of a
+/// buffer", with these sizes; that is why predicted and measured peaks are equal to the byte.
 struct StageMemory {
   // Whole run.
   std::int64_t weight_bytes = 0;     ///< one version of all parameters of the stage

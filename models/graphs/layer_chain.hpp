@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/costs/stage_costs.hpp"
 #include "models/graphs/layer_graph.hpp"
 #include "models/network/network.hpp"
-#include "models/costs/stage_costs.hpp"
 
 namespace plumb {
 

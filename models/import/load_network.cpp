@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "models/ground/error.hpp"
-#include "models/import/model_config.hpp"
-#include "models/import/published_network.hpp"
 #include "models/graphs/layer_chain.hpp"
-#include "models/network/network_io.hpp"
+#include "models/ground/error.hpp"
 #include "models/ground/presets.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/import/model_config.hpp"
+#include "models/import/published_network.hpp"
+#include "models/network/network_io.hpp"
 
 namespace plumb {
 

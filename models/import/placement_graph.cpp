@@ -5,8 +5,8 @@
 #include <map>
 
 #include "models/ground/error.hpp"
-#include "models/import/limits.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/import/limits.hpp"
 
 namespace plumb {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "models/import/graph_text.hpp"
 #include "models/import/trace_stages.hpp"
-#include "models/ground/text_file.hpp"
 
 namespace plumb {
 namespace {

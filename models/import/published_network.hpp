@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
+#include "models/graphs/layer_graph.hpp"
 #include "models/import/placement_graph.hpp"
 #include "models/import/tensor_variants.hpp"
-#include "models/graphs/layer_graph.hpp"
 
 namespace plumb {
 

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/units.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
 #include "models/stages/network_costs.hpp"
 #include "models/stages/stage_layout.hpp"
-#include "models/ground/units.hpp"
 
 namespace plumb {
 namespace {

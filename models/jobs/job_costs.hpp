@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
-#include "models/network/network.hpp"
-#include "models/jobs/parallelism.hpp"
-#include "models/stages/partition.hpp"
 #include "models/costs/stage_costs.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/parallelism.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
 
 namespace plumb {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "models/jobs/collectives.hpp"
-#include "models/network/network.hpp"
 #include "models/jobs/parallelism.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 

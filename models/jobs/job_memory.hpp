@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "models/jobs/job_kernels.hpp"
 #include "models/costs/stage_costs.hpp"
+#include "models/jobs/job_kernels.hpp"
 
 namespace plumb {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/network/network.hpp"
 #include "models/costs/stage_costs.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 

@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
-#include "models/network/flow.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/ground/presets.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/network/flow.hpp"
 #include "models/network/layer_fields.hpp"
 #include "models/network/layer_shape.hpp"
 #include "models/network/network_check.hpp"
-#include "models/ground/presets.hpp"
-#include "models/ground/text_file.hpp"
 
 namespace plumb {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
-#include "models/costs/stage_costs.hpp"
 
 namespace plumb {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <string>
 
+#include "models/costs/reverses.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/units.hpp"
 #include "models/layers/layer.hpp"
 #include "models/stages/network_costs.hpp"
-#include "models/costs/reverses.hpp"
-#include "models/ground/units.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <span>
 
-#include "models/network/flow.hpp"
 #include "models/layers/layer.hpp"
+#include "models/network/flow.hpp"
 #include "models/network/network_check.hpp"
 #include "models/stages/stage_layout.hpp"
 

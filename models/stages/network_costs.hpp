@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/costs/stage_costs.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
-#include "models/costs/stage_costs.hpp"
 
 namespace plumb {
 

@@ -35,7 +35,8 @@ Partition equal_partition(const Network& network, std::int32_t num_stages);
 
 /// One weight-carrying layer per stage: layers without weights go with the one before them, or with the first one that
 /// has some. With fewer stages than that, neighbours are joined as evenly as can be. A network with residual blocks is
-/// cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers with weights.
+/// cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers with
+/// weights.
 Partition finest_partition(const Network& network, std::int32_t num_stages);
 
 /// The cut of a chain with layer costs `costs` (>= 0) that has the smallest possible largest stage, exactly; among

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "models/network/flow.hpp"
 #include "models/layers/layer_kinds.hpp"
+#include "models/network/flow.hpp"
 #include "models/stages/stage_moves.hpp"
 #include "models/stages/stage_reversal.hpp"
 #include "models/stages/stage_tensors.hpp"

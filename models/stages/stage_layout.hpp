@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "models/costs/stage_costs.hpp"
 #include "models/layers/layer.hpp"
 #include "models/network/network.hpp"
-#include "models/costs/stage_costs.hpp"
 #include "models/stages/stage_flow.hpp"
 
 namespace plumb {
@@ -22,7 +22,8 @@ struct LayerRange {
   friend bool operator==(const LayerRange&, const LayerRange&) = default;
 };
 
-/// The memory blocks of one stage and microbatch; `schedules/program/program.hpp`, "Life of a buffer", says when each lives.
+/// The memory blocks of one stage and microbatch; `schedules/program/program.hpp`, "Life of a buffer", says when each
+/// lives.
 enum class StageBlock : std::uint8_t {
   kNone,
   kInput,              ///< value from the previous stage
@@ -114,13 +115,14 @@ struct StageLayout {
   std::vector<TensorPlaces> gradients;     ///< of the values
   std::vector<ValueMove> forward_moves;    ///< in order
   std::vector<ValueMove> backward_moves;   ///< in order
-  std::vector<ReversedBlock> reversed;     ///< before everything else in the backward (models/stages/stage_reversal.hpp) ...
-  std::vector<ValueMove> taken;            ///< ... behind these copies of values that come back with the gradient
-  std::vector<ValueMove> returned;         ///< copies that go back to the stage before, which reverses
-  std::vector<std::size_t> copied_grads;   ///< values whose received gradient I copies for W: the block dies with I
-  bool reads_data = false;                 ///< some layer reads the microbatch's data
-  bool first = false;                      ///< begins the network
-  bool last = false;                       ///< ends the network
+  std::vector<ReversedBlock>
+      reversed;                     ///< before everything else in the backward (models/stages/stage_reversal.hpp) ...
+  std::vector<ValueMove> taken;     ///< ... behind these copies of values that come back with the gradient
+  std::vector<ValueMove> returned;  ///< copies that go back to the stage before, which reverses
+  std::vector<std::size_t> copied_grads;  ///< values whose received gradient I copies for W: the block dies with I
+  bool reads_data = false;                ///< some layer reads the microbatch's data
+  bool first = false;                     ///< begins the network
+  bool last = false;                      ///< ends the network
   StageMemory memory;
 
   BlockSize kept_for_input_grad;

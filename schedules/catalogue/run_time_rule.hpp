@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/document/action.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/action.hpp"
 
 // Schedules whose order comes about while they run: the rule is played through once, with known times, and frozen.
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/rules/dependency_rules.hpp"
 #include "schedules/checks/list_contents.hpp"
 #include "schedules/document/list_cursor.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 namespace {

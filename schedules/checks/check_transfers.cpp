@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/rules/dependency_rules.hpp"
 #include "schedules/checks/list_contents.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/transfer_ends.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 namespace {

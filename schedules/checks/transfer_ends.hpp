@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/rules/dependency_rules.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 

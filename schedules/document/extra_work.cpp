@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "models/ground/error.hpp"
 #include "models/costs/stage_costs.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "schedules/formats/megatron.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/formats/megatron.hpp"
 
 namespace plumb {
 namespace {

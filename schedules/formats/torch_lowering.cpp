@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "schedules/rules/dependency_rules.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 namespace {

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/rules/dependency_rules.hpp"
+#include "schedules/checks/transfer_ends.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/torch_lowering.hpp"
-#include "schedules/checks/transfer_ends.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 namespace {

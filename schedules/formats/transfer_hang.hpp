@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "schedules/document/schedule.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 

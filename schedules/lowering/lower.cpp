@@ -9,8 +9,8 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower_state.hpp"
-#include "schedules/versions/method_buffers.hpp"
 #include "schedules/lowering/send_waits.hpp"
+#include "schedules/versions/method_buffers.hpp"
 #include "schedules/versions/weight_versions.hpp"
 
 namespace plumb {

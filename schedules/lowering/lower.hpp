@@ -2,8 +2,8 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "schedules/program/program.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

@@ -9,8 +9,8 @@
 
 namespace plumb::lowering {
 
-/// The channels over which stashes and weights move (schedules/program/move.hpp): one of each device, direction and other side,
-/// from the device to itself.
+/// The channels over which stashes and weights move (schedules/program/move.hpp): one of each device, direction and
+/// other side, from the device to itself.
 class CopyLanes {
  public:
   explicit CopyLanes(State& state) : state_(state), program_(state.program) {}

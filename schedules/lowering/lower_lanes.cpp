@@ -2,13 +2,13 @@
 #include <string>
 #include <tuple>
 
+#include "models/costs/reverses.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/huge_pages.hpp"
-#include "models/costs/reverses.hpp"
-#include "schedules/lowering/lower_state.hpp"
-#include "schedules/lowering/row_table.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/lowering/lower_state.hpp"
+#include "schedules/lowering/row_table.hpp"
 
 namespace plumb::lowering {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower_copy_lanes.hpp"
 #include "schedules/lowering/lower_state.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/send_waits.hpp"
 
 namespace plumb::lowering {

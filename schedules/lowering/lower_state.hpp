@@ -9,12 +9,12 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "schedules/rules/dependency_rules.hpp"
+#include "schedules/document/schedule.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/lowering/part_costs.hpp"
 #include "schedules/program/producer_table.hpp"
 #include "schedules/program/program.hpp"
-#include "schedules/document/schedule.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 /// The steps of `lower`, in order. Internal to schedules/lower*.cpp.
 namespace plumb::lowering {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower_state.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/lowering/lower_state.hpp"
 
 namespace plumb::lowering {
 namespace {

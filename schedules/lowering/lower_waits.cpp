@@ -4,8 +4,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/huge_pages.hpp"
-#include "schedules/lowering/lower_state.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower_state.hpp"
 
 namespace plumb::lowering {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "schedules/rules/dependency_rules.hpp"
 #include "schedules/program/producer_table.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 namespace {

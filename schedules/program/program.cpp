@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "schedules/program/program_text.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/program_text.hpp"
 
 namespace plumb {
 namespace {

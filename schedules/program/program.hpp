@@ -9,10 +9,10 @@
 #include "models/costs/stage_costs.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/document/action.hpp"
-#include "schedules/program/instr.hpp"
-#include "schedules/program/move.hpp"
 #include "schedules/document/part_table.hpp"
 #include "schedules/document/segments.hpp"
+#include "schedules/program/instr.hpp"
+#include "schedules/program/move.hpp"
 
 namespace plumb {
 
@@ -82,12 +82,12 @@ struct KeptVersion {
 /// An action on several microbatches or slices holds the buffers of all of them at once.
 /// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start, and
 /// the larger of the two workspaces; or an R of its own does, with the workspace of F. In a segment of several stages
-/// (schedules/document/segments.hpp) only the first stage keeps the input; the R of the others takes it as F does, and R makes
-/// the output as F does. In forward mode F frees its stash and the input at its end. A value whose consumer is on the
-/// same device has one buffer: allocated by the producer in class transfer, taken over by the consumer as if received.
-/// A value for another device has a send buffer (producer's start until its wait) and a receive slot (its post until
-/// the consumer's end, or until the kept class takes it over). Weights, gradients, optimizer state and correction
-/// buffers live the whole run; moved weights as `Move` says.
+/// (schedules/document/segments.hpp) only the first stage keeps the input; the R of the others takes it as F does, and
+/// R makes the output as F does. In forward mode F frees its stash and the input at its end. A value whose consumer is
+/// on the same device has one buffer: allocated by the producer in class transfer, taken over by the consumer as if
+/// received. A value for another device has a send buffer (producer's start until its wait) and a receive slot (its
+/// post until the consumer's end, or until the kept class takes it over). Weights, gradients, optimizer state and
+/// correction buffers live the whole run; moved weights as `Move` says.
 struct Program {
   Timebase base;
   std::int32_t num_devices = 0;

@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "schedules/rules/dependencies.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/segments.hpp"
+#include "schedules/rules/dependencies.hpp"
 
 namespace plumb {
 

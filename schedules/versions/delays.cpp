@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "schedules/program/program.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 namespace {

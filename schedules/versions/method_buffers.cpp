@@ -7,8 +7,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "schedules/versions/delays.hpp"
 #include "schedules/document/methods.hpp"
+#include "schedules/versions/delays.hpp"
 #include "schedules/versions/predicted_reads.hpp"
 
 namespace plumb {

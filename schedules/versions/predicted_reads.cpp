@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "schedules/versions/prediction.hpp"
 #include "schedules/document/methods.hpp"
+#include "schedules/versions/prediction.hpp"
 
 namespace plumb {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/program/program.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/versions/prediction.hpp"
 #include "schedules/document/methods.hpp"
+#include "schedules/versions/prediction.hpp"
 #include "schedules/versions/synchronous_phase.hpp"
 
 namespace plumb {

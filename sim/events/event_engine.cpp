@@ -7,9 +7,9 @@
 #include "models/ground/huge_pages.hpp"
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_queue.hpp"
-#include "sim/rules/jitter.hpp"
 #include "sim/events/link_servers.hpp"
 #include "sim/events/moments.hpp"
+#include "sim/rules/jitter.hpp"
 #include "sim/rules/transfer_notes.hpp"
 #include "sim/rules/waits.hpp"
 

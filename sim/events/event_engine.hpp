@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "schedules/program/program.hpp"
-#include "sim/rules/sim_options.hpp"
 #include "sim/rules/run_times.hpp"
+#include "sim/rules/sim_options.hpp"
 
 namespace plumb {
 

@@ -5,8 +5,8 @@
 
 #include "models/ground/units.hpp"
 #include "schedules/program/program.hpp"
-#include "sim/rules/index_lists.hpp"
 #include "sim/events/progress.hpp"
+#include "sim/rules/index_lists.hpp"
 
 namespace plumb {
 

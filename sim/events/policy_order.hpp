@@ -1,7 +1,7 @@
 #pragma once
 
-#include "schedules/program/program.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 #include "sim/events/ready_order.hpp"
 
 namespace plumb {

@@ -12,9 +12,9 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/rules/dependency_rules.hpp"
-#include "sim/rules/jitter.hpp"
 #include "sim/events/link_servers.hpp"
 #include "sim/memory/stash.hpp"
+#include "sim/rules/jitter.hpp"
 #include "sim/rules/waits.hpp"
 
 namespace plumb {

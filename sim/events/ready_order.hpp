@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "schedules/program/program.hpp"
 #include "schedules/catalogue/ready_action.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

@@ -4,8 +4,8 @@
 
 #include "schedules/program/program.hpp"
 #include "sim/rules/index_lists.hpp"
-#include "sim/rules/sim_options.hpp"
 #include "sim/rules/run_times.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {

@@ -6,9 +6,9 @@
 #include "schedules/program/program.hpp"
 #include "sim/lanes/idle_causes.hpp"
 #include "sim/lanes/metrics.hpp"
-#include "sim/rules/sim_options.hpp"
-#include "sim/rules/run_times.hpp"
 #include "sim/memory/stash.hpp"
+#include "sim/rules/run_times.hpp"
+#include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {

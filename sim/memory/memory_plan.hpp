@@ -46,8 +46,8 @@ struct PlannedChange {
   std::int64_t bytes = 0;  ///< negative when freed
 };
 
-/// Life of a buffer (schedules/program/program.hpp) for the instrs of one row, in the order that sim/memory/memory_changes.hpp
-/// promises.
+/// Life of a buffer (schedules/program/program.hpp) for the instrs of one row, in the order that
+/// sim/memory/memory_changes.hpp promises.
 struct RowPlan {
   std::vector<PlannedChange> start;
   std::vector<PlannedChange> end;

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
-#include "sim/rules/index_lists.hpp"
 #include "sim/memory/memory_plan.hpp"
+#include "sim/rules/index_lists.hpp"
 
 namespace plumb {
 

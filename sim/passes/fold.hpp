@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/program/program.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 
 namespace plumb {
 

@@ -4,9 +4,9 @@
 #include <cassert>
 
 #include "models/ground/huge_pages.hpp"
+#include "sim/passes/pass_engine.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
-#include "sim/passes/pass_engine.hpp"
 #include "sim/rules/waits.hpp"
 
 namespace plumb {

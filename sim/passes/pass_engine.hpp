@@ -6,8 +6,8 @@
 
 #include "schedules/program/program.hpp"
 #include "sim/lanes/metrics.hpp"
-#include "sim/rules/sim_options.hpp"
 #include "sim/rules/run_times.hpp"
+#include "sim/rules/sim_options.hpp"
 
 namespace plumb {
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "sim/rules/jitter.hpp"
 #include "sim/lanes/lanes.hpp"
-#include "sim/rules/load_kinds.hpp"
-#include "sim/passes/pass_engine.hpp"
 #include "sim/memory/stash.hpp"
+#include "sim/passes/pass_engine.hpp"
 #include "sim/passes/zeroed_words.hpp"
+#include "sim/rules/jitter.hpp"
+#include "sim/rules/load_kinds.hpp"
 
 namespace plumb {
 namespace {

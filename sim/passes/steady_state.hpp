@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
-#include "sim/passes/fold.hpp"
 #include "sim/lanes/metrics.hpp"
+#include "sim/passes/fold.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 

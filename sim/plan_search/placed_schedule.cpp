@@ -4,9 +4,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "models/sources/abstract_costs.hpp"
-#include "models/ground/error.hpp"
 #include "models/costs/longest_edge.hpp"
+#include "models/ground/error.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/steady_bounds.hpp"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "schedules/versions/delays.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/versions/delays.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
 

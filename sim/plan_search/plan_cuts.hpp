@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "models/stages/partition.hpp"
 #include "models/ground/units.hpp"
+#include "models/stages/partition.hpp"
 
 namespace plumb {
 

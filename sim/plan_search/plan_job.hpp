@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "models/jobs/parallelism.hpp"
 #include "models/stages/partition.hpp"
-#include "models/costs/stage_costs.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 
 namespace plumb {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "models/sources/abstract_costs.hpp"
 #include "models/ground/error.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/simulate.hpp"

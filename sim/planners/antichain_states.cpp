@@ -6,8 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "models/ground/error.hpp"
 #include "models/graphs/ideals.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/numbers.hpp"
 
 namespace plumb {

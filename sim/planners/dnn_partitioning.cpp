@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "models/ground/error.hpp"
 #include "models/graphs/ideals.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/placement_blocks.hpp"
 

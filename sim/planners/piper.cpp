@@ -2,8 +2,8 @@
 #include <limits>
 #include <utility>
 
-#include "models/ground/error.hpp"
 #include "models/graphs/ideals.hpp"
+#include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 

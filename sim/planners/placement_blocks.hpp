@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/import/placement_graph.hpp"
 #include "models/graphs/node_set.hpp"
+#include "models/import/placement_graph.hpp"
 
 namespace plumb {
 

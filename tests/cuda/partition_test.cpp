@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/cuda/fake_driver.hpp"
 #include "models/ground/error.hpp"
+#include "tests/cuda/fake_driver.hpp"
 #include "trainer/cuda/partition_check.hpp"
 
 TEST_SUITE_BEGIN("cuda");

@@ -14,8 +14,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-#include "trainer/numbers/number.hpp"
 #include "trainer/ground/random.hpp"
+#include "trainer/numbers/number.hpp"
 
 namespace plumb::kernels {
 

@@ -3,12 +3,12 @@
 #include <stdexcept>
 
 #include "tests/cuda_kernels/cpu_products.hpp"
-#include "trainer/stages/backend.hpp"
+#include "tests/support/happens_before.hpp"
+#include "tests/support/recorded_streams.hpp"
 #include "trainer/backends/cpu_backend.hpp"
 #include "trainer/cuda/layers/device_stage.hpp"
-#include "tests/support/happens_before.hpp"
+#include "trainer/stages/backend.hpp"
 #include "trainer/streams/host_streams.hpp"
-#include "tests/support/recorded_streams.hpp"
 
 namespace plumb {
 

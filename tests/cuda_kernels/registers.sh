@@ -17,7 +17,7 @@ measure() {
     match($0, /[0-9]+ bytes spill stores/) { spilled[arch] += substr($0, RSTART) + 0 }
     END { for (arch in most) print name, arch, most[arch], spilled[arch] + 0 }' "$1"
 }
-for said in "$objects"/*.cu.o.resources; do measure "$said"; done | sort >"$measured"
+for said in "$objects"/*.cu.o.resources "$objects"/*/*.cu.o.resources; do measure "$said"; done | sort >"$measured"
 
 if [ "${2:-}" = --update ]; then
   awk '{ print $1, $2, $3 }' "$measured" >"$budget"

@@ -1,5 +1,5 @@
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a schedule of one stage per device that can be checked, or is refused.

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 namespace {

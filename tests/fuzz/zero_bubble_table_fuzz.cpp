@@ -1,5 +1,5 @@
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/zero_bubble_table.hpp"
 #include "tests/fuzz/promise.hpp"
 

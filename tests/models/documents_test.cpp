@@ -8,11 +8,11 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/stages/network_costs.hpp"
 #include "models/network/network_io.hpp"
 #include "models/sources/profile.hpp"
-#include "models/ground/text_file.hpp"
+#include "models/stages/network_costs.hpp"
 #include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("models");

@@ -1,8 +1,8 @@
 #include <iostream>
 
 #include <models/sources/abstract_costs.hpp>
-#include <schedules/lowering/lower.hpp>
 #include <schedules/catalogue/registry.hpp>
+#include <schedules/lowering/lower.hpp>
 #include <sim/simulate.hpp>
 
 int main() {

@@ -3,12 +3,12 @@
 #include <array>
 #include <numeric>
 
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
-#include "schedules/catalogue/registry.hpp"
-#include "sim/rules/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/pass_engine.hpp"
+#include "sim/rules/deadlock.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/written_schedule.hpp"
 

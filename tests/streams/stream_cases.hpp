@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/happens_before.hpp"
+#include "tests/support/recorded_streams.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/backends/cpu_backend.hpp"
-#include "tests/support/happens_before.hpp"
 #include "trainer/streams/host_streams.hpp"
-#include "tests/support/recorded_streams.hpp"
 
 namespace plumb {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb::testing {

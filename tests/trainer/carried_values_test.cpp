@@ -6,13 +6,13 @@
 #include "models/network/flow.hpp"
 #include "models/network/network_io.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "tests/support/reference_training.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/tiny_pipeline.hpp"
 #include "trainer/data/image_data.hpp"
 #include "trainer/data/number_words.hpp"
-#include "trainer/ground/random.hpp"
-#include "tests/support/reference_training.hpp"
 #include "trainer/data/shape_images.hpp"
+#include "trainer/ground/random.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -6,13 +6,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/trainer/predicted_run.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "tests/support/error_message.hpp"
-#include "tests/support/written_schedule.hpp"
 #include "tests/support/reference_training.hpp"
-#include "trainer/train.hpp"
+#include "tests/support/written_schedule.hpp"
+#include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/train.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

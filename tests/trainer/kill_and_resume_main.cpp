@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
-#include "trainer/processes/mpi_processes.hpp"
-#include "trainer/links/nccl_library.hpp"
-#include "trainer/processes/process_group.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/links/nccl_library.hpp"
+#include "trainer/processes/mpi_processes.hpp"
+#include "trainer/processes/process_group.hpp"
 
 int main(int argc, char** argv) {
   using namespace plumb;

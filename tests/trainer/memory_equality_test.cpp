@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 
 #include "tests/trainer/predicted_run.hpp"
-#include "trainer/train.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/train.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "tests/trainer/process_cases.hpp"
-#include "trainer/processes/mpi_processes.hpp"
 #include "trainer/links/nccl_library.hpp"
+#include "trainer/processes/mpi_processes.hpp"
 #include "trainer/processes/process_group.hpp"
 
 namespace plumb {

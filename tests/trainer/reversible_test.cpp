@@ -4,13 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include "models/costs/reverses.hpp"
 #include "models/import/load_network.hpp"
 #include "models/network/network_io.hpp"
-#include "models/costs/reverses.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tests/support/error_message.hpp"
-#include "tests/trainer/predicted_run.hpp"
 #include "tests/support/reference_training.hpp"
+#include "tests/trainer/predicted_run.hpp"
 #include "trainer/data/shape_images.hpp"
 #include "trainer/data/value_data.hpp"
 

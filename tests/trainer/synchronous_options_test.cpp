@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/trainer/predicted_run.hpp"
 #include "tests/support/reference_training.hpp"
-#include "trainer/train.hpp"
+#include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/train.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/processes/process_group.hpp"
-#include "trainer/processes/processes.hpp"
 #include "trainer/ground/run_clock.hpp"
 #include "trainer/ground/stopped.hpp"
+#include "trainer/processes/process_group.hpp"
+#include "trainer/processes/processes.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

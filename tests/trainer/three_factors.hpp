@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "trainer/train.hpp"
 #include "trainer/data/value_data.hpp"
+#include "trainer/train.hpp"
 
 namespace plumb {
 

@@ -7,10 +7,10 @@
 
 #include "models/stages/stage_layout.hpp"
 #include "trainer/memory/arena.hpp"
+#include "trainer/memory/stage_stash.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/numbers/optimizer.hpp"
 #include "trainer/stages/stage_module.hpp"
-#include "trainer/memory/stage_stash.hpp"
 
 namespace plumb {
 

@@ -9,8 +9,8 @@
 
 #include "schedules/lowering/lower.hpp"
 #include "tests/support/reference_training.hpp"
-#include "trainer/train.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/train.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -7,8 +7,8 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "schedules/program/program.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/program/program.hpp"
 
 // What the benchmarks run. Sizes and costs are those of the targets in results/bench/README.md.
 

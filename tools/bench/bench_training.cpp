@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "schedules/catalogue/registry.hpp"
+#include "trainer/data/value_data.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/stages/stage_module.hpp"
 #include "trainer/train.hpp"
-#include "trainer/data/value_data.hpp"
 
 namespace plumb::bench {
 namespace {

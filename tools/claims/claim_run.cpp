@@ -4,14 +4,14 @@
 
 #include "models/ground/error.hpp"
 #include "sim/simulate.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/claims/claims.hpp"
-#include "tools/options/cost_arguments.hpp"
 #include "tools/claims/expression.hpp"
+#include "tools/claims/train_run.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/words.hpp"
-#include "tools/claims/train_run.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 #include "models/ground/error.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/terminal/words.hpp"
 #include "tools/options/train_arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 

@@ -2,8 +2,8 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/jobs/kernel_rates.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"

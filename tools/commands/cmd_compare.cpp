@@ -6,12 +6,12 @@
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
 #include "sim/timeline/timeline_io.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/tables/comparison_text.hpp"
-#include "tools/terminal/output_file.hpp"
-#include "tools/tables/ranking_text.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/tables/comparison_text.hpp"
+#include "tools/tables/ranking_text.hpp"
+#include "tools/terminal/output_file.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

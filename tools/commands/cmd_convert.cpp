@@ -1,12 +1,12 @@
 #include <iostream>
 #include <utility>
 
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
-#include "tools/terminal/output_file.hpp"
-#include "tools/options/schedule_arguments.hpp"
 #include "tools/formats/schedule_formats.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 

@@ -3,8 +3,8 @@
 
 #include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/studies/demo_run.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "models/import/load_network.hpp"
-#include "models/stages/network_costs.hpp"
 #include "models/network/network_io.hpp"
-#include "tools/options/arguments.hpp"
+#include "models/stages/network_costs.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"

@@ -3,11 +3,11 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/terminal/output_file.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/options/plan_arguments.hpp"
 #include "tools/plans/plan_text.hpp"
+#include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 

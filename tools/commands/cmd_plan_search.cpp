@@ -9,14 +9,14 @@
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/terminal/output_file.hpp"
-#include "tools/plans/plan_explain.hpp"
+#include "tools/formats/schedule_formats.hpp"
 #include "tools/options/plan_search_arguments.hpp"
+#include "tools/plans/plan_explain.hpp"
 #include "tools/plans/plan_search_page.hpp"
 #include "tools/plans/plan_search_text.hpp"
+#include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/quantity_text.hpp"
-#include "tools/formats/schedule_formats.hpp"
 
 namespace plumb {
 namespace {

@@ -5,12 +5,12 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/claims/claims_report.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/terminal/output_file.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/studies/planner_scores.hpp"
 #include "tools/studies/planners_study.hpp"
+#include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/results_folder.hpp"
 

@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/cost_arguments.hpp"
 #include "tools/formats/findings.hpp"
-#include "tools/terminal/output_file.hpp"
-#include "tools/options/schedule_arguments.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_guide.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 namespace {

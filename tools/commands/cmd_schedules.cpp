@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/catalogue/registry.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/text_table.hpp"
 

@@ -2,18 +2,18 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/order_arguments.hpp"
-#include "tools/terminal/output_file.hpp"
-#include "tools/terminal/progress.hpp"
-#include "tools/reports/report_html.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
+#include "tools/reports/report_html.hpp"
 #include "tools/sweep/sweep_pareto.hpp"
 #include "tools/sweep/sweep_table.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/terminal/progress.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "schedules/formats/transfer_hang.hpp"
-#include "tools/options/arguments.hpp"
-#include "tools/options/choice.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
-#include "tools/terminal/output_file.hpp"
-#include "tools/options/schedule_arguments.hpp"
 #include "tools/formats/schedule_formats.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/choice.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/output_file.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

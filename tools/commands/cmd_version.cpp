@@ -1,12 +1,12 @@
 #include <sstream>
 
-#include "tools/options/arguments.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "trainer/backends/backends.hpp"
 #include "trainer/executors/executor.hpp"
-#include "trainer/processes/mpi_processes.hpp"
 #include "trainer/links/nccl_library.hpp"
+#include "trainer/processes/mpi_processes.hpp"
 
 namespace plumb {
 namespace {

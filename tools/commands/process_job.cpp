@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "trainer/processes/mpi_processes.hpp"
 #include "trainer/ground/stopped.hpp"
+#include "trainer/processes/mpi_processes.hpp"
 
 namespace plumb {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/list_builder.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 
 namespace {

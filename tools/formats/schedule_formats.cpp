@@ -9,8 +9,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "schedules/formats/megatron.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/formats/megatron.hpp"
 #include "schedules/formats/torch_lowering.hpp"
 #include "schedules/formats/zero_bubble_table.hpp"
 #include "tools/terminal/words.hpp"

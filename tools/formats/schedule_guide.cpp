@@ -6,11 +6,11 @@
 #include <sstream>
 
 #include "models/ground/error.hpp"
-#include "schedules/formats/megatron.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "schedules/formats/transfer_hang.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/formats/megatron.hpp"
+#include "schedules/formats/transfer_hang.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

@@ -6,16 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "models/sources/abstract_costs.hpp"
 #include "models/cluster/cluster_io.hpp"
+#include "models/costs/longest_edge.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
-#include "models/costs/longest_edge.hpp"
-#include "models/stages/network_costs.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/roofline.hpp"
-#include "models/ground/text_file.hpp"
+#include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 
 namespace plumb {

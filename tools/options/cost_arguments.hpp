@@ -5,11 +5,11 @@
 #include <string>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "models/jobs/kernel_rates.hpp"
 #include "models/network/network.hpp"
-#include "models/stages/partition.hpp"
 #include "models/sources/profile.hpp"
-#include "models/costs/stage_costs.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/document/schedule.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/job_arguments.hpp"

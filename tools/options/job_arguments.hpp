@@ -11,8 +11,8 @@
 
 namespace plumb {
 
-/// Options that say how a job spreads every stage over devices and how it computes (models/jobs/parallelism.hpp). With none
-/// of them, costs are the roofline of one device per stage.
+/// Options that say how a job spreads every stage over devices and how it computes (models/jobs/parallelism.hpp). With
+/// none of them, costs are the roofline of one device per stage.
 struct JobArguments {
   JobDegrees degrees;
   std::optional<double> capacity;

@@ -8,8 +8,8 @@
 #include "schedules/document/schedule_io.hpp"
 #include "sim/events/policy_order.hpp"
 #include "sim/events/ready_order.hpp"
-#include "tools/options/choice.hpp"
 #include "tools/formats/schedule_formats.hpp"
+#include "tools/options/choice.hpp"
 
 namespace plumb {
 namespace {

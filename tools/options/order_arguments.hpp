@@ -3,12 +3,12 @@
 #include <optional>
 #include <string>
 
-#include "schedules/lowering/lower.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/terminal/output_file.hpp"
 #include "tools/options/simulation_arguments.hpp"
+#include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 

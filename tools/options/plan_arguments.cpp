@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "models/cluster/cluster_io.hpp"
-#include "models/ground/error.hpp"
-#include "models/import/load_network.hpp"
 #include "models/graphs/layer_chain.hpp"
-#include "models/sources/roofline.hpp"
+#include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
+#include "models/sources/roofline.hpp"
 #include "tools/options/cost_arguments.hpp"
 
 namespace plumb {

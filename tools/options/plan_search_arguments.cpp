@@ -7,8 +7,8 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/import/load_network.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
 

@@ -5,20 +5,20 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/network/layer_shape.hpp"
-#include "models/ground/text_file.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/demo_text.hpp"
-#include "trainer/data/augmented_images.hpp"
 #include "trainer/backends/backends.hpp"
-#include "trainer/executors/executor.hpp"
+#include "trainer/data/augmented_images.hpp"
 #include "trainer/data/image_data.hpp"
 #include "trainer/data/number_words.hpp"
 #include "trainer/data/pair_data.hpp"
 #include "trainer/data/shape_images.hpp"
 #include "trainer/data/text_data.hpp"
+#include "trainer/executors/executor.hpp"
 
 namespace plumb {
 namespace {

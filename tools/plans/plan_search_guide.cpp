@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tools/plans/plan_search_text.hpp"
 #include "tools/formats/schedule_guide.hpp"
+#include "tools/plans/plan_search_text.hpp"
 
 namespace plumb {
 namespace {

@@ -9,8 +9,8 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/simulate.hpp"
 #include "tools/plans/plan_search_text.hpp"
-#include "tools/terminal/quantity_text.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 namespace {

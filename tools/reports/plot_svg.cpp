@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "tools/terminal/quantity_text.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/reports/svg_text.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 namespace {

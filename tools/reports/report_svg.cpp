@@ -13,9 +13,9 @@
 
 #include "schedules/document/schedule_io.hpp"
 #include "tools/reports/picture.hpp"
-#include "tools/terminal/quantity_text.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/reports/svg_text.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 namespace {

@@ -5,16 +5,16 @@
 
 #include "models/import/load_network.hpp"
 #include "models/stages/partition.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/demo_text.hpp"
-#include "tools/terminal/quantity_text.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
-#include "trainer/profile/profile_run.hpp"
 #include "trainer/data/text_data.hpp"
+#include "trainer/profile/profile_run.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

@@ -12,8 +12,8 @@
 #include "tools/options/plan_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/results_folder.hpp"
-#include "tools/terminal/words.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

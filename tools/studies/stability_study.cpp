@@ -10,8 +10,8 @@
 
 #include "models/ground/error.hpp"
 #include "tools/terminal/quantity_text.hpp"
-#include "tools/terminal/words.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

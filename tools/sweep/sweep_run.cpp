@@ -11,10 +11,10 @@
 #include "sim/events/policy_order.hpp"
 #include "sim/simulate.hpp"
 #include "tools/formats/findings.hpp"
-#include "tools/tables/job_fit.hpp"
+#include "tools/formats/schedule_program.hpp"
 #include "tools/options/memory_limit.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/formats/schedule_program.hpp"
+#include "tools/tables/job_fit.hpp"
 
 namespace plumb {
 namespace {

@@ -3,8 +3,8 @@
 #include "models/ground/error.hpp"
 #include "sim/critical_path.hpp"
 #include "tools/terminal/quantity_text.hpp"
-#include "tools/terminal/words.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

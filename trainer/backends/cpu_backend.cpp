@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "trainer/numbers/gradient_clip.hpp"
-#include "trainer/streams/host_streams.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/numbers/row.hpp"
+#include "trainer/streams/host_streams.hpp"
 
 namespace plumb {
 namespace {

@@ -11,10 +11,10 @@
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/ground/text_file.hpp"
-#include "trainer/ground/durable_file.hpp"
 #include "trainer/checkpoint/safetensors.hpp"
 #include "trainer/checkpoint/snapshot.hpp"
 #include "trainer/checkpoint/snapshot_gather.hpp"
+#include "trainer/ground/durable_file.hpp"
 
 namespace plumb {
 namespace {

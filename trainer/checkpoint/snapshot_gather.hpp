@@ -1,7 +1,7 @@
 #pragma once
 
-#include "trainer/processes/process_group.hpp"
 #include "trainer/checkpoint/snapshot.hpp"
+#include "trainer/processes/process_group.hpp"
 
 namespace plumb {
 

@@ -10,10 +10,10 @@
 
 #include "models/ground/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
+#include "trainer/cuda/cuda_devices.hpp"
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/probes.hpp"
 #include "trainer/cuda/lt_products.hpp"
-#include "trainer/cuda/cuda_devices.hpp"
 
 namespace plumb::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/network/network.hpp"
 #include "models/costs/part.hpp"
+#include "models/network/network.hpp"
 #include "trainer/layers/layer.hpp"
 
 namespace plumb {

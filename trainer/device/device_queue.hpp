@@ -10,13 +10,13 @@
 
 #include "schedules/program/instr.hpp"
 #include "sim/rules/run_times.hpp"
-#include "trainer/memory/device_memory.hpp"
-#include "trainer/transport/loss_log.hpp"
 #include "trainer/data/microbatch_cache.hpp"
 #include "trainer/ground/run_clock.hpp"
+#include "trainer/memory/device_memory.hpp"
 #include "trainer/streams/shared_scratch.hpp"
 #include "trainer/streams/stream_order.hpp"
 #include "trainer/streams/time_marks.hpp"
+#include "trainer/transport/loss_log.hpp"
 
 namespace plumb {
 

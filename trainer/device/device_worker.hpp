@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "sim/timeline/timeline.hpp"
 #include "sim/rules/waits.hpp"
-#include "trainer/memory/arena.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "trainer/device/holder_state.hpp"
-#include "trainer/memory/live_buffers.hpp"
-#include "trainer/plan/train_options.hpp"
 #include "trainer/device/run_outputs.hpp"
+#include "trainer/memory/arena.hpp"
+#include "trainer/memory/live_buffers.hpp"
 #include "trainer/plan/run_plan.hpp"
+#include "trainer/plan/train_options.hpp"
 
 namespace plumb {
 

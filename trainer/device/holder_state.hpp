@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "trainer/memory/arena.hpp"
-#include "trainer/stages/backend.hpp"
 #include "trainer/device/correction_chain.hpp"
+#include "trainer/memory/arena.hpp"
 #include "trainer/plan/post_validation.hpp"
 #include "trainer/plan/run_plan.hpp"
+#include "trainer/stages/backend.hpp"
 
 namespace plumb {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "sim/rules/run_times.hpp"
-#include "trainer/transport/loss_log.hpp"
 #include "trainer/data/microbatch_cache.hpp"
 #include "trainer/ground/run_clock.hpp"
+#include "trainer/transport/loss_log.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {

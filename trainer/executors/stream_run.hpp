@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "trainer/transport/loss_log.hpp"
-#include "trainer/transport/mailbox.hpp"
-#include "trainer/plan/run_plan.hpp"
 #include "trainer/links/staged_transport.hpp"
 #include "trainer/links/stream_messages.hpp"
 #include "trainer/links/stream_reductions.hpp"
+#include "trainer/plan/run_plan.hpp"
+#include "trainer/transport/loss_log.hpp"
+#include "trainer/transport/mailbox.hpp"
 
 namespace plumb {
 

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "trainer/executors/settling.hpp"
-#include "trainer/ground/stopped.hpp"
 #include "trainer/executors/stream_run.hpp"
+#include "trainer/ground/stopped.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 #include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/matrix.hpp"
-#include "trainer/numbers/row.hpp"
 #include "trainer/layers/softmax.hpp"
+#include "trainer/numbers/row.hpp"
 
 namespace plumb {
 

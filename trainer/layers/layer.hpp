@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// Streams of a microbatch or a part of one (trainer/data/training_data.hpp), row after row. A layer reads those of its kind
-/// in F; null where the data do not have one.
+/// Streams of a microbatch or a part of one (trainer/data/training_data.hpp), row after row. A layer reads those of its
+/// kind in F; null where the data do not have one.
 struct MicrobatchIds {
   const std::int32_t* tokens = nullptr;
   const std::int32_t* targets = nullptr;
@@ -55,8 +55,8 @@ struct LayerPass {
 };
 
 /// The arithmetic of one layer, for one size of microbatch. It has no state but sizes: forward and backward may be
-/// given different versions of the weights. `LayerFacts` (models/layers/layer.hpp) lists what it reads and writes. Same input,
-/// same bits, on whatever thread.
+/// given different versions of the weights. `LayerFacts` (models/layers/layer.hpp) lists what it reads and writes. Same
+/// input, same bits, on whatever thread.
 template <class T>
 class Layer {
  public:

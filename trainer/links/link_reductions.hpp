@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "trainer/links/nccl_links.hpp"
+#include "trainer/links/stream_messages.hpp"
 #include "trainer/numbers/number_type.hpp"
 #include "trainer/streams/staging_pool.hpp"
-#include "trainer/links/stream_messages.hpp"
 
 namespace plumb {
 

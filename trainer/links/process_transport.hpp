@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "trainer/transport/loss_log.hpp"
-#include "trainer/transport/mailbox.hpp"
-#include "trainer/processes/process_group.hpp"
 #include "trainer/ground/run_clock.hpp"
 #include "trainer/plan/run_plan.hpp"
+#include "trainer/processes/process_group.hpp"
+#include "trainer/transport/loss_log.hpp"
+#include "trainer/transport/mailbox.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {

@@ -11,9 +11,9 @@
 
 #include "trainer/device/device_queue.hpp"
 #include "trainer/links/link_messages.hpp"
-#include "trainer/transport/mailbox.hpp"
 #include "trainer/links/process_transport.hpp"
 #include "trainer/streams/stream_order.hpp"
+#include "trainer/transport/mailbox.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {

@@ -10,8 +10,8 @@
 
 #include "schedules/program/program.hpp"
 #include "sim/rules/transfer_semantics.hpp"
-#include "trainer/memory/arena.hpp"
 #include "trainer/device/device_queue.hpp"
+#include "trainer/memory/arena.hpp"
 #include "trainer/streams/staging_pool.hpp"
 
 namespace plumb {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "trainer/transport/mailbox.hpp"
 #include "trainer/links/stream_messages.hpp"
+#include "trainer/transport/mailbox.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {

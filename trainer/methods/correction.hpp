@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "schedules/document/action.hpp"
-#include "schedules/versions/method_buffers.hpp"
 #include "schedules/document/methods.hpp"
-#include "schedules/versions/predicted_reads.hpp"
 #include "schedules/document/schedule.hpp"
-#include "trainer/stages/backend.hpp"
+#include "schedules/versions/method_buffers.hpp"
+#include "schedules/versions/predicted_reads.hpp"
 #include "trainer/numbers/learning_rate.hpp"
+#include "trainer/stages/backend.hpp"
 
 namespace plumb {
 

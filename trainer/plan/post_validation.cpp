@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string>
 
-#include "models/ground/error.hpp"
 #include "models/costs/reverses.hpp"
-#include "schedules/lowering/lower.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/rules/waits.hpp"
 #include "trainer/plan/train_options.hpp"
 

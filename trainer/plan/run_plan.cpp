@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "models/costs/reverses.hpp"
 #include "models/ground/error.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/layer_shape.hpp"
 #include "models/stages/network_costs.hpp"
-#include "models/costs/reverses.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/versions/weight_versions.hpp"
 #include "trainer/backends/backends.hpp"

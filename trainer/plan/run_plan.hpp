@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "models/stages/stage_layout.hpp"
-#include "schedules/versions/method_buffers.hpp"
 #include "schedules/program/program.hpp"
+#include "schedules/versions/method_buffers.hpp"
 #include "sim/rules/index_lists.hpp"
 #include "trainer/methods/correction.hpp"
-#include "trainer/plan/train_options.hpp"
 #include "trainer/plan/post_validation.hpp"
+#include "trainer/plan/train_options.hpp"
 
 namespace plumb {
 
@@ -42,11 +42,12 @@ struct RunPlan {
   const TrainOptions& options;
   const Backend& backend;
   Program program;
-  std::vector<PartPlace> places;                  ///< by part of `program.parts`
-  std::vector<StageLayout> layouts;               ///< by stage and part
-  std::int64_t document_updates = 0;              ///< in forward mode: groups of microbatches that losses are means of
-  std::vector<MethodPlace> method_places;         ///< by holder; empty when the schedule has no methods
-  std::vector<std::int32_t> forward_versions;     ///< by instr (schedules/versions/weight_versions.hpp); empty without methods
+  std::vector<PartPlace> places;           ///< by part of `program.parts`
+  std::vector<StageLayout> layouts;        ///< by stage and part
+  std::int64_t document_updates = 0;       ///< in forward mode: groups of microbatches that losses are means of
+  std::vector<MethodPlace> method_places;  ///< by holder; empty when the schedule has no methods
+  std::vector<std::int32_t>
+      forward_versions;  ///< by instr (schedules/versions/weight_versions.hpp); empty without methods
   std::vector<PredictedRead> predicted_reads;     ///< by instr (schedules/versions/predicted_reads.hpp); empty without
   std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
 

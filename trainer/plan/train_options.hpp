@@ -12,16 +12,16 @@
 #include "models/cluster/cluster.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "trainer/stages/backend.hpp"
+#include "trainer/data/training_data.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/numbers/learning_rate.hpp"
 #include "trainer/numbers/optimizer.hpp"
+#include "trainer/stages/backend.hpp"
 #include "trainer/streams/stream_options.hpp"
-#include "trainer/data/training_data.hpp"
 
 namespace plumb {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "trainer/transport/packet.hpp"
 #include "trainer/ground/run_clock.hpp"
 #include "trainer/ground/stopped.hpp"
+#include "trainer/transport/packet.hpp"
 
 namespace plumb {
 namespace {

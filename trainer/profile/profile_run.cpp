@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/ground/error.hpp"
 #include "models/costs/longest_edge.hpp"
+#include "models/ground/error.hpp"
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "trainer/backends/backends.hpp"

@@ -5,14 +5,14 @@
 #include <string>
 
 #include "models/network/network.hpp"
-#include "models/stages/partition.hpp"
 #include "models/sources/profile.hpp"
-#include "trainer/stages/backend.hpp"
+#include "models/stages/partition.hpp"
+#include "trainer/data/training_data.hpp"
 #include "trainer/numbers/optimizer.hpp"
 #include "trainer/profile/profile_samples.hpp"
 #include "trainer/profile/profile_schedule.hpp"
+#include "trainer/stages/backend.hpp"
 #include "trainer/streams/stream_options.hpp"
-#include "trainer/data/training_data.hpp"
 
 namespace plumb {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/stages/partition.hpp"
 #include "models/sources/profile.hpp"
+#include "models/stages/partition.hpp"
 #include "schedules/document/action.hpp"
 #include "sim/timeline/timeline.hpp"
 

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "sim/timeline/timeline.hpp"
-#include "trainer/run/device_report.hpp"
 #include "trainer/plan/run_plan.hpp"
+#include "trainer/run/device_report.hpp"
 
 namespace plumb {
 

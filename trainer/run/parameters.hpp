@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
-#include "trainer/run/device_report.hpp"
-#include "trainer/plan/train_options.hpp"
 #include "trainer/plan/run_plan.hpp"
+#include "trainer/plan/train_options.hpp"
+#include "trainer/run/device_report.hpp"
 
 namespace plumb {
 

@@ -8,12 +8,12 @@
 #include "sim/rules/run_times.hpp"
 #include "trainer/device/device_worker.hpp"
 #include "trainer/executors/executor.hpp"
+#include "trainer/executors/stream_run.hpp"
+#include "trainer/ground/run_clock.hpp"
+#include "trainer/links/process_transport.hpp"
+#include "trainer/plan/run_plan.hpp"
 #include "trainer/transport/loss_log.hpp"
 #include "trainer/transport/mailbox.hpp"
-#include "trainer/links/process_transport.hpp"
-#include "trainer/ground/run_clock.hpp"
-#include "trainer/plan/run_plan.hpp"
-#include "trainer/executors/stream_run.hpp"
 
 namespace plumb {
 
@@ -34,8 +34,8 @@ class TrainingRun {
   std::int64_t passes() const { return passes_; }
   std::int64_t pass() const { return pass_; }
 
-  /// Every device goes on to its limit (a consistent cut; trainer/executors/executor.hpp). Time between such parts does not
-  /// count.
+  /// Every device goes on to its limit (a consistent cut; trainer/executors/executor.hpp). Time between such parts does
+  /// not count.
   void run_to(std::span<const InstrIndex> limits);
   /// The document begins anew with the next microbatches.
   void next_pass();

@@ -11,11 +11,11 @@
 #include "models/network/network.hpp"
 #include "models/stages/stage_layout.hpp"
 #include "schedules/document/action.hpp"
+#include "trainer/memory/stage_stash.hpp"
 #include "trainer/numbers/elementwise.hpp"
 #include "trainer/numbers/number_type.hpp"
 #include "trainer/numbers/optimizer.hpp"
 #include "trainer/stages/stage_module.hpp"
-#include "trainer/memory/stage_stash.hpp"
 
 namespace plumb {
 

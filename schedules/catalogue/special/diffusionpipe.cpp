@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "schedules/catalogue/generator.hpp"
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/run_time_rule.hpp"
+#include "schedules/program/list_times.hpp"
 
 namespace plumb {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "schedules/catalogue/generator.hpp"
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/run_time_rule.hpp"
+#include "schedules/program/list_times.hpp"
 
 namespace plumb {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "schedules/catalogue/generator.hpp"
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/run_time_rule.hpp"
+#include "schedules/program/list_times.hpp"
 
 namespace plumb {
 namespace {

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "schedules/catalogue/generator.hpp"
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/program/list_times.hpp"
 
 namespace plumb {
 namespace {

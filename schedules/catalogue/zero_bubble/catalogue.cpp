@@ -1,8 +1,8 @@
 #include <array>
 #include <string>
 
-#include "schedules/catalogue/registry.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/catalogue/zero_bubble/post_validation.hpp"
 
 namespace plumb {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/zero_bubble/gis_order.hpp"
+#include "schedules/program/list_times.hpp"
 
 namespace plumb {
 namespace {

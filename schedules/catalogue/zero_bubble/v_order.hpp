@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/document/action.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/document/action.hpp"
 
 // The V placement: 2p stages over p devices, device d holds stage d on the way down and stage 2p - 1 - d on the way up.
 

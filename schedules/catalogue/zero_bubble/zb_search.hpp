@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "schedules/document/action.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/document/action.hpp"
 
 namespace plumb {
 

@@ -2,10 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include "models/import/graph_text.hpp"
-#include "models/import/published_network.hpp"
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/import/graph_text.hpp"
+#include "models/import/published_network.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
 

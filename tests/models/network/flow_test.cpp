@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "models/network/flow.hpp"
 #include "models/import/load_network.hpp"
-#include "models/stages/network_costs.hpp"
+#include "models/network/flow.hpp"
 #include "models/network/network_io.hpp"
+#include "models/stages/network_costs.hpp"
 #include "models/stages/partition.hpp"
 #include "tests/support/error_message.hpp"
 

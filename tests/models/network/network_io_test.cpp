@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/presets.hpp"
 #include "models/import/load_network.hpp"
 #include "models/stages/network_costs.hpp"
-#include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");

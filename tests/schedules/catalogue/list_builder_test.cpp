@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "schedules/document/list_cursor.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/list_cursor.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
 

@@ -4,8 +4,8 @@
 
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("schedules");

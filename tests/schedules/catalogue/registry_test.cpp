@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "schedules/document/schedule_io.hpp"
-#include "schedules/formats/transfer_hang.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/formats/transfer_hang.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/replay.hpp"
 

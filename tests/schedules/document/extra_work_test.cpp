@@ -5,9 +5,9 @@
 #include <string>
 
 #include "models/costs/stage_costs.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("schedules");

@@ -9,9 +9,9 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/versions/synchronous_phase.hpp"
-#include "schedules/checks/validate.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tests/support/versions_read.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "models/sources/abstract_costs.hpp"
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower.hpp"
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("schedules");

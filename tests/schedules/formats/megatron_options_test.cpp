@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "schedules/formats/megatron.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/formats/megatron.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("schedules");

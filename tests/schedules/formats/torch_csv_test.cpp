@@ -5,9 +5,9 @@
 
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/torch_lowering.hpp"
-#include "schedules/checks/validate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/replay.hpp"
 #include "tests/support/source_directory.hpp"

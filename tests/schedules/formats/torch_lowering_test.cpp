@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "schedules/document/action_text.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/action_text.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "tests/schedules/catalogue/torch/torch_orders.hpp"
 #include "tests/schedules/catalogue/torch/torch_program.hpp"
 #include "tests/support/written_schedule.hpp"

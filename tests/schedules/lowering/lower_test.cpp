@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/program/program_text.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/program_text.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 

@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
-#include "schedules/catalogue/registry.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/lower.hpp"
-#include "schedules/document/methods.hpp"
-#include "schedules/versions/predicted_reads.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/methods.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/versions/predicted_reads.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"

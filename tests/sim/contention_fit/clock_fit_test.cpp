@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/contention_fit/clock_course.hpp"
 #include "sim/contention_fit/contention_fit.hpp"
 #include "sim/simulate.hpp"

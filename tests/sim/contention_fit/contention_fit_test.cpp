@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/contention_fit/company.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/contended_machine.hpp"

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <random>
 
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
-#include "schedules/catalogue/registry.hpp"
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/pass_engine.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/rules/deadlock.hpp"
 #include "sim/events/event_queue.hpp"
+#include "sim/rules/deadlock.hpp"
 #include "sim/rules/jitter.hpp"
 #include "tests/support/program_builder.hpp"
 

@@ -8,10 +8,10 @@
 #include <doctest/doctest.h>
 
 #include "models/sources/abstract_costs.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/unrolled.hpp"

@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 
 TEST_SUITE_BEGIN("sim");

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "models/cluster/cluster.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
 
 TEST_SUITE_BEGIN("sim");
 

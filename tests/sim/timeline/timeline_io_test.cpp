@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 
 TEST_SUITE_BEGIN("sim");

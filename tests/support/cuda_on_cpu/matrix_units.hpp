@@ -1,6 +1,7 @@
 #pragma once
 
-// The matrix units of trainer/cuda/kernels/products/matrix_units.cuh on the CPU, by the fragment layouts of the PTX manual.
+// The matrix units of trainer/cuda/kernels/products/matrix_units.cuh on the CPU, by the fragment layouts of the PTX
+// manual.
 
 #include <cstdint>
 #include <stdexcept>

@@ -11,13 +11,13 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/trainer/training_cases.hpp"
 #include "trainer/checkpoint/checkpoint_cut.hpp"
 #include "trainer/checkpoint/safetensors.hpp"
 #include "trainer/train.hpp"
-#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -10,9 +10,9 @@
 #include "trainer/data/augmented_images.hpp"
 #include "trainer/data/image_data.hpp"
 #include "trainer/data/number_words.hpp"
-#include "trainer/ground/permutation.hpp"
 #include "trainer/data/shape_images.hpp"
 #include "trainer/data/text_data.hpp"
+#include "trainer/ground/permutation.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -6,8 +6,8 @@
 
 #include "models/ground/error.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "trainer/ground/random.hpp"
 #include "trainer/data/text_data.hpp"
+#include "trainer/ground/random.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -2,10 +2,10 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "tests/trainer/three_factors.hpp"
 #include "tests/support/reference_training.hpp"
-#include "trainer/train.hpp"
+#include "tests/trainer/three_factors.hpp"
 #include "trainer/data/value_data.hpp"
+#include "trainer/train.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

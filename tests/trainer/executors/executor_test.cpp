@@ -7,9 +7,9 @@
 
 #include "models/ground/error.hpp"
 #include "tests/support/complete_timeline.hpp"
+#include "tests/trainer/training_cases.hpp"
 #include "trainer/backends/backends.hpp"
 #include "trainer/train.hpp"
-#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -7,8 +7,8 @@
 #include "models/ground/error.hpp"
 #include "tests/trainer/tiny_networks.hpp"
 #include "tests/trainer/tiny_pipeline.hpp"
-#include "trainer/layers/exponential.hpp"
 #include "trainer/ground/random.hpp"
+#include "trainer/layers/exponential.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -5,12 +5,12 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/trainer/process_cases.hpp"
-#include "tests/trainer/same_run.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/fake_nccl.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/trainer/process_cases.hpp"
+#include "tests/trainer/same_run.hpp"
 #include "tests/trainer/thread_processes.hpp"
 #include "trainer/plan/run_plan.hpp"
 

@@ -8,11 +8,11 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "tests/trainer/process_cases.hpp"
-#include "tests/trainer/same_run.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/trainer/process_cases.hpp"
+#include "tests/trainer/same_run.hpp"
 #include "tests/trainer/thread_processes.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 

@@ -6,12 +6,12 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "tests/trainer/process_cases.hpp"
-#include "tests/trainer/same_run.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/silent_streams.hpp"
+#include "tests/trainer/process_cases.hpp"
+#include "tests/trainer/same_run.hpp"
 #include "tests/trainer/thread_processes.hpp"
 
 TEST_SUITE_BEGIN("trainer");

@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/trainer/predicted_run.hpp"
-#include "tests/trainer/methods/scalar_pipeline.hpp"
 #include "schedules/checks/validate.hpp"
+#include "tests/trainer/methods/scalar_pipeline.hpp"
+#include "tests/trainer/predicted_run.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/document/methods.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/methods.hpp"
 #include "tests/trainer/three_factors.hpp"
 #include "trainer/backends/cpu_backend.hpp"
-#include "trainer/train.hpp"
 #include "trainer/data/value_data.hpp"
+#include "trainer/train.hpp"
 
 namespace plumb::scalar {
 

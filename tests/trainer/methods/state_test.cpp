@@ -8,9 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include "schedules/document/methods.hpp"
 #include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/training_cases.hpp"
-#include "schedules/document/methods.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -8,12 +8,12 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/trainer/predicted_run.hpp"
 #include "tests/support/error_message.hpp"
-#include "tests/support/scratch_directory.hpp"
 #include "tests/support/reference_training.hpp"
-#include "trainer/train.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tests/trainer/predicted_run.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/train.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/contention_fit/company.hpp"
 #include "sim/simulate.hpp"
+#include "tests/trainer/training_cases.hpp"
 #include "trainer/profile/contention_run.hpp"
 #include "trainer/profile/mirrored_schedule.hpp"
 #include "trainer/profile/profile_schedule.hpp"
-#include "tests/trainer/training_cases.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

@@ -4,9 +4,9 @@
 
 #include "schedules/lowering/lower.hpp"
 #include "tests/support/complete_timeline.hpp"
-#include "trainer/run/device_report.hpp"
-#include "trainer/plan/run_plan.hpp"
 #include "tests/trainer/training_cases.hpp"
+#include "trainer/plan/run_plan.hpp"
+#include "trainer/run/device_report.hpp"
 
 TEST_SUITE_BEGIN("trainer");
 

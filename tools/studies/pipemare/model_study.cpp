@@ -8,8 +8,8 @@
 #include <tbb/parallel_for.h>
 #include <nlohmann/json.hpp>
 
-#include "models/network/flow.hpp"
 #include "models/import/load_network.hpp"
+#include "models/network/flow.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tools/studies/pipemare/memory_formulas.hpp"
 #include "tools/studies/pipemare/simulated_models.hpp"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/studies/pipemare/study.hpp"
 #include "tools/reports/plot_page.hpp"
+#include "tools/studies/pipemare/study.hpp"
 
 namespace plumb {
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "models/jobs/rates_fit.hpp"
 #include "models/ground/text_file.hpp"
-#include "tools/options/arguments.hpp"
+#include "models/jobs/rates_fit.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/terminal/output_file.hpp"
+#include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/public/public_report.hpp"
+#include "tools/terminal/output_file.hpp"
 #include "tools/terminal/results_folder.hpp"
 #include "tools/terminal/words.hpp"
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/network/network.hpp"
 #include "models/jobs/parallelism.hpp"
+#include "models/network/network.hpp"
 
 namespace plumb {
 

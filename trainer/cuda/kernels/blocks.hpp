@@ -5,9 +5,9 @@
 #include <initializer_list>
 #include <span>
 
-#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 #include "trainer/numbers/elementwise.hpp"
+#include "trainer/numbers/number.hpp"
 
 // Operations on flat blocks of numbers. Built without contraction of a b + c, so that float gives the CPU's bits.
 

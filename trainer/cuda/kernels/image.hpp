@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
+#include "trainer/numbers/number.hpp"
 
 namespace plumb::kernels {
 

@@ -19,8 +19,8 @@ struct OptimizerBlocks {
   float* state = nullptr;
 };
 
-/// One update (trainer/numbers/optimizer.hpp), with the bits of the CPU in float. At most `kMostFollowers` followers; throws
-/// Error for more.
+/// One update (trainer/numbers/optimizer.hpp), with the bits of the CPU in float. At most `kMostFollowers` followers;
+/// throws Error for more.
 template <class T>
 void update_weights(const OptimizerOptions& options, const UpdateStep& step, std::span<const Segment> segments,
                     const OptimizerBlocks<T>& blocks, Stream stream);

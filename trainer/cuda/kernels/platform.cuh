@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
+#include "trainer/numbers/number.hpp"
 
 #ifdef __CUDACC__
 

@@ -7,9 +7,9 @@
 
 #include "models/network/network.hpp"
 #include "trainer/cuda/kernels/products/matrix_products.hpp"
-#include "trainer/numbers/number.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 #include "trainer/layers/layer.hpp"
+#include "trainer/numbers/number.hpp"
 
 namespace plumb::kernels {
 
@@ -49,8 +49,8 @@ struct CudaPass {
   float* statistics(std::size_t tensor) const { return reinterpret_cast<float*>(stash[tensor]); }
 };
 
-/// `Layer` (trainer/layers/layer.hpp) on a device, T = float or BFloat16. Everything is put on the stream of the pass; nothing
-/// is allocated and nobody waits.
+/// `Layer` (trainer/layers/layer.hpp) on a device, T = float or BFloat16. Everything is put on the stream of the pass;
+/// nothing is allocated and nobody waits.
 template <class T>
 class CudaLayer {
  public:

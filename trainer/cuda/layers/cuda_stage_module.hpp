@@ -11,8 +11,8 @@
 
 namespace plumb::kernels {
 
-/// The arithmetic of one stage for one microbatch on a device: `StageModule` (trainer/stages/stage_module.hpp) with the same
-/// layout and protocol. Blocks, weights and gradients are in the device's memory.
+/// The arithmetic of one stage for one microbatch on a device: `StageModule` (trainer/stages/stage_module.hpp) with the
+/// same layout and protocol. Blocks, weights and gradients are in the device's memory.
 template <class T>
 class CudaStageModule {
  public:

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "trainer/stages/backend.hpp"
 #include "trainer/cuda/kernels/products/matrix_products.hpp"
+#include "trainer/stages/backend.hpp"
 
 namespace plumb::kernels {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "schedules/document/schedule_io.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/program/list_times.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"

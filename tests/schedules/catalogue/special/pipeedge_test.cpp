@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/program/list_times.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
 #include "tests/support/stage_list.hpp"

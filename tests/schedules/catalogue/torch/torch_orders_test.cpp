@@ -7,8 +7,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "schedules/document/action_text.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "tests/schedules/catalogue/torch/torch_orders.hpp"
 #include "tests/support/error_message.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/program/list_times.hpp"
 #include "tests/support/half_stash_peak.hpp"
 #include "tests/support/source_directory.hpp"
 

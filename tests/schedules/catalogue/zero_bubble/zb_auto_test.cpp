@@ -4,8 +4,8 @@
 #include <functional>
 #include <map>
 
-#include "schedules/program/list_times.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/program/list_times.hpp"
 #include "tests/support/device_span.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"

@@ -36,7 +36,8 @@ struct NormBackward {
   T* input_grad = nullptr;       ///< overwritten
   float* weight_grad = nullptr;  ///< added to
   float* bias_grad = nullptr;    ///< or null; added to
-  std::byte* scratch = nullptr;  ///< column_scratch_bytes(rows, width, 2), trainer/cuda/kernels/products/column_sums.hpp
+  std::byte* scratch =
+      nullptr;  ///< column_scratch_bytes(rows, width, 2), trainer/cuda/kernels/products/column_sums.hpp
   std::int64_t rows = 0;
   std::int64_t width = 0;
 };

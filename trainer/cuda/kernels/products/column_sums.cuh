@@ -1,7 +1,7 @@
 #pragma once
 
-#include "trainer/cuda/kernels/products/column_sums.hpp"
 #include "trainer/cuda/kernels/platform.cuh"
+#include "trainer/cuda/kernels/products/column_sums.hpp"
 
 namespace plumb::kernels {
 
