@@ -1,7 +1,5 @@
 #include "tools/comparison_text.hpp"
 
-#include <cmath>
-
 #include "schedules/schedule_io.hpp"
 #include "tools/quantity_text.hpp"
 #include "tools/text_table.hpp"
@@ -15,8 +13,6 @@ std::string error_text(double error) {
   if (digits == "-0.00") return "0.00 %";
   return (error > 0 && digits != "0.00" ? "+" : "") + digits + " %";
 }
-
-std::string ns_text(double ns) { return time_text(std::llround(ns)); }
 
 /// Of something that only one of the two has there is none.
 std::string relative_text(std::int64_t predicted, std::int64_t measured) {
