@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostDevices = 65536;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-constexpr std::size_t kMostName = 100;
+constexpr std::size_t kMostClusterName = 100;
 constexpr double kMostRate = 1e24;
 constexpr double kLeastShare = 1e-6;
 
@@ -54,7 +54,7 @@ void read_device(const JsonValue& json, bool all_required, DeviceSpec& device) {
     if (!value && number.required && all_required) json.at(number.key);
   }
   if (const auto name = json.find("name")) {
-    if (name->text().size() > kMostName) name->fail("expected a name of at most 100 characters");
+    if (name->text().size() > kMostClusterName) name->fail("expected a name of at most 100 characters");
     device.name = name->text();  // each device has a copy
   }
   if (const auto bytes = json.find("memory_bytes")) device.memory_bytes = bytes->integer(0, kMostBytes);

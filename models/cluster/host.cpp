@@ -30,25 +30,25 @@ double shortest_seconds(Work work) {
   return std::max(shortest, 1e-9);
 }
 
-constexpr std::size_t kRows = 4;
-constexpr std::size_t kColumns = 32;
+constexpr std::size_t kTileRows = 4;
+constexpr std::size_t kTileColumns = 32;
 
 /// One tile of c = a b for n x n matrices; the sums stay in registers.
 void multiply_tile(const float* a, const float* b, float* c, std::size_t n) {
-  float sums[kRows][kColumns] = {};
+  float sums[kTileRows][kTileColumns] = {};
   for (std::size_t k = 0; k < n; ++k) {
-    for (std::size_t row = 0; row < kRows; ++row) {
-      for (std::size_t column = 0; column < kColumns; ++column) {
+    for (std::size_t row = 0; row < kTileRows; ++row) {
+      for (std::size_t column = 0; column < kTileColumns; ++column) {
         sums[row][column] += a[row * n + k] * b[k * n + column];
       }
     }
   }
-  for (std::size_t row = 0; row < kRows; ++row) std::copy_n(sums[row], kColumns, c + row * n);
+  for (std::size_t row = 0; row < kTileRows; ++row) std::copy_n(sums[row], kTileColumns, c + row * n);
 }
 
 void multiply(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += kRows) {
-    for (std::size_t j = 0; j < n; j += kColumns) multiply_tile(&a[i * n], &b[j], &c[i * n + j], n);
+  for (std::size_t i = 0; i < n; i += kTileRows) {
+    for (std::size_t j = 0; j < n; j += kTileColumns) multiply_tile(&a[i * n], &b[j], &c[i * n + j], n);
   }
 }
 

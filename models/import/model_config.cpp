@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMostLayers = 1000;
+constexpr std::int64_t kMostConfigLayers = 1000;
 constexpr std::int64_t kMostSequence = 8192;
 
 /// Typed access to a configuration whose keys may be missing or null.
@@ -28,7 +28,7 @@ class Config {
   explicit Config(const JsonValue& root) : root_(root) {}
 
   std::int64_t size(std::string_view key) const { return root_.at(key).integer(1, kMostSize); }
-  std::int64_t layers(std::string_view key) const { return root_.at(key).integer(1, kMostLayers); }
+  std::int64_t layers(std::string_view key) const { return root_.at(key).integer(1, kMostConfigLayers); }
 
   std::int64_t size(std::string_view key, std::int64_t otherwise) const {
     const std::optional<JsonValue> value = given(key);

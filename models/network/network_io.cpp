@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostLayers = 20000;
-constexpr std::size_t kMostName = 100;
+constexpr std::size_t kMostLayerName = 100;
 constexpr const char* kNameExpected = "expected a name of 1 to 100 characters";
 constexpr std::int64_t kMostSequence = std::int64_t{1} << 24;
 constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
@@ -66,7 +66,7 @@ class LayerReader {
     spec.kind = fields.kind;
     const auto name = item.find("name");
     spec.name = name ? given_name(*name) + suffix : prefix + std::string(fields.name) + std::to_string(position);
-    if (spec.name.size() > kMostName) item.fail("the layer's name would be '" + spec.name + "', " + kNameExpected);
+    if (spec.name.size() > kMostLayerName) item.fail("the layer's name would be '" + spec.name + "', " + kNameExpected);
     item.allow_only(keys_of(fields));
     read_inputs(item, suffix, spec);
     for (const LayerNumber& number : fields.numbers) spec.*number.field = read_number(item, number, spec);

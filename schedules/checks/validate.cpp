@@ -36,7 +36,7 @@ std::int64_t most_named(const Schedule& schedule) {
 }
 
 /// Refuses what would take hours or all memory to check.
-void check_size(const Schedule& schedule) {
+void check_size_to_validate(const Schedule& schedule) {
   const auto refuse = [&](std::int64_t size, const char* what, std::int64_t most) {
     throw Error("schedule '" + schedule.name + "': " + std::to_string(size) + what + "; expected at most " +
                 std::to_string(most) + " to check");
@@ -94,7 +94,7 @@ void check_stage_graph(const Schedule& schedule, Findings& findings) {
 }  // namespace
 
 std::vector<Violation> validate(const Schedule& schedule) {
-  check_size(schedule);
+  check_size_to_validate(schedule);
   Findings findings;
   check_document(schedule, findings);
   check_stage_graph(schedule, findings);

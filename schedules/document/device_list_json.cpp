@@ -5,10 +5,11 @@
 #include <limits>
 #include <string>
 
+#include "schedules/document/document_limits.hpp"
+
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostSlice = std::numeric_limits<std::int16_t>::max();
 
 /// How far the blocks around an action move one of its indices, over all iterations.

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostActions = 100'000;
+constexpr std::int64_t kMostPolicyActions = 100'000;
 
 bool has(const RunTimePolicy& policy, Op op) {
   return std::ranges::find(policy.priorities, op) != policy.priorities.end();
@@ -91,8 +91,8 @@ std::string policy_fault(const Schedule& schedule) {
     return "what is decided at run time cannot be predicted; expected a weight policy without predictions and phases";
   }
   if (!schedule.extra_edges.empty()) return "expected no extra_edges";
-  if (schedule.num_microbatches > kMostActions / schedule.num_stages) {
-    return "stages times microbatches must be at most " + std::to_string(kMostActions);
+  if (schedule.num_microbatches > kMostPolicyActions / schedule.num_stages) {
+    return "stages times microbatches must be at most " + std::to_string(kMostPolicyActions);
   }
   return "";
 }

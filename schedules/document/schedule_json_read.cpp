@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -8,15 +7,13 @@
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "schedules/document/device_list_json.hpp"
+#include "schedules/document/document_limits.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/weights_json.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMostDevices = 65536;
-constexpr std::int64_t kMostStages = std::int64_t{1} << 20;
 constexpr std::int64_t kMostReplicas = 32767;
 
 /// The members of a document, in the order in which we write them.
@@ -158,8 +155,8 @@ Slices slices_of(const JsonValue& json, std::int64_t num_microbatches) {
 }
 
 void read_sizes(const JsonValue& json, Schedule& schedule) {
-  schedule.num_devices = static_cast<std::int32_t>(json.at("num_devices").integer(1, kMostDevices));
-  schedule.num_stages = static_cast<std::int32_t>(json.at("num_stages").integer(1, kMostStages));
+  schedule.num_devices = static_cast<std::int32_t>(json.at("num_devices").integer(1, kMostDocumentDevices));
+  schedule.num_stages = static_cast<std::int32_t>(json.at("num_stages").integer(1, kMostDocumentStages));
   schedule.num_microbatches = json.at("num_microbatches").integer(1, kMostIndex);
   const JsonValue per_update = json.at("microbatches_per_update");
   const auto read = [&](const JsonValue& number) { return number.integer(1, schedule.num_microbatches); };
@@ -233,14 +230,14 @@ ExtraWork extra_of(const JsonValue& json) {
   }
   if (const auto ahead = json.find("stages_ahead")) {
     if (!pass) ahead->fail("goes with pass");
-    work.stages_ahead = static_cast<std::int32_t>(ahead->integer(-kMostStages, kMostStages));
+    work.stages_ahead = static_cast<std::int32_t>(ahead->integer(-kMostDocumentStages, kMostDocumentStages));
   }
   if (pass) {
     work.kind = ExtraWork::Kind::kPass;
     work.pass = op_of(*pass);
   } else if (layers) {
     work.kind = ExtraWork::Kind::kLayers;
-    const auto whole = [](const JsonValue& number) { return number.integer(0, kMostStages); };
+    const auto whole = [](const JsonValue& number) { return number.integer(0, kMostDocumentStages); };
     std::tie(work.first_layer, work.end_layer) = pair_of(*layers, "[first, end]", whole);
     if (work.first_layer >= work.end_layer) layers->fail("expected the first layer and the one behind the last");
   } else {

@@ -1,18 +1,16 @@
 #include "schedules/document/weights_json.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/document/document_limits.hpp"
 #include "schedules/document/methods.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
 
 WeightPolicy policy_of(const JsonValue& json) {
   const auto found = std::find(kWeightPolicyNames.begin(), kWeightPolicyNames.end(), json.text());

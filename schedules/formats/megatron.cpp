@@ -11,23 +11,25 @@
 namespace plumb {
 namespace {
 
-[[noreturn]] void refuse(const Schedule& schedule, const std::string& what) {
+[[noreturn]] void refuse_for_megatron(const Schedule& schedule, const std::string& what) {
   throw Error("schedule '" + schedule.name + "' cannot be run by Megatron-LM: " + what +
               " (PyTorch's runtime takes it as CSV)");
 }
 
 void check_shape(const Schedule& schedule) {
-  if (schedule.forward_only) refuse(schedule, "its mode is forward; expected training");
-  if (schedule.slices) refuse(schedule, "it has slices; expected whole microbatches");
-  if (schedule.placement.size() != 1) refuse(schedule, "it has several replicas; expected one");
-  if (schedule.num_stages % schedule.num_devices != 0) refuse(schedule, "expected as many stages on every device");
+  if (schedule.forward_only) refuse_for_megatron(schedule, "its mode is forward; expected training");
+  if (schedule.slices) refuse_for_megatron(schedule, "it has slices; expected whole microbatches");
+  if (schedule.placement.size() != 1) refuse_for_megatron(schedule, "it has several replicas; expected one");
+  if (schedule.num_stages % schedule.num_devices != 0)
+    refuse_for_megatron(schedule, "expected as many stages on every device");
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
     const DeviceId expected{stage % schedule.num_devices};
     if (schedule.placement[0][static_cast<std::size_t>(stage)] == std::vector{expected}) continue;
-    refuse(schedule, "stage " + std::to_string(stage) + " must be on device " + std::to_string(index(expected)) +
-                         ", since its stages go round the devices");
+    refuse_for_megatron(schedule, "stage " + std::to_string(stage) + " must be on device " +
+                                      std::to_string(index(expected)) + ", since its stages go round the devices");
   }
-  if (schedule.per_update(StageId{0}) != schedule.num_microbatches) refuse(schedule, "expected one update");
+  if (schedule.per_update(StageId{0}) != schedule.num_microbatches)
+    refuse_for_megatron(schedule, "expected one update");
 }
 
 std::vector<Action> compute(const DeviceList& list) {
@@ -54,8 +56,8 @@ void check_order(const Schedule& schedule, const Schedule& theirs) {
     if (at == ours.end() && there == expected.end()) continue;
     const std::string found = at == ours.end() ? "nothing" : to_string(*at);
     const std::string wanted = there == expected.end() ? "nothing" : to_string(*there);
-    refuse(schedule,
-           "on device " + std::to_string(device) + " its order has " + wanted + " where this one has " + found);
+    refuse_for_megatron(
+        schedule, "on device " + std::to_string(device) + " its order has " + wanted + " where this one has " + found);
   }
 }
 
@@ -73,16 +75,16 @@ MegatronPlan megatron_plan(const Schedule& schedule) {
   if (plan.chunks > 1) {
     plan.overlaps_transfers = true;
     plan.group = std::max(first_group(schedule), plan.pipeline_size);
-    if (plan.pipeline_size < 2) refuse(schedule, "several chunks need at least two devices");
+    if (plan.pipeline_size < 2) refuse_for_megatron(schedule, "several chunks need at least two devices");
     if (plan.group > plan.microbatches)
-      refuse(schedule, "several chunks need at least as many microbatches as devices");
+      refuse_for_megatron(schedule, "several chunks need at least as many microbatches as devices");
     params.options = {{"group", std::to_string(plan.group)}};
   }
   try {
     check_order(schedule, generate(plan.chunks > 1 ? "interleaved" : "1f1b", params));
   } catch (const Error& error) {
     if (std::string_view(error.what()).starts_with("schedule '")) throw;
-    refuse(schedule, error.what());
+    refuse_for_megatron(schedule, error.what());
   }
   const auto all = [&](const Recompute& part) {
     return part.first_stage == 0 && part.last_stage == schedule.num_stages - 1 && part.microbatches.empty() &&
@@ -90,7 +92,7 @@ MegatronPlan megatron_plan(const Schedule& schedule) {
   };
   plan.recompute = std::ranges::any_of(schedule.recompute, all);
   if (!schedule.recompute.empty() && !plan.recompute)
-    refuse(schedule, "it recomputes some stages or microbatches only");
+    refuse_for_megatron(schedule, "it recomputes some stages or microbatches only");
   return plan;
 }
 

@@ -6,14 +6,12 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/action_text.hpp"
+#include "schedules/document/document_limits.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::size_t kMostDevices = 65536;
-constexpr std::int32_t kMostStages = 1 << 20;
 
 /// Ops that PyTorch's files name.
 bool in_torch(Op op) {
@@ -34,7 +32,9 @@ class CsvReader {
   Schedule read() {
     schedule_.name = std::filesystem::path(file_name_).stem().string();
     while (!text_.empty()) {
-      if (schedule_.devices.size() == kMostDevices) fail("expected at most " + std::to_string(kMostDevices) + " lines");
+      if (std::ssize(schedule_.devices) == kMostDocumentDevices) {
+        fail("expected at most " + std::to_string(kMostDocumentDevices) + " lines");
+      }
       schedule_.devices.emplace_back();
       read_line(next_line());
     }
@@ -91,7 +91,7 @@ class CsvReader {
       const bool plain = action.replica == ReplicaId{} && action.merged == 0 && action.slice == Action::kAllSlices &&
                          action.where == Action::kNowhere;
       if (!plain || !in_torch(action.op)) fail(where() + "is not an action of PyTorch's files, such as 2F0");
-      if (static_cast<std::int32_t>(action.stage) >= kMostStages) fail(where() + "stage out of range");
+      if (static_cast<std::int32_t>(action.stage) >= kMostDocumentStages) fail(where() + "stage out of range");
       whole_.push_back(whole_backward_);
     }
     whole_backward_ = false;

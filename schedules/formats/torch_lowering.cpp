@@ -98,9 +98,9 @@ Actions with_reductions(const Schedule& schedule, const Actions& actions) {
 }
 
 /// Visits the devices in turn and writes sends and receives.
-class Rounds {
+class DeviceRounds {
  public:
-  explicit Rounds(const Schedule& schedule, std::vector<Actions> lists)
+  explicit DeviceRounds(const Schedule& schedule, std::vector<Actions> lists)
       : schedule_(schedule),
         rules_(schedule),
         lists_(std::move(lists)),
@@ -272,7 +272,7 @@ Schedule torch_lowered(const Schedule& schedule, const TorchLowering& options) {
     }
     lists.push_back(std::move(actions));
   }
-  lists = Rounds(schedule, std::move(lists)).run();
+  lists = DeviceRounds(schedule, std::move(lists)).run();
   Schedule lowered = schedule;
   for (std::size_t device = 0; device < lists.size(); ++device) {
     if (options.late_receives) lists[device] = LateReceives(schedule, device).moved(lists[device]);

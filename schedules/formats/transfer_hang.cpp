@@ -30,7 +30,7 @@ struct Half {
 };
 
 /// The lists with what every action issues and waits for.
-struct Plan {
+struct HalvesPlan {
   std::vector<std::vector<Action>> lists;
   std::vector<Half> halves;
   std::vector<std::vector<std::vector<std::size_t>>> issues;  ///< by device, position: halves
@@ -41,7 +41,7 @@ class Planner {
  public:
   explicit Planner(const Schedule& schedule) : schedule_(schedule), rules_(schedule) {}
 
-  Plan plan() {
+  HalvesPlan plan() {
     for (const DeviceList& list : schedule_.devices) {
       plan_.lists.push_back(expand(list));
       plan_.issues.emplace_back(plan_.lists.back().size());
@@ -104,14 +104,15 @@ class Planner {
 
   const Schedule& schedule_;
   DependencyRules rules_;
-  Plan plan_;
+  HalvesPlan plan_;
   std::map<Message, std::size_t> by_message_;
 };
 
 /// Lets every device go as far as it gets, and explains where they stand.
 class Standstill {
  public:
-  Standstill(Plan plan, TransferModel model) : plan_(std::move(plan)), model_(model), next_(plan_.lists.size(), 0) {}
+  Standstill(HalvesPlan plan, TransferModel model)
+      : plan_(std::move(plan)), model_(model), next_(plan_.lists.size(), 0) {}
 
   void run() {
     for (bool moved = true; moved;) {
@@ -250,7 +251,7 @@ class Standstill {
            std::to_string(message.microbatch) + "]";
   }
 
-  Plan plan_;
+  HalvesPlan plan_;
   TransferModel model_;
   std::vector<std::size_t> next_;  ///< by device: position that it stands at
 };

@@ -19,39 +19,40 @@ namespace {
 
 constexpr std::int64_t kMaxInstrs = std::numeric_limits<std::int32_t>::max() - 1;
 
-[[noreturn]] void refuse(const Schedule& schedule, const std::string& what) {
+[[noreturn]] void refuse_to_lower(const Schedule& schedule, const std::string& what) {
   throw Error("schedule '" + schedule.name + "': " + what);
 }
 
 /// What neither executor can honour.
 void check_supported(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster) {
   if (costs.times.size() != static_cast<std::size_t>(schedule.num_stages)) {
-    refuse(schedule, "costs of " + std::to_string(costs.times.size()) + " stages given; expected " +
-                         std::to_string(schedule.num_stages));
+    refuse_to_lower(schedule, "costs of " + std::to_string(costs.times.size()) + " stages given; expected " +
+                                  std::to_string(schedule.num_stages));
   }
   if (!costs.memory.empty() && costs.memory.size() != costs.times.size()) {
-    refuse(schedule, "memory of " + std::to_string(costs.memory.size()) + " stages given; expected " +
-                         std::to_string(schedule.num_stages));
+    refuse_to_lower(schedule, "memory of " + std::to_string(costs.memory.size()) + " stages given; expected " +
+                                  std::to_string(schedule.num_stages));
   }
   if (cluster != nullptr && cluster->devices.size() < static_cast<std::size_t>(schedule.num_devices)) {
-    refuse(schedule, "needs " + std::to_string(schedule.num_devices) + " devices; the cluster '" + cluster->name +
-                         "' has " + std::to_string(cluster->devices.size()));
+    refuse_to_lower(schedule, "needs " + std::to_string(schedule.num_devices) + " devices; the cluster '" +
+                                  cluster->name + "' has " + std::to_string(cluster->devices.size()));
   }
-  if (const std::string fault = segment_fault(schedule); !fault.empty()) refuse(schedule, fault);
+  if (const std::string fault = segment_fault(schedule); !fault.empty()) refuse_to_lower(schedule, fault);
 }
 
 /// The size is checked before anything is expanded, so that an absurd document costs nothing.
-void check_size(const Schedule& schedule) {
+void check_expanded_size(const Schedule& schedule) {
   std::int64_t total = 0;
   for (const DeviceList& list : schedule.devices) {
     const std::int64_t size = expanded_size(list);
-    if (size > kMaxInstrs - total) refuse(schedule, "expands to more than " + std::to_string(kMaxInstrs) + " actions");
+    if (size > kMaxInstrs - total)
+      refuse_to_lower(schedule, "expands to more than " + std::to_string(kMaxInstrs) + " actions");
     total += size;
   }
   const std::int64_t stages = schedule.num_stages;
   if (stages > 0 && schedule.num_microbatches > total * 256 / stages) {
-    refuse(schedule, std::to_string(schedule.num_microbatches) + " microbatches in " + std::to_string(total) +
-                         " actions; expected an action of every stage and microbatch");
+    refuse_to_lower(schedule, std::to_string(schedule.num_microbatches) + " microbatches in " + std::to_string(total) +
+                                  " actions; expected an action of every stage and microbatch");
   }
 }
 
@@ -139,7 +140,7 @@ void add_holders(State& state) {
 Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster, const LowerOptions& options) {
   using namespace lowering;
   check_supported(schedule, costs, cluster);
-  check_size(schedule);
+  check_expanded_size(schedule);
   const StageCosts whole = with_whole_shares(costs, PartTable(schedule));
   State state(schedule, whole, cluster, options);
   describe(state);

@@ -6,9 +6,9 @@
 namespace plumb::lowering {
 namespace {
 
-class Rounds {
+class ReceiveRounds {
  public:
-  explicit Rounds(const Program& program)
+  explicit ReceiveRounds(const Program& program)
       : program_(program),
         at_(program.lane_begin.begin(), program.lane_begin.end() - 1),
         next_send_(at_.size(), 0),
@@ -56,6 +56,6 @@ class Rounds {
 
 }  // namespace
 
-std::vector<InstrIndex> receive_rounds(const Program& program) { return Rounds(program).run(); }
+std::vector<InstrIndex> receive_rounds(const Program& program) { return ReceiveRounds(program).run(); }
 
 }  // namespace plumb::lowering

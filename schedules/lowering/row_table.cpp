@@ -32,13 +32,13 @@ Ticks time_of(const StageTimes& times, Op op, bool recompute) {
   }
 }
 
-bool moves_weights(const Action& action) {
+bool is_move_of_weights(const Action& action) {
   return is_move(action.op) && static_cast<std::int32_t>(action.microbatch) < 0;
 }
 
 /// Names microbatches.
 bool works_on_parts(const Action& action) {
-  return action.op <= Op::kR || (is_move(action.op) && !moves_weights(action));
+  return action.op <= Op::kR || (is_move(action.op) && !is_move_of_weights(action));
 }
 
 /// What X<n> does: declared under `extras` as "X<n>", one unit otherwise.
@@ -85,7 +85,7 @@ std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   row.holder = holder_of(action);
   row.op = action.op;
   row.recompute = recompute;
-  row.microbatches = moves_weights(action) ? 0 : static_cast<std::uint8_t>(action.merged + 1);
+  row.microbatches = is_move_of_weights(action) ? 0 : static_cast<std::uint8_t>(action.merged + 1);
   if (on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
   state_.program.rows.push_back(row);
   state_.program.durations.push_back(on_device(time));
@@ -106,7 +106,7 @@ void RowTable::note_recompute(Ticks part) {
 /// Equal for actions whose parts are alike. Merged microbatches may differ from each other.
 std::size_t RowTable::likeness(const Action& action) const {
   if (action.op == Op::kX) return index(action.microbatch);
-  if (moves_weights(action)) return static_cast<std::size_t>(-1);
+  if (is_move_of_weights(action)) return static_cast<std::size_t>(-1);
   if (!works_on_parts(action) || state_.parts.kinds() == 1) return 0;
   return action.merged != 0 ? index(action.microbatch) : state_.parts.kind(index(action.microbatch));
 }

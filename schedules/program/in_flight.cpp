@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostActions = 1'000'000;
+constexpr std::int64_t kMostActionsRead = 1'000'000;
 
 }  // namespace
 
@@ -15,7 +15,7 @@ std::vector<std::int64_t> peak_in_flight(const Schedule& schedule) {
   std::vector<std::int64_t> peak(static_cast<std::size_t>(schedule.num_stages));
   for (const DeviceList& list : schedule.devices) {
     std::vector<std::int64_t> now(peak.size());
-    for (ListCursor at(list); !at.at_end() && at.position() < kMostActions; at.step()) {
+    for (ListCursor at(list); !at.at_end() && at.position() < kMostActionsRead; at.step()) {
       const Action action = at.action();
       std::int64_t& count = now[index(action.stage)];
       if (action.op == Op::kF) count += 1 + action.merged;

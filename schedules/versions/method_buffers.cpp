@@ -79,29 +79,29 @@ std::int32_t of_wsp(const Schedule& schedule, const Method&, const MethodPlace&)
   return distance == 0 ? 1 : distance + 2;
 }
 
-struct Rule {
+struct BufferRule {
   std::string_view name;
   std::int32_t (*buffers)(const Schedule&, const Method&, const MethodPlace&);
 };
 
 /// Methods that are not named keep none.
 constexpr std::array kRules{
-    Rule{"t2", of_t2},
-    Rule{"spectrain", of_spectrain},
-    Rule{"xpipe", of_xpipe},
-    Rule{"pipeoptim", of_pipeoptim},
-    Rule{"msnag", of_late_forwards},
-    Rule{"lwp", of_late_forwards},
-    Rule{"gap-aware", always_one},
-    Rule{"dc-asgd", of_compensation},
-    Rule{"elastic", of_elastic},
-    Rule{"wsp", of_wsp},
+    BufferRule{"t2", of_t2},
+    BufferRule{"spectrain", of_spectrain},
+    BufferRule{"xpipe", of_xpipe},
+    BufferRule{"pipeoptim", of_pipeoptim},
+    BufferRule{"msnag", of_late_forwards},
+    BufferRule{"lwp", of_late_forwards},
+    BufferRule{"gap-aware", always_one},
+    BufferRule{"dc-asgd", of_compensation},
+    BufferRule{"elastic", of_elastic},
+    BufferRule{"wsp", of_wsp},
 };
 
 }  // namespace
 
 std::int32_t buffers_of(const Method& method, const Schedule& schedule, const MethodPlace& place) {
-  const auto rule = std::ranges::find(kRules, std::string_view(method.name), &Rule::name);
+  const auto rule = std::ranges::find(kRules, std::string_view(method.name), &BufferRule::name);
   return rule == kRules.end() ? 0 : rule->buffers(schedule, method, place);
 }
 

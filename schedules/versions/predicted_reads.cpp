@@ -13,14 +13,14 @@ namespace {
 using PartKey = std::pair<std::int32_t, std::int32_t>;  // microbatch and slice
 
 /// Of the first part that it works on.
-PartKey key_of(const Action& action) {
+PartKey part_key_of(const Action& action) {
   return {static_cast<std::int32_t>(action.microbatch), static_cast<std::int32_t>(action.slice)};
 }
 
 /// Calls `visit` with every microbatch of a merged action.
 template <class Visit>
 void for_each_key(const Action& action, Visit&& visit) {
-  PartKey key = key_of(action);
+  PartKey key = part_key_of(action);
   for (std::int32_t i = 0; i <= action.merged; ++i, ++key.first) visit(key);
 }
 
@@ -78,7 +78,7 @@ class PredictionReader {
   std::int32_t steps(InstrIndex at, std::int32_t published, std::int32_t to_own_backward) const {
     if (as_published_) return published;
     const Backwards& of = backwards_[holder(at)];
-    const auto own = static_cast<std::int64_t>(of.number.at(key_of(action(at))));
+    const auto own = static_cast<std::int64_t>(of.number.at(part_key_of(action(at))));
     return std::max(0, of.version_at(own + published - to_own_backward) - program_.version_read[at]);
   }
 
@@ -96,7 +96,7 @@ class PredictionReader {
   }
 
   PredictedRead of_backward(InstrIndex at) {
-    PredictedRead read = made_[holder(at)].by_part.at(key_of(action(at)));
+    PredictedRead read = made_[holder(at)].by_part.at(part_key_of(action(at)));
     if (!ahead_.backward.empty() && action(at).op != Op::kW) {
       read.steps = steps(at, ahead_.backward[index(action(at).stage)], 0);
     }

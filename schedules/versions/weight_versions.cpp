@@ -20,7 +20,7 @@ constexpr bool delays(WeightPolicy policy) {
 }
 
 /// What a stage does, looked up once where there are no phases.
-struct Rule {
+struct StageRule {
   WeightPolicy policy{};
   std::int64_t delay = 1;  ///< of the delay policies
   std::int64_t per_update = 1;
@@ -47,14 +47,14 @@ class Versions {
   }
 
  private:
-  Rule rule_of(WeightPolicy policy, StageId stage) const {
+  StageRule rule_of(WeightPolicy policy, StageId stage) const {
     const bool double_buffer = policy == WeightPolicy::kDoubleBuffer;
     return {policy, double_buffer ? 1 : schedule_.weights.delay, schedule_.per_update(stage)};
   }
 
   /// That of the phase of the action's microbatch.
-  Rule rule_of(const Action& action) const {
-    const Rule& last = rules_[index(action.stage)];
+  StageRule rule_of(const Action& action) const {
+    const StageRule& last = rules_[index(action.stage)];
     if (schedule_.weights.phases.empty()) return last;
     const std::int64_t update = static_cast<std::int64_t>(action.microbatch) / last.per_update;
     return rule_of(schedule_.policy_of(action.stage, update), action.stage);
@@ -103,7 +103,7 @@ class Versions {
   }
 
   std::int32_t wanted_version(const Action& action, std::int32_t latest) {
-    const Rule rule = rule_of(action);
+    const StageRule rule = rule_of(action);
     switch (rule.policy) {
       case WeightPolicy::kStash:
         return action.op == Op::kF ? latest : forward(action, action.stage);
@@ -120,7 +120,7 @@ class Versions {
   }
 
   /// The version that stage 0 read; where stages update at their own pace, the one made of the same microbatches.
-  std::int32_t vertical(const Action& action, const Rule& rule) {
+  std::int32_t vertical(const Action& action, const StageRule& rule) {
     return static_cast<std::int32_t>(forward(action, StageId{0}) * rules_[0].per_update / rule.per_update);
   }
 
@@ -146,7 +146,7 @@ class Versions {
       std::int32_t& latest = updates[program_.rows[program_.instrs[at].row].holder];
       if (action.op == Op::kU) ++latest;
       if (!reads_weights(action.op)) continue;
-      const Rule rule = rule_of(action);
+      const StageRule rule = rule_of(action);
       if (!delays(rule.policy)) continue;
       const std::int64_t lag = static_cast<std::int64_t>(action.microbatch) / rule.per_update - latest;
       smallest = std::max(smallest.value_or(0), lag);
@@ -204,7 +204,7 @@ class Versions {
 
   const Schedule& schedule_;
   const Program& program_;
-  std::vector<Rule> rules_;
+  std::vector<StageRule> rules_;
   std::size_t slices_;                 ///< most slices of a microbatch
   std::vector<std::int32_t> forward_;  ///< by stage, microbatch and slice: the version its F reads
   WeightVersions result_;

@@ -14,7 +14,7 @@ double in_ns(Ticks ticks, const Timeline& timeline) {
   return static_cast<double>(ticks) / static_cast<double>(timeline.base.ticks_per_ns);
 }
 
-std::string percents(double share) {
+std::string exact_percents(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
   return text.data();
@@ -65,20 +65,22 @@ void check_order(const RankedRun& a, const RankedRun& b, double margin, Ranking&
   ++ranking.compared;
   if (fast.measured_ns.value <= slow.measured_ns.value) return;
   ++ranking.wrong;
-  ranking.findings.push_back(
-      "order: " + slow.name + " is predicted " + percents(slow.predicted_ns / fast.predicted_ns - 1) + " slower than " +
-      fast.name + ", and measured " + percents(1 - slow.measured_ns.value / fast.measured_ns.value) + " faster");
+  ranking.findings.push_back("order: " + slow.name + " is predicted " +
+                             exact_percents(slow.predicted_ns / fast.predicted_ns - 1) + " slower than " + fast.name +
+                             ", and measured " + exact_percents(1 - slow.measured_ns.value / fast.measured_ns.value) +
+                             " faster");
 }
 
 void judge(const RankedRun& run, const RankingOptions& options, Ranking& ranking) {
   if (options.max_error && !(run.most_error <= *options.max_error)) {
-    ranking.findings.push_back("step time: " + run.name + ": error " + percents(run.error) + ", up to " +
-                               percents(run.most_error) + " within the interval, expected at most " +
-                               percents(*options.max_error));
+    ranking.findings.push_back("step time: " + run.name + ": error " + exact_percents(run.error) + ", up to " +
+                               exact_percents(run.most_error) + " within the interval, expected at most " +
+                               exact_percents(*options.max_error));
   }
   if (options.max_idle && !(run.idle_error <= *options.max_idle)) {
-    ranking.findings.push_back("idle time: " + run.name + ": a device's share is off by " + percents(run.idle_error) +
-                               ", expected at most " + percents(*options.max_idle));
+    ranking.findings.push_back("idle time: " + run.name + ": a device's share is off by " +
+                               exact_percents(run.idle_error) + ", expected at most " +
+                               exact_percents(*options.max_idle));
   }
 }
 

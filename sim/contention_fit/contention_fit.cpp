@@ -29,7 +29,7 @@ std::string decimals(double value) {
   return std::to_string(tenths / 10) + "." + std::to_string(std::abs(tenths % 10));
 }
 
-std::string percents(double share) { return decimals(100 * share) + " %"; }
+std::string rounded_percents(double share) { return decimals(100 * share) + " %"; }
 
 std::string_view name(std::size_t load) { return kLoadNames[load]; }
 
@@ -220,8 +220,8 @@ class Fit {
     if (clock.counts || clock.fall.high <= kSmallFall) {
       result_.clock = clock;
     } else {
-      result_.unknown.push_back("the clock: it falls by anything from " + percents(clock.fall.low) + " to " +
-                                percents(clock.fall.high) + ", and none is assumed");
+      result_.unknown.push_back("the clock: it falls by anything from " + rounded_percents(clock.fall.low) + " to " +
+                                rounded_percents(clock.fall.high) + ", and none is assumed");
     }
     if (!clock.counts) return false;
     result_.error_fitted = typical(solver, solution);
@@ -271,8 +271,8 @@ class Fit {
           {static_cast<Load>(points[p].of), static_cast<Load>(points[p].by), points[p].others, gamma, exposure_[p]});
       if (gamma.high - gamma.low > kWidest) {
         certain = false;
-        result_.unknown.push_back(text_of(points[p]) + ": anything from " + percents(gamma.low) + " to " +
-                                  percents(gamma.high) + ", so its curve is left out");
+        result_.unknown.push_back(text_of(points[p]) + ": anything from " + rounded_percents(gamma.low) + " to " +
+                                  rounded_percents(gamma.high) + ", so its curve is left out");
       }
       const bool last = p + 1 == points.size() || points[p + 1].of != points[p].of || points[p + 1].by != points[p].by;
       if (!last) continue;
@@ -290,8 +290,8 @@ class Fit {
   void add_theft(const ContentionCurves& curves, std::size_t at, const FittedTheft& theft) {
     result_.theft.push_back(theft);
     if (theft.share.high - theft.share.low > kWidest) {
-      result_.unknown.push_back(text_of(curves, at) + ": anything from " + percents(theft.share.low) + " to " +
-                                percents(theft.share.high) + ", so it is left out");
+      result_.unknown.push_back(text_of(curves, at) + ": anything from " + rounded_percents(theft.share.low) + " to " +
+                                rounded_percents(theft.share.high) + ", so it is left out");
       return;
     }
     double& share = theft.by == Load::kMessage ? result_.contention.message_theft : result_.contention.collective_theft;

@@ -12,7 +12,7 @@ namespace {
 /// Errors much smaller than the usual one count by their squares: where that ends, as a share of the median.
 constexpr double kRounded = 0.3;
 constexpr double kLeastRounded = 1e-6;
-constexpr int kHalvings = 8;
+constexpr int kMostStepHalvings = 8;
 constexpr double kLeastLeft = 0.01;  // of a device, and of its clock
 constexpr int kClockRounds = 3;      // values for times alone, which depend on the clock, which is one of the values
 constexpr double kMostValue = 100;   // a hundred times as long: the run was disturbed, or hardly met it
@@ -161,7 +161,7 @@ bool ContentionSolver::advance(const std::vector<double>& step, double rounded, 
                                std::span<const double> weight, std::vector<double>& values) const {
   const double before = total_error(values, rounded, work, weight);
   double share = 1;
-  for (int tries = 0; tries < kHalvings; ++tries, share /= 2) {
+  for (int tries = 0; tries < kMostStepHalvings; ++tries, share /= 2) {
     std::vector<double> next = values;
     for (std::size_t k = 0; k < next.size(); ++k) {
       const double most = k < curves_.points().size() ? kMostValue : 1 - kLeastLeft;

@@ -24,7 +24,7 @@ constexpr std::size_t kMessagesAhead = 4;
 /// What a lane does next at its instr (sim/rules/transfer_semantics.hpp, "Moments of a lane").
 enum class Step : std::uint8_t { kReach, kSends, kPost, kInputs, kRun };
 
-struct Lane {
+struct EventLane {
   InstrIndex end = 0;
   InstrIndex next = 0;
   InstrIndex behind = 0;    ///< behind the unit of `next`
@@ -59,7 +59,7 @@ class EventEngine {
     times_.end.assign(program.size(), Moments::kUnknown);
     times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);
     for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
-      Lane& lane = lanes_.emplace_back();
+      EventLane& lane = lanes_.emplace_back();
       lane.end = program.lane_begin[d + 1];
       lane.previous = program.lane_begin[d];
       enter(lane, program.lane_begin[d]);
@@ -75,7 +75,7 @@ class EventEngine {
     } else {
       transfers ? run_all<true, false>() : run_all<false, false>();
     }
-    for (const Lane& lane : lanes_) {
+    for (const EventLane& lane : lanes_) {
       if (lane.next != lane.end) return std::nullopt;
       if (lane.previous != lane.end) times_.makespan = std::max(times_.makespan, times_.end[lane.previous]);
     }
@@ -86,7 +86,7 @@ class EventEngine {
  private:
   void index_transfers() {
     notes_ = lane_notes(program_, options_.transfers, links_.batches());
-    for (Lane& lane : lanes_) {
+    for (EventLane& lane : lanes_) {
       lane.offer = lane.own = first_note(notes_.offers, lane.next);
       lane.send = first_note(notes_.sends, lane.next);
       lane.post = first_note(notes_.posts, lane.next);
@@ -102,7 +102,7 @@ class EventEngine {
   }
 
   /// Puts the lane before the unit of `next`.
-  void enter(Lane& lane, InstrIndex next) {
+  void enter(EventLane& lane, InstrIndex next) {
     lane.next = next;
     if (next == lane.end) return;
     lane.behind = unit_end(program_, next);
@@ -144,7 +144,7 @@ class EventEngine {
   }
 
   template <bool kTransfers, bool kContended>
-  void end_unit(Lane& lane, Ticks now) {
+  void end_unit(EventLane& lane, Ticks now) {
     if constexpr (kContended) compute_.finish(static_cast<std::uint32_t>(&lane - lanes_.data()));
     for (InstrIndex i = lane.next; i != lane.behind; ++i) moments_.set(times_.end[i], now);
     if constexpr (kTransfers) offer(lane, now);
@@ -154,7 +154,7 @@ class EventEngine {
     enter(lane, lane.behind);
   }
 
-  void offer(Lane& lane, Ticks now) {
+  void offer(EventLane& lane, Ticks now) {
     const TransferNotes& offers = notes_.offers;
     lane.own = lane.offer;
     for (; offers[lane.offer].at < lane.behind; ++lane.offer) {
@@ -169,7 +169,7 @@ class EventEngine {
   /// Takes the lane as far as it gets at `now`.
   template <bool kTransfers, bool kContended>
   void advance(std::uint32_t self, Ticks now) {
-    Lane& lane = lanes_[self];
+    EventLane& lane = lanes_[self];
     if (lane.next == lane.end || lane.step == Step::kRun) return;
     if constexpr (kTransfers) {
       if (lane.step != Step::kInputs && !prepare(lane, self, now)) return;
@@ -191,7 +191,7 @@ class EventEngine {
   }
 
   template <bool kContended>
-  void start_unit(Lane& lane, std::uint32_t self) {
+  void start_unit(EventLane& lane, std::uint32_t self) {
     prefetch(lane.next);
     for (InstrIndex i = lane.next; i != lane.behind; ++i) times_.start[i] = lane.clock;
     lane.step = Step::kRun;
@@ -215,7 +215,7 @@ class EventEngine {
   }
 
   /// Everything before the inputs: own messages, waits of sends, posts. False when the lane must come back later.
-  bool prepare(Lane& lane, std::uint32_t self, Ticks now) {
+  bool prepare(EventLane& lane, std::uint32_t self, Ticks now) {
     if (lane.step == Step::kReach) {
       if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
       if (!be_there(lane, self, now)) return false;
@@ -236,7 +236,7 @@ class EventEngine {
   }
 
   /// Blocking mode: everything issued at the unit before has arrived.
-  bool wait_for_own_messages(Lane& lane, std::uint32_t self) {
+  bool wait_for_own_messages(EventLane& lane, std::uint32_t self) {
     for (std::uint32_t own = lane.own; own != lane.offer; ++own) {
       if (program_.is_move(notes_.offers[own].transfer)) continue;
       if (!wait(lane, self, times_.transfers[notes_.offers[own].transfer].available)) return false;
@@ -245,7 +245,7 @@ class EventEngine {
   }
 
   /// Moves the lane's clock to `moment`; false when it is not known yet.
-  bool wait(Lane& lane, std::uint32_t self, Ticks& moment) {
+  bool wait(EventLane& lane, std::uint32_t self, Ticks& moment) {
     if (!Moments::is_known(moment)) {
       moments_.wait(self, moment);
       return false;
@@ -255,14 +255,14 @@ class EventEngine {
   }
 
   /// Whether the lane's clock has come; otherwise it comes back at that moment.
-  bool be_there(const Lane& lane, std::uint32_t self, Ticks now) {
+  bool be_there(const EventLane& lane, std::uint32_t self, Ticks now) {
     if (lane.clock <= now) return true;
     queue_.schedule(self, lane.clock);
     return false;
   }
 
   /// Posts the receives of the unit: first, when the lane is there, those in batches; then the others.
-  void post(Lane& lane, Ticks now, bool batched) {
+  void post(EventLane& lane, Ticks now, bool batched) {
     std::uint32_t at = lane.post;
     for (; notes_.posts[at].at < lane.behind; ++at) {
       const std::uint32_t channel = notes_.posts[at].channel;
@@ -274,7 +274,7 @@ class EventEngine {
     __builtin_prefetch(notes_.posts.data() + at + kNotesAhead);
   }
 
-  void join(const Lane& lane, Ticks now) {
+  void join(const EventLane& lane, Ticks now) {
     if (!joins_collective(program_.rows[program_.instrs[lane.next].row].op)) return;
     const auto from = std::ranges::lower_bound(joins_, std::pair(lane.next, 0U));
     for (auto at = from; at != joins_.end() && at->first < lane.behind; ++at) {
@@ -303,7 +303,7 @@ class EventEngine {
   Moments moments_;
   ComputeShare compute_;  ///< touched only where something is contended
   LinkServers links_;
-  std::vector<Lane> lanes_;
+  std::vector<EventLane> lanes_;
   LaneNotes notes_;
   std::vector<std::pair<InstrIndex, std::uint32_t>> joins_;  ///< (member, collective), sorted
   std::vector<std::uint32_t> missing_;                       ///< by collective: members that have not joined

@@ -12,9 +12,9 @@
 namespace plumb {
 namespace {
 
-/// A moment that is not known yet: `kUnknown` while nobody waits for it, otherwise `kUnknown - 1 - lane` of the first
-/// lane that does; the others hang behind it (`Lane::next_waiter`).
-constexpr Ticks kUnknown = -1;
+/// A moment that is not known yet: `kUnknownTicks` while nobody waits for it, otherwise `kUnknownTicks - 1 - lane` of
+/// the first lane that does; the others hang behind it (`Lane::next_waiter`).
+constexpr Ticks kUnknownTicks = -1;
 constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
 
 /// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
@@ -27,8 +27,8 @@ OnePass::OnePass(const Program& program, const SimOptions& options)
   reserve_huge(times_.start, program.size());
   reserve_huge(times_.end, program.size());
   times_.start.resize(program.size());
-  times_.end.assign(program.size(), kUnknown);
-  times_.collective_end.assign(program.collectives.size(), kUnknown);
+  times_.end.assign(program.size(), kUnknownTicks);
+  times_.collective_end.assign(program.collectives.size(), kUnknownTicks);
   for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
     lanes_.push_back({.next = program.lane_begin[d], .begin = program.lane_begin[d]});
   }
@@ -91,7 +91,7 @@ RunTimes OnePass::take_times() {
 void OnePass::prepare_transfers() {
   const std::size_t count = program_.transfers.size();
   const auto transfer = [this](std::size_t t) -> const Transfer& { return program_.transfers[t]; };
-  times_.transfers.assign(count, {.start = kUnknown, .done = kUnknown, .available = kUnknown});
+  times_.transfers.assign(count, {.start = kUnknownTicks, .done = kUnknownTicks, .available = kUnknownTicks});
   offered_ =
       group_by(count, program_.size(), [&](std::size_t t) { return offered_by(transfer(t), options_.transfers); });
   sent_ = sends_by_wait(program_);
@@ -103,14 +103,14 @@ void OnePass::prepare_transfers() {
   }
   if (!rules_.needs_post) return;
   posts_ = group_by(count, program_.size(), [&](std::size_t t) { return transfer(t).post; });
-  posted_.assign(count, kUnknown);
+  posted_.assign(count, kUnknownTicks);
   batches_ = batches_of(program_, options_.transfers);
   if (rules_.batches) prepare_batches();
 }
 
 void OnePass::prepare_batches() {
   const std::size_t count = program_.transfers.size();
-  times_.sent_at.assign(count, kUnknown);
+  times_.sent_at.assign(count, kUnknownTicks);
   for (const std::uint32_t size : batches_.size) batch_states_.push_back({.missing = size});
   const auto members = [&](const std::vector<std::uint32_t>& of) {
     return group_by(count, batches_.size.size() + 1,
@@ -235,16 +235,16 @@ bool OnePass::wait(Lane& lane, std::uint32_t self, Ticks& moment) {
 
 inline void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
   lane.hangs = true;
-  lane.next_waiter = moment == kUnknown ? kNoLane : static_cast<std::uint32_t>(kUnknown - 1 - moment);
-  moment = kUnknown - 1 - static_cast<Ticks>(self);
+  lane.next_waiter = moment == kUnknownTicks ? kNoLane : static_cast<std::uint32_t>(kUnknownTicks - 1 - moment);
+  moment = kUnknownTicks - 1 - static_cast<Ticks>(self);
 }
 
 /// Makes a moment known and wakes the lanes that hang on it.
 inline void OnePass::set(Ticks& moment, Ticks value) {
   const Ticks before = moment;
   moment = value;
-  if (before == kUnknown) return;
-  for (auto lane = static_cast<std::uint32_t>(kUnknown - 1 - before); lane != kNoLane;) {
+  if (before == kUnknownTicks) return;
+  for (auto lane = static_cast<std::uint32_t>(kUnknownTicks - 1 - before); lane != kNoLane;) {
     lanes_[lane].hangs = false;
     ready_.push_back(lane);
     lane = lanes_[lane].next_waiter;

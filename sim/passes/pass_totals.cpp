@@ -26,7 +26,7 @@ struct alignas(32) RowFacts {
   bool is_update = false;
 };
 
-struct alignas(64) Lane {
+struct alignas(64) TotalsLane {
   InstrIndex next = 0;
   InstrIndex end = 0;
   std::uint32_t next_waiter = kNobody;  ///< behind this lane in the list that waits for the same instr
@@ -72,7 +72,7 @@ class TotalsPass {
       advance(lane);
     }
     for (std::size_t d = 0; d < lanes_.size(); ++d) {
-      const Lane& lane = lanes_[d];
+      const TotalsLane& lane = lanes_[d];
       if (lane.next != lane.end) return std::nullopt;
       LaneTotals& totals = totals_[d];
       totals.last_end = lane.clock;
@@ -87,7 +87,7 @@ class TotalsPass {
  private:
   /// Runs `lane` until it is done or waits for an instr of another lane.
   void advance(std::uint32_t self) {
-    Lane lane = lanes_[self];
+    TotalsLane lane = lanes_[self];
     for (; lane.next != lane.end; ++lane.next) {
       const Instr& instr = instrs_[lane.next];
       prefetch(lane.next);
@@ -114,7 +114,7 @@ class TotalsPass {
     lanes_[self] = lane;
   }
 
-  void run(Lane& lane, std::uint32_t self, std::uint32_t row, Ticks start, Ticks latency) {
+  void run(TotalsLane& lane, std::uint32_t self, std::uint32_t row, Ticks start, Ticks latency) {
     const RowFacts& facts = facts_[row];
     if (!lane.started) {
       lane.started = true;
@@ -157,7 +157,7 @@ class TotalsPass {
   const Wait* waits_;
   Ticks comm_;
   ZeroedWords end_;
-  std::vector<Lane> lanes_;
+  std::vector<TotalsLane> lanes_;
   std::vector<LaneTotals> totals_;
   std::vector<MicrobatchId> first_update_;  ///< by lane: number of its first U; several stages share it
   std::vector<RowFacts> facts_;

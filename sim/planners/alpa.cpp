@@ -10,7 +10,6 @@ namespace plumb {
 namespace {
 
 constexpr double kUnevenness = 0.5;  // how far a group may be above the average
-constexpr double kStateCopies = 4;   // weights, gradients and two moments
 constexpr std::size_t kMostGroups = 24;
 
 /// Ends of the layer groups: the fewest bytes into the group that takes most, no group much longer than the average.

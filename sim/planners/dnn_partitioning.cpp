@@ -14,7 +14,7 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max() / 4;
-constexpr std::size_t kMostIdeals = 400'000;
+constexpr std::size_t kMostBlockIdeals = 400'000;
 
 /// Devices and sets of blocks that may lie in front of a cut, with everything that a pair of them is judged by.
 class PlacementSearch {
@@ -301,7 +301,7 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
   Plan plan;
   plan.states = static_cast<std::int64_t>(chain.size());
   if (!problem.flag("linear")) {
-    full.emplace(blocks, graph, ideals(blocks.before, kMostIdeals), problem.stop);
+    full.emplace(blocks, graph, ideals(blocks.before, kMostBlockIdeals), problem.stop);
     plan.states = static_cast<std::int64_t>(full->size());
     if (const std::int64_t better = full->solve(best); better < best) {
       best = better;

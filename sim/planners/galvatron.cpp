@@ -12,7 +12,6 @@
 namespace plumb {
 namespace {
 
-constexpr double kStateCopies = 4;      // weights, gradients and two moments
 constexpr double kOverlapFactor = 1.3;  // by which compute and collectives slow each other down
 constexpr std::size_t kMemorySteps = 64;
 

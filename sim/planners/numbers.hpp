@@ -9,6 +9,9 @@ namespace plumb {
 /// Cost of what cannot be.
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
+/// Copies of the weights that training holds: weights, gradients and two moments.
+inline constexpr double kStateCopies = 4;
+
 /// Position in a table of what is numbered from 0.
 constexpr std::size_t at(std::int32_t k) { return static_cast<std::size_t>(k); }
 

@@ -11,7 +11,7 @@ namespace plumb {
 namespace {
 
 /// Then plans improve on each other until none does.
-constexpr int kHalvings = 24;
+constexpr int kBoundHalvings = 24;
 
 class FlatSearch {
  public:
@@ -162,7 +162,7 @@ Plan plan_flat_program(const PlanProblem& problem, const AntichainStates& states
   if (!search.can(kNever, false)) throw Error("pipedream-program: no plan keeps to the options (straight)");
   double high = search.take(plan);
   double low = states.compute_ns.back() / problem.num_devices();
-  for (int k = 0; k < kHalvings && low < high; ++k) {
+  for (int k = 0; k < kBoundHalvings && low < high; ++k) {
     const double middle = low + (high - low) / 2;
     if (search.can(middle, false)) {
       high = search.take(plan);

@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kMostIdeals = 60'000;
+constexpr std::size_t kMostTailIdeals = 60'000;
 
 /// Time, weights and communication of a stage at one tensor degree, before it is replicated.
 struct StageSums {
@@ -292,7 +292,7 @@ Plan plan_piper(const PlanProblem& problem) {
   for (std::size_t k = 0; k < graph.size(); ++k) {
     for (const VariantEdge& edge : graph.behind[k]) behind[k].push_back(edge.node);
   }
-  std::vector<NodeSet> tails = ideals(behind, kMostIdeals);
+  std::vector<NodeSet> tails = ideals(behind, kMostTailIdeals);
   Plan plan;
   plan.states = static_cast<std::int64_t>(tails.size());
   PiperSearch full(graph, problem, std::move(tails));

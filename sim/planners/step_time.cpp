@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-constexpr double kUnknown = -1;
+constexpr double kNotEnded = -1;
 
 /// One stage's list: warm-up forwards, then backwards and forwards in turn.
 struct StageRun {
@@ -22,8 +22,8 @@ struct StageRun {
 double one_f_one_b_step_ns(const PipelineStages& pipeline, std::int64_t microbatches) {
   const std::size_t n = pipeline.stages.size();
   const auto m = static_cast<std::size_t>(microbatches);
-  std::vector<double> f_end(n * m, kUnknown);
-  std::vector<double> b_end(n * m, kUnknown);
+  std::vector<double> f_end(n * m, kNotEnded);
+  std::vector<double> b_end(n * m, kNotEnded);
   std::vector<StageRun> runs(n);
   for (std::size_t x = 0; x < n; ++x) runs[x].window = static_cast<std::int64_t>(n - x);
   double longest = 0;
@@ -37,7 +37,7 @@ double one_f_one_b_step_ns(const PipelineStages& pipeline, std::int64_t microbat
         const auto i = static_cast<std::size_t>(forward ? run.forwards : run.backwards);
         const bool at_end = forward ? x == 0 : x + 1 == n;
         const double ready = at_end ? 0 : forward ? f_end[(x - 1) * m + i] : b_end[(x + 1) * m + i];
-        if (ready == kUnknown) break;
+        if (ready == kNotEnded) break;
         const PipelineStages::Stage& stage = pipeline.stages[x];
         run.now = std::max(run.now, ready) + (forward ? stage.forward_ns : stage.backward_ns);
         (forward ? f_end : b_end)[x * m + i] = run.now;

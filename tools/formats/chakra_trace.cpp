@@ -78,9 +78,9 @@ class Node {
 };
 
 /// Nodes have the index of their instr; sends and receives those behind, two per transfer.
-class TraceWriter {
+class ChakraWriter {
  public:
-  explicit TraceWriter(const Program& program) : program_(program), traces_(program.lane_begin.size() - 1) {
+  explicit ChakraWriter(const Program& program) : program_(program), traces_(program.lane_begin.size() - 1) {
     for (std::uint32_t c = 0; c < program.collectives.size(); ++c) {
       for (const InstrIndex member : program.collectives[c].members) joined_[member] = c;
     }
@@ -185,7 +185,7 @@ std::vector<std::string> chakra_traces(const Program& program) {
   if (std::ranges::any_of(program.instrs, moves)) {
     throw Error("--chakra: the schedule moves stashes or weights, expected one that does not");
   }
-  return TraceWriter(program).write();
+  return ChakraWriter(program).write();
 }
 
 void write_chakra_traces(const Program& program, const std::string& prefix) {

@@ -47,7 +47,7 @@ Schedule schedule_from_text(std::string_view text, std::string_view file_name) {
 Schedule lowered(const Schedule& schedule) { return torch_lowered(schedule); }
 Schedule lowered_late(const Schedule& schedule) { return torch_lowered(schedule, {.late_receives = true}); }
 
-constexpr std::array kFormats{
+constexpr std::array kScheduleFormats{
     ScheduleFormat{"json", ".json", schedule_from_json, schedule_to_json},
     ScheduleFormat{"torch-csv", ".csv", schedule_from_torch_csv, schedule_to_torch_csv},
     ScheduleFormat{"torch-comms", "", schedule_from_torch_csv, schedule_to_torch_comms_csv, lowered},
@@ -83,23 +83,23 @@ Schedule read_as(const ScheduleFormat& format, std::string_view text, std::strin
 
 }  // namespace
 
-std::span<const ScheduleFormat> schedule_formats() { return kFormats; }
+std::span<const ScheduleFormat> schedule_formats() { return kScheduleFormats; }
 
 const ScheduleFormat& schedule_format(std::string_view name, std::string_view path) {
   std::vector<std::string_view> names;
-  for (const ScheduleFormat& format : kFormats) {
+  for (const ScheduleFormat& format : kScheduleFormats) {
     const bool by_path = !format.extension.empty() && path.ends_with(format.extension);
     if (name.empty() ? by_path : name == format.name) return format;
     names.push_back(format.name);
   }
-  if (name.empty()) return kFormats.front();
+  if (name.empty()) return kScheduleFormats.front();
   throw_unknown("schedule format", name, names);
 }
 
 void check_extension(std::string_view path, std::string_view option) {
   const std::string extension = std::filesystem::path(path).extension().string();
   std::string known;
-  for (const ScheduleFormat& format : kFormats) {
+  for (const ScheduleFormat& format : kScheduleFormats) {
     if (extension.empty() || extension == format.extension) return;
     if (!format.extension.empty() && format.write != nullptr) known += " " + std::string(format.extension);
   }
@@ -109,7 +109,7 @@ void check_extension(std::string_view path, std::string_view option) {
 
 void check_document_extension(std::string_view path, std::string_view option) {
   const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension.empty() || extension == kFormats.front().extension) return;
+  if (extension.empty() || extension == kScheduleFormats.front().extension) return;
   throw Error(std::string(path) + ": " + std::string(option) +
               " writes a schedule document, expected the extension .json (convert writes other formats)");
 }
@@ -133,7 +133,8 @@ Schedule read_schedule(const std::string& path, std::string_view format) {
   const auto ends_in = [&](const ScheduleFormat& known) {
     return !known.extension.empty() && path.ends_with(known.extension);
   };
-  if (format.empty() && std::ranges::none_of(kFormats, ends_in)) return schedule_from_text_of_any_format(text, name);
+  if (format.empty() && std::ranges::none_of(kScheduleFormats, ends_in))
+    return schedule_from_text_of_any_format(text, name);
   return read_as(schedule_format(format, path), text, name);
 }
 

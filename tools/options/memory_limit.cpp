@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-constexpr const char* kOption = "--memory-limit";
+constexpr const char* kMemoryLimitOption = "--memory-limit";
 
 std::string finding(std::size_t device, const std::string& peak, const std::string& above, const std::string& limit) {
   return "device " + std::to_string(device) + ": does not fit: the peak of " + peak + " is " + above +
@@ -19,7 +19,8 @@ std::string finding(std::size_t device, const std::string& peak, const std::stri
 MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs) {
   MemoryLimit limit{.in_bytes = !costs.memory.empty() && costs.memory_units_per_one == 0, .value = std::nullopt};
   if (text.empty()) return limit;
-  limit.value = limit.in_bytes ? static_cast<double>(parse_bytes(text, kOption)) : parse_real(text, kOption);
+  limit.value = limit.in_bytes ? static_cast<double>(parse_bytes(text, kMemoryLimitOption))
+                               : parse_real(text, kMemoryLimitOption);
   return limit;
 }
 

@@ -9,7 +9,7 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostNumbers = 100'000;
-constexpr NumberRange kNumbers{1, std::int64_t{1} << 40};
+constexpr NumberRange kWholeNumbers{1, std::int64_t{1} << 40};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
     }
     const std::int64_t first = parse_whole(ends.front(), within, where);
     const std::int64_t last = ends.size() > 1 ? parse_whole(ends[1], {first, within.most}, where) : first;
-    const std::int64_t step = ends.size() > 2 ? parse_whole(ends[2], kNumbers, where) : 1;
+    const std::int64_t step = ends.size() > 2 ? parse_whole(ends[2], kWholeNumbers, where) : 1;
     for (std::int64_t number = first; number <= last; number += step) {
       if (numbers.size() == kMostNumbers) {
         throw Error(std::string(where) + ": more than " + std::to_string(kMostNumbers) + " numbers, expected fewer");

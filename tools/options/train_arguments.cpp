@@ -26,7 +26,7 @@ namespace {
 /// Names on the command line, in the order of the enumerators.
 constexpr std::array<std::string_view, 4> kOptimizers{"sgd", "adam", "adamw", "nadam"};
 constexpr std::array<std::string_view, 4> kDecays{"constant", "cosine", "inverse-sqrt", "step"};
-constexpr std::array<std::string_view, 3> kNumbers{"float32", "float64", "bf16"};  // in the order of NumberType
+constexpr std::array<std::string_view, 3> kNumberNames{"float32", "float64", "bf16"};  // in the order of NumberType
 constexpr std::array<std::string_view, 2> kClips{"stage", "global"};
 
 /// Generated data.
@@ -105,7 +105,7 @@ OptimizerOptions ModelArguments::optimizer_options() const {
   return options;
 }
 
-NumberType ModelArguments::number_type() const { return choice<NumberType>(kNumbers, "type of numbers", numbers); }
+NumberType ModelArguments::number_type() const { return choice<NumberType>(kNumberNames, "type of numbers", numbers); }
 
 std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const {
   if (const LayerSpec* pixels = find_kind(of, LayerKind::kPixels)) {

@@ -1,7 +1,5 @@
 #include "tools/plans/plan_text.hpp"
 
-#include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include "tools/terminal/quantity_text.hpp"
@@ -34,8 +32,6 @@ std::string devices_text(const PlanStage& stage) {
   for (const std::int32_t device : stage.devices) text += " " + std::to_string(device);
   return text;
 }
-
-std::string ns_text(double ns) { return time_text(std::llround(ns)); }
 
 }  // namespace
 

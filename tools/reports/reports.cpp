@@ -14,7 +14,7 @@ std::string single_run_page(const Timeline& timeline) {
   return html_report({.title = timeline.schedule, .sections = {{.title = timeline.schedule, .first = &timeline}}});
 }
 
-constexpr std::array kFormats{
+constexpr std::array kReportFormats{
     ReportFormat{"trace", "Chrome trace events, for Perfetto or chrome://tracing", trace_report},
     ReportFormat{"html", "one page to explore in a browser, nothing else needed", single_run_page},
     ReportFormat{"svg", "a picture", svg_report},
@@ -23,6 +23,6 @@ constexpr std::array kFormats{
 
 }  // namespace
 
-std::span<const ReportFormat> report_formats() { return kFormats; }
+std::span<const ReportFormat> report_formats() { return kReportFormats; }
 
 }  // namespace plumb

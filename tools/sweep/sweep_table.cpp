@@ -40,7 +40,7 @@ bool has_several_limits(const std::vector<SweepResult>& results) {
   });
 }
 
-constexpr std::string_view kHeader =
+constexpr std::string_view kSweepHeader =
     "schedule,p,m,v,cost,memory_limit,tp,cp,ep,dp,zero,microbatch_size,recompute,updates,makespan_ns,step_time_ns,"
     "longest_device_span_ns,bubble_fraction,"
     "bubble_rate,utilization,samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_device_stashes,"
@@ -49,8 +49,6 @@ constexpr std::string_view kHeader =
 std::string interval_text(double value, const std::optional<Interval>& interval, std::string (*text)(double)) {
   return interval ? text(value) + " (" + text(interval->low) + " - " + text(interval->high) + ")" : text(value);
 }
-
-std::string ns_text(double ns) { return time_text(std::llround(ns)); }
 
 }  // namespace
 
@@ -99,11 +97,11 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
   return table.to_string();
 }
 
-std::string_view sweep_csv_header() { return kHeader; }
+std::string_view sweep_csv_header() { return kSweepHeader; }
 
 std::string sweep_csv_row(const SweepResult& result) {
   const SweepPoint& point = result.point;
-  const auto columns = static_cast<std::size_t>(std::count(kHeader.begin(), kHeader.end(), ',')) + 1;
+  const auto columns = static_cast<std::size_t>(std::count(kSweepHeader.begin(), kSweepHeader.end(), ',')) + 1;
   std::vector<std::string> cells{point.schedule,
                                  std::to_string(point.params.num_devices),
                                  std::to_string(point.params.num_microbatches),

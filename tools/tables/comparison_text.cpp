@@ -16,8 +16,6 @@ std::string error_text(double error) {
   return (error > 0 && digits != "0.00" ? "+" : "") + digits + " %";
 }
 
-std::string ns_text(double ns) { return time_text(std::llround(ns)); }
-
 /// Of something that only one of the two has there is none.
 std::string relative_text(std::int64_t predicted, std::int64_t measured) {
   if (measured == 0 || predicted == 0) return predicted == measured ? error_text(0) : "-";

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kMostDevices = 32;
+constexpr std::size_t kMostDevicesShown = 32;
 constexpr std::size_t kMostTensors = 12;
 
 std::string time_of(Ticks ticks, const Timeline& timeline) { return time_text(to_ns(ticks, timeline.base)); }
@@ -37,7 +37,7 @@ std::int64_t total_bytes(const PeakTensor& tensor) {
 }
 
 std::string more_devices(std::size_t all) {
-  return all > kMostDevices ? "... and " + std::to_string(all - kMostDevices) + " more devices\n" : "";
+  return all > kMostDevicesShown ? "... and " + std::to_string(all - kMostDevicesShown) + " more devices\n" : "";
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ std::string devices_text(const Timeline& timeline) {
   columns.push_back({"peak stashes", '>'});
   if (has_memory) columns.push_back({"peak memory", '>'});
   TextTable table(std::move(columns));
-  for (std::size_t d = 0; d < std::min(kMostDevices, timeline.devices.size()); ++d) {
+  for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
     std::vector<std::string> cells{std::to_string(d), time_of(device.busy, timeline)};
     if (slowed) cells.push_back(time_of(device.slowed, timeline));
@@ -100,7 +100,7 @@ std::string devices_text(const Timeline& timeline) {
 std::string peaks_text(const Timeline& timeline) {
   TextTable table(
       {{"device", '>'}, {"at the peak"}, {"stage", '>'}, {"total", '>'}, {"each", '>'}, {"microbatches"}, {"class"}});
-  for (std::size_t d = 0; d < std::min(kMostDevices, timeline.devices.size()); ++d) {
+  for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     std::vector<PeakTensor> tensors = timeline.devices[d].peak_tensors;
     std::stable_sort(tensors.begin(), tensors.end(),
                      [](const PeakTensor& a, const PeakTensor& b) { return total_bytes(a) > total_bytes(b); });

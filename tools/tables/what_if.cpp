@@ -9,15 +9,15 @@
 namespace plumb {
 namespace {
 
-constexpr const char* kOption = "--what-if";
+constexpr const char* kWhatIfOption = "--what-if";
 
 }  // namespace
 
 WhatIf parse_what_if(std::string_view text) {
-  const auto [kind, factor] = parse_assignment(text, kOption);
-  const WhatIf what{kind, parse_real(factor, kOption)};
+  const auto [kind, factor] = parse_assignment(text, kWhatIfOption);
+  const WhatIf what{kind, parse_real(factor, kWhatIfOption)};
   if (what.factor >= 0) return what;
-  throw Error(std::string(kOption) + ": '" + std::string(text) + "' is negative, expected a share such as W=0.9");
+  throw Error(std::string(kWhatIfOption) + ": '" + std::string(text) + "' is negative, expected a share such as W=0.9");
 }
 
 std::string what_if_text(const Program& program, const SimOptions& options, Ticks makespan,

@@ -38,6 +38,8 @@ std::string time_text(std::int64_t ns) {
   return number_text(static_cast<double>(ns) / unit.ns) + " " + std::string(unit.name);
 }
 
+std::string ns_text(double ns) { return time_text(std::llround(ns)); }
+
 std::string percent_text(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);

@@ -21,6 +21,9 @@ std::string number_text(double value, int digits = 4);
 /// `12.5 ms`.
 std::string time_text(std::int64_t ns);
 
+/// The same for a time that is no whole number of nanoseconds.
+std::string ns_text(double ns);
+
 /// A share as `27.3 %`.
 std::string percent_text(double share);
 

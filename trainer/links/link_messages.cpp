@@ -12,7 +12,7 @@ namespace {
 /// before the host must wait for it, and a host that waits there does nothing else.
 constexpr std::size_t kMostAhead = 16;
 constexpr std::int64_t kFirstWordBytes = 64;
-constexpr std::chrono::milliseconds kSleep{1};
+constexpr std::chrono::milliseconds kBetweenLooksAtEnd{1};
 
 std::vector<std::span<std::byte>> spans_of_parts(std::span<const Block> blocks) {
   std::vector<std::span<std::byte>> spans;
@@ -75,7 +75,7 @@ void LinkMessages::connect(ProcessGroup& group) {
   const auto is_done = [&](EventId event) { return machine.is_done(event); };
   while (!std::ranges::all_of(sent, is_done)) {
     links_.check();
-    group.await_end(kSleep);
+    group.await_end(kBetweenLooksAtEnd);
   }
   machine.synchronize();
 }

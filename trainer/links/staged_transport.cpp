@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 /// Between two looks at what is pending.
-constexpr std::chrono::microseconds kSleep{20};
+constexpr std::chrono::microseconds kBetweenLooks{20};
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void StagedTransport::look_until(const Ready& ready) {
       continue;
     }
     if (std::chrono::duration<double>(Clock::now() - progressed).count() > setting_.patience_s) setting_.give_up();
-    std::this_thread::sleep_for(kSleep);
+    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 

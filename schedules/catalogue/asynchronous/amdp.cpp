@@ -9,7 +9,7 @@ namespace plumb {
 namespace {
 
 /// What a device does for one pipeline in every p slots (of equal length for F and B).
-struct Visit {
+struct PipelineVisit {
   std::int16_t pipeline = 0;
   std::int32_t stage = 0;
 };
@@ -29,10 +29,10 @@ struct Pipelines {
   }
 
   /// The forwards and backwards of one device in p slots, in order; no two share a slot.
-  std::vector<std::pair<Op, Visit>> round_on(std::int64_t device) const {
-    std::vector<std::pair<Op, Visit>> slots(static_cast<std::size_t>(p));
+  std::vector<std::pair<Op, PipelineVisit>> round_on(std::int64_t device) const {
+    std::vector<std::pair<Op, PipelineVisit>> slots(static_cast<std::size_t>(p));
     for (std::int64_t pipeline = 0; pipeline < count(); ++pipeline) {
-      const Visit visit{static_cast<std::int16_t>(pipeline), stage_on(pipeline, device)};
+      const PipelineVisit visit{static_cast<std::int16_t>(pipeline), stage_on(pipeline, device)};
       slots[static_cast<std::size_t>(visit.stage)] = {Op::kF, visit};
       slots[static_cast<std::size_t>(p - 1 - visit.stage)] = {Op::kB, visit};
     }
@@ -80,7 +80,7 @@ class AmdpDevice {
   }
 
   const Pipelines& pipelines_;
-  std::vector<std::pair<Op, Visit>> round_;
+  std::vector<std::pair<Op, PipelineVisit>> round_;
   std::int64_t per_update_;
   ListBuilder list_;
 };

@@ -23,7 +23,7 @@ Schedule paci(const ScheduleParams& params);
 namespace {
 
 constexpr std::string_view kTiming = "timing=1f1b|slots: one action at a time, or a forward and a backward at once";
-constexpr std::array kRows{
+constexpr std::array kAsynchronousRows{
     ScheduleSpec{.name = "pipedream",
                  .summary = "never flushed; a backward reads the weights of its forward",
                  .year = 2018,
@@ -169,6 +169,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const ScheduleSpec> asynchronous_schedules() { return kRows; }
+std::span<const ScheduleSpec> asynchronous_schedules() { return kAsynchronousRows; }
 
 }  // namespace plumb

@@ -10,16 +10,16 @@ constexpr std::string_view kHetPipe = "hetpipe";
 constexpr std::int64_t kMostWorkers = 32767;  ///< replicas of a document
 
 /// What `hetpipe` is made of.
-struct Plan {
+struct HetPipePlan {
   std::int64_t workers = 0;     ///< virtual workers
   std::int64_t stages = 0;      ///< devices of each
   std::int64_t concurrent = 0;  ///< Nm: minibatches of a virtual worker under way at once
   std::int64_t distance = 0;    ///< D: waves that a virtual worker may run ahead
 };
 
-Plan plan_of(const ScheduleParams& params) {
+HetPipePlan plan_of(const ScheduleParams& params) {
   const std::int64_t p = params.num_devices;
-  Plan plan;
+  HetPipePlan plan;
   plan.workers = whole_number(kHetPipe, params, "virtual-workers", 2);
   require(plan.workers <= kMostWorkers, kHetPipe,
           "virtual-workers (" + std::to_string(plan.workers) + ") must be at most " + std::to_string(kMostWorkers));
@@ -58,7 +58,7 @@ Plan plan_of(const ScheduleParams& params) {
 ///   d1: 1F0 1B0 1U0 1F2 1B2 1U1 1SYNC_WEIGHTS 1F4 1B4 1U2 1F6 1B6 1U3 1SYNC_WEIGHTS
 Schedule hetpipe(const ScheduleParams& params) {
   require_one_chunk(kHetPipe, params);
-  const Plan plan = plan_of(params);
+  const HetPipePlan plan = plan_of(params);
   const std::int64_t per_update = params.num_microbatches / plan.workers;
   const std::int64_t most = std::max<std::int64_t>(kMostMicrobatches / params.num_microbatches, 1);
   const std::int64_t updates = updates_or(params, std::min(4 * plan.concurrent, most));

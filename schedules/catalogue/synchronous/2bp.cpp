@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostMerged = 128;
+constexpr std::int64_t kMostConcatenated = 128;
 
 struct Variant {
   bool gpipe = false;       ///< all forwards first; otherwise 1f1b
@@ -14,7 +14,7 @@ struct Variant {
 };
 
 /// Writes one device's step.
-struct StepWriter {
+struct TwoBpStepWriter {
   ListBuilder& list;
   StageId stage;
   std::int64_t m;
@@ -65,8 +65,8 @@ Variant variant_of(const ScheduleParams& params, Schedule& schedule) {
   const std::string base = choice("2bp", params, "base", {"1f1b", "gpipe"});
   const std::string weights = choice("2bp", params, "weights", {"gaps", "end"});
   const std::int64_t concat = whole_number("2bp", params, "concat", 1);
-  require(concat <= kMostMerged, "2bp",
-          "concat (" + std::to_string(concat) + ") must be at most " + std::to_string(kMostMerged));
+  require(concat <= kMostConcatenated, "2bp",
+          "concat (" + std::to_string(concat) + ") must be at most " + std::to_string(kMostConcatenated));
   schedule.parameters["base"] = base;
   schedule.parameters["weights"] = weights;
   if (concat > 1) schedule.parameters["concat"] = concat;
@@ -95,7 +95,7 @@ Schedule two_stage_backward(const ScheduleParams& params) {
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     const std::int64_t warmup = variant.gpipe ? m : std::min<std::int64_t>(params.num_devices - 1 - d, m);
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      StepWriter{list, StageId{d}, m, variant}.step(warmup);
+      TwoBpStepWriter{list, StageId{d}, m, variant}.step(warmup);
     }));
   }
   return schedule;

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int32_t kMostDevices = 512;
+constexpr std::int32_t kMostDevicesSliced = 512;
 
 /// Writes one device's step of 1F1B in which the forwards of the first `sliced` microbatches come in two halves.
 struct SlicedWriter {
@@ -97,8 +97,9 @@ std::int64_t enough_sliced(const ScheduleParams& params) {
 ///   d2: 2F0.0 2F0.1 2B0 2F1 2B1 2F2 2B2 2F3 2B3 2U0
 Schedule autopipe(const ScheduleParams& params) {
   require_one_chunk("autopipe", params);
-  require(params.num_devices <= kMostDevices, "autopipe",
-          "num_devices (" + std::to_string(params.num_devices) + ") must be at most " + std::to_string(kMostDevices));
+  require(
+      params.num_devices <= kMostDevicesSliced, "autopipe",
+      "num_devices (" + std::to_string(params.num_devices) + ") must be at most " + std::to_string(kMostDevicesSliced));
   if (!params.options.contains("sliced")) return sliced_schedule(params, enough_sliced(params));
   const std::int64_t sliced = whole_number("autopipe", params, "sliced", 1);
   require(sliced <= std::min<std::int64_t>(params.num_microbatches, 2 * params.num_devices), "autopipe",

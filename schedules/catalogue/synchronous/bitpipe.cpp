@@ -8,7 +8,7 @@ namespace plumb {
 namespace {
 
 /// One chunk that a device runs on one microbatch of a round (p microbatches, half of them in each direction).
-struct Unit {
+struct ChunkUnit {
   StageId stage{};
   ReplicaId replica{};
   std::int64_t microbatch = 0;
@@ -26,10 +26,10 @@ class RoundOrder {
         far_(1 - near_),
         alone_(device < half_ ? half_ - device : device - half_ + 1) {}
 
-  std::vector<Unit> forwards() const {
+  std::vector<ChunkUnit> forwards() const {
     return in_order({{{near_, 0}, {far_, near_}, {far_, 3 - near_}, {2 + near_, 3 - near_}, {2 + near_, -1}}});
   }
-  std::vector<Unit> backwards() const {
+  std::vector<ChunkUnit> backwards() const {
     return in_order({{{2 + near_, 0}, {3 - near_, 2 + near_}, {3 - near_, far_}, {near_, far_}, {near_, -1}}});
   }
 
@@ -46,8 +46,8 @@ class RoundOrder {
 
   /// The five phases of the authors' code. `alone` microbatches of a list pass before a second list joins, which then
   /// finishes its `half - alone` others beside the next.
-  std::vector<Unit> in_order(const std::array<Phase, 5>& phases) const {
-    std::vector<Unit> order;
+  std::vector<ChunkUnit> in_order(const std::array<Phase, 5>& phases) const {
+    std::vector<ChunkUnit> order;
     const std::int32_t shared = half_ - alone_;
     for (std::int32_t x = 0; x < alone_; ++x) order.push_back(unit(phases[0].list, x));
     for (std::int32_t x = 0; x < shared; ++x) {
@@ -66,7 +66,7 @@ class RoundOrder {
     return order;
   }
 
-  Unit unit(std::int32_t list, std::int32_t number) const {
+  ChunkUnit unit(std::int32_t list, std::int32_t number) const {
     const std::int32_t up = list % 2;
     const std::int32_t first = up == 0 ? device_ : p_ - 1 - device_;
     return {StageId{list < 2 ? first : 2 * p_ - 1 - first}, ReplicaId{static_cast<std::int16_t>(up)},
@@ -106,14 +106,14 @@ class RoundWriter {
     taken_backwards_ = (rounds_ - 1) * 2 * p_;
     pair(pairs_);
     backward(2 * p_ - pairs_);
-    for (const Unit& unit : first_chunks()) list_.add_collective(unit.stage, Op::kReduceGrad, unit.replica);
+    for (const ChunkUnit& unit : first_chunks()) list_.add_collective(unit.stage, Op::kReduceGrad, unit.replica);
   }
 
   /// The four chunks of the device: both directions' first ones, then the second ones.
-  std::vector<Unit> chunks() const {
-    std::vector<Unit> all = first_chunks();
-    const std::vector<Unit> firsts = all;
-    for (const Unit& unit : firsts) {
+  std::vector<ChunkUnit> chunks() const {
+    std::vector<ChunkUnit> all = first_chunks();
+    const std::vector<ChunkUnit> firsts = all;
+    for (const ChunkUnit& unit : firsts) {
       all.push_back({mirrored(unit.stage), unit.replica, 0});
     }
     return all;
@@ -125,9 +125,9 @@ class RoundWriter {
   }
   bool second(StageId stage) const { return static_cast<std::int32_t>(stage) >= p_; }
 
-  std::vector<Unit> first_chunks() const {
-    std::vector<Unit> firsts(2);
-    for (const Unit& unit : forwards_) {
+  std::vector<ChunkUnit> first_chunks() const {
+    std::vector<ChunkUnit> firsts(2);
+    for (const ChunkUnit& unit : forwards_) {
       if (!second(unit.stage)) firsts[index(unit.replica)] = unit;
     }
     return firsts;
@@ -139,7 +139,7 @@ class RoundWriter {
   void backward(std::int64_t count) {
     for (; count > 0; --count) {
       const std::int64_t position = taken_backwards_++;
-      const Unit& unit = add(Op::kB, backwards_, position);
+      const ChunkUnit& unit = add(Op::kB, backwards_, position);
       if (second(unit.stage) && last_of_stage(position)) {
         list_.add_collective(unit.stage, Op::kReduceGrad, unit.replica);
       }
@@ -152,9 +152,9 @@ class RoundWriter {
     }
   }
 
-  const Unit& add(Op op, const std::vector<Unit>& order, std::int64_t position) {
+  const ChunkUnit& add(Op op, const std::vector<ChunkUnit>& order, std::int64_t position) {
     const auto period = static_cast<std::int64_t>(order.size());
-    const Unit& unit = order[static_cast<std::size_t>(position % period)];
+    const ChunkUnit& unit = order[static_cast<std::size_t>(position % period)];
     list_.add(unit.stage, op, unit.microbatch + position / period * p_, unit.replica);
     return unit;
   }
@@ -164,13 +164,14 @@ class RoundWriter {
     const auto period = static_cast<std::int64_t>(backwards_.size());
     if (position / period + 1 != rounds_) return false;
     const auto at = backwards_.begin() + position % period;
-    return std::none_of(at + 1, backwards_.end(),
-                        [&](const Unit& later) { return later.stage == at->stage && later.replica == at->replica; });
+    return std::none_of(at + 1, backwards_.end(), [&](const ChunkUnit& later) {
+      return later.stage == at->stage && later.replica == at->replica;
+    });
   }
 
   ListBuilder& list_;
-  std::vector<Unit> forwards_;
-  std::vector<Unit> backwards_;
+  std::vector<ChunkUnit> forwards_;
+  std::vector<ChunkUnit> backwards_;
   std::int64_t warmup_;
   std::int64_t pairs_;
   std::int64_t rounds_;
@@ -210,7 +211,7 @@ Schedule bitpipe(const ScheduleParams& params) {
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
       RoundWriter writer(list, RoundOrder(p, d), m / p, p);
       writer.write();
-      for (const Unit& unit : writer.chunks()) list.add(unit.stage, Op::kU, 0, unit.replica);
+      for (const ChunkUnit& unit : writer.chunks()) list.add(unit.stage, Op::kU, 0, unit.replica);
     }));
   }
   return schedule;

@@ -48,7 +48,7 @@ const std::string kTerapipeOptions =
     std::string(kSliceLengthOptions) +
     "; lengths=joint: as search, with microbatches taken together where that is faster" + kRecomputeOption;
 
-const std::array kRows{
+const std::array kSynchronousRows{
     ScheduleSpec{.name = "gpipe",
                  .summary = "all forwards, then all backwards",
                  .year = 2018,
@@ -227,6 +227,6 @@ const std::array kRows{
 
 }  // namespace
 
-std::span<const ScheduleSpec> synchronous_schedules() { return kRows; }
+std::span<const ScheduleSpec> synchronous_schedules() { return kSynchronousRows; }
 
 }  // namespace plumb

@@ -24,7 +24,7 @@ enum class Sync : std::uint8_t {
 };
 
 /// p devices, 2f pipelines. Pipelines 0 .. f-1 run down (stage s on device s + i p/f), the others up (mirrored).
-struct Grid {
+struct ChimeraGrid {
   std::int64_t p = 0;
   std::int64_t f = 0;
   std::int64_t m = 0;  ///< of one update
@@ -92,7 +92,7 @@ struct Grid {
 /// of a unit fill the tail of the previous one. The last unit may be smaller.
 class UnitWriter {
  public:
-  UnitWriter(ListBuilder& list, const Grid& grid, std::int64_t device)
+  UnitWriter(ListBuilder& list, const ChimeraGrid& grid, std::int64_t device)
       : list_(list),
         grid_(grid),
         last_(grid.num_units() - 1),
@@ -161,14 +161,14 @@ class UnitWriter {
   }
 
   ListBuilder& list_;
-  const Grid& grid_;
+  const ChimeraGrid& grid_;
   std::int64_t last_;
   std::vector<SlotAction> whole_unit_;
   std::vector<SlotAction> last_unit_;
 };
 
 /// Throws for what the grid does not allow.
-Grid checked_grid(const ScheduleParams& params) {
+ChimeraGrid checked_grid(const ScheduleParams& params) {
   require_one_chunk("chimera", params);
   const std::int64_t p = params.num_devices;
   const std::int64_t f = whole_number("chimera", params, "pipelines", 1);
@@ -189,7 +189,7 @@ Grid checked_grid(const ScheduleParams& params) {
                                   : Sync::kEagerOpt};
 }
 
-Schedule without_lists(const ScheduleParams& params, const Grid& grid) {
+Schedule without_lists(const ScheduleParams& params, const ChimeraGrid& grid) {
   Schedule schedule = looped_schedule("chimera", params, 1, updates_or(params, 1));
   schedule.parameters["pipelines"] = grid.f;
   if (grid.scaling != Scaling::kDirect) schedule.parameters["scaling"] = params.options.at("scaling");
@@ -225,7 +225,7 @@ Schedule without_lists(const ScheduleParams& params, const Grid& grid) {
 ///   d2: 1:1F2 2F0 1:1F3 2F1 2B0 1:1B2 2B1 1:1B3
 ///   d3: 1:0F2 1:0F3 3F0 3B0 3F1 3B1 1:0B2 1:0B3
 Schedule chimera(const ScheduleParams& params) {
-  const Grid grid = checked_grid(params);
+  const ChimeraGrid grid = checked_grid(params);
   Schedule schedule = without_lists(params, grid);
   for (std::int64_t d = 0; d < grid.p; ++d) {
     schedule.devices.push_back(repeat_steps(params, updates_or(params, 1), [&](ListBuilder& list) {

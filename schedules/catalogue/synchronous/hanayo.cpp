@@ -13,13 +13,13 @@ namespace {
 constexpr std::int64_t kMostUnits = std::int64_t{1} << 24;
 
 /// A forward or backward of one stage, and where a device's preference puts it: lower first.
-struct Unit {
+struct WaveUnit {
   std::int32_t preference = 0;
   std::int64_t microbatch = 0;
   std::int32_t minus_stage = 0;  ///< later stages first
   Op op{};
 
-  friend auto operator<=>(const Unit&, const Unit&) = default;
+  friend auto operator<=>(const WaveUnit&, const WaveUnit&) = default;
 };
 
 /// Plays one step of unit time (F = 1, B = 2, transfers free): whenever a device is idle it takes the unit that it
@@ -34,7 +34,7 @@ class WavePlay {
         idle_(ready_.size(), true),
         lists_(ready_.size()) {}
 
-  std::vector<std::vector<Unit>> play() {
+  std::vector<std::vector<WaveUnit>> play() {
     for (std::int64_t microbatch = 0; microbatch < m_; ++microbatch) make_ready(Op::kF, 0, microbatch);
     for (std::int64_t now = 0;;) {
       for (std::size_t device = 0; device < ready_.size(); ++device) start(device, now);
@@ -65,7 +65,7 @@ class WavePlay {
 
   void start(std::size_t device, std::int64_t now) {
     if (!idle_[device] || ready_[device].empty()) return;
-    const Unit unit = *ready_[device].begin();
+    const WaveUnit unit = *ready_[device].begin();
     const bool enters = unit.op == Op::kF && unit.minus_stage == 0;
     if (enters && m_ > p_ && inside_ >= 2 * p_) return;  // nothing preferred to it is ready either
     if (enters) ++inside_;
@@ -75,7 +75,7 @@ class WavePlay {
     lists_[device].push_back(unit);
   }
 
-  void finish(const Unit& unit) {
+  void finish(const WaveUnit& unit) {
     const std::int32_t stage = -unit.minus_stage;
     if (unit.op == Op::kF && stage + 1 < num_stages_) {
       make_ready(Op::kF, stage + 1, unit.microbatch);
@@ -88,15 +88,15 @@ class WavePlay {
     }
   }
 
-  using Running = std::tuple<std::int64_t, std::size_t, Unit>;  // end, device
+  using Running = std::tuple<std::int64_t, std::size_t, WaveUnit>;  // end, device
 
   std::int32_t p_;
   std::int32_t num_stages_;
   std::int64_t m_;
   std::int64_t inside_ = 0;  ///< microbatches between their first forward and their last backward
-  std::vector<std::set<Unit>> ready_;
+  std::vector<std::set<WaveUnit>> ready_;
   std::vector<bool> idle_;
-  std::vector<std::vector<Unit>> lists_;
+  std::vector<std::vector<WaveUnit>> lists_;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
 };
 
@@ -130,7 +130,7 @@ Schedule hanayo(const ScheduleParams& params) {
   const auto lists = WavePlay(p, chunks, m).play();
   for (std::int32_t d = 0; d < p; ++d) {
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      for (const Unit& unit : lists[static_cast<std::size_t>(d)]) {
+      for (const WaveUnit& unit : lists[static_cast<std::size_t>(d)]) {
         list.add(StageId{-unit.minus_stage}, unit.op, unit.microbatch);
       }
       for (std::int32_t chunk = 0; chunk < chunks; ++chunk) {

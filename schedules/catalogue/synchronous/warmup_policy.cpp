@@ -8,9 +8,9 @@ namespace plumb {
 namespace {
 
 /// One device's step: `warmup` forwards, then pairs of a forward and a backward, then the remaining backwards.
-class StepWriter {
+class WarmupStepWriter {
  public:
-  StepWriter(ListBuilder& list, StageId stage, const RecomputeChoice& recompute)
+  WarmupStepWriter(ListBuilder& list, StageId stage, const RecomputeChoice& recompute)
       : list_(list), stage_(stage), recompute_(recompute) {}
 
   void write(std::int64_t warmup, std::int64_t m) const {
@@ -63,7 +63,7 @@ Schedule alternating_pipeline(std::string_view name, const ScheduleParams& param
   for (std::int64_t d = 0; d < p; ++d) {
     const std::int64_t ahead = std::min({policy == WarmupPolicy::kA ? p - d : 2 * (p - d) - 1, limit, m});
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      StepWriter(list, StageId{static_cast<std::int32_t>(d)}, recompute).write(ahead - 1, m);
+      WarmupStepWriter(list, StageId{static_cast<std::int32_t>(d)}, recompute).write(ahead - 1, m);
     }));
   }
   return schedule;

@@ -8,27 +8,25 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// What a pass adds to the stash.
 std::int64_t change_of(VPass pass) { return is_forward(pass) ? 1 : is_weight(pass) ? -1 : 0; }
 
 /// Phases of all passes modulo 6, W right behind its I. Three backwards of neighbouring devices take nine slots.
 std::vector<VPattern> one_f_one_b_block(std::int32_t p) {
   constexpr std::int32_t kPeriod = 6;
-  std::vector<VPattern> block(at(p));
+  std::vector<VPattern> block(as_index(p));
   std::int32_t slot = 0;
   std::int32_t turn = (3 - (p + 2) % 3) % 3;
   const auto backward = [&](std::int32_t d, VPass pass) {
-    block[at(d)][index(pass)] = slot % kPeriod;
-    block[at(d)][index(weight_of(pass))] = (slot + 1) % kPeriod;
+    block[as_index(d)][index(pass)] = slot % kPeriod;
+    block[as_index(d)][index(weight_of(pass))] = (slot + 1) % kPeriod;
     slot += 2;
     if (++turn < 3) return;
     turn = 0;
     slot += 3;
   };
-  for (std::int32_t d = 0; d < p; ++d) block[at(d)][index(VPass::kF0)] = ++slot % kPeriod;
-  for (std::int32_t d = p - 1; d >= 0; --d) block[at(d)][index(VPass::kF1)] = ++slot % kPeriod;
+  for (std::int32_t d = 0; d < p; ++d) block[as_index(d)][index(VPass::kF0)] = ++slot % kPeriod;
+  for (std::int32_t d = p - 1; d >= 0; --d) block[as_index(d)][index(VPass::kF1)] = ++slot % kPeriod;
   slot += p % 3 == 0 ? 4 : 1;
   for (std::int32_t d = 0; d < p; ++d) backward(d, VPass::kI1);
   for (std::int32_t d = p - 1; d >= 0; --d) backward(d, VPass::kI0);
@@ -36,23 +34,24 @@ std::vector<VPattern> one_f_one_b_block(std::int32_t p) {
 }
 
 /// The block repeated in a grid of slots, whose passes then move to earlier idle slots in the order of the grid.
-class Grid {
+class OneFOneBGrid {
  public:
-  Grid(const std::vector<VPattern>& block, std::int64_t m) : p_(static_cast<std::int32_t>(block.size())), m_(m) {
+  OneFOneBGrid(const std::vector<VPattern>& block, std::int64_t m)
+      : p_(static_cast<std::int32_t>(block.size())), m_(m) {
     const std::vector<VPattern> first = first_slots(block);
     constexpr std::int32_t kPeriod = 6;
     std::int64_t length = 0;
     for (const VPattern& slots : first) {
       length = std::max<std::int64_t>(length, *std::max_element(slots.begin(), slots.end()) + kPeriod * (m - 1) + 2);
     }
-    rows_.assign(block.size(), std::vector<std::int8_t>(at(length), kEmpty));
+    rows_.assign(block.size(), std::vector<std::int8_t>(as_index(length), kEmpty));
     for (std::size_t d = 0; d < block.size(); ++d) {
       for (std::size_t pass = 0; pass < kVPassCount; ++pass) {
         for (std::int64_t k = 0; k < m; ++k)
-          rows_[d][at(first[d][pass] + kPeriod * k)] = static_cast<std::int8_t>(pass);
+          rows_[d][as_index(first[d][pass] + kPeriod * k)] = static_cast<std::int8_t>(pass);
       }
     }
-    done_.assign(kVPassCount * block.size() * at(m), -1);
+    done_.assign(kVPassCount * block.size() * as_index(m), -1);
     counts_.resize(block.size());
   }
 
@@ -60,7 +59,7 @@ class Grid {
     count_stashes();
     for (std::int64_t slot = 0; slot < std::ssize(rows_.front()); ++slot) {
       for (std::int32_t d = 0; d < p_; ++d) {
-        if (rows_[at(d)][at(slot)] != kEmpty) visit(d, slot);
+        if (rows_[as_index(d)][as_index(slot)] != kEmpty) visit(d, slot);
       }
     }
     std::vector<VWord> words;
@@ -77,7 +76,7 @@ class Grid {
   static constexpr std::int8_t kEmpty = -1;
 
   std::int64_t& done(VPass pass, std::int32_t d, std::int64_t microbatch) {
-    return done_[at((static_cast<std::int64_t>(pass) * p_ + d) * m_ + microbatch)];
+    return done_[as_index((static_cast<std::int64_t>(pass) * p_ + d) * m_ + microbatch)];
   }
 
   /// Stashes behind every slot, and the largest number.
@@ -112,26 +111,26 @@ class Grid {
   }
 
   void visit(std::int32_t d, std::int64_t slot) {
-    const auto pass = VPass{static_cast<std::uint8_t>(rows_[at(d)][at(slot)])};
-    const std::int64_t microbatch = counts_[at(d)][index(pass)]++;
+    const auto pass = VPass{static_cast<std::uint8_t>(rows_[as_index(d)][as_index(slot)])};
+    const std::int64_t microbatch = counts_[as_index(d)][index(pass)]++;
     const std::int64_t to = free_slot(pass, d, needed(pass, d, microbatch) + 1, slot);
     done(pass, d, microbatch) = to;
     if (to == slot) return;
-    std::swap(rows_[at(d)][at(to)], rows_[at(d)][at(slot)]);
+    std::swap(rows_[as_index(d)][as_index(to)], rows_[as_index(d)][as_index(slot)]);
     const std::int64_t change = change_of(pass);
-    for (std::int64_t i = to; i < slot; ++i) stashes_[at(d)][at(i)] += change;
+    for (std::int64_t i = to; i < slot; ++i) stashes_[as_index(d)][as_index(i)] += change;
   }
 
   /// The first slot from `first` where the pass (I: with its W behind it) may run without a higher peak, else `own`.
   std::int64_t free_slot(VPass pass, std::int32_t d, std::int64_t first, std::int64_t own) const {
-    const auto& row = rows_[at(d)];
+    const auto& row = rows_[as_index(d)];
     const bool pair = !is_forward(pass) && !is_weight(pass);
     std::int64_t slot = first;
     if (is_forward(pass)) {
       slot = own;
-      while (slot > first && stashes_[at(d)][at(slot - 1)] < peak_) --slot;
+      while (slot > first && stashes_[as_index(d)][as_index(slot - 1)] < peak_) --slot;
     }
-    while (slot < own && (row[at(slot)] != kEmpty || (pair && row[at(slot + 1)] != kEmpty))) ++slot;
+    while (slot < own && (row[as_index(slot)] != kEmpty || (pair && row[as_index(slot + 1)] != kEmpty))) ++slot;
     return slot;
   }
 
@@ -156,7 +155,7 @@ class Grid {
 Schedule one_f_one_b_v(const ScheduleParams& params) {
   require_v_chunks("1f1b-v", params);
   require_searchable("1f1b-v", params, 2 * params.num_devices);
-  Grid grid(one_f_one_b_block(params.num_devices), params.num_microbatches);
+  OneFOneBGrid grid(one_f_one_b_block(params.num_devices), params.num_microbatches);
   return v_schedule("1f1b-v", params, grid.words(), true);
 }
 

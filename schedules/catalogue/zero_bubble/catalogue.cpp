@@ -33,7 +33,7 @@ const std::string kSearchOptions =
     "leaves "
     "out a forward; fill=both|yes|no: W also into gaps shorter than itself (hyper-parameters of the search)";
 
-const std::array kRows{
+const std::array kZeroBubbleRows{
     ScheduleSpec{.name = "zb-h1",
                  .summary = "1f1b with the weight gradient put off into the drain",
                  .year = 2023,
@@ -173,6 +173,6 @@ const std::array kRows{
 
 }  // namespace
 
-std::span<const ScheduleSpec> zero_bubble_schedules() { return kRows; }
+std::span<const ScheduleSpec> zero_bubble_schedules() { return kZeroBubbleRows; }
 
 }  // namespace plumb

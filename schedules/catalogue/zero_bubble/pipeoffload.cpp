@@ -14,7 +14,7 @@ namespace {
 using Spans = std::vector<ListTimes::Span>;
 using StashKey = std::pair<StageId, MicrobatchId>;
 
-StashKey key_of(const Action& action) { return {action.stage, action.microbatch}; }
+StashKey stash_key_of(const Action& action) { return {action.stage, action.microbatch}; }
 
 /// A move at the time when its copy begins.
 struct TimedMove {
@@ -44,10 +44,11 @@ class OffloadPlan {
     std::map<StashKey, Ticks> forward_end;
     for (const auto& [action, start, end] : spans) {
       if (static_cast<std::int32_t>(action.stage) > last_stage) continue;
-      if (action.op == Op::kF) forward_end[key_of(action)] = end;
+      if (action.op == Op::kF) forward_end[stash_key_of(action)] = end;
       if (action.op != Op::kI) continue;
       const Ticks length = end - start;
-      if (start - length - forward_end.at(key_of(action)) > kWorthwhile * copy_) keys_.insert(key_of(action));
+      if (start - length - forward_end.at(stash_key_of(action)) > kWorthwhile * copy_)
+        keys_.insert(stash_key_of(action));
     }
   }
 
@@ -66,23 +67,23 @@ class OffloadPlan {
     std::map<StashKey, Ticks> gone;
     Ticks slot = phase_;
     for (const auto& [action, start, end] : spans_) {
-      if (action.op != Op::kF || !keys_.contains(key_of(action))) continue;
+      if (action.op != Op::kF || !keys_.contains(stash_key_of(action))) continue;
       while (slot < end) slot += 2 * copy_;
-      moves.push_back({slot, end, Op::kEvict, key_of(action)});
-      gone[key_of(action)] = slot + copy_;
+      moves.push_back({slot, end, Op::kEvict, stash_key_of(action)});
+      gone[stash_key_of(action)] = slot + copy_;
       slot += 2 * copy_;
     }
     while (slot < spans_.back().end) slot += 2 * copy_;
     bool possible = true;
     for (auto span = spans_.rbegin(); span != spans_.rend(); ++span) {  // the latest slot in time, from the end
-      if (span->action.op != Op::kI || !keys_.contains(key_of(span->action))) continue;
+      if (span->action.op != Op::kI || !keys_.contains(stash_key_of(span->action))) continue;
       const Ticks needed = span->start - (span->end - span->start);
       while (slot > needed) slot -= 2 * copy_;
-      if (slot - copy_ <= gone.at(key_of(span->action))) {
+      if (slot - copy_ <= gone.at(stash_key_of(span->action))) {
         possible = false;
-        keys_.erase(key_of(span->action));
+        keys_.erase(stash_key_of(span->action));
       }
-      moves.push_back({slot - copy_, slot - copy_, Op::kLoad, key_of(span->action)});
+      moves.push_back({slot - copy_, slot - copy_, Op::kLoad, stash_key_of(span->action)});
       slot -= 2 * copy_;
     }
     return possible;

@@ -8,7 +8,6 @@ namespace {
 constexpr std::int8_t kEmpty = -1;
 constexpr std::int32_t kBlockPeriod = 6;
 
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::int8_t cell(VPass pass) { return static_cast<std::int8_t>(pass); }
 constexpr bool is_weight_cell(std::int8_t content) { return content >= cell(VPass::kW1); }
 
@@ -20,7 +19,7 @@ constexpr std::int64_t change_of(std::int8_t content) {
 
 PassCosts unit_costs(std::int32_t num_devices) {
   PassCosts costs;
-  costs.stages.resize(2 * at(num_devices));
+  costs.stages.resize(2 * as_index(num_devices));
   return costs;
 }
 
@@ -72,18 +71,18 @@ class IdleSlots {
         m_(m),
         limit_(limit),
         devices_(rows.size()),
-        done_(kVPassCount * rows.size() * at(m), -1) {}
+        done_(kVPassCount * rows.size() * as_index(m), -1) {}
 
   void fill() {
     const auto length = static_cast<std::int64_t>(rows_.front().size());
     for (std::int64_t slot = 0; slot < length; ++slot) {
       for (std::int32_t d = 0; d < p_; ++d) {
-        if (rows_[at(d)][at(slot)] == kEmpty) move_into(d, slot);
-        const std::int8_t content = rows_[at(d)][at(slot)];
+        if (rows_[as_index(d)][as_index(slot)] == kEmpty) move_into(d, slot);
+        const std::int8_t content = rows_[as_index(d)][as_index(slot)];
         if (content == kEmpty) continue;
-        Device& device = devices_[at(d)];
+        Device& device = devices_[as_index(d)];
         device.stash += change_of(content);
-        done(content, d, device.counts[at(content)]++) = slot;
+        done(content, d, device.counts[as_index(content)]++) = slot;
       }
     }
   }
@@ -96,18 +95,18 @@ class IdleSlots {
   };
 
   std::int64_t& done(std::int64_t kind, std::int32_t d, std::int64_t microbatch) {
-    return done_[at((kind * p_ + d) * m_ + microbatch)];
+    return done_[as_index((kind * p_ + d) * m_ + microbatch)];
   }
 
   /// Moves the nearest later pass to `slot` that may run there without a higher peak.
   void move_into(std::int32_t d, std::int64_t slot) {
-    auto& row = rows_[at(d)];
+    auto& row = rows_[as_index(d)];
     std::array<std::pair<std::int64_t, std::int8_t>, kVPassCount> candidates;  // nearest first
     std::size_t count = 0;
     for (std::int8_t kind = 0; kind < static_cast<std::int8_t>(kVPassCount); ++kind) {
-      std::int64_t& next = devices_[at(d)].next[at(kind)];
+      std::int64_t& next = devices_[as_index(d)].next[as_index(kind)];
       next = std::max(next, slot + 1);
-      while (next < std::ssize(row) && row[at(next)] != kind) ++next;
+      while (next < std::ssize(row) && row[as_index(next)] != kind) ++next;
       if (next >= std::ssize(row)) continue;
       std::size_t place = count++;
       for (; place > 0 && candidates[place - 1].first > next; --place) candidates[place] = candidates[place - 1];
@@ -116,31 +115,31 @@ class IdleSlots {
     for (std::size_t i = 0; i < count; ++i) {
       const auto [from, kind] = candidates[i];
       if (!input_is_there(d, kind, slot) || !keeps_peak(d, kind, slot, from)) continue;
-      row[at(slot)] = kind;
-      row[at(from)] = kEmpty;
+      row[as_index(slot)] = kind;
+      row[as_index(from)] = kEmpty;
       return;
     }
   }
 
   bool input_is_there(std::int32_t d, std::int8_t kind, std::int64_t slot) {
     const auto pass = static_cast<VPass>(kind);
-    const Counts& counts = devices_[at(d)].counts;
-    const std::int64_t microbatch = counts[at(kind)];
+    const Counts& counts = devices_[as_index(d)].counts;
+    const std::int64_t microbatch = counts[as_index(kind)];
     if (microbatch == m_) return false;
     if ((goes_down(pass) && d > 0) || (goes_up(pass) && d + 1 < p_)) {
       const std::int64_t made = done(kind, goes_down(pass) ? d - 1 : d + 1, microbatch);
       return made >= 0 && made < slot;
     }
     if (pass == VPass::kF0) return true;
-    return counts[at(kind) - (is_weight(pass) ? 2 : 1)] > microbatch;
+    return counts[as_index(kind) - (is_weight(pass) ? 2 : 1)] > microbatch;
   }
 
   bool keeps_peak(std::int32_t d, std::int8_t kind, std::int64_t slot, std::int64_t from) const {
     if (change_of(kind) <= 0) return true;
-    std::int64_t now = devices_[at(d)].stash;
+    std::int64_t now = devices_[as_index(d)].stash;
     std::int64_t highest = now;
     for (std::int64_t i = slot + 1; i < from; ++i) {
-      now += change_of(rows_[at(d)][at(i)]);
+      now += change_of(rows_[as_index(d)][as_index(i)]);
       highest = std::max(highest, now);
     }
     return highest < limit_;
@@ -158,12 +157,13 @@ class IdleSlots {
 
 VPattern with_weights(VPattern pattern) {
   std::array<bool, kBlockPeriod> taken{};
-  for (const VPass pass : {VPass::kF0, VPass::kF1, VPass::kI1, VPass::kI0}) taken[at(pattern[index(pass)])] = true;
+  for (const VPass pass : {VPass::kF0, VPass::kF1, VPass::kI1, VPass::kI0})
+    taken[as_index(pattern[index(pass)])] = true;
   for (const VPass backward : {VPass::kI1, VPass::kI0}) {
     std::int32_t slot = pattern[index(backward)];
-    while (taken[at(slot)]) slot = (slot + 1) % kBlockPeriod;
+    while (taken[as_index(slot)]) slot = (slot + 1) % kBlockPeriod;
     pattern[index(weight_of(backward))] = slot;
-    taken[at(slot)] = true;
+    taken[as_index(slot)] = true;
   }
   return pattern;
 }
@@ -177,7 +177,7 @@ std::vector<VPattern> first_slots(const std::vector<VPattern>& block) {
   };
   for (const VPass pass : {VPass::kF0, VPass::kF1, VPass::kI1, VPass::kI0}) {
     for (std::int32_t i = 0; i < p; ++i) {
-      const std::size_t d = at(goes_down(pass) ? i : p - 1 - i);
+      const std::size_t d = as_index(goes_down(pass) ? i : p - 1 - i);
       first[d][index(pass)] = next(slot, block[d][index(pass)]);
       slot = first[d][index(pass)] + 1;
       if (is_forward(pass)) continue;
@@ -203,7 +203,7 @@ BlockUnroller::BlockUnroller(std::int32_t num_devices, std::int64_t num_microbat
       repeats_(std::max(num_microbatches, 2 * std::int64_t{num_devices})),
       unit_costs_(unit_costs(num_devices)),
       timer_(unit_costs_, repeats_),
-      words_(at(num_devices)) {}
+      words_(as_index(num_devices)) {}
 
 BlockUnroller::Outcome BlockUnroller::unroll(const std::vector<VPattern>& block, std::int64_t limit) {
   repeat(block);
@@ -228,10 +228,10 @@ void BlockUnroller::repeat(const std::vector<VPattern>& block) {
   const std::vector<VPattern> first = first_slots(block);
   for (std::size_t d = 0; d < block.size(); ++d) {
     const std::int32_t last = *std::max_element(first[d].begin(), first[d].end());
-    Row row(at(last + kBlockPeriod * (repeats_ - 1) + 1), kEmpty);
+    Row row(as_index(last + kBlockPeriod * (repeats_ - 1) + 1), kEmpty);
     for (std::size_t pass = 0; pass < kVPassCount; ++pass) {
       for (std::int64_t k = 0; k < repeats_; ++k) {
-        row[at(first[d][pass] + kBlockPeriod * k)] = static_cast<std::int8_t>(pass);
+        row[as_index(first[d][pass] + kBlockPeriod * k)] = static_cast<std::int8_t>(pass);
       }
     }
     words_[d] = word_of(row);
@@ -240,7 +240,7 @@ void BlockUnroller::repeat(const std::vector<VPattern>& block) {
 
 bool BlockUnroller::fill_warm_up(std::int64_t peak) {
   for (std::int32_t d = 0; d < p_; ++d) {
-    VWord& word = words_[at(d)];
+    VWord& word = words_[as_index(d)];
     const auto end = std::find(word.begin(), word.end(), VPass::kI0);
     Counts counts{};
     for (auto pass = word.begin(); pass != end; ++pass) ++counts[index(*pass)];
@@ -276,10 +276,11 @@ void BlockUnroller::put_off_weights(std::int64_t peak) {
 std::vector<BlockUnroller::Row> BlockUnroller::rows() {
   Ticks length = 0;
   for (std::int32_t d = 0; d < p_; ++d) length = std::max(length, timer_.starts(d).back() + 1);
-  std::vector<Row> rows(words_.size(), Row(at(length), kEmpty));
+  std::vector<Row> rows(words_.size(), Row(as_index(length), kEmpty));
   for (std::int32_t d = 0; d < p_; ++d) {
     const auto& starts = timer_.starts(d);
-    for (std::size_t i = 0; i < starts.size(); ++i) rows[at(d)][at(starts[i])] = cell(words_[at(d)][i]);
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      rows[as_index(d)][as_index(starts[i])] = cell(words_[as_index(d)][i]);
   }
   return rows;
 }
@@ -295,22 +296,22 @@ bool BlockUnroller::rebuild_drain() {
   const auto last = std::find(rows[0].rbegin(), rows[0].rend(), cell(VPass::kF1));
   const std::int64_t start = rows[0].rend() - last - 1;
   for (std::int32_t d = 0; d < p_; ++d) {
-    Row& row = rows[at(d)];
+    Row& row = rows[as_index(d)];
     std::array<std::int64_t, 2> lifted{};
     lift_drain(row, d, peak, lifted);
     for (std::int64_t k = 0; k < lifted[1]; ++k) {
       const std::int64_t slot = start - d + 2 * p_ - 2 * k;
       if (slot < 0) return false;
-      if (slot >= std::ssize(row)) row.resize(at(slot + 1), kEmpty);
-      if (row[at(slot)] != kEmpty) return false;
-      row[at(slot)] = cell(VPass::kI0);
+      if (slot >= std::ssize(row)) row.resize(as_index(slot + 1), kEmpty);
+      if (row[as_index(slot)] != kEmpty) return false;
+      row[as_index(slot)] = cell(VPass::kI0);
     }
     for (std::int64_t k = 0; k < lifted[0]; ++k) {
       const std::int64_t slot = start + 1 + d - 2 * k;
       if (slot < 0) return false;
-      if (slot >= std::ssize(row)) row.resize(at(slot + 1), kEmpty);
-      if (row[at(slot)] != kEmpty && !is_weight_cell(row[at(slot)])) return false;  // W find another place
-      row[at(slot)] = cell(VPass::kI1);
+      if (slot >= std::ssize(row)) row.resize(as_index(slot + 1), kEmpty);
+      if (row[as_index(slot)] != kEmpty && !is_weight_cell(row[as_index(slot)])) return false;  // W find another place
+      row[as_index(slot)] = cell(VPass::kI1);
     }
     refill_weights(row);
   }
@@ -349,7 +350,7 @@ void BlockUnroller::refill_weights(Row& row) const {
     return cell(which == 0 ? VPass::kW1 : VPass::kW0);
   };
   for (std::int64_t slot = 0; slot < std::ssize(row); ++slot) {
-    std::int8_t& content = row[at(slot)];
+    std::int8_t& content = row[as_index(slot)];
     if (content == cell(VPass::kI1)) ++missing[0];
     if (content == cell(VPass::kI0)) ++missing[1];
     if (content == cell(VPass::kW1)) --missing[0];

@@ -12,6 +12,9 @@ namespace plumb {
 /// every pass takes one slot. A building block has one per device.
 using VPattern = std::array<std::int32_t, kVPassCount>;
 
+/// Position in a table of what is numbered from 0.
+constexpr std::size_t as_index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 /// The pattern with W in the first free slots at or after their I, that of I1 first.
 VPattern with_weights(VPattern pattern);
 

@@ -13,15 +13,15 @@ constexpr std::size_t kW = 4;
 using Slots = std::vector<std::int64_t>;
 using DeviceSlots = std::array<Slots, kVPassCount>;  ///< by kind, then microbatch (W: place in line)
 
-constexpr std::int64_t kEmpty = -1;
+constexpr std::int64_t kEmptySlot = -1;
 
 /// The kind in every slot up to the last pass of the first `kinds` kinds.
 std::vector<std::int8_t> cells_of(const DeviceSlots& device, std::size_t kinds) {
-  std::int64_t last = kEmpty;
+  std::int64_t last = kEmptySlot;
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     if (!device[kind].empty()) last = std::max(last, device[kind].back());
   }
-  std::vector<std::int8_t> cells(static_cast<std::size_t>(last + 1), kEmpty);
+  std::vector<std::int8_t> cells(static_cast<std::size_t>(last + 1), kEmptySlot);
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     for (const std::int64_t slot : device[kind]) cells[static_cast<std::size_t>(slot)] = static_cast<std::int8_t>(kind);
   }
@@ -44,7 +44,7 @@ void place_weights(DeviceSlots& device, bool apart) {
   };
   for (std::size_t slot = 0; slot < cells.size(); ++slot) {
     if (is_backward_kind(cells[slot])) ++pending[apart && cells[slot] == 3 ? 1 : 0];
-    if (cells[slot] == kEmpty && pending[0] + pending[1] > 0) take(static_cast<std::int64_t>(slot));
+    if (cells[slot] == kEmptySlot && pending[0] + pending[1] > 0) take(static_cast<std::int64_t>(slot));
   }
   for (auto slot = static_cast<std::int64_t>(cells.size()); pending[0] + pending[1] > 0; ++slot) take(slot);
 }
@@ -59,7 +59,7 @@ struct StashCount {
     if (is_forward_kind(kind)) ++now;
     if (kind == static_cast<std::int64_t>(kW)) --now;
     if (is_backward_kind(kind)) ++pending;
-    if (kind == kEmpty && !weights_placed && pending > 0) {
+    if (kind == kEmptySlot && !weights_placed && pending > 0) {
       --pending;
       --now;
     }
@@ -68,21 +68,21 @@ struct StashCount {
 };
 
 /// A pass at its slot, in the order in which passes are visited.
-struct Visit {
+struct PassVisit {
   std::int64_t slot = 0;
   std::int32_t device = 0;
   std::int32_t kind = 0;
   std::int64_t number = 0;
 
-  friend bool operator<(const Visit& a, const Visit& b) {
+  friend bool operator<(const PassVisit& a, const PassVisit& b) {
     return std::tie(a.slot, a.device, a.kind) < std::tie(b.slot, b.device, b.kind);
   }
 };
 
 /// The whole grid. Symbols: device d, kind c, microbatch k.
-class Grid {
+class GreedyGrid {
  public:
-  Grid(const std::vector<VSlots>& block, std::int64_t m) : m_(m), devices_(block.size()) {
+  GreedyGrid(const std::vector<VSlots>& block, std::int64_t m) : m_(m), devices_(block.size()) {
     constexpr std::int64_t kPeriod = 6;
     for (std::size_t d = 0; d < block.size(); ++d) {
       for (std::size_t kind = 0; kind < kW; ++kind) {
@@ -100,7 +100,7 @@ class Grid {
     prepare();
     enum class Phase : std::uint8_t { kWarmUp, kSteady, kDrain };
     auto phase = Phase::kWarmUp;
-    for (const Visit& visit : visits()) {
+    for (const PassVisit& visit : visits()) {
       if (visit.kind == 3 && visit.device == 0 && phase == Phase::kWarmUp) phase = Phase::kSteady;
       if (phase == Phase::kSteady) {
         if (visit.kind == 0 && visit.number == m_ - 1) phase = Phase::kDrain;
@@ -119,7 +119,7 @@ class Grid {
     for (const DeviceSlots& device : devices_) {
       auto& word = words.emplace_back();
       for (const std::int8_t cell : cells_of(device, kVPassCount)) {
-        if (cell != kEmpty) word.push_back(static_cast<VPass>(cell));
+        if (cell != kEmptySlot) word.push_back(static_cast<VPass>(cell));
       }
     }
     return words;
@@ -134,8 +134,8 @@ class Grid {
     for (DeviceSlots& device : devices_) place_weights(device, apart);
   }
 
-  std::vector<Visit> visits() const {
-    std::vector<Visit> all;
+  std::vector<PassVisit> visits() const {
+    std::vector<PassVisit> all;
     for (std::int32_t d = 0; d < size(); ++d) {
       for (std::size_t kind = 0; kind < kinds_; ++kind) {
         const Slots& line = devices_[at(d)][kind];
@@ -166,9 +166,9 @@ class Grid {
   }
 
   /// The first slot that the inputs of a pass allow.
-  std::int64_t earliest(const Visit& visit) {
+  std::int64_t earliest(const PassVisit& visit) {
     const auto kind = at(visit.kind);
-    std::int64_t after = kEmpty;
+    std::int64_t after = kEmptySlot;
     if ((kind == 0 || kind == 2) && visit.device > 0) after = slots(visit.device - 1, kind)[at(visit.number)];
     if ((kind == 1 || kind == 3) && visit.device + 1 < size()) after = slots(visit.device + 1, kind)[at(visit.number)];
     if (kind > 0 && kind < kW) after = std::max(after, slots(visit.device, kind - 1)[at(visit.number)]);
@@ -183,7 +183,7 @@ class Grid {
     const Slots& b = slots(d, 3);
     std::size_t from_a = 0;
     std::size_t from_b = 0;
-    std::int64_t slot = kEmpty;
+    std::int64_t slot = kEmptySlot;
     for (std::int64_t i = 0; i <= number; ++i) {
       const bool take_a = from_b == b.size() || (from_a < a.size() && a[from_a] < b[from_b]);
       slot = take_a ? a[from_a++] : b[from_b++];
@@ -191,12 +191,12 @@ class Grid {
     return slot;
   }
 
-  void move_earlier(const Visit& visit) {
+  void move_earlier(const PassVisit& visit) {
     const std::int64_t first = earliest(visit);
     const std::int64_t to = weights_placed_ ? free_slot(visit, first) : free_slot_with_implied_weights(visit, first);
     if (to == visit.slot) return;
     auto& cells = cells_[at(visit.device)];
-    cells[at(visit.slot)] = kEmpty;
+    cells[at(visit.slot)] = kEmptySlot;
     cells[at(to)] = static_cast<std::int8_t>(visit.kind);
     slots(visit.device, at(visit.kind))[at(visit.number)] = to;
     if (!weights_placed_) return;
@@ -206,7 +206,7 @@ class Grid {
 
   /// The first idle slot in [first, slot of the pass) that keeps the stash within the limit; its own where there is
   /// none.
-  std::int64_t free_slot(const Visit& visit, std::int64_t first) const {
+  std::int64_t free_slot(const PassVisit& visit, std::int64_t first) const {
     const auto& curve = stash_[at(visit.device)];
     std::int64_t begin = first;
     if (is_forward_kind(visit.kind)) {
@@ -214,17 +214,17 @@ class Grid {
       while (begin > first && curve[at(begin - 1)] < limit_) --begin;
     }
     const auto& cells = cells_[at(visit.device)];
-    while (begin < visit.slot && cells[at(begin)] != kEmpty) ++begin;
+    while (begin < visit.slot && cells[at(begin)] != kEmptySlot) ++begin;
     return begin;
   }
 
   /// The same where idle slots stand for W, so that every move changes them.
-  std::int64_t free_slot_with_implied_weights(const Visit& visit, std::int64_t first) {
+  std::int64_t free_slot_with_implied_weights(const PassVisit& visit, std::int64_t first) {
     auto& cells = cells_[at(visit.device)];
     StashCount before;
     for (std::int64_t slot = 0; slot < first; ++slot) before.take(cells[at(slot)], false);
     for (std::int64_t to = first; to < visit.slot; ++to) {
-      if (cells[at(to)] != kEmpty) continue;
+      if (cells[at(to)] != kEmptySlot) continue;
       std::swap(cells[at(to)], cells[at(visit.slot)]);
       StashCount count = before;
       for (std::size_t slot = at(first); slot < cells.size(); ++slot) count.take(cells[slot], false);
@@ -236,8 +236,8 @@ class Grid {
 
   /// Every pass to the first slot behind what it follows and what it needs.
   void squeeze() {
-    std::vector<std::int64_t> last(devices_.size(), kEmpty);
-    for (const Visit& visit : visits()) {
+    std::vector<std::int64_t> last(devices_.size(), kEmptySlot);
+    for (const PassVisit& visit : visits()) {
       const auto kind = at(visit.kind);
       std::int64_t after = last[at(visit.device)];
       if ((kind == 0 || kind == 2) && visit.device > 0) {
@@ -263,7 +263,7 @@ class Grid {
 }  // namespace
 
 std::vector<VWord> greedy_v_words(const std::vector<VSlots>& block, std::int64_t num_microbatches) {
-  Grid grid(block, num_microbatches);
+  GreedyGrid grid(block, num_microbatches);
   grid.reorder(true);
   grid.reorder(false);
   return grid.words();

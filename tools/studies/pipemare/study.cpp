@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kHeader = "task,method,seed,seconds,update,train_loss,loss,accuracy";
+constexpr std::string_view kStudyHeader = "task,method,seed,seconds,update,train_loss,loss,accuracy";
 constexpr std::size_t kColumns = 8;
 
 std::string text_or(const JsonValue& object, std::string_view key, std::string otherwise) {
@@ -123,7 +123,7 @@ bool StudyRun::diverged() const {
 }
 
 std::string runs_csv(const std::vector<StudyRun>& runs) {
-  std::string text(kHeader);
+  std::string text(kStudyHeader);
   text += '\n';
   for (const StudyRun& run : runs) {
     for (const StudyPoint& point : run.points) {
@@ -142,7 +142,7 @@ std::vector<StudyRun> runs_from_csv(const std::string& text, const std::string& 
     const std::string where = file_name + ":" + std::to_string(++number);
     if (line.empty()) continue;
     if (number == 1) {
-      if (line != kHeader) throw Error(where + ": expected the columns " + std::string(kHeader));
+      if (line != kStudyHeader) throw Error(where + ": expected the columns " + std::string(kStudyHeader));
       continue;
     }
     const std::vector<std::string> cells = cells_of(line);

@@ -13,9 +13,9 @@ namespace {
 /// trainer/layers/attention.cpp. Keys and values of a sequence slice are gathered with those of the slices before it;
 /// their gradients are made there and spread again.
 template <class T>
-class Attention final : public CudaLayer<T> {
+class CudaAttention final : public CudaLayer<T> {
  public:
-  Attention(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaAttention(const LayerSpec& spec, const MicrobatchShape& shape)
       : sizes_(spec),
         shape_(shape),
         causal_(spec.causal),
@@ -165,7 +165,7 @@ class Attention final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_attention(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Attention<T>>(spec, shape);
+  return std::make_unique<CudaAttention<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_attention(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_attention(const LayerSpec&, const MicrobatchShape&);

@@ -8,9 +8,9 @@ namespace {
 
 /// trainer/layers/attention_core.cpp. The output is not kept, so I makes it again for the softmax's gradient.
 template <class T>
-class AttentionCore final : public CudaLayer<T> {
+class CudaAttentionCore final : public CudaLayer<T> {
  public:
-  AttentionCore(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaAttentionCore(const LayerSpec& spec, const MicrobatchShape& shape)
       : sizes_(spec), shape_(shape), causal_(spec.causal), padded_(spec.padded) {}
 
   void forward(const CudaPass<T>& pass) const override {
@@ -74,7 +74,7 @@ class AttentionCore final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_attention_core(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<AttentionCore<T>>(spec, shape);
+  return std::make_unique<CudaAttentionCore<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_attention_core(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_attention_core(const LayerSpec&, const MicrobatchShape&);

@@ -15,9 +15,9 @@ constexpr std::int64_t kMostPatchBytes = std::int64_t{256} << 20;
 /// A matrix product of patches (trainer/layers/convolution.cpp), those of as many images at a time as the scratch has
 /// room for.
 template <class T>
-class Convolution final : public CudaLayer<T> {
+class CudaConvolution final : public CudaLayer<T> {
  public:
-  Convolution(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaConvolution(const LayerSpec& spec, const MicrobatchShape& shape)
       : spec_(spec), in_(input_image(spec)), out_(output_image(spec)), images_(shape.tokens()) {
     patch_ = spec.kernel * spec.kernel * spec.channels;
     const std::int64_t most = kMostPatchBytes / (out_.pixels() * patch_ * static_cast<std::int64_t>(sizeof(T)));
@@ -93,7 +93,7 @@ class Convolution final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_convolution(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Convolution<T>>(spec, shape);
+  return std::make_unique<CudaConvolution<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_convolution(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_convolution(const LayerSpec&, const MicrobatchShape&);

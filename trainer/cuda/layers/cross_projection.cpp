@@ -8,9 +8,9 @@ namespace {
 /// Rows q | k | v: queries of the input, keys and values of the second input (trainer/layers/cross_projection.cpp).
 /// The three weights are one matrix.
 template <class T>
-class CrossProjection final : public CudaLayer<T> {
+class CudaCrossProjection final : public CudaLayer<T> {
  public:
-  CrossProjection(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaCrossProjection(const LayerSpec& spec, const MicrobatchShape& shape)
       : queries_{shape.tokens(), spec.width, spec.width},
         keys_{shape.tokens(), spec.width, 2 * spec.width},
         width_(spec.width),
@@ -73,7 +73,7 @@ class CrossProjection final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_cross_projection(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<CrossProjection<T>>(spec, shape);
+  return std::make_unique<CudaCrossProjection<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_cross_projection(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_cross_projection(const LayerSpec&, const MicrobatchShape&);

@@ -32,11 +32,11 @@ std::int64_t sums_bytes(std::size_t parameters) {
 }
 
 template <class U>
-U* numbers(std::byte* bytes) {
+U* numbers_in(std::byte* bytes) {
   return reinterpret_cast<U*>(bytes);
 }
 template <class U>
-const U* numbers(const std::byte* bytes) {
+const U* numbers_in(const std::byte* bytes) {
   return reinterpret_cast<const U*>(bytes);
 }
 
@@ -53,8 +53,8 @@ class DeviceStage final : public StageBackend {
   void run(Op op, const PassArguments& pass) override {
     const typename CudaStageModule<T>::Pass on_device{
         .device = {stream_, products_.get(), spec_.place.scratch},
-        .weights = numbers<T>(pass.weights),
-        .gradients = numbers<float>(pass.gradients),
+        .weights = numbers_in<T>(pass.weights),
+        .gradients = numbers_in<float>(pass.gradients),
         .blocks = pass.blocks,
         .ids = pass.ids,
         .loss = op == Op::kF ? pass.loss : nullptr,
@@ -91,9 +91,9 @@ class DeviceStage final : public StageBackend {
   }
 
   void update(const UpdateStep& step, const HolderBlocks& blocks) override {
-    update_weights<T>(spec_.optimizer, step, segments_,
-                      {numbers<T>(blocks.weights), numbers<float>(blocks.gradients), numbers<float>(blocks.state)},
-                      stream_);
+    update_weights<T>(
+        spec_.optimizer, step, segments_,
+        {numbers_in<T>(blocks.weights), numbers_in<float>(blocks.gradients), numbers_in<float>(blocks.state)}, stream_);
     if (!step.keep_gradients) clear(blocks.gradients, spec_.layout->memory.gradient_bytes);
   }
 
@@ -103,14 +103,14 @@ class DeviceStage final : public StageBackend {
 
   void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) override {
     std::vector<float*> all;
-    for (const std::byte* block : blocks) all.push_back(numbers<float>(const_cast<std::byte*>(block)));
+    for (const std::byte* block : blocks) all.push_back(numbers_in<float>(const_cast<std::byte*>(block)));
     kernels::apply<float>(operation, all, segments_, stream_);
   }
 
   std::vector<double> products(const std::byte* a, const std::byte* b) override {
-    auto* sums = numbers<double>(spec_.place.scratch);
+    auto* sums = numbers_in<double>(spec_.place.scratch);
     std::byte* partial = spec_.place.scratch + sums_bytes(segments_.size());
-    kernels::products<float>({numbers<float>(a), numbers<float>(b), sums, partial}, segments_, stream_);
+    kernels::products<float>({numbers_in<float>(a), numbers_in<float>(b), sums, partial}, segments_, stream_);
     std::vector<double> result(segments_.size());
     copy_and_wait(result.data(), sums, static_cast<std::int64_t>(result.size() * sizeof(double)), stream_);
     return result;
@@ -119,7 +119,7 @@ class DeviceStage final : public StageBackend {
   void scale(std::byte* block, std::span<const double> factors) override {
     std::vector<Segment> scaled = segments_;
     for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i].factor = factors[i];
-    kernels::scale(numbers<float>(block), scaled, stream_);
+    kernels::scale(numbers_in<float>(block), scaled, stream_);
   }
 
   std::vector<double> squared_norms(const HolderBlocks& blocks) override {

@@ -6,9 +6,9 @@ namespace plumb::kernels {
 namespace {
 
 template <class T>
-class Embedding final : public CudaLayer<T> {
+class CudaEmbedding final : public CudaLayer<T> {
  public:
-  Embedding(const LayerSpec& spec, const MicrobatchShape& shape) : spec_(spec), shape_(shape) {}
+  CudaEmbedding(const LayerSpec& spec, const MicrobatchShape& shape) : spec_(spec), shape_(shape) {}
 
   void forward(const CudaPass<T>& pass) const override {
     embedding_forward<T>({.ids = spec_.target ? pass.ids.target_tokens : pass.ids.tokens,
@@ -53,7 +53,7 @@ class Embedding final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_embedding(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Embedding<T>>(spec, shape);
+  return std::make_unique<CudaEmbedding<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_embedding(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_embedding(const LayerSpec&, const MicrobatchShape&);

@@ -11,9 +11,9 @@ namespace {
 /// Logits and cross-entropy of a language-model head or a classifier (trainer/layers/head.cpp). In bf16 they lie
 /// vocabulary x tokens where that makes rows begin at multiples of 16 bytes, and tokens x vocabulary does not.
 template <class T>
-class Head final : public CudaLayer<T> {
+class CudaHead final : public CudaLayer<T> {
  public:
-  Head(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaHead(const LayerSpec& spec, const MicrobatchShape& shape)
       : dense_{shape.tokens(), spec.width, spec.vocabulary},
         has_bias_(spec.kind == LayerKind::kClassifier && spec.bias),
         by_columns_(sizeof(T) == 2 && !has_bias_ && spec.vocabulary % 8 != 0 && shape.tokens() % 8 == 0) {}
@@ -90,7 +90,7 @@ class Head final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_head(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Head<T>>(spec, shape);
+  return std::make_unique<CudaHead<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_head(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_head(const LayerSpec&, const MicrobatchShape&);

@@ -25,9 +25,9 @@ class MaxPoolLayer final : public CudaLayer<T> {
 };
 
 template <class T>
-class AveragePool final : public CudaLayer<T> {
+class CudaAveragePool final : public CudaLayer<T> {
  public:
-  AveragePool(const LayerSpec& spec, const MicrobatchShape& shape) : window_(image_window(spec, shape.tokens())) {}
+  CudaAveragePool(const LayerSpec& spec, const MicrobatchShape& shape) : window_(image_window(spec, shape.tokens())) {}
 
   void forward(const CudaPass<T>& pass) const override {
     if (pass.output != nullptr) average_pool(window_, pass.input, pass.output, pass.device.stream);
@@ -61,9 +61,10 @@ class ReluLayer final : public CudaLayer<T> {
 };
 
 template <class T>
-class Pixels final : public CudaLayer<T> {
+class CudaPixels final : public CudaLayer<T> {
  public:
-  Pixels(const LayerSpec& spec, const MicrobatchShape& shape) : count_(shape.tokens() * input_image(spec).features()) {}
+  CudaPixels(const LayerSpec& spec, const MicrobatchShape& shape)
+      : count_(shape.tokens() * input_image(spec).features()) {}
 
   void forward(const CudaPass<T>& pass) const override {
     if (pass.output != nullptr) pixels(pass.ids.tokens, pass.output, count_, pass.device.stream);
@@ -80,7 +81,7 @@ class Pixels final : public CudaLayer<T> {
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_pool(const LayerSpec& spec, const MicrobatchShape& shape) {
   if (spec.kind == LayerKind::kMaxPool) return std::make_unique<MaxPoolLayer<T>>(spec, shape);
-  return std::make_unique<AveragePool<T>>(spec, shape);
+  return std::make_unique<CudaAveragePool<T>>(spec, shape);
 }
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_relu(const LayerSpec& spec, const MicrobatchShape& shape) {
@@ -93,7 +94,7 @@ template std::unique_ptr<CudaLayer<BFloat16>> make_relu(const LayerSpec&, const 
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_pixels(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Pixels<T>>(spec, shape);
+  return std::make_unique<CudaPixels<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_pixels(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_pixels(const LayerSpec&, const MicrobatchShape&);

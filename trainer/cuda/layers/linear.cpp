@@ -6,9 +6,9 @@ namespace plumb::kernels {
 namespace {
 
 template <class T>
-class Linear final : public CudaLayer<T> {
+class CudaLinear final : public CudaLayer<T> {
  public:
-  Linear(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaLinear(const LayerSpec& spec, const MicrobatchShape& shape)
       : dense_{shape.tokens(), spec.width, spec.outputs}, has_bias_(spec.bias) {}
 
   void forward(const CudaPass<T>& pass) const override {
@@ -34,7 +34,7 @@ class Linear final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_linear(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Linear<T>>(spec, shape);
+  return std::make_unique<CudaLinear<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_linear(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_linear(const LayerSpec&, const MicrobatchShape&);

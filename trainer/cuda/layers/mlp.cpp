@@ -10,9 +10,9 @@ namespace {
 
 /// GELU and SwiGLU (trainer/layers/mlp.cpp). GELU goes into the products where those take it.
 template <class T>
-class Mlp final : public CudaLayer<T> {
+class CudaMlp final : public CudaLayer<T> {
  public:
-  Mlp(const LayerSpec& spec, const MicrobatchShape& shape)
+  CudaMlp(const LayerSpec& spec, const MicrobatchShape& shape)
       : in_{shape.tokens(), spec.width, spec.gated ? 2 * spec.hidden : spec.hidden},
         out_{shape.tokens(), spec.hidden, spec.width},
         gated_(spec.gated),
@@ -79,7 +79,7 @@ class Mlp final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_mlp(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Mlp<T>>(spec, shape);
+  return std::make_unique<CudaMlp<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_mlp(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_mlp(const LayerSpec&, const MicrobatchShape&);

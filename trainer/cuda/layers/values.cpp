@@ -8,9 +8,9 @@ namespace {
 
 /// The data's numbers, rounded to T.
 template <class T>
-class Values final : public CudaLayer<T> {
+class CudaValues final : public CudaLayer<T> {
  public:
-  Values(const LayerSpec& spec, const MicrobatchShape& shape) : count_(shape.tokens() * spec.width) {}
+  CudaValues(const LayerSpec& spec, const MicrobatchShape& shape) : count_(shape.tokens() * spec.width) {}
 
   void forward(const CudaPass<T>& pass) const override {
     if (pass.output != nullptr) convert(pass.output, pass.ids.values, count_, pass.device.stream);
@@ -55,7 +55,7 @@ class SquaredErrorLayer final : public CudaLayer<T> {
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_values(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Values<T>>(spec, shape);
+  return std::make_unique<CudaValues<T>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_values(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_values(const LayerSpec&, const MicrobatchShape&);
