@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostSize = std::int64_t{1} << 24;
 constexpr std::int64_t kMostConfigLayers = 1000;
-constexpr std::int64_t kMostSequence = 8192;
+constexpr std::int64_t kLongestSequenceTaken = 8192;
 
 /// Typed access to a configuration whose keys may be missing or null.
 class Config {
@@ -77,7 +77,7 @@ struct Document {
 void build_gpt2(const Config& config, Document& document) {
   const std::int64_t width = config.size("n_embd");
   const std::int64_t positions = config.size("n_positions", 1024);
-  document.json["sequence"] = std::min(positions, kMostSequence);
+  document.json["sequence"] = std::min(positions, kLongestSequenceTaken);
   document.json["width"] = width;
   document.json["vocabulary"] = config.size("vocab_size", 50257);
   document.layers.push_back({{"kind", "embedding"}, {"positions", positions}});
@@ -179,7 +179,7 @@ bool is_sparse(const Config& config, const Family& family, std::int64_t k) {
 }
 
 void build_llama_like(const Config& config, const Family& family, Document& document) {
-  document.json["sequence"] = std::min(config.size("max_position_embeddings", 2048), kMostSequence);
+  document.json["sequence"] = std::min(config.size("max_position_embeddings", 2048), kLongestSequenceTaken);
   document.json["width"] = config.size("hidden_size");
   document.json["vocabulary"] = config.size("vocab_size");
   document.layers.push_back({{"kind", "embedding"}});

@@ -112,11 +112,11 @@ KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_
     if (const auto value = root.find(integer.key)) rates.*integer.field = value->integer(integer.least, integer.most);
   }
   if (const auto gemms = root.find("gemms")) {
-    constexpr std::int64_t kMostSide = std::int64_t{1} << 40;
+    constexpr std::int64_t kMostGemmSide = std::int64_t{1} << 40;
     for (const JsonValue& row : gemms->elements()) {
       row.allow_only({"m", "n", "k", "efficiency"});
-      rates.gemms.push_back({row.at("m").integer(1, kMostSide), row.at("n").integer(1, kMostSide),
-                             row.at("k").integer(1, kMostSide), row.at("efficiency").number(1e-6, 1)});
+      rates.gemms.push_back({row.at("m").integer(1, kMostGemmSide), row.at("n").integer(1, kMostGemmSide),
+                             row.at("k").integer(1, kMostGemmSide), row.at("efficiency").number(1e-6, 1)});
     }
   }
   return rates;

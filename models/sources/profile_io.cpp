@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostNs = std::int64_t{1} << 50;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostProfileNs = std::int64_t{1} << 50;
+constexpr std::int64_t kMostProfileBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostInFlight = std::int64_t{1} << 31;
 
 struct MeasuredField {
@@ -47,11 +47,11 @@ constexpr std::array<PrecisionField, 4> kPrecisionFields{{{"activation_bytes", &
 Measured read_measured(const JsonValue& json) {
   json.allow_only({"median", "p10", "p90", "n", "mean"});
   Measured measured;
-  measured.count = json.at("n").integer(1, kMostNs);
-  measured.p10_ns = json.at("p10").integer(0, kMostNs);
-  measured.median_ns = json.at("median").integer(measured.p10_ns, kMostNs);
-  measured.p90_ns = json.at("p90").integer(measured.median_ns, kMostNs);
-  if (const auto mean = json.find("mean")) measured.mean_ns = mean->integer(1, kMostNs);
+  measured.count = json.at("n").integer(1, kMostProfileNs);
+  measured.p10_ns = json.at("p10").integer(0, kMostProfileNs);
+  measured.median_ns = json.at("median").integer(measured.p10_ns, kMostProfileNs);
+  measured.p90_ns = json.at("p90").integer(measured.median_ns, kMostProfileNs);
+  if (const auto mean = json.find("mean")) measured.mean_ns = mean->integer(1, kMostProfileNs);
   return measured;
 }
 
@@ -103,7 +103,7 @@ Precision read_precision(const JsonValue& json) {
 
 ProfiledTransfer read_transfer(const JsonValue& json, std::int64_t least_bytes) {
   json.allow_only({"bytes", "latency_ns", "bytes_per_s"});
-  return {json.at("bytes").integer(least_bytes, kMostBytes), json.at("latency_ns").integer(0, kMostNs),
+  return {json.at("bytes").integer(least_bytes, kMostProfileBytes), json.at("latency_ns").integer(0, kMostProfileNs),
           json.at("bytes_per_s").number(1, 1e24)};
 }
 
@@ -145,7 +145,7 @@ Profile profile_from_json(std::string_view text, std::string_view file_name) {
   profile.machine = root.at("machine").text();
   if (const auto backend = root.find("backend")) profile.backend = backend->text();
   profile.network = root.at("network").text();
-  profile.shape = {root.at("samples").integer(1, kMostBytes), root.at("sequence").integer(1, kMostBytes)};
+  profile.shape = {root.at("samples").integer(1, kMostProfileBytes), root.at("sequence").integer(1, kMostProfileBytes)};
   if (const auto precision = root.find("precision")) profile.precision = read_precision(*precision);
 
   const JsonValue stages = root.at("stages");

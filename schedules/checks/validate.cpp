@@ -14,7 +14,7 @@ namespace plumb {
 namespace {
 
 /// Actions that a document may have when every one of them is looked at.
-constexpr std::int64_t kMostActions = std::int64_t{1} << 28;
+constexpr std::int64_t kMostActionsChecked = std::int64_t{1} << 28;
 
 std::int64_t total_size(const Schedule& schedule) {
   std::int64_t total = 0;
@@ -41,14 +41,15 @@ void check_size_to_validate(const Schedule& schedule) {
     throw Error("schedule '" + schedule.name + "': " + std::to_string(size) + what + "; expected at most " +
                 std::to_string(most) + " to check");
   };
-  if (const std::int64_t size = total_size(schedule); size > kMostActions) refuse(size, " actions", kMostActions);
+  if (const std::int64_t size = total_size(schedule); size > kMostActionsChecked)
+    refuse(size, " actions", kMostActionsChecked);
   std::int64_t slices = 1;
   if (schedule.slices) {
     for (const auto& lengths : schedule.slices->lengths) slices = std::max<std::int64_t>(slices, std::ssize(lengths));
   }
   const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
-  if (slices > 1 && cells > kMostActions / slices)
-    refuse(cells, " stages and microbatches in slices", kMostActions / slices);
+  if (slices > 1 && cells > kMostActionsChecked / slices)
+    refuse(cells, " stages and microbatches in slices", kMostActionsChecked / slices);
 }
 
 /// What is wrong with the document as a whole, before its lists make sense.

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kUnbounded = std::numeric_limits<double>::max();
 constexpr double kMostUpdates = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::array kT1{MethodParameter{
@@ -30,7 +30,7 @@ constexpr std::array kLwp{
     MethodParameter{"difference", 0, 0, 1, "1: along the last change of the weights instead of the velocity"}};
 constexpr std::array kBraking{MethodParameter{"rho", 0.5, 0, 1, "strength"}};
 constexpr std::array kGap{MethodParameter{"keep", 0.999, 0, 1, "of the running mean of squared velocities"}};
-constexpr std::array kCompensation{MethodParameter{"lambda", 0.04, 0, kMost, "strength"},
+constexpr std::array kCompensation{MethodParameter{"lambda", 0.04, 0, kUnbounded, "strength"},
                                    MethodParameter{"adaptive", 0, 0, 1, "1: divided by the root of a mean square"}};
 constexpr std::array kElastic{
     MethodParameter{"a", {}, 0, 1, "strength of the pull (default: 1 / copies of the model)"}};

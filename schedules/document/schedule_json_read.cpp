@@ -56,7 +56,7 @@ auto pair_of(const JsonValue& pair, std::string_view what, Read read) {
   return std::pair{ends[0], ends[1]};
 }
 
-Action action_of(const JsonValue& json) {
+Action action_from_json(const JsonValue& json) {
   Action action;
   const std::string_view expected = read_action(json.text(), action);
   if (!expected.empty()) json.fail("action '" + std::string(json.text()) + "': expected " + std::string(expected));
@@ -170,14 +170,14 @@ void read_sizes(const JsonValue& json, Schedule& schedule) {
   }
 }
 
-Op op_of(const JsonValue& json) {
+Op op_from_json(const JsonValue& json) {
   for (const Op op : {Op::kF, Op::kB, Op::kI, Op::kW, Op::kR}) {
     if (json.text() == kOpNames[static_cast<std::size_t>(op)]) return op;
   }
   json.fail_expected("F, B, I, W or R");
 }
 
-RunTimePolicy policy_of(const JsonValue& json, const Schedule& schedule) {
+RunTimePolicy run_time_policy_of(const JsonValue& json, const Schedule& schedule) {
   json.allow_only({"choice", "priorities", "limits"});
   RunTimePolicy policy;
   if (const auto choice = json.find("choice")) {
@@ -186,7 +186,7 @@ RunTimePolicy policy_of(const JsonValue& json, const Schedule& schedule) {
     if (choice->text() == "arrival") policy.choice = RunTimePolicy::Choice::kArrival;
   }
   const JsonValue priorities = json.at("priorities");
-  policy.priorities = list_of<Op>(priorities, op_of);
+  policy.priorities = list_of<Op>(priorities, op_from_json);
   for (const Op op : policy.priorities) {
     if (std::ranges::count(policy.priorities, op) > 1) priorities.fail("names an op twice; expected every op once");
   }
@@ -205,7 +205,7 @@ RunTimePolicy policy_of(const JsonValue& json, const Schedule& schedule) {
 
 /// The rule of the devices, and the work that they do by it.
 void read_policy(const JsonValue& json, Schedule& schedule) {
-  schedule.policy = policy_of(json, schedule);
+  schedule.policy = run_time_policy_of(json, schedule);
   if (const std::string fault = policy_fault(schedule); !fault.empty()) json.fail(fault);
   schedule.devices = work_of_policy(schedule);
 }
@@ -234,7 +234,7 @@ ExtraWork extra_of(const JsonValue& json) {
   }
   if (pass) {
     work.kind = ExtraWork::Kind::kPass;
-    work.pass = op_of(*pass);
+    work.pass = op_from_json(*pass);
   } else if (layers) {
     work.kind = ExtraWork::Kind::kLayers;
     const auto whole = [](const JsonValue& number) { return number.integer(0, kMostDocumentStages); };
@@ -275,7 +275,7 @@ void read_optional(const JsonValue& json, Schedule& schedule) {
   }
   if (const auto edges = json.find("extra_edges")) {
     for (const JsonValue& edge : edges->elements()) {
-      const auto [before, after] = pair_of(edge, "[before, after]", action_of);
+      const auto [before, after] = pair_of(edge, "[before, after]", action_from_json);
       schedule.extra_edges.push_back({before, after});
     }
   }

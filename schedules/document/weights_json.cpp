@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-WeightPolicy policy_of(const JsonValue& json) {
+WeightPolicy weight_policy_of(const JsonValue& json) {
   const auto found = std::find(kWeightPolicyNames.begin(), kWeightPolicyNames.end(), json.text());
   if (found != kWeightPolicyNames.end()) return static_cast<WeightPolicy>(found - kWeightPolicyNames.begin());
   const std::string nearest = nearest_name(json.text(), kWeightPolicyNames);
@@ -38,7 +38,7 @@ std::vector<WeightPhase> phases_of(const JsonValue& json) {
   std::vector<WeightPhase> phases;
   for (const JsonValue& one : json.elements()) {
     one.allow_only({"updates", "policy"});
-    phases.push_back({one.at("updates").integer(1, kMostIndex), policy_of(one.at("policy"))});
+    phases.push_back({one.at("updates").integer(1, kMostIndex), weight_policy_of(one.at("policy"))});
   }
   return phases;
 }
@@ -90,10 +90,10 @@ Weights weights_from_json(const JsonValue& json, const Schedule& schedule) {
   Weights weights;
   const JsonValue policy = json.at("policy");
   if (policy.is_array()) {
-    weights.per_stage = per_stage<WeightPolicy>(policy, schedule, "a policy", policy_of);
+    weights.per_stage = per_stage<WeightPolicy>(policy, schedule, "a policy", weight_policy_of);
     weights.policy = weights.per_stage.front();
   } else {
-    weights.policy = policy_of(policy);
+    weights.policy = weight_policy_of(policy);
   }
   if (const auto d = json.find("d")) weights.delay = static_cast<std::int32_t>(d->integer(0, kMostIndex));
   if (const auto phases = json.find("phases")) weights.phases = phases_of(*phases);

@@ -15,16 +15,16 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr std::size_t kNoHalf = static_cast<std::size_t>(-1);
 
 /// A send or a receive of one message.
 struct Half {
   Message message;
   std::size_t device = 0;
   std::size_t position = 0;
-  std::size_t partner = kNone;
-  std::size_t before = kNone;  ///< the one that its device issues before it to or from the same device
-  std::size_t after = kNone;   ///< the other way round
+  std::size_t partner = kNoHalf;
+  std::size_t before = kNoHalf;  ///< the one that its device issues before it to or from the same device
+  std::size_t after = kNoHalf;   ///< the other way round
   bool issued = false;
   bool done = false;
 };
@@ -125,10 +125,10 @@ class Standstill {
 
   std::optional<Violation> hang() const {
     for (std::size_t device = 0; device < next_.size(); ++device) {
-      if (!at_end(device)) return explain({device, kNone});
+      if (!at_end(device)) return explain({device, kNoHalf});
     }
     for (std::size_t half = 0; half < plan_.halves.size(); ++half) {
-      if (!plan_.halves[half].done) return explain({kNone, half});
+      if (!plan_.halves[half].done) return explain({kNoHalf, half});
     }
     return std::nullopt;
   }
@@ -136,8 +136,8 @@ class Standstill {
  private:
   /// What waits: a device that stands still, or a transfer that is issued.
   struct Waiter {
-    std::size_t device = kNone;
-    std::size_t half = kNone;
+    std::size_t device = kNoHalf;
+    std::size_t half = kNoHalf;
 
     friend bool operator==(const Waiter&, const Waiter&) = default;
   };
@@ -154,7 +154,7 @@ class Standstill {
       plan_.halves[half].issued = true;
       settle(half);
     }
-    if (holder(device) != kNone) return false;
+    if (holder(device) != kNoHalf) return false;
     ++next_[device];
     return true;
   }
@@ -169,12 +169,12 @@ class Standstill {
     for (const std::size_t half : plan_.issues[device][at]) {
       if (holds && !plan_.halves[half].done) return half;
     }
-    return kNone;
+    return kNoHalf;
   }
 
   bool is_first(std::size_t half) const {
     const std::size_t before = plan_.halves[half].before;
-    return model_ != TransferModel::kPairFifo || before == kNone || plan_.halves[before].done;
+    return model_ != TransferModel::kPairFifo || before == kNoHalf || plan_.halves[before].done;
   }
 
   /// Carries out the message of `half` if it can be, and those that were queued behind it.
@@ -187,8 +187,8 @@ class Standstill {
       candidates.pop_back();
       if (!can) continue;
       one.done = other.done = true;
-      if (one.after != kNone) candidates.push_back(one.after);
-      if (other.after != kNone) candidates.push_back(other.after);
+      if (one.after != kNoHalf) candidates.push_back(one.after);
+      if (other.after != kNoHalf) candidates.push_back(other.after);
     }
   }
 
@@ -201,14 +201,14 @@ class Standstill {
     std::string text = "hang (" + std::string(kTransferModelNames[static_cast<std::size_t>(model_)]) + "): ";
     const auto first = std::ranges::find(seen, from);
     for (auto at = first; at != seen.end(); ++at) text += (at == first ? "" : "; ") + cause(*at).second;
-    const std::size_t device = first->device != kNone ? first->device : plan_.halves[first->half].device;
-    const std::size_t position = first->device != kNone ? next_[device] : plan_.halves[first->half].position;
+    const std::size_t device = first->device != kNoHalf ? first->device : plan_.halves[first->half].device;
+    const std::size_t position = first->device != kNoHalf ? next_[device] : plan_.halves[first->half].position;
     return {DeviceId{static_cast<std::int32_t>(device)}, position, to_string(plan_.lists[device][position]), text};
   }
 
   /// What the waiter waits for, and the sentence about it.
   std::pair<Waiter, std::string> cause(const Waiter& waiter) const {
-    if (waiter.half != kNone) return cause_of_half(waiter.half);
+    if (waiter.half != kNoHalf) return cause_of_half(waiter.half);
     const std::size_t half = holder(waiter.device);
     const bool own_send = plan_.halves[half].position == next_[waiter.device];
     if (own_send) return cause_of_half(half);
@@ -216,7 +216,7 @@ class Standstill {
     if (!plan_.halves[half].issued) {
       return {waiter, here + " waits for " + name(half) + ", which stands behind it"};
     }
-    return {{kNone, half}, here + " waits for " + name(half)};
+    return {{kNoHalf, half}, here + " waits for " + name(half)};
   }
 
   std::pair<Waiter, std::string> cause_of_half(std::size_t half) const {
@@ -225,16 +225,16 @@ class Standstill {
     if (!is_first(half)) {
       std::size_t front = one.before;
       while (!is_first(front)) front = plan_.halves[front].before;
-      return {{kNone, front}, here + " is queued behind " + name(front)};
+      return {{kNoHalf, front}, here + " is queued behind " + name(front)};
     }
     const std::size_t peer = partner(half).device;
     const std::string there = " waits for " + action_text(one.partner) + " of device " + std::to_string(peer);
     if (!partner(half).issued) {
-      return {{peer, kNone}, here + there + ", which stands at " + head(peer)};
+      return {{peer, kNoHalf}, here + there + ", which stands at " + head(peer)};
     }
     std::size_t front = partner(half).before;
     while (!is_first(front)) front = plan_.halves[front].before;
-    return {{kNone, front}, here + there + ", which is queued behind " + name(front)};
+    return {{kNoHalf, front}, here + there + ", which is queued behind " + name(front)};
   }
 
   std::string head(std::size_t device) const { return to_string(plan_.lists[device][next_[device]]); }

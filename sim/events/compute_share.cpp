@@ -76,7 +76,7 @@ void ComputeShare::touch(std::uint32_t node) {
 
 void ComputeShare::start(std::uint32_t device, std::uint32_t row, Ticks duration, Ticks now) {
   Lane& lane = lanes_[device];
-  lane.work = {static_cast<Progress::Wide>(duration) * kWhole, now, 0};
+  lane.work = {static_cast<WorkProgress::Wide>(duration) * kWhole, now, 0};
   lane.kind = kinds_[row];
   lane.running = true;
   const std::uint32_t node = device / per_node_;

@@ -50,7 +50,7 @@ class ComputeShare {
   static constexpr std::int64_t kWhole = 1'000'000'000;
 
   struct Lane {
-    Progress work;
+    WorkProgress work;
     Load kind = Load::kF;
     bool running = false;
     std::int32_t messages = 0;

@@ -14,7 +14,8 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 FairShare::FairShare(const Program& program)
-    : per_byte_(static_cast<Progress::Wide>(kTicksPerSecond) * static_cast<Progress::Wide>(program.base.ticks_per_ns)) {
+    : per_byte_(static_cast<WorkProgress::Wide>(kTicksPerSecond) *
+                static_cast<WorkProgress::Wide>(program.base.ticks_per_ns)) {
   for (const SharedLink& shared : program.shared_links)
     link_.emplace_back().capacity = whole_bytes_per_s(shared.bytes_per_s);
   links_.begin.push_back(0);
@@ -32,7 +33,7 @@ FairShare::FairShare(const Program& program)
 
 void FairShare::start(std::uint32_t channel, std::int64_t bytes, Ticks now) {
   Message& message = messages_[channel];
-  message.sent = {static_cast<Progress::Wide>(bytes) * per_byte_, now, 0};
+  message.sent = {static_cast<WorkProgress::Wide>(bytes) * per_byte_, now, 0};
   for (const std::uint32_t link : links_.of(channel)) link_[link].messages.push_back(channel);
   touched_.push_back(channel);
 }

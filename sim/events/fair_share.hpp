@@ -44,7 +44,7 @@ class FairShare {
 
  private:
   struct Message {
-    Progress sent{};       ///< in bytes x ticks per second, at bytes/s
+    WorkProgress sent{};   ///< in bytes x ticks per second, at bytes/s
     std::int64_t own = 0;  ///< bytes/s of the channel's route; 0: not limited
     std::int64_t next_rate = 0;
     std::uint32_t seen = 0;  ///< number of the settling that met it last
@@ -68,7 +68,7 @@ class FairShare {
   IndexLists links_;               ///< shared links with a limit, by channel
   std::vector<Message> messages_;  ///< by channel
   std::vector<Link> link_;
-  Progress::Wide per_byte_ = 0;            ///< ticks per second
+  WorkProgress::Wide per_byte_ = 0;        ///< ticks per second
   std::vector<std::uint32_t> touched_;     ///< channels that started or ended since the last settling
   std::vector<std::uint32_t> some_links_;  ///< of this settling, reached from what was touched
   std::vector<std::uint32_t> some_messages_;

@@ -9,7 +9,7 @@
 namespace plumb {
 
 /// Work that goes on at a rate which changes now and then, counted exactly: `left` is in units of rate x ticks.
-struct Progress {
+struct WorkProgress {
   __extension__ using Wide = unsigned __int128;
 
   Wide left = 0;  ///< at `since`

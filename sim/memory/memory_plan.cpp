@@ -12,9 +12,9 @@ MemoryClass class_of(LastUse use) {
 }
 
 /// Writes the plan of one row.
-class Planner {
+class MemoryPlanner {
  public:
-  Planner(const Program& program, const Row& row)
+  MemoryPlanner(const Program& program, const Row& row)
       : row_(row),
         memory_(row.sum == Row::kWhole ? program.memory[index(program.holders[row.holder].stage)]
                                        : program.sums[row.sum]),
@@ -217,7 +217,7 @@ std::vector<MovedBuffer> moved_buffers(const Program& program, const Move& move)
 std::vector<RowPlan> row_plans(const Program& program) {
   std::vector<RowPlan> plans;
   if (program.memory.empty()) return plans;
-  for (const Row& row : program.rows) plans.push_back(Planner(program, row).plan());
+  for (const Row& row : program.rows) plans.push_back(MemoryPlanner(program, row).plan());
   return plans;
 }
 

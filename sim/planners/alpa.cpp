@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 constexpr double kUnevenness = 0.5;  // how far a group may be above the average
-constexpr std::size_t kMostGroups = 24;
+constexpr std::size_t kMostLayerGroups = 24;
 
 /// Ends of the layer groups: the fewest bytes into the group that takes most, no group much longer than the average.
 std::vector<std::size_t> layer_groups(const LayerChain& chain, std::size_t count) {
@@ -166,8 +166,8 @@ class AlpaSearch {
 Plan plan_alpa(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const auto asked = static_cast<std::size_t>(problem.number("groups", 16));
-  if (asked < 1 || asked > kMostGroups) {
-    throw Error("--opt groups: expected 1 to " + std::to_string(kMostGroups));
+  if (asked < 1 || asked > kMostLayerGroups) {
+    throw Error("--opt groups: expected 1 to " + std::to_string(kMostLayerGroups));
   }
   return AlpaSearch(problem, chain, layer_groups(chain, std::min(asked, chain.size()))).solve();
 }

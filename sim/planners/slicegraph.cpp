@@ -28,9 +28,9 @@ struct Segmentation {
   std::vector<std::size_t> bounds;
 };
 
-class SliceSearch {
+class SlicegraphSearch {
  public:
-  SliceSearch(const LayerGraph& graph, SliceCosts costs, std::size_t blocks, StopSign stop)
+  SlicegraphSearch(const LayerGraph& graph, SliceCosts costs, std::size_t blocks, StopSign stop)
       : costs_(std::move(costs)),
         stop_(std::move(stop)),
         around_(neighbours(graph)),
@@ -146,7 +146,7 @@ class SliceSearch {
 };
 
 /// A biased random-key genetic search over topological orders; the first individual keeps the order of the graph.
-Segmentation search_orders(const SliceSearch& search, std::size_t n, std::size_t generations, std::uint32_t seed) {
+Segmentation search_orders(const SlicegraphSearch& search, std::size_t n, std::size_t generations, std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto draw = [&] { return static_cast<double>(random()) / 4294967296.0; };
   std::vector<std::pair<double, std::vector<double>>> people;
@@ -209,7 +209,7 @@ Plan plan_slicegraph(const PlanProblem& problem) {
     plan.lower_bound_ns = std::max(plan.lower_bound_ns, costs.work.back());
   }
   plan.lower_bound_ns = std::max(plan.lower_bound_ns, total / problem.num_devices());
-  const SliceSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()), problem.stop);
+  const SlicegraphSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()), problem.stop);
   const double generations = problem.number("generations", 20);
   if (generations > 100'000) throw Error("--opt generations: expected at most 100000");
   const Segmentation best = search_orders(search, graph.size(), static_cast<std::size_t>(generations),

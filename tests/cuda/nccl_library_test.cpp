@@ -60,6 +60,7 @@ TEST_CASE("the library of the toolkit is taken, and makes names without a GPU") 
   CHECK(library.GetUniqueId(&other) == Result::kSuccess);
   CHECK(name.internal != other.internal);
 }
+#undef PLUMB_HAS_NCCL_HEADER
 #endif
 
 }  // namespace plumb::nccl

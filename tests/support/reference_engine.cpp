@@ -193,7 +193,7 @@ constexpr std::int64_t kWhole = 1'000'000'000;
 
 std::int64_t billionths(double share) { return std::llround(share * 1e9); }
 
-struct Lane {
+struct ReferenceLane {
   InstrIndex next = 0;
   InstrIndex end = 0;
   bool running = false;
@@ -223,7 +223,7 @@ class TickByTick {
       if (now_ > 0) move_clocks();
       while (happen()) moved = now_;
       if (now_ - moved > patience) return std::nullopt;
-      for (Lane& lane : lanes_) lane.left -= lane.running ? lane.rate : 0;
+      for (ReferenceLane& lane : lanes_) lane.left -= lane.running ? lane.rate : 0;
     }
     times_.makespan = 0;
     for (const Ticks end : times_.end) times_.makespan = std::max(times_.makespan, end);
@@ -233,7 +233,7 @@ class TickByTick {
 
  private:
   bool finished() const {
-    const bool lanes = std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.next == lane.end; });
+    const bool lanes = std::ranges::all_of(lanes_, [](const ReferenceLane& lane) { return lane.next == lane.end; });
     return lanes && std::ranges::all_of(times_.transfers, [](const TransferTimes& t) { return t.done != kUnknown; });
   }
 
@@ -242,17 +242,17 @@ class TickByTick {
     bool any = false;
     for (bool more = true; more; any |= more) {
       more = false;
-      for (Lane& lane : lanes_) more |= end(lane);
-      for (Lane& lane : lanes_) more |= begin(lane);
+      for (ReferenceLane& lane : lanes_) more |= end(lane);
+      for (ReferenceLane& lane : lanes_) more |= begin(lane);
       for (std::size_t c = 0; c < served_.size(); ++c) more |= serve(c);
       more |= end_collectives();
     }
     for (std::size_t d = 0; d < lanes_.size(); ++d) set_rate(d);
-    for (Lane& lane : lanes_) any |= lane.running && 2 * lane.left < lane.rate;
+    for (ReferenceLane& lane : lanes_) any |= lane.running && 2 * lane.left < lane.rate;
     return any;
   }
 
-  bool end(Lane& lane) {
+  bool end(ReferenceLane& lane) {
     if (!lane.running || (lane.left != 0 && 2 * lane.left >= lane.rate)) return false;
     lane.running = false;
     const InstrIndex behind = unit_end(program_, lane.next);
@@ -260,7 +260,7 @@ class TickByTick {
     return true;
   }
 
-  bool begin(Lane& lane) {
+  bool begin(ReferenceLane& lane) {
     if (lane.running || lane.next == lane.end) return false;
     const InstrIndex behind = unit_end(program_, lane.next);
     for (std::uint32_t w = program_.instrs[lane.next].first_wait; w != program_.instrs[behind].first_wait; ++w) {
@@ -328,7 +328,7 @@ class TickByTick {
     return a / per_node == b / per_node;
   }
   bool computes(std::size_t device) const {
-    const Lane& lane = lanes_[device];
+    const ReferenceLane& lane = lanes_[device];
     return lane.running && program_.durations[program_.instrs[lane.next].row] > 0;
   }
   std::size_t kind(std::size_t device) const {
@@ -418,7 +418,7 @@ class TickByTick {
   TransferMode mode_;
   IndexLists order_;
   RunTimes times_;
-  std::vector<Lane> lanes_;
+  std::vector<ReferenceLane> lanes_;
   std::vector<std::size_t> served_;  ///< by channel
   std::vector<std::int64_t> clock_;  ///< by device, also where a node has one
   std::vector<std::int64_t> target_;

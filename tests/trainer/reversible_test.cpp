@@ -19,7 +19,7 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-const ImageData& images() {
+const ImageData& small_images() {
   static const ImageData data = shape_images({.image = {12, 12, 3}, .classes = 10, .training = 40, .held_out = 10});
   return data;
 }
@@ -31,7 +31,7 @@ TrainOptions revnet_run(Schedule schedule) {
   options.schedule = std::move(schedule);
   options.partition = parse_partition("5,1,2,2,1,3,5", options.network.layers.size());
   options.shape = {2, 1};
-  options.data = &images();
+  options.data = &small_images();
   options.seed = 5;
   options.learning_rate.base = 0.05;
   options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9, .weight_decay = 0};

@@ -15,7 +15,7 @@ namespace plumb {
 namespace {
 
 /// A protobuf message being written: fields in any order.
-class Message {
+class ChakraMessage {
  public:
   void add_number(std::uint32_t field, std::uint64_t value) {
     add_varint(field << 3U);
@@ -58,14 +58,14 @@ class Node {
   void lasts(std::uint64_t microseconds) { message_.add_number(7, microseconds); }
 
   void add(ValueField field, std::string_view name, std::uint64_t value) {
-    Message attribute;
+    ChakraMessage attribute;
     attribute.add_text(1, name);
     attribute.add_number(static_cast<std::uint32_t>(field), value);
     message_.add_text(10, attribute.bytes());
   }
 
   void add(std::string_view name, std::string_view value) {
-    Message attribute;
+    ChakraMessage attribute;
     attribute.add_text(1, name);
     attribute.add_text(static_cast<std::uint32_t>(ValueField::kString), value);
     message_.add_text(10, attribute.bytes());
@@ -74,7 +74,7 @@ class Node {
   const std::string& bytes() const { return message_.bytes(); }
 
  private:
-  Message message_;
+  ChakraMessage message_;
 };
 
 /// Nodes have the index of their instr; sends and receives those behind, two per transfer.
@@ -87,7 +87,7 @@ class ChakraWriter {
   }
 
   std::vector<std::string> write() {
-    Message metadata;
+    ChakraMessage metadata;
     metadata.add_text(1, "0.0.4");
     for (std::string& trace : traces_) append(trace, metadata.bytes());
     for (std::size_t device = 0; device < traces_.size(); ++device) add_lane(device);
@@ -97,7 +97,7 @@ class ChakraWriter {
 
  private:
   static void append(std::string& trace, const std::string& message) {
-    Message length;
+    ChakraMessage length;
     length.add_varint(message.size());
     trace += length.bytes() + message;
   }

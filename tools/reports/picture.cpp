@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-using Part = PictureSpan::Part;
+using BarPart = PictureSpan::Part;
 
 /// Spans of one device and lane, by start; partners of overlapped pairs get the interval of the pair.
 std::vector<PictureSpan> drawn_spans(const Timeline& timeline, std::span<const std::size_t> indices) {
@@ -25,8 +25,8 @@ std::vector<PictureSpan> drawn_spans(const Timeline& timeline, std::span<const s
       PictureSpan& b = drawn.back();
       a.start = b.start = std::min(a.start, b.start);
       a.end = b.end = std::max(a.end, b.end);
-      a.part = Part::kUpperHalf;
-      b.part = Part::kLowerHalf;
+      a.part = BarPart::kUpperHalf;
+      b.part = BarPart::kLowerHalf;
     }
     second = !second && span.action.overlaps_next != 0;
   }
@@ -48,18 +48,18 @@ void place(PictureRow row, std::span<const PictureSpan> spans, std::vector<Pictu
 }
 
 /// The value that a compute span makes or reads, and what a message carries: `backward` for gradients.
-struct ValueKey {
+struct PictureValue {
   std::int64_t microbatch = 0;
   std::int32_t stage = 0;
   std::int16_t replica = 0;
   std::int16_t slice = 0;
   bool backward = false;
 
-  friend bool operator==(const ValueKey&, const ValueKey&) = default;
+  friend bool operator==(const PictureValue&, const PictureValue&) = default;
 };
 
 struct ValueKeyHash {
-  std::size_t operator()(const ValueKey& key) const {
+  std::size_t operator()(const PictureValue& key) const {
     std::uint64_t h = static_cast<std::uint64_t>(key.microbatch) * 0x9E3779B97F4A7C15U;
     h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.stage)) << 20U) ^
          (static_cast<std::uint64_t>(static_cast<std::uint16_t>(key.replica)) << 4U) ^
@@ -68,9 +68,9 @@ struct ValueKeyHash {
   }
 };
 
-using SpanOf = std::unordered_map<ValueKey, std::size_t, ValueKeyHash>;
+using SpanOf = std::unordered_map<PictureValue, std::size_t, ValueKeyHash>;
 
-ValueKey made_by(const Action& action, std::int64_t microbatch, bool backward) {
+PictureValue made_by(const Action& action, std::int64_t microbatch, bool backward) {
   return {.microbatch = microbatch,
           .stage = static_cast<std::int32_t>(action.stage),
           .replica = static_cast<std::int16_t>(action.replica),
@@ -98,7 +98,7 @@ class ValueSources {
   /// The span that `reader` has its value from, if that came from another span over a device's edge.
   std::optional<std::size_t> source(const Span& reader) const {
     const bool downward = is_downward(reader.action.op);
-    ValueKey key = made_by(reader.action, static_cast<std::int64_t>(reader.action.microbatch), downward);
+    PictureValue key = made_by(reader.action, static_cast<std::int64_t>(reader.action.microbatch), downward);
     if (carries_value(reader.action.op)) return find(made_, key);
     if (!makes_value(reader.action.op)) return std::nullopt;
     key.stage += downward ? 1 : -1;
@@ -112,7 +112,7 @@ class ValueSources {
  private:
   static bool is_downward(Op op) { return is_backward(op) || op == Op::kSendB; }
 
-  static std::optional<std::size_t> find(const SpanOf& map, const ValueKey& key) {
+  static std::optional<std::size_t> find(const SpanOf& map, const PictureValue& key) {
     const auto found = map.find(key);
     return found == map.end() ? std::nullopt : std::optional(found->second);
   }

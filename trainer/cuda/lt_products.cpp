@@ -87,7 +87,7 @@ class Layout {
 };
 
 /// A stored row-major matrix is its transpose to the library, which counts by columns: c^T = b^T a^T.
-struct Plan {
+struct LtPlan {
   cublasLtMatmulDesc_t product = nullptr;
   Layout a;
   Layout b;
@@ -97,10 +97,10 @@ struct Plan {
   bool possible = false;
   bool impossible = false;
 
-  Plan() = default;
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
-  ~Plan() {
+  LtPlan() = default;
+  LtPlan(const LtPlan&) = delete;
+  LtPlan& operator=(const LtPlan&) = delete;
+  ~LtPlan() {
     if (product != nullptr) lt().MatmulDescDestroy(product);
   }
 
@@ -227,7 +227,7 @@ struct LtProducts::Library {
   LtPlace place;
   ProductTable own_table{"this process"};
   cublasLtHandle_t handle = nullptr;
-  std::map<PlanKey, std::unique_ptr<Plan>> plans;
+  std::map<PlanKey, std::unique_ptr<LtPlan>> plans;
 
   explicit Library(const LtPlace& given) : place(given) { PLUMB_LT_CALL(lt().Create(&handle)); }
   Library(const Library&) = delete;
@@ -235,10 +235,10 @@ struct LtProducts::Library {
   ~Library() { lt().Destroy(handle); }
 
   /// The plan of a product, which is new when no product like this one has been met.
-  Plan& plan(const MatrixProduct& of) {
-    std::unique_ptr<Plan>& known = plans[key_of(of)];
+  LtPlan& plan(const MatrixProduct& of) {
+    std::unique_ptr<LtPlan>& known = plans[key_of(of)];
     if (known == nullptr) {
-      known = std::make_unique<Plan>();
+      known = std::make_unique<LtPlan>();
       known->describe(of, place.sms);
     }
     known->point(of);
@@ -251,7 +251,7 @@ struct LtProducts::Library {
     return {.workspace_bytes = place.workspace_bytes, .cluster_size = place.sms == 0 ? 16 : 2};
   }
 
-  cublasStatus_t multiply(const MatrixProduct& of, const Plan& plan, kernels::Stream stream) {
+  cublasStatus_t multiply(const MatrixProduct& of, const LtPlan& plan, kernels::Stream stream) {
     const float one = 1;
     const float beta = of.accumulates ? 1.0F : 0.0F;
     return lt().Matmul(handle, plan.product, &one, of.b.data, plan.a.get(), of.a.data, plan.b.get(), &beta, of.c,
@@ -260,7 +260,7 @@ struct LtProducts::Library {
   }
 
   /// Does the product with the first algorithm that can be launched, and keeps it.
-  void multiply_first(const MatrixProduct& of, Plan& plan, kernels::Stream stream) {
+  void multiply_first(const MatrixProduct& of, LtPlan& plan, kernels::Stream stream) {
     bool done = false;
     const auto works = [&](const AlgorithmBytes& algorithm) {
       std::memcpy(&plan.algorithm, algorithm.data(), algorithm.size());
@@ -277,7 +277,7 @@ struct LtProducts::Library {
 
   /// Whether the library has an algorithm for a product, without running it.
   bool knows(const MatrixProduct& of) {
-    Plan& known = plan(of);
+    LtPlan& known = plan(of);
     if (known.chosen || known.possible) return true;
     if (known.impossible) return false;
     known.possible = table().find(table_key(of, place.sms)) || !usable(candidates(of, known), limits()).empty();
@@ -285,7 +285,7 @@ struct LtProducts::Library {
     return known.possible;
   }
 
-  std::vector<ProductCandidate> candidates(const MatrixProduct& of, const Plan& plan) const {
+  std::vector<ProductCandidate> candidates(const MatrixProduct& of, const LtPlan& plan) const {
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(place.workspace_bytes));
     preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -328,9 +328,11 @@ bool LtProducts::fuses(const MatrixProduct& product) const {
 }
 
 void LtProducts::run(const MatrixProduct& product, kernels::Stream stream) {
-  Plan& plan = library_->plan(product);
+  LtPlan& plan = library_->plan(product);
   if (!plan.chosen) return library_->multiply_first(product, plan, stream);
   PLUMB_LT_CALL(library_->multiply(product, plan, stream));
 }
+
+#undef PLUMB_LT_CALL
 
 }  // namespace plumb::cuda

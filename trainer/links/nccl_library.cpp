@@ -16,7 +16,7 @@ void find(void* library, const std::string& file, const char* name, F& function)
   if (function == nullptr) throw Error("NCCL: " + file + " has no function " + name + "; expected NCCL 2.17 or later");
 }
 
-std::string text_of(int version) {
+std::string version_text(int version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }
@@ -47,8 +47,8 @@ Library load_library(const std::string& file) {
   find(library, file, "ncclRecv", functions.Recv);
   int version = 0;
   if (functions.GetVersion(&version) != Result::kSuccess) version = 0;
-  if (version < kOldest) throw Error("NCCL: " + file + " is " + text_of(version) + "; expected 2.17 or later");
-  functions.version = text_of(version);
+  if (version < kOldest) throw Error("NCCL: " + file + " is " + version_text(version) + "; expected 2.17 or later");
+  functions.version = version_text(version);
   return functions;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 const Row& row_of(const Program& program, InstrIndex at) { return program.rows[program.instrs[at].row]; }
 
-DeviceId device_of(const Program& program, InstrIndex at) { return program.holders[row_of(program, at).holder].device; }
+DeviceId device_at(const Program& program, InstrIndex at) { return program.holders[row_of(program, at).holder].device; }
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("post-validation: " + what); }
 
@@ -66,7 +66,7 @@ void ValidationPlan::find_windows(const Program& program) {
       open[row.holder] = {at, number, {}};
       updates_[number].push_back(at);
     } else if (row.op == Op::kV && found != open.end()) {
-      behind_[{device_of(program, at), found->second.number}] = at + 1;
+      behind_[{device_at(program, at), found->second.number}] = at + 1;
       windows_.emplace(at, std::move(found->second));
       open.erase(found);
     } else if (found != open.end() && row.op != Op::kReduceGrad) {
@@ -89,7 +89,7 @@ void ValidationPlan::find_known(const Program& program) {
     known.assign(stages, kNobody);
     if (row.op == Op::kU) known[index(program.instrs[at].action.stage)] = row.holder;
     const auto number = static_cast<std::int32_t>(program.instrs[at].action.microbatch);
-    std::vector<std::uint32_t>& here = on_device[{device_of(program, at), number}];
+    std::vector<std::uint32_t>& here = on_device[{device_at(program, at), number}];
     if (!here.empty()) learn(known, here);
     for (std::uint32_t i = program.instrs[at].first_wait; i < program.instrs[at + 1].first_wait; ++i) {
       const InstrIndex source = program.waits[i].source;
@@ -123,7 +123,7 @@ void ValidationPlan::find_messages(const Program& program) {
 }
 
 void ValidationPlan::check_window(const Program& program, InstrIndex validation, const Window& window) const {
-  const DeviceId device = device_of(program, validation);
+  const DeviceId device = device_at(program, validation);
   const std::span<const std::uint32_t> again = messages_to(device, window.number);
   for (const InstrIndex at : window.forwards) {
     const std::string where =

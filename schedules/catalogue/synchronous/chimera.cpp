@@ -90,9 +90,9 @@ struct ChimeraGrid {
 
 /// Writes one device's share of an update: units that each start a period behind the one before, so that the forwards
 /// of a unit fill the tail of the previous one. The last unit may be smaller.
-class UnitWriter {
+class ChimeraUnitWriter {
  public:
-  UnitWriter(ListBuilder& list, const ChimeraGrid& grid, std::int64_t device)
+  ChimeraUnitWriter(ListBuilder& list, const ChimeraGrid& grid, std::int64_t device)
       : list_(list),
         grid_(grid),
         last_(grid.num_units() - 1),
@@ -229,7 +229,7 @@ Schedule chimera(const ScheduleParams& params) {
   Schedule schedule = without_lists(params, grid);
   for (std::int64_t d = 0; d < grid.p; ++d) {
     schedule.devices.push_back(repeat_steps(params, updates_or(params, 1), [&](ListBuilder& list) {
-      const UnitWriter writer(list, grid, d);
+      const ChimeraUnitWriter writer(list, grid, d);
       writer.write();
       writer.reduce_rest(d);
       for (std::int16_t pipeline = 0; pipeline < 2 * grid.f; ++pipeline) {

@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 /// Forwards and backwards of one step that are written out at most; the order of a wave has no period to fold.
-constexpr std::int64_t kMostUnits = std::int64_t{1} << 24;
+constexpr std::int64_t kMostWaveUnits = std::int64_t{1} << 24;
 
 /// A forward or backward of one stage, and where a device's preference puts it: lower first.
 struct WaveUnit {
@@ -118,9 +118,9 @@ Schedule hanayo(const ScheduleParams& params) {
   const std::int32_t chunks = params.chunks > 0 ? params.chunks : 2;
   require(chunks % 2 == 0, "hanayo",
           "chunks per device (" + std::to_string(chunks) + ") must be even, two for each wave");
-  require(m <= kMostUnits / (2 * std::int64_t{p} * chunks), "hanayo",
+  require(m <= kMostWaveUnits / (2 * std::int64_t{p} * chunks), "hanayo",
           "num_microbatches (" + std::to_string(m) + ") must be at most " +
-              std::to_string(kMostUnits / (2 * std::int64_t{p} * chunks)) + " with " + std::to_string(p * chunks) +
+              std::to_string(kMostWaveUnits / (2 * std::int64_t{p} * chunks)) + " with " + std::to_string(p * chunks) +
               " stages");
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule("hanayo", params, chunks, updates);

@@ -27,7 +27,7 @@ std::optional<bool> hyper_parameter(std::string_view name, const ScheduleParams&
 
 /// The best order where device d holds at most `stashes` times what its F makes, beside what one I makes more than it
 /// frees; 0: `params.memory_limit`.
-Schedule searched(std::string_view name, const ScheduleParams& params, std::int64_t stashes) {
+Schedule searched_order(std::string_view name, const ScheduleParams& params, std::int64_t stashes) {
   require_one_chunk(name, params);
   require_searchable(name, params, params.num_devices);
   const PassCosts costs = pass_costs(params, params.num_devices);
@@ -61,7 +61,7 @@ Schedule searched(std::string_view name, const ScheduleParams& params, std::int6
 ///   d0: 0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3 0U0
 ///   d1: 1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3 1U0
 ///   d2: 2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3 2U0
-Schedule zb_1p(const ScheduleParams& params) { return searched("zb-1p", params, params.num_devices); }
+Schedule zb_1p(const ScheduleParams& params) { return searched_order("zb-1p", params, params.num_devices); }
 
 /// The automatic scheduler with twice the memory of 1F1B, where almost no idle time is left: at most 2p activations.
 /// (ZB-2p: as ZB-1p)
@@ -70,10 +70,12 @@ Schedule zb_1p(const ScheduleParams& params) { return searched("zb-1p", params, 
 ///   d0: 0F0 0F1 0F2 0F3 0I0 0W0 0I1 0W1 0I2 0W2 0I3 0W3 0U0
 ///   d1: 1F0 1F1 1F2 1I0 1F3 1I1 1W0 1I2 1W1 1I3 1W2 1W3 1U0
 ///   d2: 2F0 2I0 2F1 2I1 2F2 2I2 2F3 2I3 2W0 2W1 2W2 2W3 2U0
-Schedule zb_2p(const ScheduleParams& params) { return searched("zb-2p", params, 2 * std::int64_t{params.num_devices}); }
+Schedule zb_2p(const ScheduleParams& params) {
+  return searched_order("zb-2p", params, 2 * std::int64_t{params.num_devices});
+}
 
 /// The automatic scheduler under `--memory-limit`, anything from one activation up; without one memory is no limit.
 /// (Qi et al., arXiv 2401.10241, section 3)
-Schedule zb_auto(const ScheduleParams& params) { return searched("zb-auto", params, 0); }
+Schedule zb_auto(const ScheduleParams& params) { return searched_order("zb-auto", params, 0); }
 
 }  // namespace plumb

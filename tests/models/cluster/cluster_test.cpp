@@ -27,12 +27,12 @@ Cluster small(bool intra_shared, bool inter_shared, bool half_duplex) {
   return cluster;
 }
 
-std::string document(const std::string& fields) {
+std::string cluster_document(const std::string& fields) {
   return "{\"format\": \"plumbline-cluster\", \"version\": 1, \"name\": \"c\", " + fields + "}";
 }
 
 std::string cluster_refusal(const std::string& fields) {
-  return error_message([&] { cluster_from_json(document(fields), "c.json"); });
+  return error_message([&] { cluster_from_json(cluster_document(fields), "c.json"); });
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ TEST_CASE("impossible shapes and unknown clusters are refused") {
 
 TEST_CASE("single devices may differ") {
   const Cluster cluster = cluster_from_json(
-      document(R"("nodes": 1, "devices_per_node": 3, "device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e9},
+      cluster_document(R"("nodes": 1, "devices_per_node": 3, "device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e9},
         "overrides": [{"device": 1, "speed": 0.5, "jitter": 0.1}, {"device": 2, "memory_bytes": 7}],
         "intra_node": {"latency_ns": 5, "bytes_per_s": 1e9})"),
       "c.json");

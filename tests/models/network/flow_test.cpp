@@ -22,7 +22,7 @@ std::int32_t layers_with_weights(const Network& network) {
   return static_cast<std::int32_t>(std::ranges::count_if(network.layers, has_weights));
 }
 
-Network read(const std::string& layers) {
+Network network_of(const std::string& layers) {
   return network_from_json(
       R"({"format": "plumbline-network", "version": 1, "name": "n", "sequence": 1, "width": 4, "classes": 3, "layers": [)" +
           layers + "]}",
@@ -83,7 +83,7 @@ TEST_CASE("an opened residual block is its layers and an addition, and costs the
 }
 
 TEST_CASE("a message carries every value that is read behind the cut") {
-  const Network network = read(R"({"kind": "pixels", "height": 8, "columns": 8, "channels": 1},
+  const Network network = network_of(R"({"kind": "pixels", "height": 8, "columns": 8, "channels": 1},
     {"kind": "convolution", "name": "a", "filters": 2, "kernel": 3},
     {"kind": "convolution", "name": "b", "filters": 2, "kernel": 3, "stride": 2},
     {"kind": "convolution", "name": "c", "filters": 2, "kernel": 1},
@@ -105,14 +105,14 @@ TEST_CASE("a message carries every value that is read behind the cut") {
 
 TEST_CASE("what a layer reads must stand before it, and what it makes must be read") {
   CHECK(error_message([] {
-          read(R"({"kind": "linear", "outputs": 4, "name": "a"}, {"kind": "add", "from": "b"})");
+          network_of(R"({"kind": "linear", "outputs": 4, "name": "a"}, {"kind": "add", "from": "b"})");
         }).find("expected the name of a layer before this one, found 'b'") != std::string::npos);
   CHECK(error_message([] {
-          read(R"({"kind": "linear", "outputs": 4, "name": "a"}, {"kind": "linear", "outputs": 4, "name": "b"},
+          network_of(R"({"kind": "linear", "outputs": 4, "name": "a"}, {"kind": "linear", "outputs": 4, "name": "b"},
                   {"kind": "linear", "outputs": 4, "input": "a"})");
         }) == "n.json: layer 'b': nobody reads its output");
   CHECK(error_message([] {
-          read(R"({"kind": "linear", "outputs": 6, "name": "a"}, {"kind": "linear", "width": 6, "outputs": 4},
+          network_of(R"({"kind": "linear", "outputs": 6, "name": "a"}, {"kind": "linear", "width": 6, "outputs": 4},
                   {"kind": "add", "from": "a"})");
         }).find("adds width") != std::string::npos);
 }

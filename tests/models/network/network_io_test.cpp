@@ -20,17 +20,17 @@ using plumb::testing::error_message;
 namespace {
 
 /// A document with `layers` inside, on lines 1 to 4.
-std::string document(const std::string& layers) {
+std::string network_document(const std::string& layers) {
   return "{\"format\": \"plumbline-network\", \"version\": 1,\n"
          " \"name\": \"n\", \"sequence\": 8, \"width\": 4,\n \"layers\": [\n" +
          layers + "\n]}";
 }
 
 std::string refusal(const std::string& layers) {
-  return error_message([&] { network_from_json(document(layers), "n.json"); });
+  return error_message([&] { network_from_json(network_document(layers), "n.json"); });
 }
 
-Network read(const std::string& layers) { return network_from_json(document(layers), "n.json"); }
+Network read_network(const std::string& layers) { return network_from_json(network_document(layers), "n.json"); }
 
 }  // namespace
 
@@ -77,7 +77,7 @@ TEST_CASE("a built-in network has the name of its file and survives writing and 
 }
 
 TEST_CASE("layers take width and vocabulary from the network, four widths as hidden, and a name from their position") {
-  const Network network = read(R"({"kind": "layer_norm", "bias": false},
+  const Network network = read_network(R"({"kind": "layer_norm", "bias": false},
     {"kind": "residual", "body": [{"kind": "attention", "heads": 2, "causal": false}, {"kind": "mlp", "name": "m"}]},
     {"kind": "linear", "outputs": 6})");
   REQUIRE(network.layers.size() == 3);
@@ -95,7 +95,7 @@ TEST_CASE("layers take width and vocabulary from the network, four widths as hid
 }
 
 TEST_CASE("a repeat expands in place and numbers given names") {
-  const Network network = read(R"({"kind": "linear", "name": "a", "outputs": 4},
+  const Network network = read_network(R"({"kind": "linear", "name": "a", "outputs": 4},
     {"repeat": 2, "layers": [{"kind": "rms_norm", "name": "n"},
       {"repeat": 2, "layers": [{"kind": "linear", "name": "l", "outputs": 4}, {"kind": "rms_norm"}]}]})");
   std::string names;

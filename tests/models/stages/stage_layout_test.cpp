@@ -12,32 +12,33 @@ using namespace plumb;
 
 namespace {
 
-constexpr std::int64_t h = 64;
-constexpr MicrobatchShape kShape{.samples = 3, .sequence = 32};
-constexpr std::int64_t kValue = 96 * h * 2;  ///< bytes of one activation of width h, bf16
+constexpr std::int64_t kWidth = 64;
+constexpr MicrobatchShape kLayoutShape{.samples = 3, .sequence = 32};
+constexpr std::int64_t kValue = 96 * kWidth * 2;  ///< bytes of one activation of width kWidth, bf16
 
-LayerSpec norm(const std::string& name) { return {.kind = LayerKind::kLayerNorm, .name = name, .width = h}; }
-LayerSpec residual(const std::string& name, std::vector<LayerSpec> body) {
-  return {.kind = LayerKind::kResidual, .name = name, .width = h, .body = std::move(body)};
+LayerSpec norm_layer(const std::string& name) { return {.kind = LayerKind::kLayerNorm, .name = name, .width = kWidth}; }
+LayerSpec residual_layer(const std::string& name, std::vector<LayerSpec> body) {
+  return {.kind = LayerKind::kResidual, .name = name, .width = kWidth, .body = std::move(body)};
 }
 
 /// Layers 0: embedding, 1 to 4: two blocks, 5: norm, 6: tied head.
 std::vector<LayerSpec> gpt() {
-  std::vector<LayerSpec> layers{{.kind = LayerKind::kEmbedding, .name = "embedding", .width = h, .vocabulary = 100}};
+  std::vector<LayerSpec> layers{
+      {.kind = LayerKind::kEmbedding, .name = "embedding", .width = kWidth, .vocabulary = 100}};
   for (const std::string block : {"block0", "block1"}) {
-    layers.push_back(residual(block + ".a",
-                              {norm(block + ".norm1"),
-                               {.kind = LayerKind::kAttention, .name = block + ".attention", .width = h, .heads = 4}}));
-    layers.push_back(residual(
-        block + ".m",
-        {norm(block + ".norm2"), {.kind = LayerKind::kMlp, .name = block + ".mlp", .width = h, .hidden = 4 * h}}));
+    layers.push_back(residual_layer(
+        block + ".a", {norm_layer(block + ".norm1"),
+                       {.kind = LayerKind::kAttention, .name = block + ".attention", .width = kWidth, .heads = 4}}));
+    layers.push_back(residual_layer(
+        block + ".m", {norm_layer(block + ".norm2"),
+                       {.kind = LayerKind::kMlp, .name = block + ".mlp", .width = kWidth, .hidden = 4 * kWidth}}));
   }
-  layers.push_back(norm("norm"));
-  layers.push_back({.kind = LayerKind::kHead, .name = "head", .width = h, .vocabulary = 100, .tied = true});
+  layers.push_back(norm_layer("norm"));
+  layers.push_back({.kind = LayerKind::kHead, .name = "head", .width = kWidth, .vocabulary = 100, .tied = true});
   return layers;
 }
 
-StageLayout layout(LayerRange range) { return stage_layout(gpt(), range, kShape, kMixedPrecision); }
+StageLayout layout(LayerRange range) { return stage_layout(gpt(), range, kLayoutShape, kMixedPrecision); }
 
 std::int64_t bytes(const StageMemory& memory, StashTensor::MadeBy made_by, LastUse last_use) {
   std::int64_t sum = 0;
@@ -100,8 +101,8 @@ TEST_CASE("the first stage receives nothing and keeps its tokens; the last one s
 }
 
 TEST_CASE("fused backward holds what I makes for W in its workspace, layer by layer") {
-  // Largest moment: the MLP with its inner gradient (4h), the gradients at both of its ends (h each). The gradient of
-  // the stage's output is received, not workspace.
+  // Largest moment: the MLP with its inner gradient (4h), the gradients at both of its ends (h each). The gradient
+  // of the stage's output is received, not workspace.
   const StageMemory memory = layout({2, 3}).memory;
   CHECK(memory.workspace_b_bytes == (4 + 1) * kValue);
   CHECK(memory.workspace_i_bytes == kValue);  // between norm and MLP
@@ -112,7 +113,7 @@ TEST_CASE("fused backward holds what I makes for W in its workspace, layer by la
 }
 
 TEST_CASE("a tied weight counts in both of its stages, but once where it is alone") {
-  const std::int64_t table = 100 * h * 2;
+  const std::int64_t table = 100 * kWidth * 2;
   const auto weights = [](LayerRange range) { return layout(range).memory.weight_bytes; };
   CHECK(weights({0, 1}) == table);
   CHECK(weights({6, 7}) == table);
@@ -184,14 +185,14 @@ TEST_CASE("a profiled chain hands over its outputs") {
 TEST_CASE("layers that do not fit together are refused") {
   std::vector<LayerSpec> layers = gpt();
   layers[5].width = 32;
-  CHECK_THROWS_WITH_AS(stage_layout(layers, {0, 7}, kShape, kMixedPrecision),
+  CHECK_THROWS_WITH_AS(stage_layout(layers, {0, 7}, kLayoutShape, kMixedPrecision),
                        "layer 'norm': reads 6144 bytes per microbatch, but the layer before it makes 12288", Error);
   layers = gpt();
   layers[6].vocabulary = 99;
-  CHECK_THROWS_WITH_AS(stage_layout(layers, {6, 7}, kShape, kMixedPrecision),
+  CHECK_THROWS_WITH_AS(stage_layout(layers, {6, 7}, kLayoutShape, kMixedPrecision),
                        "layer 'head': tied to 'embedding', but of another vocabulary or width", Error);
   layers.erase(layers.begin());
-  CHECK_THROWS_WITH_AS(stage_layout(layers, {5, 6}, kShape, kMixedPrecision),
+  CHECK_THROWS_WITH_AS(stage_layout(layers, {5, 6}, kLayoutShape, kMixedPrecision),
                        "layer 'head': tied, but the network has no embedding", Error);
 }
 

@@ -36,7 +36,7 @@ std::string document(const std::string& extra) {
   return text.replace(at, whole.size(), extra);
 }
 
-std::string refusal(const std::string& extra) {
+std::string extras_refusal(const std::string& extra) {
   const std::string message = error_message([&] { schedule_from_json(document(extra), "s.json"); });
   return message.substr(message.find("extras"));
 }
@@ -103,11 +103,12 @@ TEST_CASE("with a network the frozen layers of diffusionpipe are as layers of it
 
 TEST_CASE("a document says extra work in one way only") {
   CHECK(schedule_from_json(document("{\"time_ns\": 12}"), "s.json").extras.at("X0").time_ns == 12);
-  CHECK(refusal("{}") == "extras.X0: expected one of pass, layers and time_ns");
-  CHECK(refusal("{\"pass\": \"F\", \"time_ns\": 1}") == "extras.X0: expected one of pass, layers and time_ns");
-  CHECK(refusal("{\"layers\": [2, 2]}") == "extras.X0.layers: expected the first layer and the one behind the last");
-  CHECK(refusal("{\"layers\": [0, 2], \"stages_ahead\": 1}") == "extras.X0.stages_ahead: goes with pass");
-  CHECK(refusal("{\"pass\": \"U\"}").starts_with("extras.X0.pass: expected F, B, I, W or R"));
+  CHECK(extras_refusal("{}") == "extras.X0: expected one of pass, layers and time_ns");
+  CHECK(extras_refusal("{\"pass\": \"F\", \"time_ns\": 1}") == "extras.X0: expected one of pass, layers and time_ns");
+  CHECK(extras_refusal("{\"layers\": [2, 2]}") ==
+        "extras.X0.layers: expected the first layer and the one behind the last");
+  CHECK(extras_refusal("{\"layers\": [0, 2], \"stages_ahead\": 1}") == "extras.X0.stages_ahead: goes with pass");
+  CHECK(extras_refusal("{\"pass\": \"U\"}").starts_with("extras.X0.pass: expected F, B, I, W or R"));
 }
 
 }  // namespace plumb::testing

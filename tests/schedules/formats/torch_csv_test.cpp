@@ -22,7 +22,7 @@ Schedule example(const std::string& stem) {
   return schedule_from_torch_csv(read_text_file(path), path);
 }
 
-std::string refusal(std::string_view text) {
+std::string csv_refusal(std::string_view text) {
   return error_message([&] { schedule_from_torch_csv(text, "x.csv"); });
 }
 
@@ -129,25 +129,26 @@ TEST_CASE("every action of a file knows its cell, the two of a pair the same") {
 
 TEST_CASE("the list of 1F1B that PyTorch shows is refused by its fault") {
   CHECK(
-      refusal("0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n") ==
+      csv_refusal("0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n") ==
       "x.csv:2: forwards are numbered 1 to 2, expected 0 to 1 (the list that PyTorch shows of 1F1B has this fault, the "
       "one it runs has not)");
 }
 
 TEST_CASE("what PyTorch's reader lets pass is refused with line and cell") {
-  CHECK(refusal("0F0,0F0xyz\n") == "x.csv:1: cell 2: '0F0xyz': expected the end of the action");
-  CHECK(refusal("0F0\n0FWD0\n") == "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U behind the stage");
-  CHECK(refusal("0F0,(0F1;0B0)W\n") ==
+  CHECK(csv_refusal("0F0,0F0xyz\n") == "x.csv:1: cell 2: '0F0xyz': expected the end of the action");
+  CHECK(csv_refusal("0F0\n0FWD0\n") ==
+        "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U behind the stage");
+  CHECK(csv_refusal("0F0,(0F1;0B0)W\n") ==
         "x.csv:1: cell 2: '(0F1;0B0)W': expected an overlapped pair such as (0F1;0B0)OVERLAP_F_B");
-  CHECK(refusal("0F0,(0B1;0F0)OVERLAP_F_B\n") ==
+  CHECK(csv_refusal("0F0,(0B1;0F0)OVERLAP_F_B\n") ==
         "x.csv:1: cell 2: '(0B1;0F0)OVERLAP_F_B': expected a forward, then a backward");
-  CHECK(refusal("0F0,0U0\n") == "x.csv:1: cell 2: '0U0': is not an action of PyTorch's files, such as 2F0");
-  CHECK(refusal("0F0\n\n") == "x.csv:2: has no actions; expected those of device 1");
-  CHECK(refusal("") == "x.csv: is empty; expected one line of actions per device");
-  CHECK(refusal("0F0\n0B0\n") == "x.csv: stage 0 is on lines 1 and 2; expected one device per stage");
-  CHECK(refusal("0F0,0B0\n2F0,2B0\n") == "x.csv: no line names stage 1");
-  CHECK(refusal("4294967296F0\n") == "x.csv:1: cell 1: '4294967296F0': expected a stage number, as in 0F1");
-  CHECK(refusal("2000000000F0\n") == "x.csv:1: cell 1: '2000000000F0': stage out of range");
+  CHECK(csv_refusal("0F0,0U0\n") == "x.csv:1: cell 2: '0U0': is not an action of PyTorch's files, such as 2F0");
+  CHECK(csv_refusal("0F0\n\n") == "x.csv:2: has no actions; expected those of device 1");
+  CHECK(csv_refusal("") == "x.csv: is empty; expected one line of actions per device");
+  CHECK(csv_refusal("0F0\n0B0\n") == "x.csv: stage 0 is on lines 1 and 2; expected one device per stage");
+  CHECK(csv_refusal("0F0,0B0\n2F0,2B0\n") == "x.csv: no line names stage 1");
+  CHECK(csv_refusal("4294967296F0\n") == "x.csv:1: cell 1: '4294967296F0': expected a stage number, as in 0F1");
+  CHECK(csv_refusal("2000000000F0\n") == "x.csv:1: cell 1: '2000000000F0': stage out of range");
 }
 
 TEST_CASE("schedules that the format cannot hold are refused") {

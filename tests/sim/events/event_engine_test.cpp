@@ -17,7 +17,7 @@ using Lanes = ProgramBuilder::Lanes;
 
 namespace {
 
-RunTimes run(const Program& program, TransferMode mode = TransferMode::kBuffered) {
+RunTimes run_on_events(const Program& program, TransferMode mode = TransferMode::kBuffered) {
   SimOptions options;
   options.transfers = mode;
   const auto times = run_events(program, options);
@@ -57,7 +57,7 @@ TEST_CASE("half duplex: both directions of a pair take turns, the one that could
   ProgramBuilder builder(Lanes{{10, 1, 1}, {11, 1, 1}}, {2, 1e9, {}, true});
   builder.message({0, 0}, {1, 1}, 100);  // may start at 10
   builder.message({1, 0}, {0, 2}, 50);   // may start at 11, when the link is taken
-  const RunTimes times = run(builder.build());
+  const RunTimes times = run_on_events(builder.build());
   CHECK(times.transfers[0].start == 10);
   CHECK(times.transfers[0].available == 112);
   CHECK(times.transfers[1].start == 110);
@@ -69,7 +69,7 @@ TEST_CASE(
   ProgramBuilder builder(Lanes{{10, 1}, {10, 1}}, {0, 1e9, {}, true});
   builder.message({1, 0}, {0, 1}, 7);
   builder.message({0, 0}, {1, 1}, 7);
-  const RunTimes times = run(builder.build());
+  const RunTimes times = run_on_events(builder.build());
   CHECK(times.transfers[0].start == 10);
   CHECK(times.transfers[1].start == 17);
 }
@@ -78,7 +78,7 @@ TEST_CASE("two messages share a link fairly: the longer one is fast again when t
   ProgramBuilder builder(Lanes{{0}, {0}, {0, 0}});
   builder.message({0, 0}, {2, 0}, 100);
   builder.message({1, 0}, {2, 1}, 300);
-  const RunTimes times = run(over_one_link(builder, 1e9));
+  const RunTimes times = run_on_events(over_one_link(builder, 1e9));
   CHECK(times.transfers[0].done == 200);  // 100 bytes at half of 1 byte/ns
   CHECK(times.transfers[1].done == 400);  // 100 at half speed, then 200 alone
 }
@@ -87,7 +87,7 @@ TEST_CASE("a late message slows the one under way, and bytes already sent stay s
   ProgramBuilder builder(Lanes{{0}, {50}, {0, 0}});
   builder.message({0, 0}, {2, 0}, 100);
   builder.message({1, 0}, {2, 1}, 100);
-  const RunTimes times = run(over_one_link(builder, 1e9));
+  const RunTimes times = run_on_events(over_one_link(builder, 1e9));
   CHECK(times.transfers[0].done == 150);  // 50 alone, 50 at half speed
   CHECK(times.transfers[1].done == 200);
 }
@@ -102,7 +102,7 @@ TEST_CASE("progressive filling: what one link cannot use goes to the others") {
   program.channels[0].route = {0, 0, {0, 1}, false};
   program.channels[1].route = {0, 0, {0}, false};
   program.channels[2].route = {0, 0, {1}, false};
-  const RunTimes times = run(program);
+  const RunTimes times = run_on_events(program);
   CHECK(times.transfers[0].done == 1000);  // 0.3 bytes/ns
   CHECK(times.transfers[1].done == 1000);
   CHECK(times.transfers[2].done == 1000);  // 0.9 bytes/ns
@@ -114,7 +114,7 @@ TEST_CASE("a message on a shared link is never faster than its own route, and ot
   builder.message({1, 0}, {2, 1}, 900);
   Program program = over_one_link(builder, 1e9);
   program.channels[0].route.bytes_per_s = 1e8;
-  const RunTimes times = run(program);
+  const RunTimes times = run_on_events(program);
   CHECK(times.transfers[0].done == 1000);
   CHECK(times.transfers[1].done == 1000);  // 0.9 bytes/ns
 }
@@ -124,7 +124,7 @@ TEST_CASE("a message that is alone on a shared link takes exactly its sending ti
     CAPTURE(bytes);
     ProgramBuilder builder(Lanes{{5}, {0}}, {0, 3e9, {}, false});
     builder.message({0, 0}, {1, 0}, bytes);
-    const RunTimes times = run(over_one_link(builder, 3e9));
+    const RunTimes times = run_on_events(over_one_link(builder, 3e9));
     CHECK(times.transfers[0].done - times.transfers[0].start == sending_time(bytes, 3'000'000'000, {}));
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE("a message that is alone on a shared link takes exactly its sending ti
 TEST_CASE("a collective starts when its last member has joined and lets the lanes go on") {
   ProgramBuilder builder(Lanes{{4, 0, 10, 1}, {9, 0}});
   builder.collective({{0, 1}, {1, 1}}, {0, 3}, 7);
-  const RunTimes times = run(builder.build());
+  const RunTimes times = run_on_events(builder.build());
   CHECK(times.collective_end[0] == 16);  // 9 + 7
   CHECK(times.start[2] == 4);
   CHECK(times.start[3] == 16);
@@ -145,7 +145,7 @@ TEST_CASE("an overlapped pair starts when both inputs are there and gives both r
   builder.direct({2, 0}, {0, 2});
   builder.direct({0, 1}, {3, 0});
   builder.direct({0, 2}, {4, 0});
-  const RunTimes times = run(builder.build());
+  const RunTimes times = run_on_events(builder.build());
   CHECK(times.start[1] == 20);
   CHECK(times.start[2] == 20);
   CHECK(times.end[1] == 23);
@@ -177,7 +177,7 @@ TEST_CASE("two blocking sends towards each other deadlock, and the line names bo
       "0F1 on device 0 waits for the message of 0F0 from device 0 to device 1, whose receive is not posted before 1F1; "
       "1F1 on device 1 waits for the message of 1F0 from device 1 to device 0, whose receive is not posted before 0F1");
   CHECK(describe_deadlock(program, TransferMode::kBatched).empty());
-  CHECK(run(program, TransferMode::kBatched).makespan == 10);
+  CHECK(run_on_events(program, TransferMode::kBatched).makespan == 10);
 }
 
 TEST_SUITE_END();

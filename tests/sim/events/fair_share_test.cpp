@@ -20,7 +20,7 @@ using plumb::testing::ProgramBuilder;
 namespace {
 
 /// A message for the textbook: starts at `start`, moves `bytes` over `links`, no faster than `own` (0: not limited).
-struct Flow {
+struct TextbookFlow {
   double start = 0;
   double bytes = 0;
   std::vector<std::size_t> links;
@@ -30,25 +30,25 @@ struct Flow {
 };
 
 /// Progressive filling as textbooks write it: all rates grow together; a flow stops growing when a link of it is full.
-void fill(std::vector<Flow*>& active, const std::vector<double>& capacity) {
-  std::vector<Flow*> growing = active;
-  for (Flow* flow : active) flow->rate = 0;
+void fill(std::vector<TextbookFlow*>& active, const std::vector<double>& capacity) {
+  std::vector<TextbookFlow*> growing = active;
+  for (TextbookFlow* flow : active) flow->rate = 0;
   while (!growing.empty()) {
     double step = std::numeric_limits<double>::infinity();
     std::vector<double> used(capacity.size(), 0);
     std::vector<double> count(capacity.size(), 0);
-    for (const Flow* flow : active) {
+    for (const TextbookFlow* flow : active) {
       for (const std::size_t link : flow->links) used[link] += flow->rate;
     }
-    for (const Flow* flow : growing) {
+    for (const TextbookFlow* flow : growing) {
       for (const std::size_t link : flow->links) ++count[link];
       if (flow->own > 0) step = std::min(step, flow->own - flow->rate);
     }
     for (std::size_t link = 0; link < capacity.size(); ++link) {
       if (count[link] > 0) step = std::min(step, (capacity[link] - used[link]) / count[link]);
     }
-    for (Flow* flow : growing) flow->rate += step;
-    std::erase_if(growing, [&](const Flow* flow) {
+    for (TextbookFlow* flow : growing) flow->rate += step;
+    std::erase_if(growing, [&](const TextbookFlow* flow) {
       if (flow->own > 0 && flow->rate >= flow->own * (1 - 1e-12)) return true;
       return std::ranges::any_of(flow->links, [&](std::size_t link) {
         return used[link] + count[link] * step >= capacity[link] * (1 - 1e-12);
@@ -58,20 +58,20 @@ void fill(std::vector<Flow*>& active, const std::vector<double>& capacity) {
 }
 
 /// Runs all flows to their ends, in real numbers.
-void run_textbook(std::vector<Flow>& flows, const std::vector<double>& capacity) {
+void run_textbook(std::vector<TextbookFlow>& flows, const std::vector<double>& capacity) {
   double now = 0;
   for (;;) {
-    std::vector<Flow*> active;
+    std::vector<TextbookFlow*> active;
     double next = std::numeric_limits<double>::infinity();
-    for (Flow& flow : flows) {
+    for (TextbookFlow& flow : flows) {
       if (flow.done >= 0) continue;
       if (flow.start <= now) active.push_back(&flow);
       if (flow.start > now) next = std::min(next, flow.start);
     }
     if (active.empty() && std::isinf(next)) return;
     fill(active, capacity);
-    for (const Flow* flow : active) next = std::min(next, now + flow->bytes / flow->rate);
-    for (Flow* flow : active) {
+    for (const TextbookFlow* flow : active) next = std::min(next, now + flow->bytes / flow->rate);
+    for (TextbookFlow* flow : active) {
       flow->bytes -= flow->rate * (next - now);
       if (flow->bytes <= 1e-6) flow->done = next;
     }
@@ -90,8 +90,8 @@ TEST_CASE("random messages over random shared links end when real-number max-min
     std::vector<double> capacity;
     for (std::size_t link = 0; link < 3; ++link) capacity.push_back(static_cast<double>(pick(1, 9)));
     ProgramBuilder::Lanes lanes;
-    std::vector<Flow> flows(count);
-    for (Flow& flow : flows) {
+    std::vector<TextbookFlow> flows(count);
+    for (TextbookFlow& flow : flows) {
       flow.start = static_cast<double>(pick(0, 2000));
       flow.bytes = static_cast<double>(pick(1, 9000));
       if (pick(0, 2) == 0) flow.own = static_cast<double>(pick(1, 3));

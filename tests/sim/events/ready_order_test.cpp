@@ -28,16 +28,16 @@ StageCosts costs_of(std::vector<Ticks> forward, std::optional<Ticks> comm) {
   return costs;
 }
 
-Schedule schedule(std::string_view name, std::int32_t p, std::int64_t m, std::int32_t v = 1) {
+Schedule generated(std::string_view name, std::int32_t p, std::int64_t m, std::int32_t v = 1) {
   return generate(name, {.num_devices = p, .num_microbatches = m, .chunks = v, .options = {}});
 }
 
-Timeline simulated(const Schedule& made, const StageCosts& costs) { return simulate(lower(made, costs)); }
+Timeline simulated_schedule(const Schedule& made, const StageCosts& costs) { return simulate(lower(made, costs)); }
 
 }  // namespace
 
 TEST_CASE("with equal stages and free transfers nothing overtakes in 1f1b within its own memory") {
-  const Schedule made = schedule("1f1b", 4, 8);
+  const Schedule made = generated("1f1b", 4, 8);
   const StageCosts costs = costs_of({10, 10, 10, 10}, 0);
   const RunTimeOrder order = run_time_order(made, lower(made, costs), ListPriority());
   CHECK(order.makespan == 330);
@@ -46,7 +46,7 @@ TEST_CASE("with equal stages and free transfers nothing overtakes in 1f1b within
 
 TEST_CASE("a weight gradient overtakes when its device would wait") {
   // d0: F0 B.. : I of microbatch 0 waits for d1, W could run
-  Schedule made = schedule("1f1b", 2, 2);
+  Schedule made = generated("1f1b", 2, 2);
   made.devices[1].actions.clear();
   for (const char* text : {"1F0", "1I0", "1F1", "1I1", "1W0", "1W1"}) {
     made.devices[1].actions.push_back(parse_action(text, "test"));
@@ -60,7 +60,7 @@ TEST_CASE("a weight gradient overtakes when its device would wait") {
 TEST_CASE("the fixed lists that came about take as long as the run in which they did, and are valid") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
-    const Schedule made = schedule(spec.name, 4, 8, 0);
+    const Schedule made = generated(spec.name, 4, 8, 0);
     if (!made.extra_edges.empty()) continue;  // refused: they could not be kept
     std::vector<Ticks> forward;
     for (std::int32_t stage = 0; stage < made.num_stages; ++stage) forward.push_back(7 + 5 * (stage % 3));
@@ -71,9 +71,9 @@ TEST_CASE("the fixed lists that came about take as long as the run in which they
       const RunTimeOrder order = backward_first ? run_time_order(made, program, BackwardFirst())
                                                 : run_time_order(made, program, ListPriority());
       CHECK(validate(order.schedule).empty());
-      const Timeline after = simulated(order.schedule, costs);
+      const Timeline after = simulated_schedule(order.schedule, costs);
       CHECK(after.makespan == order.makespan);
-      const Timeline before = simulated(made, costs);
+      const Timeline before = simulated_schedule(made, costs);
       for (std::size_t d = 0; d < before.devices.size(); ++d) {
         CHECK(after.devices[d].busy == before.devices[d].busy);
         if (!backward_first) CHECK(after.devices[d].peak_activations <= before.devices[d].peak_activations);
@@ -83,18 +83,18 @@ TEST_CASE("the fixed lists that came about take as long as the run in which they
 }
 
 TEST_CASE("without a memory limit forwards run ahead, with it they do not") {
-  const Schedule made = schedule("1f1b", 2, 4);
+  const Schedule made = generated("1f1b", 2, 4);
   const StageCosts costs = costs_of({10, 10}, 100);
   const Program program = lower(made, costs);
   const RunTimeOrder kept = run_time_order(made, program, ListPriority());
   const RunTimeOrder ahead = run_time_order(made, program, ListPriority(), {.keep_memory = false});
-  CHECK(simulated(kept.schedule, costs).devices[0].peak_activations == 2);
-  CHECK(simulated(ahead.schedule, costs).devices[0].peak_activations == 4);
+  CHECK(simulated_schedule(kept.schedule, costs).devices[0].peak_activations == 2);
+  CHECK(simulated_schedule(ahead.schedule, costs).devices[0].peak_activations == 4);
   CHECK(ahead.makespan < kept.makespan);
 }
 
 TEST_CASE("a document with extra edges is refused") {
-  Schedule made = schedule("1f1b", 2, 2);
+  Schedule made = generated("1f1b", 2, 2);
   const Program program = lower(made, costs_of({1, 1}, 0));
   made.extra_edges.push_back({parse_action("0F0", "test"), parse_action("0F1", "test")});
   CHECK_THROWS_AS(run_time_order(made, program, ListPriority()), Error);

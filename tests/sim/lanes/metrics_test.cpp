@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 /// Two devices of 10 ticks; device 0 works [0, 6), one of them recompute, device 1 [2, 10) with a gap of 4.
-Timeline two_devices() {
+Timeline two_device_timeline() {
   Timeline timeline;
   timeline.makespan = 10;
   timeline.num_microbatches = 4;
@@ -41,7 +41,7 @@ void add_marks(std::vector<UpdateMark>& marks, std::int32_t device, const std::v
 }  // namespace
 
 TEST_CASE("figures of two hand-made devices follow their definitions") {
-  Timeline timeline = two_devices();
+  Timeline timeline = two_device_timeline();
   fill_metrics(timeline, {}, false, {});
   CHECK(timeline.devices[0].idle == 4);
   CHECK(timeline.devices[1].idle == 6);
@@ -56,7 +56,7 @@ TEST_CASE("figures of two hand-made devices follow their definitions") {
 }
 
 TEST_CASE("the step time is the mean time between the first and the last update, each done when its last stage is") {
-  Timeline timeline = two_devices();
+  Timeline timeline = two_device_timeline();
   timeline.updates = 3;
   std::vector<UpdateMark> marks;
   add_marks(marks, 0, {2, 4, 6}, 0);
@@ -66,7 +66,7 @@ TEST_CASE("the step time is the mean time between the first and the last update,
 }
 
 TEST_CASE("throughput is that of one update per step time") {
-  Timeline timeline = two_devices();  // 4 microbatches in 10 ns
+  Timeline timeline = two_device_timeline();  // 4 microbatches in 10 ns
   const WorkUnits work{.samples_per_microbatch = 2,
                        .tokens_per_microbatch = 16,
                        .model_flops_per_microbatch = 30,
@@ -82,7 +82,7 @@ TEST_CASE("throughput is that of one update per step time") {
 }
 
 TEST_CASE("utilization without flushes counts whole steady periods, neither fill nor drain") {
-  Timeline timeline = two_devices();
+  Timeline timeline = two_device_timeline();
   timeline.updates = 7;
   std::vector<UpdateMark> marks;
   // Intervals 9, then 6 8 6 8 (a period of two updates), then the drain.
@@ -94,7 +94,7 @@ TEST_CASE("utilization without flushes counts whole steady periods, neither fill
 
 TEST_CASE(
     "utilization without flushes takes all updates before the drain when nothing repeats, the whole run without two") {
-  Timeline timeline = two_devices();
+  Timeline timeline = two_device_timeline();
   timeline.updates = 4;
   std::vector<UpdateMark> marks;
   add_marks(marks, 0, {10, 19, 25, 40}, 3);

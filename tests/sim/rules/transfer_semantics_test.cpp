@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kGigabyte = 1'000'000'000;
 
 /// The times of `program`, on which both engines must agree.
-RunTimes run(const Program& program, TransferMode mode) {
+RunTimes run_on_both(const Program& program, TransferMode mode) {
   SimOptions options;
   options.transfers = mode;
   const auto events = run_events(program, options);
@@ -58,7 +58,7 @@ TEST_CASE("bandwidths are whole bytes per second, at least one") {
 }
 
 TEST_CASE("buffered: a message starts when its value exists and its link is free") {
-  const RunTimes times = run(late_receiver().build(), TransferMode::kBuffered);
+  const RunTimes times = run_on_both(late_receiver().build(), TransferMode::kBuffered);
   CHECK(times.transfers[0] == TransferTimes{10, 18, 21});
   CHECK(times.transfers[1] == TransferTimes{20, 28, 31});
   CHECK(times.start[4] == 30);
@@ -69,16 +69,16 @@ TEST_CASE("buffered goes by the values, fifo by the order of issue") {
   builder.message({0, 2}, {1, 2}, 2);
   Program program = builder.build();
   program.transfers[0].issue = program.transfers[1].issue = 2;  // both sent behind the last action of d0
-  const RunTimes buffered = run(program, TransferMode::kBuffered);
+  const RunTimes buffered = run_on_both(program, TransferMode::kBuffered);
   CHECK(buffered.transfers[0].start == 10);
-  const RunTimes fifo = run(program, TransferMode::kFifo);
+  const RunTimes fifo = run_on_both(program, TransferMode::kFifo);
   CHECK(fifo.transfers[0].start == 30);
   CHECK(fifo.transfers[1].start == 38);
   CHECK(fifo.transfers[2].start == 46);
 }
 
 TEST_CASE("rendezvous: a message waits for its receive, and all behind it wait with it") {
-  const RunTimes times = run(late_receiver().build(), TransferMode::kRendezvous);
+  const RunTimes times = run_on_both(late_receiver().build(), TransferMode::kRendezvous);
   CHECK(times.transfers[0] == TransferTimes{30, 38, 41});  // posted when d1 is done with its first action
   CHECK(times.start[4] == 41);
   CHECK(times.transfers[1] == TransferTimes{46, 54, 57});  // posted when d1 reaches the second consumer
@@ -88,13 +88,14 @@ TEST_CASE("rendezvous: a message waits for its receive, and all behind it wait w
 TEST_CASE("rendezvous with receives posted ahead costs nothing here") {
   Program program = late_receiver().build();
   program.transfers[0].post = program.transfers[1].post = 3;
-  CHECK(run(program, TransferMode::kRendezvous).transfers == run(program, TransferMode::kBuffered).transfers);
+  CHECK(run_on_both(program, TransferMode::kRendezvous).transfers ==
+        run_on_both(program, TransferMode::kBuffered).transfers);
 }
 
 TEST_CASE("blocking: the sender's lane goes on when the message has arrived") {
   Program program = late_receiver().build();
   program.transfers[0].post = program.transfers[1].post = 3;
-  const RunTimes times = run(program, TransferMode::kBlocking);
+  const RunTimes times = run_on_both(program, TransferMode::kBlocking);
   CHECK(times.start[1] == 21);
   CHECK(times.start[2] == 42);
   CHECK(times.transfers[1] == TransferTimes{31, 39, 42});
@@ -103,9 +104,9 @@ TEST_CASE("blocking: the sender's lane goes on when the message has arrived") {
 TEST_CASE("a sender waits for its oldest message before it makes the value that needs one buffer too many") {
   Program program = late_receiver().build();
   program.transfers[0].sent = 1;  // just before the second action of d0
-  const RunTimes buffered = run(program, TransferMode::kBuffered);
+  const RunTimes buffered = run_on_both(program, TransferMode::kBuffered);
   CHECK(buffered.start[1] == 18);
-  const RunTimes rendezvous = run(program, TransferMode::kRendezvous);
+  const RunTimes rendezvous = run_on_both(program, TransferMode::kRendezvous);
   CHECK(rendezvous.start[1] == 38);
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("a receive is posted behind the waits of sends that stand at its place
   ProgramBuilder builder(Lanes{{10, 1}, {10, 1}, {50, 1}}, {0, 1e9, {}, false});
   builder.message({0, 0}, {2, 1}, 5).sent = 1;  // d0 waits until d2 takes it: 50 + 5
   builder.message({1, 0}, {0, 1}, 5);           // d0 posts it at the same place
-  const RunTimes times = run(builder.build(), TransferMode::kRendezvous);
+  const RunTimes times = run_on_both(builder.build(), TransferMode::kRendezvous);
   CHECK(times.sent(0) == 55);
   CHECK(times.transfers[1].start == 55);
 }
@@ -123,10 +124,10 @@ TEST_CASE("batched: a send and a receive of one place end together, seen from th
   builder.message({0, 0}, {1, 3}, 4).sent = 2;  // d0 to d1
   builder.message({1, 0}, {0, 1}, 4);           // d1 to d0, received where d0 sends
   Program program = builder.build();
-  const RunTimes rendezvous = run(program, TransferMode::kRendezvous);
+  const RunTimes rendezvous = run_on_both(program, TransferMode::kRendezvous);
   CHECK(rendezvous.transfers[0].start == 31);  // posted by d1 before its last action
   CHECK(rendezvous.start[1] == 17);            // d0 has its value long before
-  const RunTimes batched = run(program, TransferMode::kBatched);
+  const RunTimes batched = run_on_both(program, TransferMode::kBatched);
   CHECK(batched.transfers[1].done == 14);
   CHECK(batched.transfers[1].available == 35);  // held by the batch until the send is done
   CHECK(batched.start[1] == 35);

@@ -58,7 +58,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(found, what.size(), with);
 }
 
-Timeline simulated(std::string_view name, const Cluster* cluster) {
+Timeline simulated_on(std::string_view name, const Cluster* cluster) {
   StageCosts costs;
   StageTimes times;
   times.f = 10;
@@ -125,7 +125,7 @@ TEST_CASE("what is written is read back equal, spans, memory, peak tensors and d
   cluster.finish();
   for (const std::string_view name : {"gpipe", "1f1b", "zb-h1", "chimera", "pipedream"}) {
     CAPTURE(name);
-    const Timeline written = simulated(name, &cluster);
+    const Timeline written = simulated_on(name, &cluster);
     REQUIRE(!written.spans.empty());
     REQUIRE(!written.memory.empty());
     const std::string text = timeline_to_json(written);
@@ -140,7 +140,7 @@ TEST_CASE("what is written is read back equal, spans, memory, peak tensors and d
 }
 
 TEST_CASE("a summary leaves out spans and memory and nothing else") {
-  const Timeline written = simulated("1f1b", nullptr);
+  const Timeline written = simulated_on("1f1b", nullptr);
   Timeline read = timeline_from_json(timeline_to_json(written, true), "t.json");
   CHECK(read.spans.empty());
   CHECK(read.memory.empty());
@@ -163,7 +163,7 @@ TEST_CASE("a document is written in pieces of bounded size") {
 }
 
 TEST_CASE("a broken document is refused with the place and what was expected") {
-  const std::string good = timeline_to_json(simulated("1f1b", nullptr));
+  const std::string good = timeline_to_json(simulated_on("1f1b", nullptr));
   CHECK(message_of(good) == "accepted");
   const auto refused = [&](const std::string& what, const std::string& with) {
     return message_of(replaced(good, what, with));

@@ -13,7 +13,7 @@ namespace {
 
 using namespace plumb::testing;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::string kPython = plumb::testing::in_source("tools/examples/one_forward_ahead.py");
 
@@ -31,17 +31,18 @@ TEST_CASE("a program that prints a schedule stands wherever a name does") {
   const CommandResult simulated =
       run_command("plumbline simulate " + kPython + size + "--cost F=1,B=2", scratch.path());
   CHECK(simulated.status == 0);
-  CHECK(has(simulated.out, "15 ms"));
+  CHECK(contains(simulated.out, "15 ms"));
   CHECK(run_command("plumbline train " + kPython + size + "--network gpt-tiny --executor serial", scratch.path())
             .status == 0);
   CHECK(run_command("plumbline validate " + kPython + size + "--transfers all", scratch.path()).status == 0);
   CHECK(run_command("plumbline convert " + kPython + size + "own.json && plumbline validate own.json", scratch.path())
             .status == 0);
-  CHECK(has(run_command("plumbline schedule " + kPython + size + "--explain", scratch.path()).out, "_load_csv"));
-  CHECK(has(run_command("plumbline sweep " + kPython + " -p 2,4 -m 8 --cost F=1,B=2", scratch.path()).out, "27.27"));
+  CHECK(contains(run_command("plumbline schedule " + kPython + size + "--explain", scratch.path()).out, "_load_csv"));
+  CHECK(
+      contains(run_command("plumbline sweep " + kPython + " -p 2,4 -m 8 --cost F=1,B=2", scratch.path()).out, "27.27"));
   const CommandResult sweep = run_command("plumbline sweep own.json -p 2,4 -m 4 --cost F=1,B=2", scratch.path());
-  CHECK(has(sweep.out, "15 ms"));
-  CHECK(has(sweep.out, "own.json: is of 2 devices and 4 microbatches, expected this point's size"));
+  CHECK(contains(sweep.out, "15 ms"));
+  CHECK(contains(sweep.out, "own.json: is of 2 devices and 4 microbatches, expected this point's size"));
 }
 
 TEST_CASE("the example through the C++ API prints a document that is simulated") {
@@ -50,7 +51,7 @@ TEST_CASE("the example through the C++ API prints a document that is simulated")
   CHECK(printed.status == 0);
   CHECK(printed.err == "bubble 33.3333 %\n");
   const CommandResult simulated = run_command("plumbline simulate own.json --cost F=1,B=2 --summary", scratch.path());
-  CHECK(has(simulated.out, "bubble fraction  33.33 %"));
+  CHECK(contains(simulated.out, "bubble fraction  33.33 %"));
   CHECK(run_command("plumbline simulate $(command -v own_schedule) -p 3 -m 6 --cost F=1,B=2", scratch.path()).status ==
         0);
 }
@@ -63,7 +64,7 @@ TEST_CASE("a schedule is read from standard input in any format") {
         "plumbline schedule 1f1b -p 2 -m 4 --format " + format + " | plumbline simulate - --cost F=1,B=2 --summary",
         scratch.path());
     CHECK(result.status == 0);
-    CHECK(has(result.out, "makespan         15 ms"));
+    CHECK(contains(result.out, "makespan         15 ms"));
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace plumb::testing;
 
-CommandResult run(const std::string& command) {
+CommandResult run_in_scratch(const std::string& command) {
   const ScratchDirectory scratch;
   return run_command(command, scratch.path());
 }
@@ -21,33 +21,33 @@ constexpr const char* kExample = " zb-auto -p 3 -m 6 --cost F=5,I=6,W=4 --memory
 }  // namespace
 
 TEST_CASE("schedule and simulate hand costs and memory limit to a searched schedule") {
-  const CommandResult tight = run("plumbline schedule --format text" + std::string(kExample) + "6");
-  const CommandResult ample = run("plumbline schedule --format text" + std::string(kExample) + "12");
+  const CommandResult tight = run_in_scratch("plumbline schedule --format text" + std::string(kExample) + "6");
+  const CommandResult ample = run_in_scratch("plumbline schedule --format text" + std::string(kExample) + "12");
   CHECK(tight.status == 0);
   CHECK(tight.out.starts_with("d0: 0F0 0F1 0F2 0I0 "));
   CHECK(ample.out.starts_with("d0: 0F0 0F1 0F2 0F3 0F4 0F5 0I0 "));
-  CHECK(run("plumbline simulate --summary" + std::string(kExample) + "12 --json -")
+  CHECK(run_in_scratch("plumbline simulate --summary" + std::string(kExample) + "12 --json -")
             .out.find("\"longest_device_span_ns\":93000000") != std::string::npos);
 }
 
 TEST_CASE("a searched schedule without costs is made for equal passes") {
-  const CommandResult plain = run("plumbline schedule zb-1p -p 4 -m 8");
+  const CommandResult plain = run_in_scratch("plumbline schedule zb-1p -p 4 -m 8");
   CHECK(plain.status == 0);
-  CHECK(plain.out == run("plumbline schedule zb-1p -p 4 -m 8 --cost F=1,I=1,W=1").out);
+  CHECK(plain.out == run_in_scratch("plumbline schedule zb-1p -p 4 -m 8 --cost F=1,I=1,W=1").out);
 }
 
 TEST_CASE("train takes the same costs and limit") {
   const std::string train = "plumbline train v-auto -p 2 -m 4 --network gpt-tiny --executor serial --steps 1 ";
-  CHECK(run(train + "--cost F=1,I=1,W=1 --memory-limit 4").status == 0);
-  const CommandResult none = run(train + "--memory-limit 1");
+  CHECK(run_in_scratch(train + "--cost F=1,I=1,W=1 --memory-limit 4").status == 0);
+  const CommandResult none = run_in_scratch(train + "--memory-limit 1");
   CHECK(none.status == 2);
   CHECK(none.err.find("v-auto: no building block stays within the memory limit of 1 stashes") != std::string::npos);
 }
 
 TEST_CASE("memory and limit that do not fit the costs are refused in one line") {
-  CHECK(run("plumbline schedule zb-auto -p 2 -m 2 --memory F=1,W=-1").err ==
+  CHECK(run_in_scratch("plumbline schedule zb-auto -p 2 -m 2 --memory F=1,W=-1").err ==
         "plumbline: error: --memory: goes with --cost, expected --cost LIST\n");
-  CHECK(run("plumbline schedule zb-auto -p 2 -m 2 --memory-limit much").status == 2);
+  CHECK(run_in_scratch("plumbline schedule zb-auto -p 2 -m 2 --memory-limit much").status == 2);
 }
 
 TEST_SUITE_END();

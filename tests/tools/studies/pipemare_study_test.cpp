@@ -116,7 +116,7 @@ TEST_CASE("a study's commands are its words put together; a missing one is named
 }
 
 TEST_CASE("estimates have Student's intervals") {
-  const Estimate of = estimate({1, 2, 3, 4, 5});
+  const SeedMean of = estimate({1, 2, 3, 4, 5});
   CHECK(of.mean == 3);
   CHECK(*of.half_width == doctest::Approx(2.776 * std::sqrt(2.5 / 5)));
   CHECK(!estimate({7}).half_width);

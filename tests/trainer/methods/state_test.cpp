@@ -17,7 +17,7 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-struct Case {
+struct MethodCase {
   std::string schedule;
   std::string methods;
   std::int64_t m = 2;
@@ -26,7 +26,7 @@ struct Case {
 };
 
 /// Every method at least once.
-std::vector<Case> cases() {
+std::vector<MethodCase> method_cases() {
   return {{"pipemare", "t1:K=3,t2"},
           {"pipemare", "t2:D=0.3", 1, {{"timing", "slots"}}},
           {"pipemare", "t1,t2,t3:updates=2", 2, {{"timing", "slots"}}},
@@ -51,21 +51,21 @@ std::vector<Case> cases() {
           {"avgpipe", "", 4}};
 }
 
-TrainOptions run_of(const Case& of) {
+TrainOptions run_of(const MethodCase& of) {
   const ScheduleParams params{.num_devices = 4, .num_microbatches = of.m, .updates = 6, .options = of.options};
   TrainOptions run = tiny_run(with_methods(generate(of.schedule, params), of.methods), 3, false);
   run.optimizer.kind = of.optimizer;
   return run;
 }
 
-struct Killed : std::runtime_error {
-  Killed() : std::runtime_error("killed") {}
+struct KilledRun : std::runtime_error {
+  KilledRun() : std::runtime_error("killed") {}
 };
 
 }  // namespace
 
 TEST_CASE("memory with methods is the predicted one, class by class") {
-  for (const Case& of : cases()) {
+  for (const MethodCase& of : method_cases()) {
     CAPTURE(of.schedule);
     CAPTURE(of.methods);
     const TrainOptions run = run_of(of);
@@ -75,7 +75,7 @@ TEST_CASE("memory with methods is the predicted one, class by class") {
 
 TEST_CASE("a run with methods that died goes on to the bits of the run that did not") {
   namespace fs = std::filesystem;
-  for (const Case& of : cases()) {
+  for (const MethodCase& of : method_cases()) {
     CAPTURE(of.schedule);
     CAPTURE(of.methods);
     TrainOptions options = run_of(of);
@@ -88,9 +88,9 @@ TEST_CASE("a run with methods that died goes on to the bits of the run that did 
     options.checkpoint = {.directory = directory, .resume = true};
     TrainOptions dies = options;
     dies.on_update = [](std::int64_t update, double) {
-      if (update == 4) throw Killed();
+      if (update == 4) throw KilledRun();
     };
-    CHECK_THROWS_AS(train(dies), Killed);
+    CHECK_THROWS_AS(train(dies), KilledRun);
     CHECK(fs::exists(directory));
     CHECK(train(options).weights_hash == whole.weights_hash);
     fs::remove_all(directory);

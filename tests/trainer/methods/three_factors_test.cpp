@@ -15,7 +15,7 @@ using Triple = std::array<double, 3>;
 using Options = std::map<std::string, std::string>;
 
 /// A row of the table of reference 11.6: the versions v1, v2, v4 and v6.
-struct Row {
+struct VersionRow {
   std::string variant;
   std::string schedule;
   std::int64_t n = 1;
@@ -27,7 +27,7 @@ struct Row {
 constexpr Triple kV1{0.92788800, 0.83137400, 0.73585600};
 constexpr Triple kV1Slots2{0.93573150, 0.84019794, 0.74594050};
 
-std::vector<Row> rows() {
+std::vector<VersionRow> rows() {
   const Options slots{{"timing", "slots"}};
   const std::array<Triple, 4> stash{kV1,
                                     {0.97250772, 0.88157118, 0.79042883},
@@ -156,7 +156,7 @@ std::vector<Row> rows() {
   };
 }
 
-TrainOptions options_of(const Row& row) {
+TrainOptions options_of(const VersionRow& row) {
   TrainOptions options = three_factors(with_methods(
       generate(row.schedule, {.num_devices = 3, .num_microbatches = row.n, .updates = 12, .options = row.options}),
       row.methods));
@@ -170,7 +170,7 @@ TrainOptions options_of(const Row& row) {
 }  // namespace
 
 TEST_CASE("the 15 variants of the three-stage scalar trainer have the published versions on the real executor") {
-  for (const Row& row : rows()) {
+  for (const VersionRow& row : rows()) {
     CAPTURE(row.variant);
     const auto versions = versions_of(options_of(row));
     const std::array<std::size_t, 4> which{1, 2, 4, 6};

@@ -30,7 +30,7 @@ std::optional<std::int64_t> updates_to_target(const StudyTask& task, const Study
   return std::nullopt;
 }
 
-std::optional<Estimate> estimate_if_any(const std::vector<double>& values) {
+std::optional<SeedMean> estimate_if_any(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(estimate(values));
 }
 
@@ -69,8 +69,8 @@ MethodFigures figures_of(const Study& study, const std::vector<StudyRun>& runs, 
 
 }  // namespace
 
-Estimate estimate(const std::vector<double>& values) {
-  Estimate of{.count = static_cast<std::int64_t>(values.size())};
+SeedMean estimate(const std::vector<double>& values) {
+  SeedMean of{.count = static_cast<std::int64_t>(values.size())};
   const auto n = static_cast<double>(values.size());
   of.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   if (values.size() < 2) return of;

@@ -9,13 +9,13 @@
 namespace plumb {
 
 /// A mean over seeds with the half width of its 95 % interval (Student's t).
-struct Estimate {
+struct SeedMean {
   std::int64_t count = 0;
   double mean = 0;
   std::optional<double> half_width = {};  ///< none for fewer than two values
 };
 
-Estimate estimate(const std::vector<double>& values);
+SeedMean estimate(const std::vector<double>& values);
 
 /// What the runs of one method on one task came to.
 struct MethodFigures {
@@ -24,10 +24,10 @@ struct MethodFigures {
   std::int64_t runs = 0;
   std::int64_t diverged = 0;
   std::int64_t failed = 0;                 ///< could not be trained
-  std::optional<Estimate> quality = {};    ///< at the end, of the runs that did not diverge
-  std::optional<Estimate> gap = {};        ///< by how much the first method is better, seed by seed, of the same runs
-  std::optional<Estimate> to_target = {};  ///< updates until the target, of the runs that reach it
-  std::optional<Estimate> seconds = {};
+  std::optional<SeedMean> quality = {};    ///< at the end, of the runs that did not diverge
+  std::optional<SeedMean> gap = {};        ///< by how much the first method is better, seed by seed, of the same runs
+  std::optional<SeedMean> to_target = {};  ///< updates until the target, of the runs that reach it
+  std::optional<SeedMean> seconds = {};
 };
 
 /// By task, then method; without those that have no runs. `study` must outlive the result.

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// "0.951 ± 0.004": shares of 1 as percent.
-std::string estimate_text(const std::optional<Estimate>& of, double unit, int digits) {
+std::string estimate_text(const std::optional<SeedMean>& of, double unit, int digits) {
   if (!of) return "-";
   std::string text = fixed_text(of->mean * unit, digits);
   if (of->half_width) text += " ± " + fixed_text(*of->half_width * unit, digits);
@@ -72,7 +72,7 @@ std::vector<MethodFigures> figures_of_task(const Study& study, const StudyTask& 
   return figures;
 }
 
-Json estimate_json(const std::optional<Estimate>& of) {
+Json estimate_json(const std::optional<SeedMean>& of) {
   if (!of) return {};
   return {{"mean", of->mean}, {"half_width", of->half_width ? Json(*of->half_width) : Json()}, {"count", of->count}};
 }
@@ -100,7 +100,7 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
     series.colour = m;
     series.dashed = m == 0;
     for (const auto& [update, seeds] : values) {
-      const Estimate of = estimate(seeds);
+      const SeedMean of = estimate(seeds);
       const double half = of.half_width.value_or(0);
       series.x.push_back(static_cast<double>(update));
       series.y.push_back(of.mean);

@@ -76,7 +76,7 @@ std::string half_of(const PublicRow& row) {
   return public_group(row) + (row.fits_constants() ? ", fitted half" : ", other half");
 }
 
-std::string schedule_of(const PublicRow& row) {
+std::string schedule_group(const PublicRow& row) {
   return row.pipeline > 1 ? row.data + ", " + row.schedule : std::string();
 }
 
@@ -147,7 +147,7 @@ std::string public_text(const PublicResults& results) {
 std::string public_markdown(const PublicResults& results) {
   return markdown_table(results, groups_by(results, public_group), "data set") +
          markdown_table(results, groups_by(results, half_of), "by half") +
-         markdown_table(results, groups_by(results, schedule_of), "by schedule, pp>1") + published_table(results) +
+         markdown_table(results, groups_by(results, schedule_group), "by schedule, pp>1") + published_table(results) +
          worst_table(results) + refused_table(results);
 }
 

@@ -43,7 +43,7 @@ std::vector<Weights3> train_scalars(const Schedule& schedule) {
   return versions;
 }
 
-struct Row {
+struct PublishedRow {
   std::string name;
   std::int64_t n;
   std::map<std::string, std::string> options;
@@ -55,7 +55,7 @@ struct Row {
 TEST_CASE("three scalar stages trained with each schedule's versions reach the known weights") {
   const Weights3 first{0.92788800, 0.83137400, 0.73585600};
   const std::map<std::string, std::string> slots{{"timing", "slots"}};
-  const std::vector<Row> rows{
+  const std::vector<PublishedRow> rows{
       {"1f1b",
        1,
        {},
@@ -81,7 +81,7 @@ TEST_CASE("three scalar stages trained with each schedule's versions reach the k
       {"pipemare", 2, slots, {{1, {0.93573150, 0.84019794, 0.74594050}}, {6, {1.25747664, 1.15540061, 1.06703473}}}},
       {"pipedream", 2, slots, {{2, {1.01110034, 0.92498789, 0.83935962}}, {6, {1.22579741, 1.14857842, 1.06853354}}}},
   };
-  for (const Row& row : rows) {
+  for (const PublishedRow& row : rows) {
     CAPTURE(row.name);
     CAPTURE(row.n);
     const Schedule schedule =

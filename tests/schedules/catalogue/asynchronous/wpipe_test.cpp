@@ -21,7 +21,7 @@ Schedule grouped(std::int32_t p, std::int64_t m, std::int64_t updates) {
 }
 
 template <class Check>
-void for_each_case(const Check& check) {
+void for_each_wpipe(const Check& check) {
   for (const std::int64_t p : {1, 2, 3, 4, 6}) {
     for (const std::int64_t m : {1, 2, 3, 5, 8, 12}) {
       if (m < p - 1) continue;
@@ -35,7 +35,7 @@ void for_each_case(const Check& check) {
 }  // namespace
 
 TEST_CASE("wpipe runs both groups in turn, forwards m + p - 1 - d ahead of backwards") {
-  for_each_case([](std::int64_t p, std::int64_t m) {
+  for_each_wpipe([](std::int64_t p, std::int64_t m) {
     for (const std::int64_t updates : {1, 2, 5}) {
       CAPTURE(updates);
       const Schedule schedule = grouped(static_cast<std::int32_t>(p), m, updates);
@@ -69,7 +69,7 @@ TEST_CASE("wpipe runs both groups in turn, forwards m + p - 1 - d ahead of backw
 
 TEST_CASE(
     "group 0 of wpipe reads weights one update old and keeps two versions, group 1 the current one and keeps one") {
-  for_each_case([](std::int64_t p, std::int64_t m) {
+  for_each_wpipe([](std::int64_t p, std::int64_t m) {
     const Schedule schedule = grouped(static_cast<std::int32_t>(p), m, 5);
     const VersionsRead reads = versions_read(schedule);
     for (const auto& [key, version] : reads.forward) {
@@ -98,7 +98,7 @@ TEST_CASE("once full, wpipe leaves no idle time for equal stages when m >= p") {
 }
 
 TEST_CASE("device d of wpipe keeps at most m + p - d activations") {
-  for_each_case([](std::int64_t p, std::int64_t m) {
+  for_each_wpipe([](std::int64_t p, std::int64_t m) {
     const std::vector<std::int64_t> stashes = peak_stashes(grouped(static_cast<std::int32_t>(p), m, 5));
     for (std::int64_t d = 0; d < p; ++d) CHECK(stashes[static_cast<std::size_t>(d)] == m + p - d);
   });

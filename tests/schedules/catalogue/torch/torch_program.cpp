@@ -11,14 +11,14 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-struct Part {
+struct Cell {
   std::int64_t stage = 0;
   std::string kind;
   std::int64_t microbatch = 0;
 };
 
-Part parse(const std::string& text) {
-  Part part;
+Cell parse_cell(const std::string& text) {
+  Cell part;
   std::istringstream in(text);
   in >> part.stage;
   part.kind = text.substr(text.find_first_not_of("0123456789"));
@@ -29,10 +29,11 @@ Part parse(const std::string& text) {
 }
 
 /// The one or two parts of a cell.
-std::vector<Part> parts_of(const std::string& cell) {
-  if (cell.front() != '(') return {parse(cell)};
+std::vector<Cell> parts_of(const std::string& cell) {
+  if (cell.front() != '(') return {parse_cell(cell)};
   const std::size_t semicolon = cell.find(';');
-  return {parse(cell.substr(1, semicolon - 1)), parse(cell.substr(semicolon + 1, cell.find(')') - semicolon - 1))};
+  return {parse_cell(cell.substr(1, semicolon - 1)),
+          parse_cell(cell.substr(semicolon + 1, cell.find(')') - semicolon - 1))};
 }
 
 std::string text(std::int64_t stage, const std::string& kind, std::int64_t microbatch) {
@@ -47,7 +48,7 @@ Cells unshard(const Cells& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::vector<std::int64_t> next;
     for (std::size_t j = i; j < cells.size() && next.size() < 3; ++j) {
-      for (const Part& part : parts_of(cells[j])) {
+      for (const Cell& part : parts_of(cells[j])) {
         if (std::find(next.begin(), next.end(), part.stage) == next.end()) next.push_back(part.stage);
       }
     }
@@ -70,7 +71,7 @@ Cells reduce(const Cells& cells, std::int64_t microbatches) {
   std::map<std::int64_t, std::int64_t> count;
   for (const std::string& cell : cells) {
     result.push_back(cell);
-    for (const Part& part : parts_of(cell)) {
+    for (const Cell& part : parts_of(cell)) {
       const bool counts = part.kind == "W" || part.kind == "B";
       if (counts && ++count[part.stage] == microbatches) result.push_back(std::to_string(part.stage) + "REDUCE_GRAD");
     }
@@ -87,7 +88,7 @@ Pipeline pipeline_of(const std::vector<Cells>& compute) {
   Pipeline pipeline;
   for (std::size_t rank = 0; rank < compute.size(); ++rank) {
     for (const std::string& cell : compute[rank]) {
-      for (const Part& part : parts_of(cell)) {
+      for (const Cell& part : parts_of(cell)) {
         pipeline.rank_of[part.stage] = rank;
         pipeline.stages = std::max(pipeline.stages, part.stage + 1);
       }
@@ -96,7 +97,7 @@ Pipeline pipeline_of(const std::vector<Cells>& compute) {
   return pipeline;
 }
 
-bool is_ready(const Part& part, const Pipeline& pipeline, const std::set<std::string>& emitted) {
+bool is_ready(const Cell& part, const Pipeline& pipeline, const std::set<std::string>& emitted) {
   const auto has = [&](std::int64_t stage, const std::string& kind) {
     return emitted.count(text(stage, kind, part.microbatch)) != 0;
   };
@@ -122,14 +123,14 @@ std::vector<Cells> send_and_receive(const std::vector<Cells>& lists, const Pipel
     for (std::size_t rank = 0; rank < lists.size(); ++rank) {
       if (at[rank] == lists[rank].size()) continue;
       const std::string& cell = lists[rank][at[rank]];
-      const std::vector<Part> parts = parts_of(cell);
+      const std::vector<Cell> parts = parts_of(cell);
       bool ready = true;
-      for (const Part& part : parts) ready = ready && is_ready(part, pipeline, emitted[rank]);
+      for (const Cell& part : parts) ready = ready && is_ready(part, pipeline, emitted[rank]);
       if (!ready) continue;
       progress = true;
       ++at[rank];
       result[rank].push_back(cell);
-      for (const Part& part : parts) {
+      for (const Cell& part : parts) {
         emitted[rank].insert(text(part.stage, part.kind, part.microbatch));
         const bool forward = part.kind == "F";
         if (!forward && !is_backward(part.kind)) continue;
@@ -157,17 +158,17 @@ Cells defer(const Cells& cells, std::size_t rank, const Pipeline& pipeline) {
     waiting = kept;
   };
   const auto source = [&](const std::string& receive) {
-    const Part part = parse(receive);
+    const Cell part = parse_cell(receive);
     return pipeline.rank_of.at(part.stage + (part.kind == "RECV_F" ? -1 : 1));
   };
   for (const std::string& cell : cells) {
-    const std::vector<Part> parts = parts_of(cell);
+    const std::vector<Cell> parts = parts_of(cell);
     const std::string& kind = parts.front().kind;
     if (kind == "RECV_F" || kind == "RECV_B") {
       waiting.push_back(cell);
       continue;
     }
-    for (const Part& part : parts) {
+    for (const Cell& part : parts) {
       const std::string wanted = text(part.stage, part.kind == "F" ? "RECV_F" : "RECV_B", part.microbatch);
       if (part.kind == "F" || is_backward(part.kind)) issue([&](const std::string& one) { return one == wanted; });
     }

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kTable = "results/search/table.csv";
 
 /// A row of the table: what results/search/authors.py prints, and our span behind it.
-struct Case {
+struct AuthorsRow {
   std::string text{};  ///< without ours
   std::string what;
   std::int32_t p = 0;
@@ -45,15 +45,15 @@ Ticks of_stage(const std::string& text, std::size_t stage) {
   return std::stoll(each[each.size() == 1 ? 0 : stage]);
 }
 
-Case parse(const std::string& line) {
+AuthorsRow parse_row(const std::string& line) {
   const std::vector<std::string> cells = split(line, ',');
   REQUIRE(cells.size() >= 10);
-  Case row{.what = cells[0],
-           .p = std::stoi(cells[1]),
-           .m = std::stoll(cells[2]),
-           .limit = std::stoll(cells[7]),
-           .theirs = std::stoll(cells[8]),
-           .their_peak = std::stoll(cells[9])};
+  AuthorsRow row{.what = cells[0],
+                 .p = std::stoi(cells[1]),
+                 .m = std::stoll(cells[2]),
+                 .limit = std::stoll(cells[7]),
+                 .theirs = std::stoll(cells[8]),
+                 .their_peak = std::stoll(cells[9])};
   for (std::size_t k = 0; k < 10; ++k) row.text += (k == 0 ? "" : ",") + cells[k];
   if (cells.size() > 10) row.ours = cells[10];
   StageMemory memory;
@@ -73,7 +73,7 @@ Case parse(const std::string& line) {
   return row;
 }
 
-Schedule scheduled(const Case& row) {
+Schedule scheduled(const AuthorsRow& row) {
   ScheduleParams params{.num_devices = row.p,
                         .num_microbatches = row.m,
                         .costs = [&](std::int32_t) { return row.costs; },
@@ -106,7 +106,7 @@ TEST_CASE("no order is longer than that of the authors' scheduler in the same me
   std::string table = "what,p,m,f,i,w,comm,limit,span,peak,ours\n";
   int compared = 0;
   while (std::getline(file, line)) {
-    const Case row = parse(line);
+    const AuthorsRow row = parse_row(line);
     if (!update && row.p * row.m > kQuick) continue;
     CAPTURE(row.text);
     const Schedule schedule = scheduled(row);
