@@ -283,7 +283,7 @@ def line_of(text, at):
 
 def main():
     os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", ".."))
-    texts = {path: open(path, encoding="utf-8").read() for path in files_with(".cpp", ".hpp")}
+    texts = {path: open(path, encoding="utf-8").read() for path in sorted(files_with(".cpp", ".hpp"))}
     findings = []
     names = {}
     inner_constants = defaultdict(list)
