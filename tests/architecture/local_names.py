@@ -142,6 +142,8 @@ def without_angles(words):
 
 def declared(words):
     """(name, kind, meaning) of a declaration at namespace scope, or None where it declares nothing new."""
+    if words[0] == "__extension__":
+        words = words[1:]
     while words[:2] == ["[", "["]:
         words = words[words.index("]") + 2 :]
     if words[0] == "namespace":
