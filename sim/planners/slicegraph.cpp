@@ -76,8 +76,8 @@ class SlicegraphSearch {
   /// The topological order that prefers small keys.
   std::vector<std::int32_t> order_of(const std::vector<double>& keys) const {
     std::vector<std::size_t> missing(n_);
-    using Entry = std::pair<double, std::int32_t>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    using ReadyState = std::pair<double, std::int32_t>;
+    std::priority_queue<ReadyState, std::vector<ReadyState>, std::greater<>> ready;
     for (std::size_t k = 0; k < n_; ++k) {
       missing[k] = around_.before[k].size();
       if (missing[k] == 0) ready.emplace(keys[k], static_cast<std::int32_t>(k));

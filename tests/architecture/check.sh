@@ -72,7 +72,7 @@ check_names() {
 # Lengths and parameters of functions; test cases are lists of facts and may be longer.
 check_functions() {
   if ! command -v ctags >/dev/null || ! ctags --version | grep -q Universal; then
-    echo "lengths of functions not checked: universal-ctags is not installed"
+    finding "lengths of functions need universal-ctags; install with: apt-get install universal-ctags"
     return
   fi
   local library

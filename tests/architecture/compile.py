@@ -10,7 +10,8 @@
   compile.py together all     in both orders
 
 They configure the presets of the same names. With --commands FOLDER the compile_commands.json there is taken instead.
-COST
+Measured: 1,321 sources and headers of 1.2 s each in the mean, so alone all takes 13 minutes on two cores, a quarter 4;
+together takes 2 minutes, in both orders 4.
 """
 import json
 import os

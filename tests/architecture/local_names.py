@@ -4,8 +4,8 @@ a time, in groups that shift when a file is added: a name in an unnamed namespac
 
 Sources of one hall (models, schedules, sim, trainer, tools, one folder of tests) may meet. Two of their file-local
 names collide when both are
-  * functions that a call could not tell apart, or tell apart in silence: as many parameters, each of the same type or
-    of two types that convert into each other (numbers; texts); or of which one is passed on by its name alone;
+  * functions that a call could not tell apart, or tell apart in silence: callable with as many arguments, each of the
+    same type or of two types that convert into each other (numbers; texts); or one is passed on by its name alone;
   * anything else, except the same alias of the same type.
 A file-local name also collides with the same name in a header of this hall or of one below it, with a constant inside
 a function of another source (-Wshadow), and a macro must be undefined in the source that defines it. A using-directive
@@ -28,7 +28,7 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 TOKEN = re.compile(r"[A-Za-z_]\w*|::|\.?\d(?:[\w.]|'\w)*|->|\S")
 LOCAL_CONSTANT = re.compile(r"^[ \t]+const(?:expr)?\b[^=;{}()\n]*?\b(k[A-Z]\w*)\s*[={\[]", re.MULTILINE)
 NUMBERS = re.compile(r"^(bool|char|short|int|long|unsigned|float|double|size_t|ptrdiff_t|u?int\d+_t|Ticks|.*Index)+$")
-TEXTS = {"string", "string_view", "char*"}
+TEXTS = {"string", "string_view", "char*", "Json", "json"}
 OPENING, CLOSING = "([{", ")]}"
 
 
@@ -114,8 +114,9 @@ def parameter_class(words):
 
 
 def parameters(words):
+    """How many must be given, and what each of them is."""
     if not words or words == ["void"]:
-        return ()
+        return (0,)
     depth, parts = 0, [[]]
     for word in words:
         depth += (word in "([{<") - (word in ")]}>")
@@ -123,7 +124,7 @@ def parameters(words):
             parts.append([])
         else:
             parts[-1].append(word)
-    return tuple(parameter_class(part) for part in parts)
+    return sum("=" not in part for part in parts), *(parameter_class(part) for part in parts)
 
 
 def without_angles(words):
@@ -141,6 +142,8 @@ def without_angles(words):
 
 def declared(words):
     """(name, kind, meaning) of a declaration at namespace scope, or None where it declares nothing new."""
+    if words[0] == "__extension__":
+        words = words[1:]
     while words[:2] == ["[", "["]:
         words = words[words.index("]") + 2 :]
     if words[0] == "namespace":
@@ -221,7 +224,7 @@ def names_in(tokens, file, scope=(), at=0):
                 name, kind, meaning = named
                 if kind == "function" and template:
                     meaning = tuple(re.sub(r"\b(%s)\b" % "|".join(map(re.escape, filter(str.isidentifier, template))), "T",
-                                           one) for one in meaning)
+                                           one) if isinstance(one, str) else one for one in meaning)
                 head = set(words[: words.index("(")] if kind == "function" else words)
                 local = "" in scope or kind in ("type", "alias") or "static" in head or (
                     kind == "variable" and bool({"const", "constexpr"} & head) and "inline" not in head)
@@ -251,7 +254,9 @@ def collide(a, b, passed=frozenset()):
     if not related(a.scope, b.scope):
         return False
     if a.kind == b.kind == "function" and not {(a.file, a.name), (b.file, b.name)} & passed:
-        return len(a.meaning) == len(b.meaning) and all(x == y or "T" in (x, y) for x, y in zip(a.meaning, b.meaning))
+        given = max(a.meaning[0], b.meaning[0])  # with as few arguments as fit both
+        return given < min(len(a.meaning), len(b.meaning)) and all(
+            x == y or "T" in (x, y) for x, y in zip(a.meaning[1 : given + 1], b.meaning[1 : given + 1]))
     return not (a.kind == b.kind == "alias" and a.meaning == b.meaning)
 
 
@@ -280,7 +285,7 @@ def line_of(text, at):
 
 def main():
     os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", ".."))
-    texts = {path: open(path, encoding="utf-8").read() for path in files_with(".cpp", ".hpp")}
+    texts = {path: open(path, encoding="utf-8").read() for path in sorted(files_with(".cpp", ".hpp"))}
     findings = []
     names = {}
     inner_constants = defaultdict(list)

@@ -9,19 +9,19 @@ using namespace plumb;
 
 namespace {
 
-constexpr std::int64_t h = 64;
-constexpr std::int64_t s = 32;
-constexpr std::int64_t b = 3;
-constexpr MicrobatchShape kShape{.samples = b, .sequence = s};
+constexpr std::int64_t kH = 64;
+constexpr std::int64_t kS = 32;
+constexpr std::int64_t kB = 3;
+constexpr MicrobatchShape kShape{.samples = kB, .sequence = kS};
 
 /// bf16 activations and weights, as in the references' figures.
 LayerFacts facts_of(const LayerSpec& layer) { return describe(layer, kShape, kMixedPrecision); }
 
-LayerSpec attention() { return {.kind = LayerKind::kAttention, .name = "attention", .width = h, .heads = 4}; }
-LayerSpec mlp() { return {.kind = LayerKind::kMlp, .name = "mlp", .width = h, .hidden = 4 * h}; }
-LayerSpec norm(const std::string& name) { return {.kind = LayerKind::kLayerNorm, .name = name, .width = h}; }
+LayerSpec attention() { return {.kind = LayerKind::kAttention, .name = "attention", .width = kH, .heads = 4}; }
+LayerSpec mlp() { return {.kind = LayerKind::kMlp, .name = "mlp", .width = kH, .hidden = 4 * kH}; }
+LayerSpec norm(const std::string& name) { return {.kind = LayerKind::kLayerNorm, .name = name, .width = kH}; }
 LayerSpec residual(const std::string& name, std::vector<LayerSpec> body) {
-  return {.kind = LayerKind::kResidual, .name = name, .width = h, .body = std::move(body)};
+  return {.kind = LayerKind::kResidual, .name = name, .width = kH, .body = std::move(body)};
 }
 
 /// A GPT block: two residuals.
@@ -50,44 +50,45 @@ TEST_CASE("a GPT block does s b h (24h + 4s) FLOPs forward, (24h + 8s) for input
     input_grad += layer.input_grad.flops;
     weight_grad += layer.weight_grad.flops;
   }
-  CHECK(forward == s * b * h * (24 * h + 4 * s));
-  CHECK(input_grad == s * b * h * (24 * h + 8 * s));
-  CHECK(weight_grad == s * b * h * 24 * h);
+  CHECK(forward == kS * kB * kH * (24 * kH + 4 * kS));
+  CHECK(input_grad == kS * kB * kH * (24 * kH + 8 * kS));
+  CHECK(weight_grad == kS * kB * kH * 24 * kH);
 }
 
 TEST_CASE("a language-model head does 2 s b h V FLOPs in each pass") {
-  const LayerFacts head = facts_of({.kind = LayerKind::kHead, .name = "head", .width = h, .vocabulary = 1000});
-  CHECK(head.forward.flops == 2 * s * b * h * 1000);
-  CHECK(head.input_grad.flops + head.weight_grad.flops == 4 * s * b * h * 1000);
+  const LayerFacts head = facts_of({.kind = LayerKind::kHead, .name = "head", .width = kH, .vocabulary = 1000});
+  CHECK(head.forward.flops == 2 * kS * kB * kH * 1000);
+  CHECK(head.input_grad.flops + head.weight_grad.flops == 4 * kS * kB * kH * 1000);
 }
 
 TEST_CASE("grouped queries and gated MLPs cost what their widths say") {
   LayerSpec grouped = attention();
   grouped.kv_heads = 2;
-  CHECK(facts_of(grouped).forward.flops == 2 * s * b * h * (h + 2 * h * 2 / 4) + 2 * s * b * h * h + 4 * s * s * b * h);
-  const LayerSpec gated{.kind = LayerKind::kMlp, .name = "mlp", .width = h, .hidden = 100, .gated = true};
-  CHECK(facts_of(gated).forward.flops == 2 * s * b * h * 100 * 3);
+  CHECK(facts_of(grouped).forward.flops ==
+        2 * kS * kB * kH * (kH + 2 * kH * 2 / 4) + 2 * kS * kB * kH * kH + 4 * kS * kS * kB * kH);
+  const LayerSpec gated{.kind = LayerKind::kMlp, .name = "mlp", .width = kH, .hidden = 100, .gated = true};
+  CHECK(facts_of(gated).forward.flops == 2 * kS * kB * kH * 100 * 3);
 }
 
 TEST_CASE("heads have a width of their own, and norms keep their queries and keys") {
   LayerSpec wide = attention();
   wide.kv_heads = 2;
   wide.bias = false;
-  wide.head_width = h / 2;  // 4 heads: 2h of queries, h of keys, h of values
+  wide.head_width = kH / 2;  // 4 heads: 2h of queries, h of keys, h of values
   const LayerFacts plain = facts_of(wide);
-  CHECK(plain.parameter_count() == 4 * h * h + 2 * h * h);
-  CHECK(plain.forward.flops == 2 * s * b * h * (4 * h + 2 * h) + 4 * s * s * b * 2 * h);
+  CHECK(plain.parameter_count() == 4 * kH * kH + 2 * kH * kH);
+  CHECK(plain.forward.flops == 2 * kS * kB * kH * (4 * kH + 2 * kH) + 4 * kS * kS * kB * 2 * kH);
   const auto kept_for = [](const LayerFacts& facts, LastUse use) {
     return kept({facts}, StashTensor::MadeBy::kForward, use);
   };
-  CHECK(kept_for(plain, LastUse::kWeightGrad) == s * b * 2 * h * kMixedPrecision.activation_bytes);
+  CHECK(kept_for(plain, LastUse::kWeightGrad) == kS * kB * 2 * kH * kMixedPrecision.activation_bytes);
   wide.head_norm = true;
   const LayerFacts normed = facts_of(wide);
-  CHECK(normed.parameter_count() == plain.parameter_count() + 2 * h / 2);
+  CHECK(normed.parameter_count() == plain.parameter_count() + 2 * kH / 2);
   CHECK(normed.forward.flops == plain.forward.flops);
   CHECK(kept_for(normed, LastUse::kInputGrad) - kept_for(plain, LastUse::kInputGrad) ==
-        s * b * (3 * h * kMixedPrecision.activation_bytes + 6 * 4));
-  wide.head_width = h / 4;  // as without it
+        kS * kB * (3 * kH * kMixedPrecision.activation_bytes + 6 * 4));
+  wide.head_width = kH / 4;  // as without it
   wide.head_norm = false;
   LayerSpec filling = wide;
   filling.head_width = 0;
@@ -103,9 +104,9 @@ TEST_CASE("causal attention counts the whole score matrix") {
 TEST_CASE("a GPT block keeps 9h elements per token for I and 7h for W, and I makes 9h for W") {
   // The list of gpu-runtime 4.2. x_in and the two outgoing gradients lie between the blocks: h of each list.
   const std::vector<LayerFacts> block = gpt_block();
-  const std::int64_t element = 2 * s * b * h;
-  const std::int64_t norm_statistics = 2 * 2 * s * b * 4;
-  const std::int64_t log_sums = s * b * 4 * 4;
+  const std::int64_t element = 2 * kS * kB * kH;
+  const std::int64_t norm_statistics = 2 * 2 * kS * kB * 4;
+  const std::int64_t log_sums = kS * kB * 4 * 4;
   const auto by_forward = StashTensor::MadeBy::kForward;
   CHECK(kept(block, by_forward, LastUse::kInputGrad) == (9 - 2) * element + norm_statistics + log_sums);
   CHECK(kept(block, by_forward, LastUse::kWeightGrad) == 7 * element);
@@ -121,7 +122,7 @@ TEST_CASE("a GPT block keeps 9h elements per token for I and 7h for W, and I mak
 TEST_CASE("a GPT block has 12 h^2 + 13 h parameters") {
   std::int64_t parameters = 0;
   for (const LayerFacts& layer : gpt_block()) parameters += layer.parameter_count();
-  CHECK(parameters == 12 * h * h + 13 * h);
+  CHECK(parameters == 12 * kH * kH + 13 * kH);
 }
 
 TEST_CASE("GPT-2 XL has 1,557,611,200 parameters and Llama-2 70B 68,976,648,192") {
@@ -163,22 +164,23 @@ TEST_CASE("matrices and tables decay, biases and norm scales do not") {
   CHECK(block.parameters[0].name == "norm1.weight");
   CHECK(block.parameters[0].initial_mean == 1.0);
   CHECK(block.parameters[2].name == "attention.qkv.weight");
-  CHECK(block.parameters[2].shape == std::vector<std::int64_t>{3 * h, h});
+  CHECK(block.parameters[2].shape == std::vector<std::int64_t>{3 * kH, kH});
 }
 
 TEST_CASE("an embedding keeps the token ids for W and has no work for I") {
-  const LayerFacts facts = facts_of({.kind = LayerKind::kEmbedding, .name = "e", .width = h, .vocabulary = 9});
+  const LayerFacts facts = facts_of({.kind = LayerKind::kEmbedding, .name = "e", .width = kH, .vocabulary = 9});
   REQUIRE(facts.stash.size() == 1);
-  CHECK(facts.stash[0] == StashTensor{"e.tokens", s * b * 4, StashTensor::MadeBy::kForward, LastUse::kWeightGrad});
+  CHECK(facts.stash[0] == StashTensor{"e.tokens", kS * kB * 4, StashTensor::MadeBy::kForward, LastUse::kWeightGrad});
   CHECK(facts.input_grad == PassFacts{});
   CHECK(facts.output_grad_last_use == LastUse::kWeightGrad);
 }
 
 TEST_CASE("a linear layer moves its operands once") {
   const LayerFacts facts =
-      facts_of({.kind = LayerKind::kLinear, .name = "l", .width = h, .outputs = 10, .bias = false});
-  CHECK(facts.forward.bytes_moved == 2 * (s * b * h + s * b * 10 + 10 * h));
-  CHECK(facts.weight_grad.bytes_moved == 2 * (s * b * h + s * b * 10) + 2 * 4 * 10 * h);  // fp32, read and written
+      facts_of({.kind = LayerKind::kLinear, .name = "l", .width = kH, .outputs = 10, .bias = false});
+  CHECK(facts.forward.bytes_moved == 2 * (kS * kB * kH + kS * kB * 10 + 10 * kH));
+  CHECK(facts.weight_grad.bytes_moved ==
+        2 * (kS * kB * kH + kS * kB * 10) + 2 * 4 * 10 * kH);  // fp32, read and written
 }
 
 TEST_CASE("a profiled layer is its figures") {
@@ -210,11 +212,11 @@ TEST_CASE("sizes that contradict each other are refused with the layer's name") 
   layer.rotary = true;
   CHECK_THROWS_WITH_AS(facts_of(layer), "layer 'attention': rotary needs an even width per head, found 1", Error);
   CHECK_THROWS_WITH_AS(
-      facts_of({.kind = LayerKind::kEmbedding, .name = "e", .width = h, .vocabulary = 9, .positions = 31}),
+      facts_of({.kind = LayerKind::kEmbedding, .name = "e", .width = kH, .vocabulary = 9, .positions = 31}),
       "layer 'e': positions (31) must be at least the sequence length (32)", Error);
   CHECK_THROWS_WITH_AS(facts_of(residual("r", {})), "layer 'r': a residual needs at least one layer in its body",
                        Error);
-  CHECK_THROWS_AS(facts_of(residual("r", {{.kind = LayerKind::kLinear, .name = "l", .width = h, .outputs = 2 * h}})),
+  CHECK_THROWS_AS(facts_of(residual("r", {{.kind = LayerKind::kLinear, .name = "l", .width = kH, .outputs = 2 * kH}})),
                   Error);
 }
 

@@ -26,7 +26,7 @@ std::string network_document(const std::string& layers) {
          layers + "\n]}";
 }
 
-std::string refusal(const std::string& layers) {
+std::string network_refusal(const std::string& layers) {
   return error_message([&] { network_from_json(network_document(layers), "n.json"); });
 }
 
@@ -104,46 +104,47 @@ TEST_CASE("a repeat expands in place and numbers given names") {
 }
 
 TEST_CASE("a document that says something wrong is refused at the place") {
-  CHECK(refusal(R"({"kind": "atention"})") ==
+  CHECK(network_refusal(R"({"kind": "atention"})") ==
         "n.json:4:10: layers[0].kind: unknown layer kind 'atention' (did you mean 'attention'?)");
-  CHECK(refusal(R"({"kind": "linear"})") == "n.json:4:1: layers[0]: missing key 'outputs'");
-  CHECK(refusal(R"({"kind": "mlp", "heads": 2})").rfind("n.json:4:17: layers[0]: unknown key 'heads'; expected", 0) ==
-        0);
-  CHECK(refusal(R"({"kind": "linear", "outputs": 0})") ==
+  CHECK(network_refusal(R"({"kind": "linear"})") == "n.json:4:1: layers[0]: missing key 'outputs'");
+  CHECK(network_refusal(R"({"kind": "mlp", "heads": 2})")
+            .rfind("n.json:4:17: layers[0]: unknown key 'heads'; expected", 0) == 0);
+  CHECK(network_refusal(R"({"kind": "linear", "outputs": 0})") ==
         "n.json:4:31: layers[0].outputs: expected an integer from 1 to 1048576, found 0");
-  CHECK(refusal(R"({"repeat": 0, "layers": []})") ==
+  CHECK(network_refusal(R"({"repeat": 0, "layers": []})") ==
         "n.json:4:12: layers[0].repeat: expected an integer from 1 to 20000, found 0");
-  CHECK(refusal("") == "n.json: layers: expected at least one layer");
+  CHECK(network_refusal("") == "n.json: layers: expected at least one layer");
   CHECK(error_message([] {
           network_from_json(R"({"format": "plumbline-profile"})", "n.json");
         }).rfind("n.json:1:12: format: expected \"plumbline-network\", found \"plumbline-profile\"", 0) == 0);
 }
 
 TEST_CASE("layers that do not fit together are refused by name") {
-  CHECK(refusal(R"({"kind": "linear", "outputs": 6}, {"kind": "rms_norm"})") ==
+  CHECK(network_refusal(R"({"kind": "linear", "outputs": 6}, {"kind": "rms_norm"})") ==
         "n.json: layer 'rms_norm1': width is 4, but the layer before it makes 6");
-  CHECK(refusal(R"({"kind": "attention", "heads": 3})") ==
+  CHECK(network_refusal(R"({"kind": "attention", "heads": 3})") ==
         "n.json: layer 'attention0': heads (3) must divide width (4)");
-  CHECK(refusal(R"({"kind": "head", "vocabulary": 9}, {"kind": "rms_norm"})") ==
+  CHECK(network_refusal(R"({"kind": "head", "vocabulary": 9}, {"kind": "rms_norm"})") ==
         "n.json: layer 'head0': a head must be the last layer of the network");
-  CHECK(refusal(R"({"kind": "rms_norm"}, {"kind": "embedding", "vocabulary": 9})") ==
+  CHECK(network_refusal(R"({"kind": "rms_norm"}, {"kind": "embedding", "vocabulary": 9})") ==
         "n.json: layer 'rms_norm0': nobody reads its output");
-  CHECK(refusal(R"({"kind": "rms_norm"}, {"kind": "head", "vocabulary": 9, "tied": true})") ==
+  CHECK(network_refusal(R"({"kind": "rms_norm"}, {"kind": "head", "vocabulary": 9, "tied": true})") ==
         "n.json: layer 'head1': is tied, but the network has no embedding");
-  CHECK(refusal(R"({"kind": "embedding", "vocabulary": 8}, {"kind": "head", "vocabulary": 9, "tied": true})") ==
+  CHECK(network_refusal(R"({"kind": "embedding", "vocabulary": 8}, {"kind": "head", "vocabulary": 9, "tied": true})") ==
         "n.json: layer 'head1': is tied, but its vocabulary and width are not those of 'embedding0'");
-  CHECK(refusal(R"({"kind": "rms_norm", "name": "x"}, {"kind": "rms_norm", "name": "x"})") ==
+  CHECK(network_refusal(R"({"kind": "rms_norm", "name": "x"}, {"kind": "rms_norm", "name": "x"})") ==
         "n.json: layer 'x': the name is used twice");
-  CHECK(refusal(R"({"kind": "residual", "body": []})") ==
+  CHECK(network_refusal(R"({"kind": "residual", "body": []})") ==
         "n.json: layer 'residual0': a residual needs at least one layer in its body");
-  CHECK(refusal(R"({"kind": "residual", "body": [{"kind": "linear", "outputs": 6}]})") ==
+  CHECK(network_refusal(R"({"kind": "residual", "body": [{"kind": "linear", "outputs": 6}]})") ==
         "n.json: layer 'residual0': its body makes width 6 from width 4");
 }
 
 TEST_CASE("absurd sizes are refused before anything is expanded") {
-  CHECK(refusal(R"({"repeat": 20000, "layers": [{"repeat": 20000, "layers": [{"repeat": 20000, "layers": []}]}]})")
+  CHECK(network_refusal(
+            R"({"repeat": 20000, "layers": [{"repeat": 20000, "layers": [{"repeat": 20000, "layers": []}]}]})")
             .find("expected at most 20000 layers and repetitions in all") != std::string::npos);
-  CHECK(refusal(R"({"repeat": 20000, "layers": [{"kind": "rms_norm"}, {"kind": "rms_norm"}]})")
+  CHECK(network_refusal(R"({"repeat": 20000, "layers": [{"kind": "rms_norm"}, {"kind": "rms_norm"}]})")
             .find("expected at most 20000 layers and repetitions in all") != std::string::npos);
   const std::string large = R"({"format": "plumbline-network", "version": 1, "name": "n", "sequence": 16777216,
     "samples": 1048576, "width": 1048576, "layers": [{"kind": "rms_norm"}]})";

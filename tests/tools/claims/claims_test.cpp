@@ -25,12 +25,12 @@ Claim makespan_claim(double published) {
   return claim;
 }
 
-std::string document(const std::string& claim) {
+std::string claims_document(const std::string& claim) {
   return "{\"format\":\"plumbline-claims\",\"version\":1,\"claims\":[" + claim + "]}";
 }
 
 std::string message(const std::string& claim) {
-  return error_message([&] { claims_from_json(document(claim), "c.json"); });
+  return error_message([&] { claims_from_json(claims_document(claim), "c.json"); });
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ TEST_SUITE_BEGIN("tools");
 namespace plumb {
 namespace {
 
-StabilityStudy small_study(std::int64_t iterations = 0) {
+StabilityStudy small_stability_study(std::int64_t iterations = 0) {
   return study_stability({.sensitivity = 3}, {parse_stability_method("naive"), parse_stability_method("t1+t2")}, {3, 7},
                          0.1, iterations);
 }
@@ -42,7 +42,7 @@ TEST_CASE("T1 allows a base rate tau times as large as without it") {
 }
 
 TEST_CASE("a stability document holds the published limits, found in two ways") {
-  const auto json = nlohmann::json::parse(stability_json(small_study(4000)));
+  const auto json = nlohmann::json::parse(stability_json(small_stability_study(4000)));
   CHECK(json["format"] == "plumbline-stability");
   CHECK(json["methods"][0]["largest_stable_rate"][0].get<double>() == doctest::Approx(0.088369).epsilon(1e-5));
   CHECK(json["methods"][0]["by_iterating"][1].get<double>() == doctest::Approx(0.038525).epsilon(2e-3));
@@ -64,7 +64,7 @@ TEST_CASE("a plot leaves gaps for what is no number and refuses to be empty") {
 }
 
 TEST_CASE("the page of diagrams holds its data, safe to stand in HTML") {
-  PlotPage page = stability_page(small_study());
+  PlotPage page = stability_page(small_stability_study());
   page.title = "</script>";
   const std::string html = html_plots(page);
   CHECK(html.find("\"name\":\"t1+t2\"") != std::string::npos);
