@@ -40,7 +40,7 @@ Schedule chain(const std::vector<std::string>& lists, std::int64_t m, std::int64
 StageCosts costs_for(const Schedule& schedule) {
   StageCosts costs;
   costs.times.assign(static_cast<std::size_t>(schedule.num_stages),
-                     StageTimes{.f = 10, .b = 20, .i = 12, .w = 8, .r = 9, .fb = 0, .u = 5});
+                     StageTimes{.f = 10, .b = 20, .i = 12, .w = 8, .r = 9, .u = 5});
   return costs;
 }
 
