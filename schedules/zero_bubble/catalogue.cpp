@@ -148,6 +148,7 @@ const std::array kRows{
                  .source = "Qi et al., Synergistic Tensor and Pipeline Parallelism, arXiv 2510.27257",
                  .placement = "v",
                  .needs = "m at least 3p - 1",
+                 .searched = false,  // costs of networks do not tell what a pair hides: it would be priced as a sum
                  .make = stp},
     ScheduleSpec{.name = "gis",
                  .summary = "chunks in groups, backward split: zero bubble in the memory of 1f1b or half of it",
