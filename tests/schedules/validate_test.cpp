@@ -71,7 +71,7 @@ TEST_CASE("a deadlock is named by its cycle") {
 
 TEST_CASE("the halves of a pair do not wait for each other, in either order, on any stage, slice or microbatch") {
   const auto in_a_pair = [](const char* list, const char* first, const char* second) {
-    Schedule schedule = written_schedule({list}, 2);
+    Schedule schedule = written_schedule({std::string(list) + " 0F0 0F1 1F0 1F1"}, 2);
     schedule.num_stages = 2;
     schedule.placement[0].push_back({DeviceId{0}});
     schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1}}};
