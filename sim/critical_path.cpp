@@ -7,7 +7,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/ground/error.hpp"
 #include "sim/rules/waits.hpp"
@@ -16,7 +18,13 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kPairKind = "F+B";
+/// "F", or "F+B" for an overlapped pair.
+std::string kind_of(const Program& program, InstrIndex at) {
+  const Row& row = program.rows[program.instrs[at].row];
+  std::string kind(kOpNames[static_cast<std::size_t>(row.op)]);
+  if (row.overlapped) kind += "+" + std::string(kOpNames[static_cast<std::size_t>(program.instrs[at + 1].action.op)]);
+  return kind;
+}
 
 /// Walks from the last end back to 0. Every step finds something that was over at exactly the moment in hand.
 class BackwardWalk {
@@ -212,22 +220,33 @@ class BackwardWalk {
   std::vector<CriticalPiece> pieces_;
 };
 
-std::string_view kind_of(const Program& program, const CriticalPiece& piece) {
+std::string kind_of(const Program& program, const CriticalPiece& piece) {
+  const auto named = [](IdleCause cause) { return std::string(kIdleCauseNames[static_cast<std::size_t>(cause)]); };
   switch (piece.kind) {
-    case CriticalKind::kCompute: {
-      const Row& row = program.rows[program.instrs[piece.what].row];
-      return row.overlapped ? kPairKind : kOpNames[static_cast<std::size_t>(row.op)];
-    }
+    case CriticalKind::kCompute:
+      return kind_of(program, piece.what);
     case CriticalKind::kLatency:
-      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kTransferLatency)];
+      return named(IdleCause::kTransferLatency);
     case CriticalKind::kSending:
-      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kTransferBandwidth)];
+      return named(IdleCause::kTransferBandwidth);
     case CriticalKind::kQueue:
-      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kTransferQueue)];
+      return named(IdleCause::kTransferQueue);
     case CriticalKind::kCollective:
-      return kIdleCauseNames[static_cast<std::size_t>(IdleCause::kCollective)];
+      return named(IdleCause::kCollective);
   }
   return "";
+}
+
+/// The kind of action that every row belongs to. The row of the second half of a pair, which takes no time, has the
+/// name of its own op.
+std::vector<std::string> kinds_of_rows(const Program& program) {
+  std::vector<std::string> kinds;
+  for (const Row& row : program.rows) kinds.emplace_back(kOpNames[static_cast<std::size_t>(row.op)]);
+  for (InstrIndex at = 0; at < program.size(); ++at) {
+    const std::uint32_t row = program.instrs[at].row;
+    if (program.rows[row].overlapped) kinds[row] = kind_of(program, at);
+  }
+  return kinds;
 }
 
 }  // namespace
@@ -237,11 +256,11 @@ std::vector<CriticalPiece> critical_path(const Program& program, const RunTimes&
 }
 
 std::vector<CriticalShare> critical_shares(const Program& program, const std::vector<CriticalPiece>& path) {
-  std::map<std::string_view, Ticks> by_kind;
+  std::map<std::string, Ticks> by_kind;
   for (const CriticalPiece& piece : path) by_kind[kind_of(program, piece)] += piece.end - piece.start;
   std::vector<CriticalShare> shares;
   shares.reserve(by_kind.size());
-  for (const auto& [kind, ticks] : by_kind) shares.push_back({std::string(kind), ticks});
+  for (const auto& [kind, ticks] : by_kind) shares.push_back({kind, ticks});
   std::ranges::stable_sort(shares, std::greater{}, &CriticalShare::ticks);
   return shares;
 }
@@ -249,14 +268,12 @@ std::vector<CriticalShare> critical_shares(const Program& program, const std::ve
 Ticks makespan_if(const Program& program, const SimOptions& options, std::string_view kind, double factor) {
   if (!(factor >= 0)) throw Error("factor " + std::to_string(factor) + ": expected at least 0");
   Program changed = program;
-  std::set<std::string_view> kinds;
+  const std::vector<std::string> of_row = kinds_of_rows(program);
   for (std::size_t row = 0; row < program.rows.size(); ++row) {
-    const Row& facts = program.rows[row];
-    const std::string_view own = facts.overlapped ? kPairKind : kOpNames[static_cast<std::size_t>(facts.op)];
-    kinds.insert(own);
-    if (own != kind) continue;
+    if (of_row[row] != kind) continue;
     changed.durations[row] = std::llround(static_cast<double>(program.durations[row]) * factor);
   }
+  const std::set<std::string_view> kinds(of_row.begin(), of_row.end());
   if (!kinds.contains(kind)) {
     throw_unknown("kind of action", kind, std::vector<std::string_view>(kinds.begin(), kinds.end()));
   }

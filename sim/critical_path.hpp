@@ -35,9 +35,10 @@ struct CriticalPiece {
 /// taken; pieces of no length are left out.
 std::vector<CriticalPiece> critical_path(const Program& program, const RunTimes& times, const SimOptions& options);
 
-/// Ticks of the path by kind of action ("F", "B", ..., "F+B" for overlapped pairs) and by cause ("transfer_latency",
-/// "transfer_bandwidth", "transfer_queue", "collective"); they add up to the makespan. This is also the sensitivity:
-/// when all actions of a kind became a small share x faster, the makespan would fall by x times its ticks.
+/// Ticks of the path by kind of action ("F", "B", ..., "F+B", "F+W" for overlapped pairs) and by cause
+/// ("transfer_latency", "transfer_bandwidth", "transfer_queue", "collective"); they add up to the makespan. This is
+/// also the sensitivity: when all actions of a kind became a small share x faster, the makespan would fall by x times
+/// its ticks.
 std::vector<CriticalShare> critical_shares(const Program& program, const std::vector<CriticalPiece>& path);
 
 /// The makespan if all actions of `kind` (a name of `critical_shares`; not a cause) took `factor` times as long: the

@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// What can be under way at one moment, as far as others feel it: actions by op (V counts as U, an overlapped pair is
-/// F+B), messages being sent, collectives.
+/// What can be under way at one moment, as far as others feel it: actions by op (V counts as U, an overlapped pair of
+/// any two actions is F+B), messages being sent, collectives.
 enum class Load : std::uint8_t { kF, kB, kI, kW, kR, kU, kX, kPair, kMessage, kCollective };
 
 inline constexpr std::size_t kLoadCount = 10;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/costs/pair_times.hpp"
 #include "models/costs/part.hpp"
 #include "models/ground/units.hpp"
 
@@ -70,8 +71,10 @@ struct StageTimes {
   Ticks b = 0;  ///< fused backward, I + W unless measured apart
   Ticks i = 0;
   Ticks w = 0;
-  Ticks r = 0;      ///< recompute
-  Ticks fb = 0;     ///< overlapped forward and backward of this stage; 0 means f + b of the pair's members
+  Ticks r = 0;       ///< recompute
+  Ticks f_comm = 0;  ///< the part of f, and of r, that is communication: the other half of a pair can hide it
+  Ticks i_comm = 0;  ///< the same of i; of b it is what the weight half leaves uncovered
+  PairTimes pairs{};
   Ticks u = 0;      ///< optimizer update, per update
   Ticks x = 0;      ///< extra work, per unit
   Ticks evict = 0;  ///< a stash (or the stage's weights) on its way to another memory; `load`: and back
@@ -101,7 +104,7 @@ struct TiedWeight {
 
 /// Costs of one stage for a part of a microbatch.
 struct PartCosts {
-  StageTimes times;    ///< f b i w r fb
+  StageTimes times;    ///< what is counted per microbatch: all but u x evict load all_reduce
   StageMemory memory;  ///< what is counted per microbatch
 };
 

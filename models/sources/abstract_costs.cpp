@@ -106,25 +106,42 @@ class Scale {
 
 struct NamedTime {
   Rational value;
-  Ticks StageTimes::*field;
+  Ticks* to;
 };
+
+Rational larger(const Rational& one, const Rational& other) { return one < other ? other : one; }
+
+/// Adds the times of pairs that are given.
+void add_pairs(const Values& values, PairTimes& pairs, std::vector<NamedTime>& times) {
+  for (std::size_t i = 0; i < kPairNames.size(); ++i) {
+    const auto value = given(values, kPairNames[i]);
+    if (!value) continue;
+    if (value->numerator == 0) throw Error(std::string(kPairNames[i]) + " must be above 0");
+    times.push_back({*value, &pairs.ticks[i]});
+  }
+}
 
 void fill_times(const Values& values, const AbstractCostOptions& options, StageCosts& costs) {
   const Backward backward = complete_backward(values);
   const Rational f = value_or_zero(values, "F");
-  const Rational r = given(values, "R").value_or(options.recompute ? f : Rational());
-  if (const auto fb = given(values, "FB"); fb && fb->numerator == 0) throw Error("FB must be above 0");
-  std::vector<NamedTime> times = {{f, &StageTimes::f},
-                                  {backward.b, &StageTimes::b},
-                                  {backward.i, &StageTimes::i},
-                                  {backward.w, &StageTimes::w},
-                                  {r, &StageTimes::r},
-                                  {value_or_zero(values, "FB"), &StageTimes::fb},
-                                  {value_or_zero(values, "U"), &StageTimes::u},
-                                  {value_or_zero(values, "X"), &StageTimes::x},
-                                  {value_or_zero(values, "EVICT"), &StageTimes::evict},
-                                  {value_or_zero(values, "LOAD"), &StageTimes::load},
-                                  {value_or_zero(values, "AR"), &StageTimes::all_reduce}};
+  const Rational f_comm = value_or_zero(values, "F.comm");
+  const Rational i_comm = value_or_zero(values, "I.comm");
+  const bool recomputes = options.recompute || values.contains("R");
+  const Rational r = recomputes ? given(values, "R").value_or(f) + f_comm : Rational();
+  StageTimes stage;
+  std::vector<NamedTime> times = {{f + f_comm, &stage.f},
+                                  {backward.i + larger(i_comm, backward.w), &stage.b},
+                                  {backward.i + i_comm, &stage.i},
+                                  {backward.w, &stage.w},
+                                  {r, &stage.r},
+                                  {f_comm, &stage.f_comm},
+                                  {i_comm, &stage.i_comm},
+                                  {value_or_zero(values, "U"), &stage.u},
+                                  {value_or_zero(values, "X"), &stage.x},
+                                  {value_or_zero(values, "EVICT"), &stage.evict},
+                                  {value_or_zero(values, "LOAD"), &stage.load},
+                                  {value_or_zero(values, "AR"), &stage.all_reduce}};
+  add_pairs(values, stage.pairs, times);
   const Rational comm = value_or_zero(values, "comm");
   Scale scale(kNsPerUnit);
   scale.take(comm);
@@ -132,8 +149,7 @@ void fill_times(const Values& values, const AbstractCostOptions& options, StageC
     time.value = time.value * Rational(1, options.stages_together);
     scale.take(time.value);
   }
-  StageTimes stage;
-  for (const NamedTime& time : times) stage.*time.field = scale(time.value);
+  for (const NamedTime& time : times) *time.to = scale(time.value);
   costs.base.ticks_per_ns = scale.factor();
   costs.comm = scale(comm);
   costs.times.assign(static_cast<std::size_t>(options.num_stages), stage);
@@ -177,14 +193,22 @@ void with_context(std::string_view flag, std::string_view list, Fill fill) {
   }
 }
 
+const std::vector<std::string_view>& time_keys() {
+  static const std::vector<std::string_view> keys = [] {
+    std::vector<std::string_view> all{"F",  "B",     "I",    "W",    "R",      "U",     "X",
+                                      "AR", "EVICT", "LOAD", "comm", "F.comm", "I.comm"};
+    all.insert(all.end(), kPairNames.begin(), kPairNames.end());
+    return all;
+  }();
+  return keys;
+}
+
 }  // namespace
 
 StageCosts abstract_costs(std::string_view times, std::string_view memory, const AbstractCostOptions& options) {
-  static constexpr std::array<std::string_view, 12> kTimeKeys{"F", "B", "I",  "W",     "R",    "FB",
-                                                              "U", "X", "AR", "EVICT", "LOAD", "comm"};
   static constexpr std::array<std::string_view, 4> kMemoryKeys{"F", "I", "W", "B"};
   StageCosts costs;
-  const Values time_values = parse_list(times, "--cost", kTimeKeys);
+  const Values time_values = parse_list(times, "--cost", time_keys());
   with_context("--cost", times, [&] {
     for (const auto& [key, value] : time_values) {
       if (value < Rational()) throw Error(key + " must be at least 0");

@@ -18,9 +18,13 @@ struct AbstractCostOptions {
 
 /// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. How papers and closed forms are compared.
 ///
-/// `times`: keys F B I W R FB U X AR EVICT LOAD comm, each at most once; decimals and fractions, at least 0.
+/// `times`: keys F B I W R U X AR EVICT LOAD comm F.comm I.comm and those of pairs (`kPairNames`), each at most once;
+/// decimals and fractions, at least 0.
 /// B = I + W. Given B, a missing I or W is B minus the other, and half of B when both are missing; without B, a missing
-/// I or W is 0. R defaults to F with recompute, FB to F + B; all else to 0.
+/// I or W is 0. R defaults to F with recompute; all else to 0.
+/// F.comm and I.comm are the communication of a forward (and a recompute) and of an input gradient, on top of F, R and
+/// I. B hides that of I in W: it takes I + max(I.comm, W). FF, FB, FI, FW and the like are times of overlapped pairs;
+/// without one, see `schedules/lowering/pair_cost.hpp`.
 ///
 /// `memory`: changes of the stash, `F=1,I=0,W=-1` (key B for I when passes are never split); must add up to 0, F >= 0,
 /// W <= 0. What I gives back was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:

@@ -1,6 +1,7 @@
 #include "models/stages/network_costs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <span>
@@ -66,6 +67,21 @@ Ticks in_proportion(Ticks time, double part, double whole) {
   return std::llround(static_cast<double>(time) * part / whole);
 }
 
+/// Times of pairs in proportion to the work of both passes.
+void scale_pairs(PairTimes& pairs, const StageWork& part, const StageWork& whole) {
+  const auto passes = [](const StageWork& work) {
+    return std::array{work.f, work.i + work.w, work.i, work.w, work.f};  // in the order of kPairedPasses
+  };
+  const auto of_part = passes(part);
+  const auto of_whole = passes(whole);
+  for (std::size_t one = 0; one < of_part.size(); ++one) {
+    for (std::size_t other = one; other < of_part.size(); ++other) {
+      Ticks& time = pairs.ticks[PairTimes::place(one, other)];
+      time = in_proportion(time, of_part[one] + of_part[other], of_whole[one] + of_whole[other]);
+    }
+  }
+}
+
 /// Costs of the stages of a network for parts of its microbatches.
 class NetworkParts {
  public:
@@ -85,7 +101,9 @@ class NetworkParts {
     costs.times.w = in_proportion(times.w, work.w, whole.w);
     costs.times.b = in_proportion(times.b, work.i + work.w, whole.i + whole.w);
     costs.times.r = in_proportion(times.r, work.f, whole.f);
-    costs.times.fb = in_proportion(times.fb, work.f + work.i + work.w, whole.f + whole.i + whole.w);
+    costs.times.f_comm = in_proportion(times.f_comm, work.f, whole.f);
+    costs.times.i_comm = in_proportion(times.i_comm, work.i, whole.i);
+    scale_pairs(costs.times.pairs, work, whole);
     return costs;
   }
 

@@ -8,13 +8,17 @@ constexpr std::int64_t kWrittenOut = 4;
 
 }  // namespace
 
-void ListBuilder::add(StageId stage, Op op, std::int64_t number, ReplicaId replica) {
+Action ListBuilder::action(StageId stage, Op op, std::int64_t number, ReplicaId replica) {
   Action action;
   action.stage = stage;
   action.op = op;
   action.microbatch = MicrobatchId{static_cast<std::int32_t>(number)};
   action.replica = replica;
-  list_.actions.push_back(action);
+  return action;
+}
+
+void ListBuilder::add(StageId stage, Op op, std::int64_t number, ReplicaId replica) {
+  list_.actions.push_back(action(stage, op, number, replica));
 }
 
 void ListBuilder::add_slice(StageId stage, Op op, std::int64_t number, std::int64_t slice) {
@@ -34,10 +38,10 @@ void ListBuilder::add_move(StageId stage, Op op, std::int16_t where) {
   list_.actions.back().where = where;
 }
 
-void ListBuilder::add_pair(StageId forward_stage, std::int64_t forward, StageId backward_stage, std::int64_t backward) {
-  add(forward_stage, Op::kF, forward);
-  list_.actions.back().overlaps_next = 1;
-  add(backward_stage, Op::kB, backward);
+void ListBuilder::add_pair(Action first, const Action& second) {
+  first.overlaps_next = 1;
+  list_.actions.push_back(first);
+  list_.actions.push_back(second);
 }
 
 void ListBuilder::close(std::size_t begin, std::size_t slot, std::int64_t count, const Advance& advance) {

@@ -20,6 +20,9 @@ struct Period {
 /// A loop of a few actions in all is written out instead: `0F0 0F1 0F2` reads better than a block.
 class ListBuilder {
  public:
+  /// `op` of `stage` on microbatch (update, for U) `number`, as `add` appends it.
+  static Action action(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
+
   /// Appends `op` of `stage` on microbatch (update, for U) `number`.
   void add(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
 
@@ -32,16 +35,11 @@ class ListBuilder {
   /// Appends a collective of `stage`.
   void add_collective(StageId stage, Op op, ReplicaId replica = {});
 
-  /// Appends the overlapped pair `(forward;backward)OVERLAP_F_B` of one stage.
-  void add_pair(StageId stage, std::int64_t forward, std::int64_t backward) {
-    add_pair(stage, forward, stage, backward);
-  }
+  /// Appends two actions as one overlapped pair.
+  void add_pair(Action first, const Action& second);
 
   /// Appends EVICT or LOAD of the weights of `stage`, to or from `where` (a device or `Action::kHost`).
   void add_move(StageId stage, Op op, std::int16_t where);
-
-  /// Appends an overlapped pair of two stages.
-  void add_pair(StageId forward_stage, std::int64_t forward, StageId backward_stage, std::int64_t backward);
 
   /// What `body` appends, `count` times (none when `count` <= 0); `body` is called at most once.
   template <class Body>

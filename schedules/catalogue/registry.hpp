@@ -38,6 +38,7 @@ struct ScheduleSpec {
   std::string_view options = {};          ///< "group=N: microbatches per group; key=a|b: ..."; empty: none
   std::string_view alias_of = {};         ///< the schedule of the catalogue that this one is; empty: its own
   bool folds = true;                      ///< written with loops: its size does not grow with m
+  bool searched = true;                   ///< by a plan search that is given no names
   Schedule (*make)(const ScheduleParams&) = nullptr;
 };
 

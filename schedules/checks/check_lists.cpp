@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
 namespace {
@@ -42,7 +44,7 @@ class ListChecker {
       if (Progress* held = held_stage(action)) check(action, *held);
       ++position_;
     });
-    if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected a backward");
+    if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected one behind it");
     for (std::size_t i = 0; i < held_.size(); ++i) {
       check_end(held_[i]);
       contents_.shares[index(device_)][i].exchanges = held_[i].share.exchanges;
@@ -77,14 +79,42 @@ class ListChecker {
     findings_.add(index(device_), position_, to_string(action), std::move(reason));
   }
 
-  /// Overlapped pairs are a forward and a backward, next to each other.
+  /// Overlapped pairs are two passes, or extra work, next to each other, and neither waits for the other.
   void check_pair(const Action& action) {
-    if (in_pair_ && (!is_backward(action.op) || action.overlaps_next)) {
-      fail(action, "is the second half of an overlapped pair; expected a backward");
+    constexpr auto kExpected = "; expected F, B, I, W, R or X";
+    if (in_pair_ && (!can_overlap(action.op) || action.overlaps_next)) {
+      fail(action, std::string("is the second half of an overlapped pair") + kExpected);
+    } else if (in_pair_ && (waits_for(action, previous_) || waits_for(previous_, action))) {
+      fail(action,
+           "is in a pair with " + to_string(previous_) + "; expected two actions that do not wait for each other");
     }
     in_pair_ = !in_pair_ && action.overlaps_next;
-    if (in_pair_ && action.op != Op::kF) fail(action, "is the first half of an overlapped pair; expected a forward");
+    if (in_pair_ && !can_overlap(action.op)) {
+      fail(action, std::string("is the first half of an overlapped pair") + kExpected);
+    }
     previous_ = action;
+  }
+
+  /// Whether `action` waits for `other` by rule.
+  bool waits_for(const Action& action, const Action& other) {
+    const auto in_range = [&](const Action& one) {
+      return index(one.stage) < static_cast<std::size_t>(schedule_.num_stages);
+    };
+    if (!in_range(action) || !in_range(other)) return false;
+    if (!rules_) rules_.emplace(schedule_);
+    bool found = false;
+    rules_->for_each(action, [&](const Action& needed, DependencyKind) { found = found || gives(other, needed); });
+    return found;
+  }
+
+  /// Whether `action` does what is `needed`, which names one microbatch; B stands for B or I.
+  static bool gives(const Action& action, const Action& needed) {
+    const bool same_op = needed.op == action.op || (needed.op == Op::kB && action.op == Op::kI);
+    const bool same_slice =
+        needed.slice == action.slice || needed.slice == Action::kAllSlices || action.slice == Action::kAllSlices;
+    const std::int64_t behind_first = number(needed) - number(action);
+    return same_op && same_slice && needed.stage == action.stage && needed.replica == action.replica &&
+           behind_first >= 0 && behind_first <= action.merged;
   }
 
   /// The stage of the action when the device holds it and the numbers are in range.
@@ -303,7 +333,8 @@ class ListChecker {
   bool causal_ = false;         ///< slices of a sequence: those behind read the keys of those before
   std::vector<Progress> held_;  ///< by replica, then stage
   std::int64_t position_ = 0;
-  bool in_pair_ = false;  ///< the previous action was the first half of a pair
+  std::optional<DependencyRules> rules_;  ///< made for the first pair
+  bool in_pair_ = false;                  ///< the previous action was the first half of a pair
   Action previous_;
 };
 

@@ -46,6 +46,8 @@ constexpr bool is_send(Op op) { return op == Op::kSendF || op == Op::kSendB || o
 constexpr bool is_recv(Op op) { return op == Op::kRecvF || op == Op::kRecvB || op == Op::kRecvR; }
 /// Occupies the compute lane.
 constexpr bool is_compute(Op op) { return op <= Op::kX; }
+/// May be one half of an overlapped pair.
+constexpr bool can_overlap(Op op) { return op <= Op::kR || op == Op::kX; }
 /// Names no microbatch.
 constexpr bool is_collective(Op op) { return op >= Op::kReduceGrad && op <= Op::kSyncWeights; }
 
@@ -72,7 +74,7 @@ struct Action {
   Op op{};
   /// Further microbatches that follow `microbatch` in the same action (`0F4+5` has one).
   std::uint8_t merged : 7 = 0;
-  /// First half of an overlapped pair; the next action of the device is the other half: `(a;b)OVERLAP_F_B`.
+  /// First half of an overlapped pair; the next action of the device is the other half: `(a;b)OVERLAP`.
   std::uint8_t overlaps_next : 1 = 0;
 
   friend bool operator==(const Action&, const Action&) = default;

@@ -11,7 +11,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kOverlap = "OVERLAP_F_B";
+constexpr std::string_view kOverlap = "OVERLAP";
+constexpr std::string_view kTorchOverlap = "OVERLAP_F_B";  // PyTorch's word for a forward, then a backward
 constexpr std::int64_t kMostMerged = 127;
 
 bool is_transfer(Op op) { return is_send(op) || is_recv(op); }
@@ -22,6 +23,10 @@ void append_number(std::string& out, std::int64_t number) {
   char digits[24];
   const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
   out.append(digits, end);
+}
+
+bool is_forward_then_backward(const Action& first, const Action& second) {
+  return first.op == Op::kF && is_backward(second.op);
 }
 
 /// Reads an action from left to right; every step returns false where the text does not go on as it should.
@@ -152,7 +157,7 @@ std::size_t append_item(std::string& out, std::span<const Action> actions, std::
   out += ';';
   append_text(out, actions[at + 1]);
   out += ')';
-  out += kOverlap;
+  out += is_forward_then_backward(actions[at], actions[at + 1]) ? kTorchOverlap : kOverlap;
   return at + 2;
 }
 
@@ -167,14 +172,18 @@ std::string_view read_item(std::string_view text, std::vector<Action>& actions) 
   }
   const std::size_t middle = text.find(';');
   const std::size_t end = text.find(')');
-  if (end == std::string_view::npos || middle > end || text.substr(end + 1) != kOverlap) {
-    return "an overlapped pair such as (0F1;0B0)OVERLAP_F_B";
+  const std::string_view word = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  if (middle > end || (word != kOverlap && word != kTorchOverlap)) {
+    return "an overlapped pair such as (0F1;0B0)OVERLAP_F_B or (0F1;1F0)OVERLAP";
   }
   Action second;
   const auto first_expected = read_action(text.substr(1, middle - 1), action);
   if (!first_expected.empty()) return first_expected;
   const auto second_expected = read_action(text.substr(middle + 1, end - middle - 1), second);
   if (!second_expected.empty()) return second_expected;
+  if (word == kTorchOverlap && !is_forward_then_backward(action, second)) {
+    return "a forward, then a backward; OVERLAP stands behind other pairs";
+  }
   action.overlaps_next = 1;
   actions.push_back(action);
   actions.push_back(second);

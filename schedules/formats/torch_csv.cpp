@@ -196,6 +196,12 @@ void check_writable(const Schedule& schedule) {
   if (schedule.forward_only) refuse("its mode is forward; expected training");
 }
 
+/// False for a pair that is not a forward, then a backward.
+bool is_torch_pair(const std::vector<Action>& actions, std::size_t at) {
+  if (!actions[at].overlaps_next || at + 1 == actions.size()) return true;
+  return actions[at].op == Op::kF && is_backward(actions[at + 1].op);
+}
+
 /// One line per device with the actions that are `wanted`. Updates, transfers and collectives may be left out; other
 /// work may not.
 template <class Wanted>
@@ -216,6 +222,10 @@ std::string written(const Schedule& schedule, Wanted wanted) {
     });
     if (actions.empty()) refuse("a device computes nothing");
     for (std::size_t at = 0; at < actions.size();) {
+      if (!is_torch_pair(actions, at)) {
+        refuse("it overlaps only a forward with a backward after it, found (" + to_string(actions[at]) + ";" +
+               to_string(actions[at + 1]) + ")");
+      }
       if (at > 0) text += ',';
       at = append_item(text, actions, at);
     }

@@ -1,10 +1,12 @@
 #include "schedules/lowering/row_table.hpp"
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/pair_cost.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -90,9 +92,15 @@ std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   state_.program.rows.push_back(row);
   state_.program.durations.push_back(on_device(time));
   note_recompute(row.recompute && is_backward(row.op) ? on_device(times.r) : 0);
-  fused_.resize(state_.program.rows.size(), 0);
-  if (action.merged == 0 && (row.op == Op::kF || row.op == Op::kB)) fused_.back() = times.fb;
+  note_pairs(row, action.merged == 0 ? times.pairs : PairTimes{}, times);
   return static_cast<std::uint32_t>(state_.program.rows.size() - 1);
+}
+
+/// Keeps `pairs_of_` as long as `rows`.
+void RowTable::note_pairs(const Row& row, const PairTimes& given, const StageTimes& times) {
+  pairs_of_.resize(state_.program.rows.size());
+  const PairHalf half = pair_half(times, row.op, row.recompute);
+  pairs_of_.back() = {given, on_device(half.comm), on_device(half.uncovered)};
 }
 
 /// Keeps `folded_recompute` as long as `rows`, or empty as long as no row has any.
@@ -122,7 +130,9 @@ StageTimes RowTable::times_of_all(const Action& action) const {
     sum.i += one.i;
     sum.w += one.w;
     sum.r += one.r;
-    sum.fb += one.fb;
+    sum.f_comm += one.f_comm;
+    sum.i_comm += one.i_comm;
+    for (std::size_t i = 0; i < sum.pairs.ticks.size(); ++i) sum.pairs.ticks[i] += one.pairs.ticks[i];
   });
   return sum;
 }
@@ -150,8 +160,16 @@ Ticks RowTable::recompute_part(std::uint32_t row) const {
 
 Ticks RowTable::pair_duration(std::uint32_t first, std::uint32_t second) const {
   const Program& program = state_.program;
-  if (fused_[first] == 0 || fused_[second] == 0) return program.durations[first] + program.durations[second];
-  return on_device((fused_[first] + fused_[second] + 1) / 2) + recompute_part(first) + recompute_part(second);
+  const auto half = [&](std::uint32_t row) {
+    return PairHalf{program.durations[row], recompute_part(row), pairs_of_[row].comm, pairs_of_[row].uncovered};
+  };
+  const Op one = program.rows[first].op;
+  const Op other = program.rows[second].op;
+  const Ticks given_first = given_pair_time(pairs_of_[first].given, one, other);
+  const Ticks given_second = given_pair_time(pairs_of_[second].given, one, other);
+  std::optional<Ticks> given;
+  if (given_first != 0 && given_second != 0) given = on_device((given_first + given_second + 1) / 2);
+  return pair_time(half(first), half(second), given);
 }
 
 std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first, std::uint32_t second) {
@@ -168,7 +186,7 @@ std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first,
   program.rows.push_back(following);
   program.durations.push_back(0);
   note_recompute(0);
-  fused_.resize(program.rows.size(), 0);
+  pairs_of_.resize(program.rows.size());
   return pairs_[{first, second}] = {rows, rows + 1};
 }
 

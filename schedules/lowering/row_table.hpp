@@ -47,11 +47,19 @@ class RowTable {
   /// Holder, op, recompute, merged, then what its parts are like: a microbatch of that kind, the slice.
   using RareKey = std::tuple<std::uint32_t, Op, bool, std::uint8_t, std::size_t, std::int16_t>;
 
+  /// What a row's pairs are priced by.
+  struct PairCost {
+    PairTimes given;  ///< of its stage, at speed 1
+    Ticks comm = 0;
+    Ticks uncovered = 0;
+  };
+
   std::uint32_t rare_row(const Action& action, bool recompute);
   std::uint32_t add_row(const Action& action, bool recompute);
   std::size_t likeness(const Action& action) const;
   StageTimes times_of_all(const Action& action) const;
   std::uint32_t add_sum(const Action& action);
+  void note_pairs(const Row& row, const PairTimes& given, const StageTimes& times);
   Ticks pair_duration(std::uint32_t first, std::uint32_t second) const;
   Ticks recompute_part(std::uint32_t row) const;
   void note_recompute(Ticks part);
@@ -69,7 +77,7 @@ class RowTable {
   std::size_t last_ = kNowhere;         ///< replica * stages + stage of the last action, ...
   std::uint32_t* last_rows_ = nullptr;  ///< ... and where its rows begin in `plain_`
   std::map<RareKey, std::uint32_t> rare_;
-  std::vector<Ticks> fused_;  ///< by row: time of the stage's overlapped forward and backward; 0: none
+  std::vector<PairCost> pairs_of_;  ///< by row
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>> pairs_;
 };
 

@@ -93,7 +93,8 @@ class HolderDelays {
 
 /// An overlapped pair reads before anything of it is done, so its forward goes first.
 bool comes_late(const Program& program, InstrIndex at) {
-  return program.instrs[at].action.overlaps_next != 0 && is_backward(program.instrs[at].action.op);
+  const Action& first = program.instrs[at].action;
+  return first.overlaps_next != 0 && is_backward(first.op) && !is_backward(program.instrs[at + 1].action.op);
 }
 
 /// Most versions of its weights that each holder keeps at once.

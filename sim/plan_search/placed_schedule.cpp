@@ -37,8 +37,8 @@ Shown shown_by(const ScheduleSpec& spec) {
 }
 
 bool is_searched_by_default(const ScheduleSpec& spec, bool asynchronous) {
-  return (spec.synchronous || asynchronous) && spec.alias_of.empty() && spec.placement != "replicated" &&
-         spec.placement != "data-parallel" && spec.placement != "copies";
+  return spec.searched && (spec.synchronous || asynchronous) && spec.alias_of.empty() &&
+         spec.placement != "replicated" && spec.placement != "data-parallel" && spec.placement != "copies";
 }
 
 void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chunks,

@@ -113,7 +113,7 @@ TEST_CASE("both engines agree on every schedule, mode and placement of receives 
   int runs = 0;
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
-    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 8});
+    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 12});
     const StageCosts costs = uneven_costs(schedule.num_stages);
     for (const auto receives : {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
       CAPTURE(static_cast<int>(receives));

@@ -220,7 +220,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
 void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
       .text("cost", cost, "LIST",
-            "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R FB U X AR EVICT LOAD comm")
+            "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R U X AR EVICT LOAD "
+            "comm, F.comm and I.comm (communication in F and I), FB FW ... (overlapped pairs)")
       .text("memory", memory, "LIST", "changes of the stash in abstract units: F=1,I=0,W=-1")
       .flag("per-device", per_device,
             "costs are those of all stages together that a device has of one copy of the model")

@@ -49,12 +49,16 @@ class TurnWriter {
             .update = static_cast<std::int32_t>(turns / of_.per_update)};
   }
 
+  Action action(Op op, std::int64_t number) const {
+    return ListBuilder::action(of_.stage, op, of_.first + number * of_.stride, of_.replica);
+  }
+
   void add(Op op, std::int64_t number) const { list_.add(of_.stage, op, of_.first + number * of_.stride, of_.replica); }
 
   void turn(std::int64_t number) const {
     const bool forward = is_number(number + of_.warmup);
     if (forward && number >= 0 && of_.overlapped) {
-      list_.add_pair(of_.stage, of_.first + (of_.warmup + number) * of_.stride, of_.first + number * of_.stride);
+      list_.add_pair(action(Op::kF, of_.warmup + number), action(Op::kB, number));
     } else {
       if (forward) add(Op::kF, of_.warmup + number);
       if (number >= 0) add(Op::kB, number);

@@ -21,6 +21,7 @@ Schedule one_f_one_b_v(const ScheduleParams& params);
 Schedule interleaved_zb(const ScheduleParams& params);
 Schedule dualpipe(const ScheduleParams& params);
 Schedule dualpipev(const ScheduleParams& params);
+Schedule stp(const ScheduleParams& params);
 Schedule gis(const ScheduleParams& params);
 Schedule pipeoffload(const ScheduleParams& params);
 Schedule bpipe(const ScheduleParams& params);
@@ -141,6 +142,14 @@ const std::array kZeroBubbleRows{
                  .placement = "v",
                  .needs = "m at least 2p",
                  .make = dualpipev},
+    ScheduleSpec{.name = "stp",
+                 .summary = "almost every pass overlapped with another, so that tensor-parallel all-reduces are hidden",
+                 .year = 2025,
+                 .source = "Qi et al., Synergistic Tensor and Pipeline Parallelism, arXiv 2510.27257",
+                 .placement = "v",
+                 .needs = "m at least 3p - 1",
+                 .searched = false,  // costs of networks do not tell what a pair hides: it would be priced as a sum
+                 .make = stp},
     ScheduleSpec{.name = "gis",
                  .summary = "chunks in groups, backward split: zero bubble in the memory of 1f1b or half of it",
                  .year = 2025,

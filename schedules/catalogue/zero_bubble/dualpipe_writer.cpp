@@ -17,19 +17,15 @@ void DualPipeWriter::write() {
   steady(m_ - 2 * p_ + d_ + 1);
   list_.each(before, [&] {
     add(1, Op::kB, m_ - p_);
-    add_pair(1, m_ - before, m_ - 2 * p_ + d_ + 1);
+    add_overlapped(1, m_ - before, m_ - 2 * p_ + d_ + 1);
   });
   switch_to_input();
   drain();
 }
 
 Action DualPipeWriter::action(std::size_t arm, Op op, std::int64_t microbatch) const {
-  Action action;
-  action.stage = arms_[arm].stage;
-  action.replica = arms_[arm].replica;
-  action.op = op;
-  action.microbatch = MicrobatchId{static_cast<std::int32_t>(arms_[arm].first_microbatch + microbatch)};
-  return action;
+  const DualPipeArm& of = arms_[arm];
+  return ListBuilder::action(of.stage, op, of.first_microbatch + microbatch, of.replica);
 }
 
 void DualPipeWriter::add(std::size_t arm, Op op, std::int64_t microbatch) {
@@ -38,10 +34,8 @@ void DualPipeWriter::add(std::size_t arm, Op op, std::int64_t microbatch) {
 }
 
 /// A forward of one arm overlapped with a full backward of the other.
-void DualPipeWriter::add_pair(std::size_t forward_arm, std::int64_t forward, std::int64_t backward) {
-  std::array<Action, 2> pair{action(forward_arm, Op::kF, forward), action(1 - forward_arm, Op::kB, backward)};
-  pair[0].overlaps_next = 1;
-  list_.add_all(pair);
+void DualPipeWriter::add_overlapped(std::size_t forward_arm, std::int64_t forward, std::int64_t backward) {
+  list_.add_pair(action(forward_arm, Op::kF, forward), action(1 - forward_arm, Op::kB, backward));
 }
 
 /// `count` times {F0|B1} {F1|B0}; where the pipelines meet, the first of all is not overlapped.
@@ -53,9 +47,9 @@ void DualPipeWriter::steady(std::int64_t count) {
       add(0, Op::kF, f0);
       add(1, Op::kB, b1);
     } else {
-      add_pair(0, f0, b1);
+      add_overlapped(0, f0, b1);
     }
-    add_pair(1, p_ + first, first);
+    add_overlapped(1, p_ + first, first);
   };
   const std::int64_t apart = d_ == p_ - 1 ? 1 : 0;
   if (apart != 0) turn(0, true);

@@ -32,7 +32,7 @@ class DualPipeWriter {
  private:
   Action action(std::size_t arm, Op op, std::int64_t microbatch) const;
   void add(std::size_t arm, Op op, std::int64_t microbatch);
-  void add_pair(std::size_t forward_arm, std::int64_t forward, std::int64_t backward);
+  void add_overlapped(std::size_t forward_arm, std::int64_t forward, std::int64_t backward);
   void steady(std::int64_t count);
   void switch_to_input();
   void drain();

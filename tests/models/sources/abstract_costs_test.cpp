@@ -81,7 +81,8 @@ TEST_CASE("contradictions between B, I and W are refused with the three values")
 TEST_CASE("what is not given is 0, and R is F when the schedule recomputes") {
   const StageTimes plain = times_of("F=3,B=4");
   CHECK(plain.r == 0);
-  CHECK(plain.fb == 0);
+  CHECK(plain.pairs == PairTimes{});
+  CHECK(plain.f_comm + plain.i_comm == 0);
   CHECK(plain.u == 0);
   CHECK(plain.x == 0);
   CHECK(plain.evict == 0);
@@ -91,8 +92,36 @@ TEST_CASE("what is not given is 0, and R is F when the schedule recomputes") {
   CHECK(times_of("F=3", {.recompute = true}).r == 3 * kUnit);
   CHECK(times_of("F=3,R=2", {.recompute = true}).r == 2 * kUnit);
   const StageTimes all = times_of("F=1,R=2,FB=3,U=4,X=5,AR=6,EVICT=7,LOAD=8");
-  CHECK(all.r + 10 * all.fb + 100 * all.u + 1000 * all.x == (2 + 30 + 400 + 5000) * kUnit);
+  CHECK(all.r + 10 * all.pairs.ticks[PairTimes::place(0, 1)] + 100 * all.u + 1000 * all.x ==
+        (2 + 30 + 400 + 5000) * kUnit);
   CHECK(all.all_reduce + 10 * all.evict + 100 * all.load == (6 + 70 + 800) * kUnit);
+}
+
+TEST_CASE("every pair of passes has a key of its own, in the order F B I W R") {
+  for (std::size_t one = 0; one < kPairedPasses.size(); ++one) {
+    for (std::size_t other = one; other < kPairedPasses.size(); ++other) {
+      const std::string key{kPairedPasses[one], kPairedPasses[other]};
+      CAPTURE(key);
+      PairTimes expected;
+      expected.ticks[PairTimes::place(other, one)] = 3 * kUnit;
+      CHECK(times_of("F=1," + key + "=3").pairs == expected);
+      CHECK(refusal("F=1," + key + "=0") == "--cost 'F=1," + key + "=0': " + key + " must be above 0");
+    }
+  }
+  CHECK(refusal("F=1,WF=1").find("unknown key 'WF'") != std::string::npos);
+}
+
+TEST_CASE("communication comes on top of F, R and I, and B hides that of I in its weight half") {
+  const StageTimes times = times_of("F=4,I=3,W=2,F.comm=1,I.comm=1.5", {.recompute = true});
+  CHECK(times.f == 5 * kUnit);
+  CHECK(times.f_comm == kUnit);
+  CHECK(times.r == 5 * kUnit);
+  CHECK(times.i == 4.5 * kUnit);
+  CHECK(times.b == 5 * kUnit);
+  CHECK(times.w == 2 * kUnit);
+  CHECK(times_of("F=4,I=3,W=2,I.comm=2.5").b == 5.5 * kUnit);
+  CHECK(times_of("F=4,F.comm=1").r == 0);
+  CHECK(times_of("F=4,R=2,F.comm=1").r == 3 * kUnit);
 }
 
 TEST_CASE("costs of several stages together are divided exactly, transfers are not") {

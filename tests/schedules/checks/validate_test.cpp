@@ -69,18 +69,65 @@ TEST_CASE("a deadlock is named by its cycle") {
              "which waits for 0F1 on device 0, which stands behind 0B0"}));
 }
 
-TEST_CASE("a pair that waits for itself is a deadlock") {
-  CHECK(violations(written_schedule({"(0F0;0B0)OVERLAP_F_B"}, 1)) ==
-        lines({"device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 0F0 on device 0"}));
+TEST_CASE("the halves of a pair do not wait for each other, in either order, on any stage, slice or microbatch") {
+  const auto in_a_pair = [](const char* list, const char* first, const char* second) {
+    Schedule schedule = written_schedule({std::string(list) + " 0F0 0F1 1F0 1F1"}, 2);
+    schedule.num_stages = 2;
+    schedule.placement[0].push_back({DeviceId{0}});
+    schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1}}};
+    schedule.recompute = {{.first_stage = 0, .last_stage = 1}};
+    const std::string found = violations(schedule);
+    const std::string reason =
+        std::string(second) + ": is in a pair with " + first + "; expected two actions that do not wait for each other";
+    return found.find(reason) != std::string::npos;
+  };
+  CHECK(in_a_pair("(0F0;0B0)OVERLAP_F_B", "0F0", "0B0"));
+  CHECK(in_a_pair("(0F0;0I0)OVERLAP", "0F0", "0I0"));
+  CHECK(in_a_pair("(0F0;1F0)OVERLAP", "0F0", "1F0"));
+  CHECK(in_a_pair("(1F0;0F0)OVERLAP", "1F0", "0F0"));
+  CHECK(in_a_pair("(0F0.0;0F0.1)OVERLAP", "0F0.0", "0F0.1"));
+  CHECK(in_a_pair("(0B0.0;0B0.1)OVERLAP", "0B0.0", "0B0.1"));
+  CHECK(in_a_pair("(1I0;0B0)OVERLAP", "1I0", "0B0"));
+  CHECK(in_a_pair("(0I0;0W0)OVERLAP", "0I0", "0W0"));
+  CHECK(in_a_pair("(0F0;0R0)OVERLAP", "0F0", "0R0"));
+  CHECK(in_a_pair("(0R0;0B0)OVERLAP", "0R0", "0B0"));
+  CHECK(in_a_pair("(0F0+1;1F1)OVERLAP", "0F0+1", "1F1"));
+  CHECK_FALSE(in_a_pair("(0F0;0F1)OVERLAP", "0F0", "0F1"));
+  CHECK_FALSE(in_a_pair("(0F0;1F1)OVERLAP", "0F0", "1F1"));
+  CHECK_FALSE(in_a_pair("(0F0.0;1F0.1)OVERLAP", "0F0.0", "1F0.1"));
 }
 
-TEST_CASE("halves of a pair must be a forward and a backward") {
-  CHECK(violations(written_schedule({"0F0 (0B0;0F1)OVERLAP_F_B 0B1"}, 2)) ==
-        lines({"device 0, position 1: 0B0: is the first half of an overlapped pair; expected a forward",
-               "device 0, position 2: 0F1: is the second half of an overlapped pair; expected a backward"}));
+TEST_CASE("a pair whose halves wait for each other through another device is a deadlock") {
+  Schedule schedule = written_schedule({"(0F0;2F0)OVERLAP 2B0 0B0", "1F0 1B0"}, 1);
+  schedule.num_stages = 3;
+  schedule.placement[0].push_back({DeviceId{0}});
+  CHECK(violations(schedule) ==
+        lines({"device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 1F0 on device 1, which waits for 0F0 on "
+               "device 0"}));
+}
+
+TEST_CASE("any two passes that are there in time may be a pair") {
+  CHECK(violations(written_schedule({"(0F0;0F1)OVERLAP 0I0 (0I1;0W0)OVERLAP (0F2;0W1)OVERLAP (0B2;0F3)OVERLAP 0B3"}, 4))
+            .empty());
+}
+
+TEST_CASE("a half of a pair is a pass or extra work, and pairs do not chain") {
+  CHECK(violations(written_schedule({"0F0 0B0 (0F1;0U0)OVERLAP 0B1 0U1"}, 2))
+            .find("0U0: is the second half of an overlapped "
+                  "pair; expected F, B, I, W, R or X") != std::string::npos);
+  CHECK(violations(written_schedule({"0F0 0B0 (0U0;0X0)OVERLAP"}, 1))
+            .find("0U0: is the first half of an overlapped pair; "
+                  "expected F, B, I, W, R or X") != std::string::npos);
+  Schedule chained = written_schedule({"0F0 0F1 0F2 0B0 0B1 0B2"}, 3);
+  chained.devices[0].actions[0].overlaps_next = chained.devices[0].actions[1].overlaps_next = 1;
+  CHECK(violations(chained) ==
+        lines({"device 0, position 1: 0F1: is the second half of an overlapped pair; expected F, B, "
+               "I, W, R or X"}));
   Schedule cut = written_schedule({"0F0 0B0"}, 1);
   cut.devices[0].actions.back().overlaps_next = 1;
-  CHECK(validate(cut).size() == 2);
+  CHECK(violations(cut) ==
+        lines({"device 0, position 2: 0B0: is the first half of an overlapped pair without a second; "
+               "expected one behind it"}));
 }
 
 TEST_CASE("an update stands behind the backwards it applies, in turn, and is not forgotten") {

@@ -82,7 +82,23 @@ TEST_CASE("an item is an action or an overlapped pair, and comes back from its t
   CHECK(append_item(text, actions, 0) == 2);
   CHECK(append_item(text, actions, 2) == 3);
   CHECK(text == "(0F1;3B0)OVERLAP_F_B0B1");
-  for (const char* broken : {"(0F1;3B0)", "(0F1)OVERLAP_F_B", "(0F1;3B0;4B0)OVERLAP_F_B", "()OVERLAP_F_B",
+  for (const char* text_of_pair :
+       {"(0F1;3F0)OVERLAP", "(0F1;3W0)OVERLAP", "(3B0;0F1)OVERLAP", "(0I1.2;1:0W0+1)OVERLAP", "(0R1;0X7)OVERLAP"}) {
+    std::vector<Action> pair;
+    CHECK(read_item(text_of_pair, pair).empty());
+    REQUIRE(pair.size() == 2);
+    CHECK((pair[0].overlaps_next == 1));
+    std::string again;
+    append_item(again, pair, 0);
+    CHECK(again == text_of_pair);
+  }
+  std::vector<Action> plain;
+  CHECK(read_item("(0F1;3I0)OVERLAP", plain).empty());
+  std::string torch;
+  append_item(torch, plain, 0);
+  CHECK(torch == "(0F1;3I0)OVERLAP_F_B");
+  for (const char* broken : {"(0F1;3F0)OVERLAP_F_B", "(3B0;0F1)OVERLAP_F_B", "(0F1;3W0)OVERLAP_F_W", "(0F1;3F0)",
+                             "(0F1;3B0)", "(0F1)OVERLAP_F_B", "(0F1;3B0;4B0)OVERLAP_F_B", "()OVERLAP_F_B",
                              "(;)OVERLAP_F_B", "(0F1;3B0)OVERLAP_F_B ", "((0F1;3B0)OVERLAP_F_B;1B0)OVERLAP_F_B", "("}) {
     CAPTURE(broken);
     CHECK(!read_item(broken, actions).empty());

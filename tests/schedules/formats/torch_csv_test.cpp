@@ -11,6 +11,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/replay.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -97,6 +98,20 @@ TEST_CASE("overlapped pairs are read and written") {
   CHECK(schedule_to_torch_csv(schedule) == text);
 }
 
+TEST_CASE("pairs that PyTorch has no word for are refused") {
+  const auto message = [](const char* list) {
+    const Schedule schedule = written_schedule({list}, 3);
+    return error_message([&] { schedule_to_torch_csv(schedule); });
+  };
+  CHECK(
+      message("(0F0;0F1)OVERLAP (0F2;0B0)OVERLAP_F_B 0B1 0B2") ==
+      "schedule 'written' cannot be written as PyTorch CSV: it overlaps only a forward with a backward after it, found "
+      "(0F0;0F1)");
+  CHECK(message("0F0 0I0 (0F1;0W0)OVERLAP 0F2 0B1 0B2").find("found (0F1;0W0)") != std::string::npos);
+  CHECK(message("0F0 (0B0;0F1)OVERLAP 0F2 0B1 0B2").find("found (0B0;0F1)") != std::string::npos);
+  CHECK(message("0F0 0F1 0F2 0B0 0B1 0B2").empty());
+}
+
 TEST_CASE("the letters of old files are translated: BW is the whole backward, B the input gradient") {
   const Schedule schedule = schedule_from_torch_csv("0F0,0F1,0BW0,0B1,0W1\n", "x.csv");
   CHECK(schedule_to_text(schedule) == "d0: 0F0 0F1 0B0 0I1 0W1\n");
@@ -139,9 +154,13 @@ TEST_CASE("what PyTorch's reader lets pass is refused with line and cell") {
   CHECK(csv_refusal("0F0\n0FWD0\n") ==
         "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U behind the stage");
   CHECK(csv_refusal("0F0,(0F1;0B0)W\n") ==
-        "x.csv:1: cell 2: '(0F1;0B0)W': expected an overlapped pair such as (0F1;0B0)OVERLAP_F_B");
+        "x.csv:1: cell 2: '(0F1;0B0)W': expected an overlapped pair such as (0F1;0B0)OVERLAP_F_B or "
+        "(0F1;1F0)OVERLAP");
   CHECK(csv_refusal("0F0,(0B1;0F0)OVERLAP_F_B\n") ==
-        "x.csv:1: cell 2: '(0B1;0F0)OVERLAP_F_B': expected a forward, then a backward");
+        "x.csv:1: cell 2: '(0B1;0F0)OVERLAP_F_B': expected a forward, then a backward; OVERLAP stands behind "
+        "other pairs");
+  CHECK(csv_refusal("0F0,(0F1;0F2)OVERLAP\n") ==
+        "x.csv:1: cell 2: '(0F1;0F2)OVERLAP': expected a forward, then a backward");
   CHECK(csv_refusal("0F0,0U0\n") == "x.csv:1: cell 2: '0U0': is not an action of PyTorch's files, such as 2F0");
   CHECK(csv_refusal("0F0\n\n") == "x.csv:2: has no actions; expected those of device 1");
   CHECK(csv_refusal("") == "x.csv: is empty; expected one line of actions per device");

@@ -40,7 +40,7 @@ Schedule chain(const std::vector<std::string>& lists, std::int64_t m, std::int64
 StageCosts costs_for(const Schedule& schedule) {
   StageCosts costs;
   costs.times.assign(static_cast<std::size_t>(schedule.num_stages),
-                     StageTimes{.f = 10, .b = 20, .i = 12, .w = 8, .r = 9, .fb = 0, .u = 5});
+                     StageTimes{.f = 10, .b = 20, .i = 12, .w = 8, .r = 9, .u = 5});
   return costs;
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("an overlapped pair takes F+B, or the FB cost where both stages name o
   CHECK(row_of(sum, "0F1").overlapped);
   CHECK(duration_of(sum, "0B0") == 0);
   CHECK(duration_of(sum, "0B1") == 20);
-  costs.times[0].fb = 24;
+  costs.times[0].pairs.ticks[PairTimes::place(0, 1)] = 24;
   CHECK(duration_of(lower(schedule, costs), "0F1") == 24);
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("lowering keeps the order of the document and passes the check for eve
     for (const std::int32_t p : {2, 4}) {
       CAPTURE(spec.name);
       CAPTURE(p);
-      const Schedule schedule = generate(spec.name, {.num_devices = p, .num_microbatches = 8});
+      const Schedule schedule = generate(spec.name, {.num_devices = p, .num_microbatches = 12});
       const Cluster cluster = cluster_of(p);
       const Program program = lower(schedule, costs_with_memory(schedule), &cluster);
       CHECK(check_program(program) == std::vector<std::string>{});
@@ -302,7 +302,7 @@ TEST_CASE("lowering keeps the order of the document and passes the check for eve
 TEST_CASE("in a topological order everything an instr waits for comes first, for every schedule of the catalogue") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
-    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 8});
+    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 12});
     const Cluster cluster = cluster_of(4);
     const Program program = lower(schedule, costs_for(schedule), &cluster);
     const std::vector<InstrIndex> order = topological_order(program);

@@ -60,7 +60,7 @@ TEST_CASE("a weight gradient overtakes when its device would wait") {
 TEST_CASE("the fixed lists that came about take as long as the run in which they did, and are valid") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
-    const Schedule made = generated(spec.name, 4, 8, 0);
+    const Schedule made = generated(spec.name, 4, 12, 0);
     if (!made.extra_edges.empty()) continue;  // refused: they could not be kept
     std::vector<Ticks> forward;
     for (std::int32_t stage = 0; stage < made.num_stages; ++stage) forward.push_back(7 + 5 * (stage % 3));

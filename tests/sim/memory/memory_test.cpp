@@ -123,7 +123,7 @@ TEST_CASE("every buffer that comes goes, and compositions add up, for all schedu
     CAPTURE(spec.name);
     for (const bool transfers : {false, true}) {
       CAPTURE(transfers);
-      const Schedule made = schedule(spec.name, 4, 8, 0);
+      const Schedule made = schedule(spec.name, 4, 12, 0);
       StageCosts costs = two_stages();
       const auto stages = static_cast<std::size_t>(made.num_stages);
       costs.times.assign(stages, costs.times[0]);

@@ -1,0 +1,51 @@
+#include "schedules/lowering/pair_cost.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace plumb::lowering {
+namespace {
+
+static_assert(static_cast<std::size_t>(Op::kF) == kPairedPasses.find('F') &&
+                  static_cast<std::size_t>(Op::kR) == kPairedPasses.find('R'),
+              "pairs are found by the number of an op");
+
+constexpr bool is_pass(Op op) { return op <= Op::kR; }
+
+}  // namespace
+
+PairHalf pair_half(const StageTimes& times, Op op, bool recompute) {
+  PairHalf half;
+  const Ticks again = recompute && is_backward(op) ? times.f_comm : 0;
+  switch (op) {
+    case Op::kF:
+    case Op::kR:
+      half.comm = half.uncovered = times.f_comm;
+      break;
+    case Op::kI:
+      half.comm = half.uncovered = times.i_comm;
+      break;
+    case Op::kB:
+      half.comm = times.i_comm;
+      half.uncovered = std::max<Ticks>(0, times.i_comm - times.w);
+      break;
+    default:
+      break;
+  }
+  half.comm += again;
+  half.uncovered += again;
+  return half;
+}
+
+Ticks given_pair_time(const PairTimes& pairs, Op one, Op other) {
+  if (!is_pass(one) || !is_pass(other)) return 0;
+  return pairs.ticks[PairTimes::place(static_cast<std::size_t>(one), static_cast<std::size_t>(other))];
+}
+
+Ticks pair_time(const PairHalf& one, const PairHalf& other, std::optional<Ticks> given) {
+  if (given) return *given + one.recompute + other.recompute;
+  const Ticks computation = one.alone - one.uncovered + other.alone - other.uncovered;
+  return std::max({computation, one.comm + other.comm, one.alone, other.alone});
+}
+
+}  // namespace plumb::lowering

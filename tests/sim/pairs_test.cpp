@@ -1,0 +1,213 @@
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <doctest/doctest.h>
+
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/program/program_text.hpp"
+#include "sim/events/event_engine.hpp"
+#include "sim/passes/pass_engine.hpp"
+#include "sim/rules/deadlock.hpp"
+#include "tests/support/random_pairs.hpp"
+#include "tests/support/reference_engine.hpp"
+#include "tests/support/simulated.hpp"
+#include "tests/support/written_schedule.hpp"
+
+TEST_SUITE_BEGIN("sim");
+
+namespace plumb::testing {
+namespace {
+
+constexpr std::array kPairModes{TransferMode::kBuffered, TransferMode::kFifo,    TransferMode::kRendezvous,
+                                TransferMode::kBlocking, TransferMode::kBatched, TransferMode::kPairFifo};
+
+/// Schedules of whole and split backwards, one and several stages per device, recompute and slices.
+const std::array kPairedCases{
+    Case{.name = "1f1b", .p = 3, .m = 6},    Case{.name = "interleaved", .p = 3, .m = 6, .chunks = 2},
+    Case{.name = "zb-h2", .p = 3, .m = 6},   Case{.name = "zb-v", .p = 2, .m = 5},
+    Case{.name = "varuna", .p = 3, .m = 6},  Case{.name = "2bp", .p = 3, .m = 6},
+    Case{.name = "chimera", .p = 4, .m = 8}, Case{.name = "stp", .p = 2, .m = 6},
+};
+
+/// Calls `visit(schedule)` with random pairs in each of the cases; the kinds of pairs that were met.
+template <class Visit>
+std::set<std::string> for_each_paired(std::uint64_t seeds, Visit visit) {
+  std::set<std::string> kinds;
+  for (const Case& c : kPairedCases) {
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      CAPTURE(c.name);
+      CAPTURE(seed);
+      const Schedule plain = schedule_of(c);
+      const Schedule paired = with_random_pairs(plain, seed);
+      kinds.merge(kinds_of_pairs(paired));
+      visit(plain, paired);
+    }
+  }
+  return kinds;
+}
+
+StageCosts uneven_pair_costs(std::int32_t stages, bool priced) {
+  StageCosts costs;
+  for (std::int32_t stage = 0; stage < stages; ++stage) {
+    StageTimes times{.f = 10 + 3 * (stage % 4), .i = 9 + 5 * (stage % 3), .w = 11, .r = 8, .u = 4};
+    times.b = times.i + times.w;
+    if (priced) {
+      times.f_comm = 4;
+      times.i_comm = 3;
+      times.pairs.ticks[PairTimes::place(0, 3)] = 16 + stage;  // F and W
+    }
+    costs.times.push_back(times);
+    StageMemory memory;
+    memory.output_bytes = memory.input_grad_bytes = memory.input_bytes = memory.output_grad_bytes = 14;
+    memory.workspace_f_bytes = memory.workspace_w_bytes = 5;
+    costs.memory.push_back(memory);
+  }
+  return costs;
+}
+
+Cluster pair_cluster(std::int32_t devices) {
+  Cluster cluster;
+  cluster.devices.resize(static_cast<std::size_t>(devices));
+  cluster.devices_per_node = 2;
+  cluster.intra_node = {.latency_ns = 2, .bytes_per_s = 2e9};
+  cluster.inter_node = {.latency_ns = 5, .bytes_per_s = 1e9};
+  cluster.finish();
+  return cluster;
+}
+
+double units(const Case& c) {
+  const Timeline timeline = simulated(c);
+  return in_units(timeline.makespan, timeline.base);
+}
+
+}  // namespace
+
+TEST_CASE("both engines give the longest path of schedules with pairs of any two actions, in every transfer mode") {
+  int runs = 0;
+  const auto kinds = for_each_paired(4, [&](const Schedule&, const Schedule& schedule) {
+    const Cluster cluster = pair_cluster(schedule.num_devices);
+    for (const bool priced : {false, true}) {
+      const Program program = lower(schedule, uneven_pair_costs(schedule.num_stages, priced), &cluster);
+      CHECK(check_program(program).empty());
+      for (const TransferMode mode : kPairModes) {
+        CAPTURE(static_cast<int>(mode));
+        const SimOptions options{.transfers = mode};
+        const auto expected = run_longest_path(program, options);
+        const auto by_events = run_events(program, options);
+        REQUIRE(by_events.has_value() == expected.has_value());
+        CHECK(describe_deadlock(program, mode).empty() == expected.has_value());
+        if (!expected) continue;
+        ++runs;
+        CHECK(*by_events == *expected);
+        if (why_not_one_pass(program, options)) continue;
+        const auto by_pass = run_one_pass(program, options);
+        REQUIRE(by_pass.has_value());
+        CHECK(*by_pass == *expected);
+      }
+    }
+  });
+  CHECK(runs >= 100);
+  for (const std::string kind :
+       {"FF", "FB", "FI", "FW", "BF", "BB", "BW", "BR", "IF", "II", "IW", "WF", "WB", "WI", "WW"}) {
+    CAPTURE(kind);
+    CHECK(kinds.contains(kind));
+  }
+}
+
+TEST_CASE("pairs that take the sum of their halves never end earlier than the halves one after the other") {
+  for_each_paired(6, [](const Schedule& plain, const Schedule& paired) {
+    const StageCosts costs = uneven_pair_costs(plain.num_stages, false);
+    const Timeline before = simulate(lower(plain, costs));
+    const Timeline after = simulate(lower(paired, costs));
+    CHECK(after.makespan >= before.makespan);
+    for (std::size_t d = 0; d < before.devices.size(); ++d) {
+      CHECK(after.devices[d].busy == before.devices[d].busy);
+      CHECK(after.devices[d].peak_memory_bytes >= before.devices[d].peak_memory_bytes);
+    }
+  });
+}
+
+TEST_CASE("when a pair becomes cheaper, nothing ends later, and no pair is shorter than what it cannot hide") {
+  for_each_paired(3, [](const Schedule&, const Schedule& paired) {
+    Ticks last = 0;
+    for (const char* cost :
+         {"F=1,I=1,W=1", "F=1,I=1,W=1,FF=1.25,FB=2.25,FI=1.25,FW=1.25,FR=1.25,BB=3,BI=2,BW=2,IW=1,WW=1",
+          "F=1,I=1,W=1,FF=1,FB=2,FI=1,FW=1,FR=1,BB=2,BI=2,BW=2,IW=1,WW=1"}) {
+      const StageCosts costs = abstract_costs(cost, "", {.num_stages = paired.num_stages});
+      const Ticks makespan = simulate(lower(paired, costs)).makespan;
+      CHECK((last == 0 || makespan <= last));
+      last = makespan;
+    }
+  });
+}
+
+TEST_CASE("with pairs idle causes add up to idle time and the critical path to the makespan, pairs by their two ops") {
+  std::set<std::string> named;
+  for_each_paired(3, [&](const Schedule&, const Schedule& paired) {
+    const Cluster cluster = pair_cluster(paired.num_devices);
+    const Timeline timeline = simulate(lower(paired, uneven_pair_costs(paired.num_stages, true), &cluster));
+    for (const DeviceSummary& device : timeline.devices) {
+      CHECK(std::accumulate(device.idle_causes.begin(), device.idle_causes.end(), Ticks{0}) == device.idle);
+      CHECK(device.busy + device.idle == timeline.makespan);
+    }
+    Ticks sum = 0;
+    for (const CriticalShare& share : timeline.critical_path) sum += share.ticks, named.insert(share.kind);
+    CHECK(sum == timeline.makespan);
+  });
+  for (const std::string kind : {"F+F", "F+W", "W+F", "F", "W"}) {
+    CAPTURE(kind);
+    CHECK(named.contains(kind));
+  }
+}
+
+TEST_CASE("schedules with pairs come back from text and document as they were") {
+  for_each_paired(3, [](const Schedule&, const Schedule& paired) {
+    CHECK(schedule_from_json(schedule_to_json(paired), "pairs.json") == paired);
+  });
+}
+
+TEST_CASE("a pair of forwards starts when the later input is there, and holds the buffers of both at once") {
+  Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1", "(1F0;1F1)OVERLAP 1B0 1B1"}, 2);
+  StageCosts costs = abstract_costs("F=1,B=2,FF=1.5", "", {.num_stages = 2});
+  costs.memory.assign(2, StageMemory{.workspace_f_bytes = 7});
+  const Timeline timeline = simulate(lower(schedule, costs));
+  CHECK(in_units(timeline.makespan, timeline.base) == 2 + 1.5 + 2 + 2 + 2);
+  CHECK(timeline.devices[0].peak_memory_bytes == 7);
+  CHECK(timeline.devices[1].peak_memory_bytes == 14);
+}
+
+TEST_CASE("stp hides all-reduces in pairs: 6 m + (p - 1)(1 + a) + 2 p a with equal passes and an all-reduce of a") {
+  for (const auto& [p, m, zero, quarter] :
+       {std::tuple{2, 8, 49.0, 50.25}, std::tuple{4, 12, 75.0, 77.75}, std::tuple{4, 16, 99.0, 101.75},
+        std::tuple{4, 24, 147.0, 149.75}, std::tuple{8, 32, 199.0, 204.75}}) {
+    CAPTURE(p);
+    CAPTURE(m);
+    const auto takes = [&, p = p, m = m](std::string_view cost) {
+      return units({.name = "stp", .p = p, .m = m, .cost = cost});
+    };
+    CHECK(takes("F=1,I=1,W=1") == zero);
+    CHECK(takes("F=1,I=1,W=1,F.comm=0.25,I.comm=0.25") == quarter);
+    CHECK(takes("F=1,I=1,W=1,F.comm=0.5,I.comm=0.5") == 6 * m + (p - 1) * 1.5 + 2 * p * 0.5);
+  }
+}
+
+TEST_CASE("interleaved 1f1b shows the all-reduces of its forwards, zb-v those of its input gradients, too") {
+  // Of the same table: bubbles (p - 1)(3 + a) + 2 m a, and 4 m a + 2 (p - 1) a between first and last action.
+  const std::string_view cost = "F=1,I=1,W=1,F.comm=0.25,I.comm=0.25";
+  for (const auto& [p, m] : {std::pair{2, 8}, std::pair{4, 16}, std::pair{8, 32}}) {
+    CAPTURE(p);
+    CHECK(units({.name = "interleaved", .p = p, .m = m, .cost = cost, .chunks = 2}) ==
+          6 * m + (p - 1) * 3.25 + 2 * m * 0.25);
+    const Timeline zb_v = simulated({.name = "zb-v", .p = p, .m = m, .cost = cost});
+    CHECK(in_units(zb_v.longest_device_span, zb_v.base) == 6 * m + 4 * m * 0.25 + 2 * (p - 1) * 0.25);
+  }
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();
