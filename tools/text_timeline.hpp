@@ -23,4 +23,7 @@ struct TextTimelineOptions {
 /// `timeline` must have spans.
 std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& options = {});
 
+/// Whether `text_timeline` draws cells with names in so many columns.
+bool is_drawn_in_cells(const Timeline& timeline, int columns);
+
 }  // namespace plumb
