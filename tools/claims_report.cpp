@@ -73,13 +73,6 @@ std::string remark(const CheckedClaim& checked) {
   return text;
 }
 
-/// In a cell of a Markdown table.
-std::string cell(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c == '\n' ? ' ' : c);
-  return escaped;
-}
-
 /// Sources in the order of their first claim.
 std::string sources(const System& system) {
   std::vector<std::string> all;
@@ -114,9 +107,9 @@ std::string system_markdown(const System& system) {
   text += "| what | published | ours | difference | kind | how | remark |\n|---|---:|---:|---:|---|---|---|\n";
   for (const CheckedClaim* checked : system.claims) {
     const Claim& claim = checked->claim;
-    text += "| " + cell(claim.what) + " | " + value_text(claim.published) + " | " + ours_text(*checked) + " | " +
-            difference_text(*checked) + " | " + kind_text(claim) + " | " + cell(how(claim)) + " | " +
-            cell(remark(*checked)) + " |\n";
+    text += "| " + markdown_cell(claim.what) + " | " + value_text(claim.published) + " | " + ours_text(*checked) +
+            " | " + difference_text(*checked) + " | " + kind_text(claim) + " | " + markdown_cell(how(claim)) + " | " +
+            markdown_cell(remark(*checked)) + " |\n";
   }
   return text;
 }
@@ -178,8 +171,8 @@ std::string claims_index_markdown(const std::vector<CheckedClaim>& claims) {
       " systems are reproduced within their tolerance. The pages say why each of the others differs.\n\n";
   text += "| system | published numbers | reproduced |\n|---|---:|---:|\n";
   for (const System& system : systems) {
-    text += "| [" + cell(system.name) + "](" + file_of(system) + ") | " + std::to_string(system.claims.size()) + " | " +
-            std::to_string(system.reproduced()) + " |\n";
+    text += "| [" + markdown_cell(system.name) + "](" + file_of(system) + ") | " +
+            std::to_string(system.claims.size()) + " | " + std::to_string(system.reproduced()) + " |\n";
   }
   return text;
 }

@@ -73,16 +73,16 @@ void run_all(std::vector<CheckedClaim>& claims) {
 }
 
 /// Rewrites `path` where its text changed.
-void refresh(const std::filesystem::path& path, const std::string& text) {
+void rewrite_if_changed(const std::filesystem::path& path, const std::string& text) {
   if (!std::filesystem::exists(path) || read_text_file(path) != text) OutputFile(path.string()).finish(text);
 }
 
 /// Rewrites the table of systems in `index`, and the page of every system.
 void refresh_pages(const std::filesystem::path& index, const std::vector<CheckedClaim>& claims) {
   const std::filesystem::path folder = index.parent_path();
-  refresh(index, page_with_claims(read_text_file(index), claims_index_markdown(claims), index.string()));
+  rewrite_if_changed(index, page_with_claims(read_text_file(index), claims_index_markdown(claims), index.string()));
   std::filesystem::create_directories(folder / "claims");
-  for (const ClaimsPage& page : claims_pages(claims)) refresh(folder / page.file, page.markdown);
+  for (const ClaimsPage& page : claims_pages(claims)) rewrite_if_changed(folder / page.file, page.markdown);
 }
 
 }  // namespace

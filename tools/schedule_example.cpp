@@ -1,5 +1,6 @@
 #include "tools/schedule_example.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "schedules/walk.hpp"
 #include "sim/simulate.hpp"
 #include "tools/cost_arguments.hpp"
+#include "tools/quantity_text.hpp"
 #include "tools/schedule_arguments.hpp"
 #include "tools/simulation_arguments.hpp"
 #include "tools/text_timeline.hpp"
@@ -26,12 +28,12 @@ struct ExampleSize {
 
 /// The first that a schedule accepts and that can be drawn is taken; the last is drawn whatever it looks like.
 constexpr std::array kSynchronousSizes{ExampleSize{4, 8}, ExampleSize{4, 4}, ExampleSize{3, 6}, ExampleSize{3, 4},
-                                       ExampleSize{2, 4}, ExampleSize{3, 3}, ExampleSize{2, 2}};
+                                       ExampleSize{2, 4}, ExampleSize{3, 3}, ExampleSize{2, 2}, ExampleSize{2, 1}};
 constexpr std::array kAsynchronousSizes{ExampleSize{4, 2}, ExampleSize{4, 4}, ExampleSize{3, 2}, ExampleSize{3, 3},
                                         ExampleSize{2, 2}};
 constexpr std::int64_t kAsynchronousUpdates = 3;  ///< the pipeline fills, is full, and drains
 
-/// One unit for a forward and for each half of a backward, and for every other work that the schedule has.
+/// One unit for a forward and for each half of a backward, and for the shortest piece of extra work.
 std::string natural_costs(const Schedule& schedule) {
   std::set<Op> ops;
   for (const DeviceList& list : schedule.devices) {
@@ -39,7 +41,11 @@ std::string natural_costs(const Schedule& schedule) {
   }
   const bool split = ops.contains(Op::kI) || ops.contains(Op::kW);
   std::string costs = split ? "F=1,I=1,W=1" : ops.contains(Op::kB) ? "F=1,B=2" : "F=1";
-  if (ops.contains(Op::kX)) costs += ",X=1";
+  if (ops.contains(Op::kX)) {
+    double least = 1;
+    for (const auto& [number, extra] : schedule.extras) least = std::min(least, extra.units);
+    costs += ",X=" + number_text(1 / least);
+  }
   return costs;
 }
 

@@ -15,7 +15,7 @@ struct ScheduleExample {
   std::string drawing;  ///< of the timeline, in characters
 };
 
-inline constexpr int kExampleColumns = 112;
+inline constexpr int kExampleColumns = 116;
 
 /// The example of `spec`, coloured for a terminal or not. The same bytes every time.
 ScheduleExample schedule_example(const ScheduleSpec& spec, bool colour = false);

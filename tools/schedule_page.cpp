@@ -40,16 +40,20 @@ std::string explained(std::span<const Words> words, std::string_view name) {
   return std::string(name) + (found == words.end() ? "" : ": " + std::string(found->second));
 }
 
+/// With the year, where it does not say that itself.
 std::string source_text(const ScheduleSpec& spec) {
-  return std::string(spec.source) + ", " + std::to_string(spec.year);
+  const std::string year = std::to_string(spec.year);
+  const std::string source(spec.source);
+  return source.find(" " + year) == std::string::npos ? source + ", " + year : source;
 }
 
 /// What a row of the catalogue says, each with its name.
 std::vector<std::pair<std::string, std::string>> facts_of(const ScheduleSpec& spec) {
   std::vector<std::pair<std::string, std::string>> facts{
       {"source", source_text(spec)},
-      {"updates", spec.synchronous ? "synchronous: the pipeline is flushed for every update"
-                                   : "asynchronous: the pipeline goes on during updates"},
+      {"updates", spec.synchronous
+                      ? "synchronous: the pipeline is flushed for every update"
+                      : "asynchronous: updates do not wait for the pipeline to drain, and passes may read old weights"},
       {"weights", explained(kWeightPolicies, spec.weights)},
       {"placement", explained(kPlacements, spec.placement)},
       {"needs", spec.needs.empty() ? "nothing: any p and m" : std::string(spec.needs)}};
@@ -57,44 +61,63 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ScheduleSpec& sp
   return facts;
 }
 
-/// "4, 3, 2, 1"; a number alone where all are equal.
-std::string list_text(const std::vector<double>& values) {
-  if (std::ranges::all_of(values, [&](double value) { return value == values.front(); })) {
-    return number_text(values.front());
-  }
+/// "4, 3, 2, 1 at most, by device", or "5 at most on every device".
+std::string peaks_of(const Timeline& timeline) {
   std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ", ") + number_text(value);
-  return text;
+  bool equal = true;
+  for (const DeviceSummary& device : timeline.devices) {
+    text += (text.empty() ? "" : ", ") + number_text(device.peak_activations);
+    equal = equal && device.peak_activations == timeline.devices.front().peak_activations;
+  }
+  return equal ? number_text(timeline.devices.front().peak_activations) + " at most on every device"
+               : text + " at most, by device";
 }
 
-/// The letters of the drawing, as far as they occur.
+/// How the drawing is read: its letters, as far as they occur.
 std::string legend(const Timeline& timeline) {
   std::set<Op> ops;
+  bool sliced = false;
   for (const Span& span : timeline.spans) {
-    if (span.lane == Lane::kCompute && span.end > span.start) ops.insert(span.action.op);
+    if (span.lane != Lane::kCompute || span.end == span.start) continue;
+    ops.insert(span.action.op);
+    sliced |= span.action.slice != Action::kAllSlices;
   }
-  constexpr std::array kLetters{std::pair{Op::kF, "F forward"},        std::pair{Op::kB, "B backward"},
-                                std::pair{Op::kI, "I input gradient"}, std::pair{Op::kW, "W weight gradient"},
-                                std::pair{Op::kR, "R recomputation"},  std::pair{Op::kX, "X extra work"}};
+  constexpr std::array kLetters{Words{"F", "forward"},        Words{"B", "backward"},
+                                Words{"I", "input gradient"}, Words{"W", "weight gradient"},
+                                Words{"R", "recomputation"},  Words{"X", "extra work"}};
   std::string text;
-  for (const auto& [op, words] : kLetters) {
-    if (ops.contains(op)) text += (text.empty() ? "" : ", ") + std::string(words);
+  for (const auto& [letter, meaning] : kLetters) {
+    const bool occurs =
+        std::ranges::any_of(ops, [&](Op op) { return kOpNames[static_cast<std::size_t>(op)] == letter; });
+    if (occurs) text += (text.empty() ? "" : ", ") + std::string(letter) + " " + std::string(meaning);
   }
-  return text;
+  return text + "; F0 is that of microbatch 0" + (sliced ? ", F0.1 that of its slice 1" : "") +
+         ", 2F0 that on stage 2; == goes on, blanks are idle";
+}
+
+/// Whether a device runs two actions at once; the drawing has them in the same cells.
+bool has_pairs(const Timeline& timeline) {
+  std::vector<Ticks> ends(timeline.devices.size());
+  for (const Span& span : timeline.spans) {
+    if (span.lane != Lane::kCompute || span.end == span.start) continue;
+    Ticks& end = ends[static_cast<std::size_t>(index(span.device))];
+    if (span.start < end) return true;
+    end = span.end;
+  }
+  return false;
 }
 
 /// Figures of the example, each with its name.
-std::vector<std::pair<std::string, std::string>> figures_of(const Timeline& timeline) {
-  std::vector<double> peaks;
-  for (const DeviceSummary& device : timeline.devices) peaks.push_back(device.peak_activations);
+std::vector<std::pair<std::string, std::string>> example_figures(const Timeline& timeline) {
   std::vector<std::pair<std::string, std::string>> figures{
-      {"letters", legend(timeline) + "; the number after the letter is the microbatch, one before it the stage"},
+      {"letters", legend(timeline)},
       {"bubble", percent_text(timeline.bubble_fraction) + " of the time of all devices is idle"},
-      {"peak memory", list_text(peaks) + " activations per device (1 is one microbatch on one stage)"}};
-  std::vector<double> copies;
-  for (const StageDelays& stage : timeline.delays) copies.push_back(static_cast<double>(stage.copies));
-  if (std::ranges::any_of(copies, [](double count) { return count > 1; })) {
-    figures.emplace_back("copies of weights", list_text(copies) + " per stage");
+      {"activations", peaks_of(timeline) + " (1: of one microbatch on one stage)"}};
+  std::int64_t copies = 1;
+  for (const StageDelays& stage : timeline.delays) copies = std::max(copies, stage.copies);
+  if (copies > 1) figures.emplace_back("weights", "up to " + std::to_string(copies) + " copies of a stage's weights");
+  if (has_pairs(timeline)) {
+    figures.emplace_back("overlap", "a forward and a backward that run at once are drawn one after the other");
   }
   return figures;
 }
@@ -111,49 +134,42 @@ std::string named_lines(const std::vector<std::pair<std::string, std::string>>& 
   return text;
 }
 
-/// In a cell of a Markdown table.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
-  return escaped;
-}
-
 std::string markdown_rows(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::string text = "| | |\n|---|---|\n";
-  for (const auto& [name, value] : rows) text += "| " + name + " | " + cell(value) + " |\n";
+  for (const auto& [name, value] : rows) text += "| " + name + " | " + markdown_cell(value) + " |\n";
   return text;
 }
 
-std::string title(const ScheduleSpec& spec) {
+std::string heading_of(const ScheduleSpec& spec) {
   return std::string(spec.name) + ": " + std::string(spec.summary) + "\n\n";
 }
 
 }  // namespace
 
 std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
-  std::string text = title(spec) + named_lines(facts_of(spec));
+  std::string text = heading_of(spec) + named_lines(facts_of(spec));
   text += spec.options.empty() ? "\nno options\n" : "\noptions, each given as --opt NAME=VALUE\n";
   for (const ScheduleOption& option : spec.options) {
     text += "  " + std::string(option.name) + "=" + std::string(option.values) + " " + default_text(option) + ": " +
             std::string(option.meaning) + "\n";
   }
   const ScheduleExample example = schedule_example(spec, colour);
-  return text + "\nexample: plumbline " + example.command + "\n" + example.drawing + "\n" +
-         named_lines(figures_of(example.timeline));
+  return text + "\nexample: plumbline " + example.command + "\n\n" + example.drawing + "\n" +
+         named_lines(example_figures(example.timeline));
 }
 
 std::string schedule_page_markdown(const ScheduleSpec& spec) {
-  std::string text = "# " + title(spec) + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
+  std::string text = "# " + heading_of(spec) + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
   text += spec.options.empty()
               ? "None.\n"
               : "Each is given as `--opt NAME=VALUE`.\n\n| option | values | default | meaning |\n|---|---|---|---|\n";
   for (const ScheduleOption& option : spec.options) {
-    text += "| `" + std::string(option.name) + "` | `" + cell(option.values) + "` | " + cell(option.default_value) +
-            " | " + cell(option.meaning) + " |\n";
+    text += "| `" + std::string(option.name) + "` | `" + markdown_cell(option.values) + "` | " +
+            markdown_cell(option.default_value) + " | " + markdown_cell(option.meaning) + " |\n";
   }
   const ScheduleExample example = schedule_example(spec);
-  text += "\n## Example\n\n```\n$ ./plumbline " + example.command + "\n" + example.drawing + "```\n\n";
-  return text + markdown_rows(figures_of(example.timeline)) + "\n[All schedules](README.md)\n";
+  text += "\n## Example\n\n`./plumbline " + example.command + "` draws:\n\n```\n" + example.drawing + "```\n\n";
+  return text + markdown_rows(example_figures(example.timeline)) + "\n[All schedules](README.md)\n";
 }
 
 std::string schedule_index_markdown() {
@@ -166,7 +182,8 @@ std::string schedule_index_markdown() {
       "| name | what it does | source |\n|---|---|---|\n";
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     const std::string name(spec.name);
-    text += "| [" + name + "](" + name + ".md) | " + cell(spec.summary) + " | " + cell(source_text(spec)) + " |\n";
+    text += "| [" + name + "](" + name + ".md) | " + markdown_cell(spec.summary) + " | " +
+            markdown_cell(source_text(spec)) + " |\n";
   }
   return text;
 }

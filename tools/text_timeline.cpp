@@ -114,9 +114,12 @@ bool fits_in_cells(const Timeline& timeline, const Grid& grid, std::size_t colum
 
 CharacterRow draw_cells(std::span<const Span> spans, const Grid& grid, std::size_t width, bool with_stage) {
   CharacterRow row(width);
+  Ticks previous = -1;
   for (const Span& span : spans) {
-    const auto begin = static_cast<std::size_t>(span.start / grid.step) * grid.cell;
+    auto begin = static_cast<std::size_t>(span.start / grid.step) * grid.cell;
     const auto end = static_cast<std::size_t>(span.end / grid.step) * grid.cell;
+    if (span.start == previous && begin + grid.cell < end) begin += grid.cell;
+    previous = span.start;
     row.fill(begin, label(span.action, with_stage), span.action.op);
     for (std::size_t at = begin + grid.cell; at < end; at += grid.cell) {
       row.fill(at, std::string(grid.cell - 1, '='), span.action.op);

@@ -38,12 +38,12 @@ constexpr ScheduleOption kLimitOption{"limit", "K", "none",
 
 constexpr ScheduleOption kRecomputeOption{
     "recompute", "never|always|except-last|early|early-except-last", "never",
-    "whose activations are dropped and computed again, in the backward or early, before the gradient arrives: no "
-    "microbatch, all, or all but the last"};
+    "drops the activations of no, all or all but the last microbatch and computes them again in the backward; early: "
+    "before the gradient arrives"};
 
 constexpr ScheduleOption kSliceRecomputeOption{
     "recompute", "never|always|except-last", "never",
-    "whose activations are dropped and computed again in the backward: no microbatch, all, or all but the last"};
+    "drops the activations of no, all or all but the last microbatch and computes them again in the backward"};
 
 std::vector<ScheduleOption> terapipe_options() {
   std::vector<ScheduleOption> options = slice_options("4", {kSliceRecomputeOption});
@@ -222,17 +222,16 @@ const std::array kRows{
         .needs = "p at most 512; sliced at most m",
         .options = {{"sliced", "N", "as many as shorten the warm-up", "microbatches whose forward is cut in two"}},
         .make = autopipe},
-    ScheduleSpec{
-        .name = "merak",
-        .summary = "1f1b with recomputation that stays off the critical path",
-        .year = 2022,
-        .source = "Lai et al., Merak, arXiv 2206.04959",
-        .needs = "m x updates at most 2^20",
-        .options = {{"level", "shifted|lastnorecompute|prerecompute|base", "shifted",
-                     "how much of the method: all; without the third forward of the last stage but one moved up; only "
-                     "recomputation before the gradient arrives; or recomputation inside every backward"}},
-        .folds = false,
-        .make = merak},
+    ScheduleSpec{.name = "merak",
+                 .summary = "1f1b with recomputation that stays off the critical path",
+                 .year = 2022,
+                 .source = "Lai et al., Merak, arXiv 2206.04959",
+                 .needs = "m x updates at most 2^20",
+                 .options = {{"level", "shifted|lastnorecompute|prerecompute|base", "shifted",
+                              "how much of the method: all; all but moving up the third forward of the last stage but "
+                              "one; only early recomputation; or none, recomputing inside every backward"}},
+                 .folds = false,
+                 .make = merak},
     ScheduleSpec{.name = "fold3d",
                  .summary = "segments of the model one after another; their gradients are reduced during the backwards "
                             "of earlier segments",

@@ -14,7 +14,7 @@ TEST_SUITE_BEGIN("tools");
 namespace plumb::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains_text(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -35,10 +35,10 @@ TEST_CASE("a page has every option of its schedule on a line of its own") {
     for (const ScheduleOption& option : spec.options) {
       CAPTURE(option.name);
       CHECK(!option.default_value.empty());
-      CHECK(has(text, "\n  " + std::string(option.name) + "=" + std::string(option.values) + " (default: " +
-                          std::string(option.default_value) + "): " + std::string(option.meaning) + "\n"));
+      CHECK(contains_text(text, "\n  " + std::string(option.name) + "=" + std::string(option.values) + " (default: " +
+                                    std::string(option.default_value) + "): " + std::string(option.meaning) + "\n"));
     }
-    CHECK(has(text, "\nno options\n") == spec.options.empty());
+    CHECK(contains_text(text, "\nno options\n") == spec.options.empty());
   }
 }
 
@@ -46,8 +46,8 @@ TEST_CASE("a page explains the weights and the placement of its schedule") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     const std::string text = schedule_page_text(spec);
-    CHECK(has(text, "\nweights    " + std::string(spec.weights) + ": "));
-    CHECK(has(text, "\nplacement  " + std::string(spec.placement) + ": "));
+    CHECK(contains_text(text, "\nweights    " + std::string(spec.weights) + ": "));
+    CHECK(contains_text(text, "\nplacement  " + std::string(spec.placement) + ": "));
   }
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("the example of every schedule is drawn action by action and is what i
     CHECK(is_drawn_in_cells(example.timeline, kExampleColumns));
     const CommandResult printed =
         run_command("COLUMNS=" + std::to_string(kExampleColumns) + " plumbline " + example.command, scratch.path());
-    CHECK(has(printed.out, example.drawing));
+    CHECK(contains_text(printed.out, example.drawing));
   }
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("schedules prints the pages of the named schedules, in capital letters
   const CommandResult pages = run_command("plumbline schedules ZB-V 1f1b", scratch.path());
   CHECK(pages.status == 0);
   CHECK(pages.out.starts_with("zb-v: "));
-  CHECK(has(pages.out, "\n\n\n1f1b: "));
+  CHECK(contains_text(pages.out, "\n\n\n1f1b: "));
   CHECK(run_command("plumbline schedules zb-v 1F1B", scratch.path()).out == pages.out);
   const std::string rest = " -p 2 -m 4 --cost F=1,B=2";
   CHECK(run_command("plumbline simulate 1F1B" + rest, scratch.path()).out ==
@@ -78,7 +78,7 @@ TEST_CASE("schedules prints the pages of the named schedules, in capital letters
 TEST_CASE("schedules proposes the nearest name for one that it does not know") {
   const CommandResult result = run_command("plumbline schedules ZBV", in_source(""));
   CHECK(result.status == 2);
-  CHECK(has(result.err, "unknown schedule 'zbv' (did you mean 'zb-v'?)"));
+  CHECK(contains_text(result.err, "unknown schedule 'zbv' (did you mean 'zb-v'?)"));
 }
 
 TEST_CASE("the JSON catalogue has every option as an object") {
