@@ -279,7 +279,7 @@ std::vector<ScheduleOption> slice_options(std::string_view slices, std::initiali
       {"tokens", "N", "one for each slice", "tokens of a sequence; lengths=work and search need it"},
       {"model", "LAYERSxHIDDENxFEEDFORWARDxHEADSxVOCABULARY", "none",
        "the transformer whose work counts; lengths=work and search need it"},
-      {"multiple", "N", "1; to search, tokens / 64", "number of tokens that every length is a multiple of"},
+      {"multiple", "N", "1; tokens / 64 with lengths=search", "number of tokens that every length is a multiple of"},
       {"overhead", "N", "0", "time of a slice that does not depend on its length, in tokens"}};
   options.insert(options.end(), more);
   return options;

@@ -29,8 +29,8 @@ struct ExampleSize {
 /// The first that a schedule accepts and that can be drawn is taken; the last is drawn whatever it looks like.
 constexpr std::array kSynchronousSizes{ExampleSize{4, 8}, ExampleSize{4, 4}, ExampleSize{3, 6}, ExampleSize{3, 4},
                                        ExampleSize{2, 4}, ExampleSize{3, 3}, ExampleSize{2, 2}, ExampleSize{2, 1}};
-constexpr std::array kAsynchronousSizes{ExampleSize{4, 2}, ExampleSize{4, 4}, ExampleSize{3, 2}, ExampleSize{3, 3},
-                                        ExampleSize{2, 2}};
+constexpr std::array kAsynchronousSizes{ExampleSize{4, 2}, ExampleSize{4, 4}, ExampleSize{3, 2},
+                                        ExampleSize{3, 3}, ExampleSize{2, 2}, ExampleSize{2, 1}};
 constexpr std::int64_t kAsynchronousUpdates = 3;  ///< the pipeline fills, is full, and drains
 
 /// One unit for a forward and for each half of a backward, and for the shortest piece of extra work.

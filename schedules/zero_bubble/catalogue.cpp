@@ -157,7 +157,7 @@ const std::array kRows{
         .placement = "looped",
         .options = {{"group", "N", "p",
                      "microbatches that pass through a chunk before the device turns to the next chunk, from p / 2 to "
-                     "p; fewer take less memory"},
+                     "p; a smaller group takes less memory"},
                     {"recompute", "R", "0", "chunks of every device whose forward runs again right before I"}},
         .make = gis},
     ScheduleSpec{.name = "pipeoffload",
@@ -168,7 +168,7 @@ const std::array kRows{
                  .needs = kSearchable,
                  .options = {{"group", "N", "p",
                               "microbatches that pass through a chunk before the device turns to the next chunk, from "
-                              "p / 2 to p; fewer take less memory"},
+                              "p / 2 to p; a smaller group takes less memory"},
                              {"offload", "N", "all", "chunks of every device whose activations go to the host"},
                              {"solo", "N", "70",
                               "time of a copy while nothing is copied the other way, in percent of its usual time"}},
