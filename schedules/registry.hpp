@@ -30,8 +30,8 @@ struct ScheduleParams {
 struct ScheduleOption {
   std::string_view name;
   std::string_view values;         ///< "a|b" for words, "N" or "L,L,..." for numbers
-  std::string_view default_value;  ///< the value, or in words what happens without the option
-  std::string_view meaning;        ///< a sentence without its full stop
+  std::string_view default_value;  ///< the value, or in words what holds without the option
+  std::string_view meaning;        ///< what it decides, as a phrase
 };
 
 /// One row of the catalogue.
@@ -56,7 +56,7 @@ struct ScheduleSpec {
 /// All schedules that Plumbline knows, in the order of the catalogue.
 std::span<const ScheduleSpec> schedule_catalogue();
 
-/// The row of the schedule of this name; capital letters count as small ones. Throws `Error` with the nearest name when
+/// The row of the schedule of this name, whose letters may be capital ones. Throws `Error` with the nearest name when
 /// there is none.
 const ScheduleSpec& schedule_named(std::string_view name);
 

@@ -103,7 +103,8 @@ std::string file_of(const System& system) {
 std::string system_markdown(const System& system) {
   std::string text = "# " + system.name + "\n\n" + sources(system) + "\n\n";
   text += std::to_string(system.reproduced()) + " of " + std::to_string(system.claims.size()) +
-          " published numbers are reproduced within their tolerance. [The columns and all systems](../README.md)\n\n";
+          " published numbers are reproduced within their tolerance. The [index](../README.md#published-numbers) "
+          "explains the columns.\n\n";
   text += "| what | published | ours | difference | kind | how | remark |\n|---|---:|---:|---:|---|---|---|\n";
   for (const CheckedClaim* checked : system.claims) {
     const Claim& claim = checked->claim;
