@@ -15,7 +15,8 @@ namespace plumb {
 void decide_by(std::string_view name, const ScheduleParams& params, const RunTimePolicy& policy, Schedule& schedule);
 
 /// The option of `decide_by`, for catalogue rows.
-inline constexpr std::string_view kOrderOption =
-    "order=frozen|run-time: lists as the rule decides with the costs, or the rule itself as the document's policy";
+inline constexpr ScheduleOption kOrderOption{
+    "order", "frozen|run-time", "frozen",
+    "frozen: lists with the order that the rule gives for the costs; run-time: devices follow the rule while they run"};
 
 }  // namespace plumb

@@ -10,29 +10,9 @@ namespace plumb {
 
 namespace {
 
-const ScheduleSpec& find(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const ScheduleSpec& spec : schedule_catalogue()) {
-    if (spec.name == name) return spec;
-    names.push_back(spec.name);
-  }
-  throw_unknown("schedule", name, names);
-}
-
-/// Names of the options of `spec`: what stands before each '=' of "key=value: meaning; key=value: meaning".
-std::vector<std::string_view> option_names(const ScheduleSpec& spec) {
-  std::vector<std::string_view> names;
-  std::string_view rest = spec.options;
-  while (!rest.empty()) {
-    names.push_back(rest.substr(0, rest.find('=')));
-    const std::size_t next = rest.find("; ");
-    rest = next == std::string_view::npos ? std::string_view{} : rest.substr(next + 2);
-  }
-  return names;
-}
-
 void check_options(const ScheduleSpec& spec, const ScheduleParams& params) {
-  const std::vector<std::string_view> known = option_names(spec);
+  std::vector<std::string_view> known;
+  for (const ScheduleOption& option : spec.options) known.push_back(option.name);
   for (const auto& [key, value] : params.options) {
     require(!known.empty(), spec.name, "has no options, found '" + key + "'");
     if (std::find(known.begin(), known.end(), key) == known.end()) {
@@ -49,6 +29,10 @@ void check_in(const ScheduleSpec& spec, const char* what, std::int64_t value, st
 
 }  // namespace
 
+bool ScheduleSpec::has_option(std::string_view option) const {
+  return std::ranges::find(options, option, &ScheduleOption::name) != options.end();
+}
+
 std::span<const ScheduleSpec> schedule_catalogue() {
   static const std::vector<ScheduleSpec> catalogue = [] {
     std::vector<ScheduleSpec> rows;
@@ -61,10 +45,21 @@ std::span<const ScheduleSpec> schedule_catalogue() {
   return catalogue;
 }
 
+const ScheduleSpec& schedule_named(std::string_view name) {
+  std::string small(name);
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::vector<std::string_view> names;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (spec.name == small) return spec;
+    names.push_back(spec.name);
+  }
+  throw_unknown("schedule", small, names);
+}
+
 Schedule generate(std::string_view name, const ScheduleParams& params) {
   constexpr std::int64_t kMostDevices = 65536;
   constexpr std::int64_t kMostStages = std::int64_t{1} << 20;
-  const ScheduleSpec& spec = find(name);
+  const ScheduleSpec& spec = schedule_named(name);
   check_options(spec, params);
   check_in(spec, "num_devices", params.num_devices, 1, kMostDevices);
   check_in(spec, "num_microbatches", params.num_microbatches, 1, kMostMicrobatches);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/costs/stage_costs.hpp"
 #include "schedules/document/schedule.hpp"
@@ -25,6 +26,14 @@ struct ScheduleParams {
   double memory_limit = 0;  ///< per device, of stashes: bytes, or units of abstract costs; 0: none given
 };
 
+/// One option of a schedule, given as `--opt name=value`.
+struct ScheduleOption {
+  std::string_view name;
+  std::string_view values;         ///< "a|b" for words, "N" or "L,L,..." for numbers
+  std::string_view default_value;  ///< the value, or in words what holds without the option
+  std::string_view meaning;        ///< what it decides, as a phrase
+};
+
 /// One row of the catalogue.
 struct ScheduleSpec {
   std::string_view name;
@@ -34,16 +43,23 @@ struct ScheduleSpec {
   bool synchronous = true;
   std::string_view weights = "flush";     ///< name of the weight policy
   std::string_view placement = "linear";  ///< or "looped", "v", "bidirectional", ...
-  std::string_view needs = {};            ///< "p even, m a multiple of p"; empty: nothing
-  std::string_view options = {};          ///< "group=N: microbatches per group; key=a|b: ..."; empty: none
-  std::string_view alias_of = {};         ///< the schedule of the catalogue that this one is; empty: its own
-  bool folds = true;                      ///< written with loops: its size does not grow with m
-  bool searched = true;                   ///< by a plan search that is given no names
+  std::string_view needs = {};            ///< "p even; m a multiple of p"; empty: nothing
+  std::vector<ScheduleOption> options = {};
+  std::string_view alias_of = {};  ///< the schedule of the catalogue that this one is; empty: its own
+  bool folds = true;               ///< written with loops: its size does not grow with m
+  bool searched = true;            ///< by a plan search that is given no names
   Schedule (*make)(const ScheduleParams&) = nullptr;
+
+  /// Whether the schedule has an option of this name.
+  bool has_option(std::string_view option) const;
 };
 
 /// All schedules that Plumbline knows, in the order of the catalogue.
 std::span<const ScheduleSpec> schedule_catalogue();
+
+/// The row of the schedule of this name, whose letters may be capital ones. Throws `Error` with the nearest name when
+/// there is none.
+const ScheduleSpec& schedule_named(std::string_view name);
 
 // Its parts: one folder each, with a table in its `catalogue.cpp`.
 std::span<const ScheduleSpec> synchronous_schedules();

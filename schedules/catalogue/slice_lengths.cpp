@@ -271,6 +271,20 @@ std::vector<BatchSlice> joint_slices(std::string_view name, const ScheduleParams
   return fastest_batch_slices(asked.time, asked.search);
 }
 
+std::vector<ScheduleOption> slice_options(std::string_view slices, std::initializer_list<ScheduleOption> more) {
+  std::vector<ScheduleOption> options{
+      {"slices", "k", slices, "slices of a sequence"},
+      {"lengths", "equal|work|search|L,L,...", "equal",
+       "lengths of the slices: all equal, equal work, those with the shortest step, or as given"},
+      {"tokens", "N", "one for each slice", "tokens of a sequence; lengths=work and search need it"},
+      {"model", "LAYERSxHIDDENxFEEDFORWARDxHEADSxVOCABULARY", "none",
+       "the transformer whose work counts; lengths=work and search need it"},
+      {"multiple", "N", "1; tokens / 64 with lengths=search", "number of tokens that every length is a multiple of"},
+      {"overhead", "N", "0", "time of a slice that does not depend on its length, in tokens"}};
+  options.insert(options.end(), more);
+  return options;
+}
+
 std::vector<std::int64_t> slice_lengths(std::string_view name, const ScheduleParams& params, std::int64_t otherwise) {
   const auto option = params.options.find("lengths");
   const std::string how = option == params.options.end() ? "equal" : option->second;

@@ -61,13 +61,8 @@ struct BatchSlice {
 /// sum(t) is over the slices of all batches. (TeraPipe's joint programme over batch and tokens)
 std::vector<BatchSlice> fastest_batch_slices(const BatchSliceTime& time, const SliceSearch& search);
 
-/// The options of `slice_lengths`, for catalogue rows.
-inline constexpr std::string_view kSliceLengthOptions =
-    "slices=k: slices of a sequence; lengths=equal|work|search|L,L,..: of equal length, of equal work, for the "
-    "shortest "
-    "step, or as given; tokens=N: length of a sequence; model=LAYERSxHIDDENxFEEDFORWARDxHEADSxVOCABULARY: whose work "
-    "counts; multiple=N: lengths are multiples of it; overhead=N: time of a slice that does not depend on its length, "
-    "in tokens";
+/// The options of `slice_lengths` with so many slices by default, followed by `more`: for catalogue rows.
+std::vector<ScheduleOption> slice_options(std::string_view slices, std::initializer_list<ScheduleOption> more = {});
 
 /// One row of lengths as the options ask for: by default `otherwise` slices of length 1 (lengths are relative).
 /// Throws `Error` for what the options do not allow.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every published number still comes out as results/claims.json says, and results/README.md shows what comes out.
+# Every published number is still reproduced as results/claims.json says, and results/README.md and results/claims show it.
 #   reproduce_test.sh PROGRAM SOURCE_DIRECTORY
 set -euo pipefail
 
@@ -8,7 +8,7 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cp "$source/results/claims.json" "$source/results/README.md" "$copy"
 "$program" reproduce --claims "$copy/claims.json"
-diff "$source/results/README.md" "$copy/README.md" || {
-  echo "results/README.md is old; ./plumbline reproduce refreshes it"
+if ! diff "$source/results/README.md" "$copy/README.md" || ! diff -r "$source/results/claims" "$copy/claims"; then
+  echo "results/README.md or results/claims is old; ./plumbline reproduce refreshes them"
   exit 1
-}
+fi

@@ -30,8 +30,8 @@ inline void for_each_process_case(std::int32_t devices,
   };
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     run(spec, "", "");
-    if (spec.options.find("timing=") != std::string_view::npos) run(spec, "timing", "slots");
-    if (spec.options.find("validation=") != std::string_view::npos) run(spec, "validation", "post");
+    if (spec.has_option("timing")) run(spec, "timing", "slots");
+    if (spec.has_option("validation")) run(spec, "validation", "post");
   }
 }
 

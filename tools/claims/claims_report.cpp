@@ -1,6 +1,7 @@
 #include "tools/claims/claims_report.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@ struct System {
   std::string name;
   std::vector<const CheckedClaim*> claims;
 
-  std::size_t reached() const {
+  std::size_t reproduced() const {
     return static_cast<std::size_t>(
         std::count_if(claims.begin(), claims.end(), [](const CheckedClaim* c) { return c->result.reached; }));
   }
@@ -68,15 +69,8 @@ std::string difference_text(const CheckedClaim& checked) {
 std::string remark(const CheckedClaim& checked) {
   std::string text = checked.result.error.empty() ? checked.claim.note : checked.result.error;
   if (!checked.result.error.empty() && !checked.claim.note.empty()) text += "; " + checked.claim.note;
-  if (!checked.result.reached) text = "**not reached**" + (text.empty() ? text : ": " + text);
+  if (!checked.result.reached) text = "**not reproduced**" + (text.empty() ? text : ": " + text);
   return text;
-}
-
-/// In a cell of a Markdown table.
-std::string cell(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c == '\n' ? ' ' : c);
-  return escaped;
 }
 
 /// Sources in the order of their first claim.
@@ -96,41 +90,48 @@ std::string how(const Claim& claim) {
   return claim.baseline.empty() ? shown : shown + " over `" + claim.baseline + "`";
 }
 
-std::string system_markdown(const System& system) {
-  constexpr std::size_t kManyRows = 16;
-  const bool many = system.claims.size() > kManyRows;
-  std::string text = "### " + system.name + "\n\n" + sources(system) + "\n\n";
-  if (many) {
-    text += "<details><summary>" + std::to_string(system.claims.size()) + " numbers, " +
-            std::to_string(system.reached()) + " reached</summary>\n\n";
+/// "claims/zero-bubble.md" for "Zero Bubble".
+std::string file_of(const System& system) {
+  std::string file = "claims/";
+  for (const char c : system.name) {
+    const auto letter = static_cast<unsigned char>(c);
+    file += std::isalnum(letter) != 0 ? static_cast<char>(std::tolower(letter)) : '-';
   }
+  return file + ".md";
+}
+
+std::string system_markdown(const System& system) {
+  std::string text = "# " + system.name + "\n\n" + sources(system) + "\n\n";
+  text += std::to_string(system.reproduced()) + " of " + std::to_string(system.claims.size()) +
+          " published numbers are reproduced within their tolerance. The [index](../README.md#published-numbers) "
+          "explains the columns.\n\n";
   text += "| what | published | ours | difference | kind | how | remark |\n|---|---:|---:|---:|---|---|---|\n";
   for (const CheckedClaim* checked : system.claims) {
     const Claim& claim = checked->claim;
-    text += "| " + cell(claim.what) + " | " + value_text(claim.published) + " | " + ours_text(*checked) + " | " +
-            difference_text(*checked) + " | " + kind_text(claim) + " | " + cell(how(claim)) + " | " +
-            cell(remark(*checked)) + " |\n";
+    text += "| " + markdown_cell(claim.what) + " | " + value_text(claim.published) + " | " + ours_text(*checked) +
+            " | " + difference_text(*checked) + " | " + kind_text(claim) + " | " + markdown_cell(how(claim)) + " | " +
+            markdown_cell(remark(*checked)) + " |\n";
   }
-  return text + (many ? "\n</details>\n\n" : "\n");
+  return text;
 }
 
 }  // namespace
 
 std::string claims_text(const std::vector<CheckedClaim>& claims) {
-  TextTable table({{"system"}, {"numbers", '>'}, {"reached", '>'}, {"source"}});
+  TextTable table({{"system"}, {"published numbers", '>'}, {"reproduced", '>'}, {"source"}});
   std::string misses;
   for (const System& system : by_system(claims)) {
-    table.add_row({system.name, std::to_string(system.claims.size()), std::to_string(system.reached()),
+    table.add_row({system.name, std::to_string(system.claims.size()), std::to_string(system.reproduced()),
                    first_clause(sources(system))});
     for (const CheckedClaim* checked : system.claims) {
       if (checked->result.reached && !checked->result.is_surprise(checked->claim)) continue;
       const std::string& why = checked->result.error.empty() ? checked->claim.note : checked->result.error;
       misses += checked->claim.id + ": published " + value_text(checked->claim.published) + ", ours " +
                 ours_text(*checked) + (why.empty() ? "" : "; " + why) +
-                (checked->result.reached ? "; said to differ, but does not" : "") + "\n";
+                (checked->result.reached ? "; expected to differ, but does not" : "") + "\n";
     }
   }
-  return table.to_string() + (misses.empty() ? "" : "\nnot reached\n" + misses);
+  return table.to_string() + (misses.empty() ? "" : "\nnot reproduced, or not as expected\n" + misses);
 }
 
 std::string claims_json(const std::vector<CheckedClaim>& claims) {
@@ -161,21 +162,26 @@ std::string claims_json(const std::vector<CheckedClaim>& claims) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string claims_markdown(const std::vector<CheckedClaim>& claims) {
+std::string claims_index_markdown(const std::vector<CheckedClaim>& claims) {
   const std::vector<System> systems = by_system(claims);
-  std::size_t reached = 0;
-  for (const System& system : systems) reached += system.reached();
-  std::string text = std::to_string(claims.size()) + " published numbers of " + std::to_string(systems.size()) +
-                     " systems; " + std::to_string(reached) +
-                     " are reached within their tolerance. Every other one says why it differs.\n\n";
-  text += "| system | numbers | reached |\n|---|---:|---:|\n";
+  std::size_t reproduced = 0;
+  for (const System& system : systems) reproduced += system.reproduced();
+  std::string text =
+      std::to_string(reproduced) + " of " + std::to_string(claims.size()) + " published numbers of " +
+      std::to_string(systems.size()) +
+      " systems are reproduced within their tolerance. The pages say why each of the others differs.\n\n";
+  text += "| system | published numbers | reproduced |\n|---|---:|---:|\n";
   for (const System& system : systems) {
-    text += "| " + cell(system.name) + " | " + std::to_string(system.claims.size()) + " | " +
-            std::to_string(system.reached()) + " |\n";
+    text += "| [" + markdown_cell(system.name) + "](" + file_of(system) + ") | " +
+            std::to_string(system.claims.size()) + " | " + std::to_string(system.reproduced()) + " |\n";
   }
-  text += "\n";
-  for (const System& system : systems) text += system_markdown(system);
   return text;
+}
+
+std::vector<ClaimsPage> claims_pages(const std::vector<CheckedClaim>& claims) {
+  std::vector<ClaimsPage> pages;
+  for (const System& system : by_system(claims)) pages.push_back({file_of(system), system_markdown(system)});
+  return pages;
 }
 
 std::string page_with_claims(const std::string& page, const std::string& markdown, const std::string& page_name) {

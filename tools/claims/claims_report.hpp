@@ -19,8 +19,17 @@ std::string claims_text(const std::vector<CheckedClaim>& claims);
 /// For programs.
 std::string claims_json(const std::vector<CheckedClaim>& claims);
 
-/// For readers: a table of the systems, then one of the claims of each.
-std::string claims_markdown(const std::vector<CheckedClaim>& claims);
+/// For readers: a table of the systems, with links to their pages.
+std::string claims_index_markdown(const std::vector<CheckedClaim>& claims);
+
+/// A page of the report, to be written beside the index as `file`.
+struct ClaimsPage {
+  std::string file;  ///< "claims/zero-bubble.md"
+  std::string markdown;
+};
+
+/// A page for every system, with a table of its claims.
+std::vector<ClaimsPage> claims_pages(const std::vector<CheckedClaim>& claims);
 
 /// `page` with what stands between the lines `<!-- claims -->` and `<!-- end of claims -->` replaced by `markdown`.
 /// Throws `Error` when it has no such lines.

@@ -25,14 +25,14 @@ struct ReproduceArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "reproduce [CLAIM]... [options]",
-        "Runs published claims again: a claim is named by its id or its system (default: all).\n"
-        "Without names, also refreshes README.md beside the claims. Exit status 3: a number came out\n"
-        "otherwise than the document of claims expects.\n"
-        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are studies of their own: see their "
-        "--help.");
+        "Reproduces published numbers (claims): a claim is named by its id or its system (default: all).\n"
+        "Without names, it also rewrites README.md and claims/*.md beside the document of claims. Exit status 3:\n"
+        "some number is not what the document of claims expects.\n"
+        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with a --help of\n"
+        "their own.");
     parser.positionals(names, 0, "CLAIM")
         .text("claims", claims, "FILE", "document of claims (default: results/claims.json of the source tree)")
-        .flag("long", with_long, "also those marked long")
+        .flag("long", with_long, "also reproduce the claims marked long")
         .text("json", json, "FILE", "everything, for programs (- is standard output)");
     return parser.parse(arguments);
   }
@@ -72,6 +72,19 @@ void run_all(std::vector<CheckedClaim>& claims) {
   });
 }
 
+/// Rewrites `path` where its text changed.
+void rewrite_if_changed(const std::filesystem::path& path, const std::string& text) {
+  if (!std::filesystem::exists(path) || read_text_file(path) != text) OutputFile(path.string()).finish(text);
+}
+
+/// Rewrites the table of systems in `index`, and the page of every system.
+void refresh_pages(const std::filesystem::path& index, const std::vector<CheckedClaim>& claims) {
+  const std::filesystem::path folder = index.parent_path();
+  rewrite_if_changed(index, page_with_claims(read_text_file(index), claims_index_markdown(claims), index.string()));
+  std::filesystem::create_directories(folder / "claims");
+  for (const ClaimsPage& page : claims_pages(claims)) rewrite_if_changed(folder / page.file, page.markdown);
+}
+
 }  // namespace
 
 ExitStatus run_reproduce(const CommandLine& command_line) {
@@ -88,16 +101,12 @@ ExitStatus run_reproduce(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const std::filesystem::path path =
       arguments.claims.empty() ? in_results("claims.json") : std::filesystem::path(arguments.claims);
-  const std::filesystem::path page = path.parent_path() / "README.md";
+  const std::filesystem::path index = path.parent_path() / "README.md";
   std::vector<CheckedClaim> claims = chosen(claims_from_json(read_text_file(path), path.string()), arguments);
   std::optional<OutputFile> json;
   if (!arguments.json.empty()) json.emplace(arguments.json);
   run_all(claims);
-  if (arguments.names.empty() && std::filesystem::exists(page)) {
-    const std::string old_page = read_text_file(page);
-    const std::string new_page = page_with_claims(old_page, claims_markdown(claims), page.string());
-    if (new_page != old_page) OutputFile(page.string()).finish(new_page);
-  }
+  if (arguments.names.empty() && std::filesystem::exists(index)) refresh_pages(index, claims);
   if (json) json->finish(claims_json(claims));
   if (arguments.json != "-") print(claims_text(claims));
   const auto surprise = [](const CheckedClaim& checked) { return checked.result.is_surprise(checked.claim); };

@@ -1,57 +1,126 @@
+#include <filesystem>
+#include <system_error>
+
 #include <nlohmann/json.hpp>
 
+#include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
+#include "tools/tables/schedule_page.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
 
 namespace plumb {
 namespace {
 
-std::string catalogue_json() {
+using Rows = std::vector<const ScheduleSpec*>;
+
+/// The rows of the given names in their order; without names all rows.
+Rows rows_of(const std::vector<std::string>& names) {
+  Rows rows;
+  for (const std::string& name : names) rows.push_back(&schedule_named(name));
+  if (!names.empty()) return rows;
+  for (const ScheduleSpec& spec : schedule_catalogue()) rows.push_back(&spec);
+  return rows;
+}
+
+/// "group=N: microbatches per group (default: p); key=a|b: ...".
+std::string options_in_one_line(const ScheduleSpec& spec) {
+  std::string text;
+  for (const ScheduleOption& option : spec.options) {
+    text += (text.empty() ? "" : "; ") + std::string(option.name) + "=" + std::string(option.values) + ": " +
+            std::string(option.meaning) + " (default: " + std::string(option.default_value) + ")";
+  }
+  return text;
+}
+
+std::string catalogue_json(const Rows& specs) {
   auto rows = nlohmann::ordered_json::array();
-  for (const ScheduleSpec& spec : schedule_catalogue()) {
-    rows.push_back({{"name", spec.name},
-                    {"summary", spec.summary},
-                    {"year", spec.year},
-                    {"source", spec.source},
-                    {"synchronous", spec.synchronous},
-                    {"weights", spec.weights},
-                    {"placement", spec.placement},
-                    {"needs", spec.needs},
-                    {"options", spec.options},
-                    {"alias_of", spec.alias_of}});
+  for (const ScheduleSpec* spec : specs) {
+    auto options = nlohmann::ordered_json::array();
+    for (const ScheduleOption& option : spec->options) {
+      options.push_back({{"name", option.name},
+                         {"values", option.values},
+                         {"default", option.default_value},
+                         {"meaning", option.meaning}});
+    }
+    rows.push_back({{"name", spec->name},
+                    {"summary", spec->summary},
+                    {"year", spec->year},
+                    {"source", spec->source},
+                    {"synchronous", spec->synchronous},
+                    {"weights", spec->weights},
+                    {"placement", spec->placement},
+                    {"needs", spec->needs},
+                    {"options", options_in_one_line(*spec)},
+                    {"option_list", std::move(options)},
+                    {"alias_of", spec->alias_of}});
   }
   return rows.dump(2) + "\n";
 }
 
-std::string catalogue_names() {
+std::string catalogue_names(const Rows& specs) {
   std::string text;
-  for (const ScheduleSpec& spec : schedule_catalogue()) text += std::string(spec.name) + "\n";
+  for (const ScheduleSpec* spec : specs) text += std::string(spec->name) + "\n";
   return text;
 }
 
 std::string catalogue_table() {
-  TextTable table({{"name"}, {"year", '>'}, {"updates"}, {"weights"}, {"placement"}, {"needs"}, {"what it does"}});
+  TextTable table({{"name"}, {"year", '>'}, {"updates"}, {"weights"}, {"placement"}, {"what it does"}});
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     table.add_row({std::string(spec.name), std::to_string(spec.year), spec.synchronous ? "synchronous" : "asynchronous",
-                   std::string(spec.weights), std::string(spec.placement),
-                   spec.needs.empty() ? "-" : std::string(spec.needs), std::string(spec.summary)});
+                   std::string(spec.weights), std::string(spec.placement), std::string(spec.summary)});
   }
-  return table.to_string();
+  return table.to_string() +
+         "\n`plumbline schedules NAME` prints what a schedule needs, its options, an example and its source.\n";
+}
+
+std::string pages_text(const Rows& specs) {
+  std::string text;
+  for (const ScheduleSpec* spec : specs) {
+    text += (text.empty() ? "" : "\n\n") + schedule_page_text(*spec, wants_colour());
+  }
+  return text;
+}
+
+/// Writes an index and a page for every schedule.
+void write_pages(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(folder.string() + ": cannot make the folder: " + error.message());
+  OutputFile((folder / "README.md").string()).finish(schedule_index_markdown());
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    OutputFile((folder / (std::string(spec.name) + ".md")).string()).finish(schedule_page_markdown(spec));
+  }
 }
 
 }  // namespace
 
 ExitStatus run_schedules(const CommandLine& arguments) {
-  ArgumentParser parser("schedules [options]", "Lists the schedules that Plumbline knows.");
+  ArgumentParser parser(
+      "schedules [NAME]... [options]",
+      "Lists the schedules that Plumbline knows. With names, prints a page about each: what it needs,\n"
+      "all its options, an example drawn in characters, and its source. `1F1B` means `1f1b`.");
+  std::vector<std::string> names;
+  std::string pages;
   bool json = false;
-  bool names = false;
-  parser.flag("json", json, "print JSON with everything known about each schedule");
-  parser.flag("names", names, "print only the names, one per line");
+  bool only_names = false;
+  parser.positionals(names, 0, "NAME")
+      .flag("json", json, "print JSON with everything known about each schedule")
+      .flag("names", only_names, "print only the names, one per line")
+      .text("pages", pages, "DIR", "write the pages of all schedules, and a table of them, as Markdown files");
   if (!parser.parse(arguments)) return ExitStatus::kDone;
-  print(json ? catalogue_json() : names ? catalogue_names() : catalogue_table());
+  if (!pages.empty() && !names.empty()) throw Error("--pages: writes all schedules, expected no NAME with it");
+  const Rows rows = rows_of(names);
+  if (!pages.empty()) {
+    write_pages(pages);
+  } else if (json || only_names) {
+    print(json ? catalogue_json(rows) : catalogue_names(rows));
+  } else {
+    print(names.empty() ? catalogue_table() : pages_text(rows));
+  }
   return ExitStatus::kDone;
 }
 

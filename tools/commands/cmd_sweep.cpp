@@ -77,7 +77,7 @@ std::vector<std::string> names_of(const SweepArguments& arguments) {
     if (name == "all") {
       for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
     } else {
-      if (name == "-" || !is_schedule_file(name)) check_schedule_name(name);
+      if (name == "-" || !is_schedule_file(name)) schedule_named(name);
       names.push_back(name);
     }
   }

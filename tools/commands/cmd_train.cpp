@@ -88,10 +88,10 @@ Schedule decided(const TrainCommand& command, Schedule schedule) {
 
 /// An asynchronous pipeline is filled and drained once, so its document covers all steps.
 Schedule load_training_schedule(TrainCommand& command) {
-  const auto catalogue = schedule_catalogue();
-  const auto spec = std::find_if(catalogue.begin(), catalogue.end(),
-                                 [&](const ScheduleSpec& row) { return row.name == command.schedule; });
-  if (spec != catalogue.end() && !spec->synchronous && !command.size.updates) command.size.updates = command.steps;
+  const bool named = !is_schedule_file(command.schedule);
+  if (named && !schedule_named(command.schedule).synchronous && !command.size.updates) {
+    command.size.updates = command.steps;
+  }
   const CostDocuments documents = command.costs.any() ? load_cost_documents(command.costs) : CostDocuments{};
   const auto devices = static_cast<std::int32_t>(command.size.devices.value_or(1));
   return load_schedule(command.schedule, command.size, search_goal(command.costs, documents, devices));

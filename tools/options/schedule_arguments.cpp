@@ -49,7 +49,7 @@ std::vector<Method> methods_of(const ScheduleArguments& arguments) {
 Schedule load_without_methods(const std::string& name_or_file, const ScheduleArguments& arguments,
                               const SearchGoal& goal) {
   if (!is_schedule_file(name_or_file)) {
-    check_schedule_name(name_or_file);  // the first thing to say, before what is missing for it
+    schedule_named(name_or_file);  // an unknown name is told before what is missing for it
     Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
     if (!arguments.recompute.empty()) {
       schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
@@ -74,7 +74,7 @@ void ScheduleArguments::add_to(ArgumentParser& parser) {
       .whole("chunks,v", chunks, kPositive32, "stages per device, for schedules that have several")
       .whole("updates", updates, {},
              "optimizer updates to cover (default: 1, or enough for a steady period when asynchronous)")
-      .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
+      .texts("opt", options, "KEY=VALUE", "option of the schedule; `plumbline schedules NAME` lists them")
       .text("recompute", recompute, "STAGES",
             "forget what F made and compute it again before the backward: all, or 1-2")
       .text("method", methods, "LIST", method_help())
@@ -96,12 +96,6 @@ bool is_schedule_file(const std::string& name_or_file) {
                        return !format.extension.empty() && name_or_file.ends_with(format.extension);
                      }) ||
          std::filesystem::exists(name_or_file, ignored);
-}
-
-void check_schedule_name(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const ScheduleSpec& spec : schedule_catalogue()) names.push_back(spec.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) throw_unknown("schedule", name, names);
 }
 
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments, const SearchGoal& goal) {

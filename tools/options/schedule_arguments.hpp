@@ -40,9 +40,6 @@ struct SearchGoal {
 /// never do.
 bool is_schedule_file(const std::string& name_or_file);
 
-/// Throws `Error` with the nearest name unless the catalogue has `name`.
-void check_schedule_name(const std::string& name);
-
 /// Parameters of the generator. Throws `Error` when -p or -m is missing.
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments,
                                const SearchGoal& goal = {});

@@ -108,11 +108,18 @@ Grid find_grid(const std::vector<std::vector<Span>>& devices, bool with_stage) {
   return grid;
 }
 
+bool fits_in_cells(const Timeline& timeline, const Grid& grid, std::size_t columns) {
+  return grid.step > 0 && static_cast<std::size_t>(timeline.makespan / grid.step) <= columns / grid.cell;
+}
+
 CharacterRow draw_cells(std::span<const Span> spans, const Grid& grid, std::size_t width, bool with_stage) {
   CharacterRow row(width);
+  Ticks previous = -1;
   for (const Span& span : spans) {
-    const auto begin = static_cast<std::size_t>(span.start / grid.step) * grid.cell;
+    auto begin = static_cast<std::size_t>(span.start / grid.step) * grid.cell;
     const auto end = static_cast<std::size_t>(span.end / grid.step) * grid.cell;
+    if (span.start == previous && begin + grid.cell < end) begin += grid.cell;
+    previous = span.start;
     row.fill(begin, label(span.action, with_stage), span.action.op);
     for (std::size_t at = begin + grid.cell; at < end; at += grid.cell) {
       row.fill(at, std::string(grid.cell - 1, '='), span.action.op);
@@ -158,6 +165,13 @@ std::string device_name(std::size_t device, std::size_t digits) {
 
 }  // namespace
 
+bool is_drawn_in_cells(const Timeline& timeline, int columns) {
+  const auto devices = compute_spans(timeline);
+  const Grid grid = find_grid(devices, holds_several_stages(devices));
+  const std::size_t digits = std::to_string(devices.size() - 1).size();
+  return fits_in_cells(timeline, grid, static_cast<std::size_t>(columns) - device_name(0, digits).size() - 2);
+}
+
 std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& options) {
   const auto devices = compute_spans(timeline);
   if (devices.empty() || timeline.makespan <= 0) return "";
@@ -167,7 +181,7 @@ std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& o
   const std::size_t available = static_cast<std::size_t>(options.columns) - margin - 2;
   const bool with_stage = holds_several_stages(devices);
   const Grid grid = find_grid(devices, with_stage);
-  const bool fits = grid.step > 0 && static_cast<std::size_t>(timeline.makespan / grid.step) <= available / grid.cell;
+  const bool fits = fits_in_cells(timeline, grid, available);
   const std::size_t width = fits ? static_cast<std::size_t>(timeline.makespan / grid.step) * grid.cell : available;
   std::string text;
   for (std::size_t d = 0; d < drawn; ++d) {

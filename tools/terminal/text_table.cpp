@@ -38,6 +38,12 @@ std::string TextTable::to_string() const {
 
 std::string first_clause(std::string_view text) { return std::string(text.substr(0, text.find(';'))); }
 
+std::string markdown_cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c == '\n' ? ' ' : c);
+  return escaped;
+}
+
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -34,6 +34,9 @@ class TextTable {
 /// `text` up to its first semicolon: what fits in a table.
 std::string first_clause(std::string_view text);
 
+/// `text` for a cell of a Markdown table: on one line, with its bars escaped.
+std::string markdown_cell(std::string_view text);
+
 /// Characters that `text` takes on a terminal (UTF-8, one column each).
 std::size_t display_width(std::string_view text);
 

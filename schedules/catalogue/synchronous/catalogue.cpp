@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <array>
-#include <string>
-#include <string_view>
+#include <vector>
 
 #include "schedules/catalogue/policy_player.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -33,75 +33,94 @@ Schedule dynapipe(const ScheduleParams& params);
 
 namespace {
 
-constexpr std::string_view kAlternatingOptions =
-    "limit=K: at most K forwards ahead of the backwards; "
-    "recompute=never|always|except-last|early|early-except-last: forwards that are run again";
+constexpr ScheduleOption kLimitOption{"limit", "K", "none",
+                                      "most forwards that a device may be ahead of its backwards"};
 
-const std::string kAxonnOptions = "limit=N: microbatches under way at once (default p); " + std::string(kOrderOption);
+constexpr ScheduleOption kRecomputeOption{
+    "recompute", "never|always|except-last|early|early-except-last", "never",
+    "drops the activations of no, all or all but the last microbatch and computes them again in the backward; early: "
+    "before the gradient arrives"};
 
-const std::string kRecomputeOption = "; recompute=never|always|except-last: forwards that are run again";
+constexpr ScheduleOption kSliceRecomputeOption{
+    "recompute", "never|always|except-last", "never",
+    "drops the activations of no, all or all but the last microbatch and computes them again in the backward"};
 
-const std::string kSeq1f1bOptions =
-    std::string(kSliceLengthOptions) + kRecomputeOption + "; backward=whole|split: or with the weight halves put off";
-
-const std::string kTerapipeOptions =
-    std::string(kSliceLengthOptions) +
-    "; lengths=joint: as search, with microbatches taken together where that is faster" + kRecomputeOption;
+std::vector<ScheduleOption> terapipe_options() {
+  std::vector<ScheduleOption> options = slice_options("4", {kSliceRecomputeOption});
+  ScheduleOption& lengths = *std::ranges::find(options, "lengths", &ScheduleOption::name);
+  lengths.values = "equal|work|search|joint|L,L,...";
+  lengths.meaning =
+      "lengths of the slices: all equal, equal work, those with the shortest step, the same with several microbatches "
+      "in a slice where that is faster, or as given";
+  return options;
+}
 
 const std::array kSynchronousRows{
     ScheduleSpec{.name = "gpipe",
                  .summary = "all forwards, then all backwards",
                  .year = 2018,
                  .source = "Huang et al., GPipe, arXiv 1811.06965",
-                 .options = "order=reverse|fifo: order of the backwards; "
-                            "recompute=never|always|except-last|early|early-except-last: forwards that are run again",
+                 .options = {{"order", "reverse|fifo", "reverse",
+                              "order of the backwards: last microbatch first, or first microbatch first"},
+                             kRecomputeOption},
                  .make = gpipe},
     ScheduleSpec{.name = "1f1b",
-                 .summary = "alternate one forward with one backward",
+                 .summary = "after a warm-up, one forward and one backward in turn",
                  .year = 2020,
                  .source = "Narayanan et al., PipeDream-Flush, arXiv 2006.09503",
-                 .options = kAlternatingOptions,
+                 .options = {kLimitOption, kRecomputeOption},
                  .make = one_f_one_b},
     ScheduleSpec{.name = "dapple",
-                 .summary = "early backward, with a short or a long warm-up",
+                 .summary = "1f1b with a short or a long warm-up, also over replicated stages",
                  .year = 2020,
                  .source = "Fan et al., DAPPLE, arXiv 2007.01045",
-                 .options = "policy=a|b: warm up with p - d or 2(p - d) - 1 forwards; "
-                            "limit=K: at most K forwards ahead of the backwards (1-3-2: by stage, with replicas); "
-                            "recompute=never|always|except-last|early|early-except-last: forwards that are run again; "
-                            "replicas=2-1-1: devices of each stage, which take microbatches in turn",
+                 .options = {{"policy", "a|b", "a", "warm-up of device d: p - d forwards, or 2(p - d) - 1"},
+                             {"limit", "K|K-K-...", "none",
+                              "most forwards that a device may be ahead of its backwards; with replicas also one "
+                              "number for every stage, as 1-3-2"},
+                             kRecomputeOption,
+                             {"replicas", "N-N-...", "1 for every stage",
+                              "devices of every stage, as 2-1-1; they take microbatches in turn"}},
                  .make = dapple},
     ScheduleSpec{.name = "eager-1f1b",
-                 .summary = "1f1b with twice the warm-up, so that transfers hide behind compute",
+                 .summary = "1f1b with nearly twice the warm-up, so that transfers overlap with computation",
                  .year = 2022,
                  .source = "Zhuang et al., Alpa's communication, arXiv 2211.05322",
-                 .options = kAlternatingOptions,
+                 .options = {kLimitOption, kRecomputeOption},
                  .make = eager_one_f_one_b},
-    ScheduleSpec{.name = "kfkb",
-                 .summary = "1f1b over groups of k microbatches",
-                 .year = 2023,
-                 .source = "Wang et al., Ada-Grouper, arXiv 2303.01675",
-                 .needs = "k at most m",
-                 .options = "k=K|auto: microbatches in a group (default 2), or as many as make the step shortest",
-                 .make = kfkb},
-    ScheduleSpec{.name = "2bp",
-                 .summary = "weight gradients fill the waits of the drain; the rest comes last",
-                 .year = 2024,
-                 .source = "Rosselet et al., 2BP, arXiv 2405.18047",
-                 .options = "base=1f1b|gpipe: the order of the rest; weights=gaps|end: where weight gradients stand; "
-                            "concat=N: those at the end N at a time",
-                 .make = two_stage_backward},
+    ScheduleSpec{
+        .name = "kfkb",
+        .summary = "1f1b in groups: k forwards, then k backwards",
+        .year = 2023,
+        .source = "Wang et al., Ada-Grouper, arXiv 2303.01675",
+        .needs = "k at most m",
+        .options =
+            {{"k", "K|auto", "2",
+              "microbatches in a group; auto: the number with the shortest step for the given costs and memory limit"}},
+        .make = kfkb},
+    ScheduleSpec{
+        .name = "2bp",
+        .summary =
+            "1f1b or gpipe with the backward split: weight gradients run in idle time and at the end of the step",
+        .year = 2024,
+        .source = "Rosselet et al., 2BP, arXiv 2405.18047",
+        .options = {{"base", "1f1b|gpipe", "1f1b", "order of the forwards and the input gradients"},
+                    {"weights", "gaps|end", "gaps",
+                     "where weight gradients run: in idle time first, or all at the end of the step"},
+                    {"concat", "N", "1", "weight gradients at the end of the step that are computed together"}},
+        .make = two_stage_backward},
     ScheduleSpec{.name = "interleaved",
-                 .summary = "1f1b over several chunks per device",
+                 .summary = "1f1b over several chunks of the model per device",
                  .year = 2021,
                  .source = "Narayanan et al., Megatron-LM, arXiv 2104.04473",
                  .placement = "looped",
-                 .needs = "m a multiple of group, or a rest of at least p; or m < p",
-                 .options = "group=N: microbatches that pass a chunk together (default p); "
-                            "ahead=N: forwards more before the first backward",
+                 .needs = "m a multiple of group, or a remainder of at least p; or m < p",
+                 .options = {{"group", "N", "p",
+                              "microbatches that pass through a chunk before the device turns to the next chunk"},
+                             {"ahead", "N", "0", "additional forwards before the first backward"}},
                  .make = interleaved},
     ScheduleSpec{.name = "depth-first",
-                 .summary = "breadth-first's counterpart: interleaved in groups of p",
+                 .summary = "interleaved in groups of p microbatches, the counterpart of breadth-first",
                  .year = 2021,
                  .source = "Narayanan et al., arXiv 2104.04473, as named in arXiv 2211.05953",
                  .placement = "looped",
@@ -109,120 +128,142 @@ const std::array kSynchronousRows{
                  .alias_of = "interleaved",
                  .make = depth_first},
     ScheduleSpec{.name = "breadth-first",
-                 .summary = "every chunk takes all microbatches before the next chunk starts",
+                 .summary = "each chunk runs all microbatches before the device turns to its next chunk",
                  .year = 2022,
                  .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv 2211.05953",
                  .placement = "looped",
                  .needs = "passes at most m",
-                 .options = "passes=D: every D-th microbatch through all chunks and back, D times; "
-                            "order=fifo|reverse: order of a chunk's backwards",
+                 .options = {{"passes", "D", "1",
+                              "number of passes over the chunks; each takes every D-th microbatch forward and backward "
+                              "through all of them"},
+                             {"order", "fifo|reverse", "fifo",
+                              "order of a chunk's backwards: first microbatch first, or last microbatch first"}},
                  .make = breadth_first},
     ScheduleSpec{.name = "hanayo",
-                 .summary = "waves: chunks run down the devices and back up",
+                 .summary = "waves: stages run down the devices and back up, with one copy of the model",
                  .year = 2023,
                  .source = "Liu et al., Hanayo, arXiv 2308.15762",
                  .placement = "zigzag",
-                 .needs = "v even: two chunks for each wave",
+                 .needs = "v even (every wave takes two chunks of a device)",
                  .folds = false,
                  .make = hanayo},
     ScheduleSpec{.name = "gems",
-                 .summary = "two copies in opposite directions take turns; one activation per device",
+                 .summary = "two copies of the model in opposite directions take turns; a device keeps one activation",
                  .year = 2020,
                  .source = "Jain et al., GEMS, SC 2020, doi 10.1109/SC41405.2020.00049",
                  .placement = "bidirectional",
                  .make = gems},
-    ScheduleSpec{.name = "chimera",
-                 .summary = "pipelines in both directions over the same devices",
-                 .year = 2021,
-                 .source = "Li and Hoefler, Chimera, arXiv 2107.06925",
-                 .placement = "bidirectional",
-                 .needs = "p even",
-                 .options =
-                     "pipelines=f: pipelines in each direction (divides p/2); scaling=direct|doubling|halving: how "
-                     "units follow each other; sync=eager|eager-opt|end: when copies reduce; "
-                     "recompute=never|always: forwards that are run again",
-                 .make = chimera},
-    ScheduleSpec{.name = "bitpipe",
-                 .summary = "V-shaped pipelines in both directions over the same devices",
-                 .year = 2024,
-                 .source = "Wu et al., BitPipe, arXiv 2410.19367",
-                 .placement = "bidirectional",
-                 .needs = "p even; m a multiple of p",
-                 .make = bitpipe},
+    ScheduleSpec{
+        .name = "chimera",
+        .summary = "pipelines in both directions over the same devices, each with its own copy of the model",
+        .year = 2021,
+        .source = "Li and Hoefler, Chimera, arXiv 2107.06925",
+        .placement = "bidirectional",
+        .needs = "p even",
+        .options =
+            {{"pipelines", "f", "1", "pipelines in each direction; must divide p/2"},
+             {"scaling", "direct|doubling|halving", "direct",
+              "how more than p microbatches run: p at a time, two in every forward, or half of one in every backward"},
+             {"sync", "eager|eager-opt|end", "eager",
+              "when the copies of a stage add up their gradients: after its last backward, so only on devices that "
+              "wait afterwards, or at the end of the step"},
+             {"recompute", "never|always", "never",
+              "whether activations are dropped and computed again in the backward"}},
+        .make = chimera},
+    ScheduleSpec{
+        .name = "bitpipe",
+        .summary = "V-shaped pipelines in both directions over the same devices, each with its own copy of the model",
+        .year = 2024,
+        .source = "Wu et al., BitPipe, arXiv 2410.19367",
+        .placement = "bidirectional",
+        .needs = "p even; m a multiple of p",
+        .make = bitpipe},
     ScheduleSpec{
         .name = "cyclic-dp",
-        .summary = "data-parallel workers in turn instead of at once; a step late where it must be",
+        .summary = "data parallelism whose workers start one after another instead of at once; some read the weights "
+                   "of the step before",
         .year = 2024,
         .source = "Fournier and Oyallon, Cyclic Data Parallelism, arXiv 2403.08837",
         .synchronous = false,
         .weights = "stash",
         .placement = "replicated",
         .needs = "m a multiple of p",
-        .options = "rule=v2|v1: the step before only where the current one is not there in time, or everywhere",
+        .options =
+            {{"rule", "v2|v1", "v2",
+              "who reads the weights of the step before: stages whose current weights are not ready in time, or all"}},
         .make = cyclic_dp},
     ScheduleSpec{.name = "terapipe",
-                 .summary = "slices of a sequence go through one after another, back in reverse",
+                 .summary = "slices of a sequence run forward one after another, then backward in reverse",
                  .year = 2021,
                  .source = "Li et al., TeraPipe, arXiv 2102.07988",
-                 .options = kTerapipeOptions,
+                 .options = terapipe_options(),
                  .make = terapipe},
     ScheduleSpec{.name = "varuna",
-                 .summary = "a free device takes a backward, else a recompute, else a forward",
+                 .summary = "a free device runs a backward if one is ready, else a recomputation, else a forward",
                  .year = 2021,
                  .source = "Athlur et al., Varuna, arXiv 2111.04007",
-                 .needs = "m p at most 2^24",
-                 .options = kOrderOption,
+                 .needs = "m x p at most 2^24",
+                 .options = {kOrderOption},
                  .folds = false,
                  .make = varuna},
     ScheduleSpec{.name = "axonn",
-                 .summary = "devices run what arrives, in order of arrival",
+                 .summary = "message-driven: devices run whatever has arrived, in order of arrival",
                  .year = 2021,
                  .source = "Singh and Bhatele, AxoNN, arXiv 2110.13005",
-                 .needs = "m p at most 2^24",
-                 .options = kAxonnOptions,
+                 .needs = "m x p at most 2^24",
+                 .options = {{"limit", "N", "p", "microbatches in the pipeline at once"}, kOrderOption},
                  .folds = false,
                  .make = axonn},
     ScheduleSpec{
         .name = "autopipe",
-        .summary = "1f1b that fills with half microbatches",
+        .summary = "1f1b whose first forwards run in two halves, so that the pipeline fills sooner",
         .year = 2022,
         .source = "Liu et al., AutoPipe, CLUSTER 2022",
         .needs = "p at most 512; sliced at most m",
-        .options = "sliced=N: microbatches whose forward is cut in two (default: as many as shorten the start)",
+        .options = {{"sliced", "N", "as many as shorten the warm-up", "microbatches whose forward is cut in two"}},
         .make = autopipe},
     ScheduleSpec{.name = "merak",
-                 .summary = "1f1b with recompute kept off the critical path",
+                 .summary = "1f1b with recomputation that stays off the critical path",
                  .year = 2022,
                  .source = "Lai et al., Merak, arXiv 2206.04959",
-                 .needs = "m updates at most 2^20",
-                 .options = "level=shifted|lastnorecompute|prerecompute|base: how much of it",
+                 .needs = "m x updates at most 2^20",
+                 .options = {{"level", "shifted|lastnorecompute|prerecompute|base", "shifted",
+                              "how much of the method: all; all but moving up the third forward of the last stage but "
+                              "one; only early recomputation; or none, recomputing inside every backward"}},
                  .folds = false,
                  .make = merak},
     ScheduleSpec{.name = "fold3d",
-                 .summary = "segments one after another, their reductions behind the segments before",
+                 .summary = "segments of the model one after another; their gradients are reduced during the backwards "
+                            "of earlier segments",
                  .year = 2023,
                  .source = "Li et al., Fold3D, IEEE TPDS 2023",
                  .placement = "looped",
-                 .needs = "replicas divide p and m",
-                 .options = "replicas=N: copies of the model, each on p / N devices (default 1)",
+                 .needs = "replicas divides p and m",
+                 .options = {{"replicas", "N", "1", "copies of the model, each on p / N devices"}},
                  .make = fold3d},
-    ScheduleSpec{.name = "dynapipe",
-                 .summary = "microbatches of different length in cycles with slack",
-                 .year = 2023,
-                 .source = "Jiang et al., DynaPipe, arXiv 2311.10418",
-                 .needs = "m p at most 2^24",
-                 .options = "sizes=L,L,..: lengths of the microbatches, over and over; limit=N: microbatches that a "
-                            "device keeps; order=given|search: of the microbatches",
-                 .folds = false,
-                 .make = dynapipe},
-    ScheduleSpec{.name = "seq1f1b",
-                 .summary = "1f1b over slices of a sequence",
-                 .year = 2024,
-                 .source = "Sun et al., Seq1F1B, arXiv 2406.03488",
-                 .placement = "looped",
-                 .needs = "with v > 1, m k a multiple of p, or where k does not divide p of k ceil(p/k)",
-                 .options = kSeq1f1bOptions,
-                 .make = seq1f1b},
+    ScheduleSpec{
+        .name = "dynapipe",
+        .summary = "microbatches of different lengths, in cycles of at most one backward and one forward per device",
+        .year = 2023,
+        .source = "Jiang et al., DynaPipe, arXiv 2311.10418",
+        .needs = "m x p at most 2^24",
+        .options = {{"sizes", "L,L,...", "all equal", "lengths of the microbatches, repeated as often as needed"},
+                    {"limit", "N", "m", "microbatches whose activations a device may keep"},
+                    {"order", "given|search", "given",
+                     "order of the microbatches: as given, or the one found with the shortest step"}},
+        .folds = false,
+        .make = dynapipe},
+    ScheduleSpec{
+        .name = "seq1f1b",
+        .summary = "1f1b over slices of a sequence instead of whole microbatches",
+        .year = 2024,
+        .source = "Sun et al., Seq1F1B, arXiv 2406.03488",
+        .placement = "looped",
+        .needs = "v = 1; or m x slices a multiple of p, or of slices x ceil(p / slices) where slices does not divide p",
+        .options = slice_options(
+            "2", {kSliceRecomputeOption,
+                  {"backward", "whole|split", "whole", "split: weight gradients are computed later, as in zb-h1"}}),
+        .make = seq1f1b},
 };
 
 }  // namespace

@@ -14,8 +14,9 @@ namespace plumb {
 /// Throws `Error("<name>: <rule>")`. (Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 4)
 Schedule with_validation(std::string_view name, const ScheduleParams& params, Schedule schedule);
 
-/// Its text for the catalogue.
-inline constexpr std::string_view kValidationOption =
-    "validation=none|sync|post: updates wait for the norm of all gradients, or are validated in the next warm-up";
+/// The option of `with_validation`, for catalogue rows.
+inline constexpr ScheduleOption kValidationOption{"validation", "none|sync|post", "none",
+                                                  "norm of all gradients: updates do not use it, wait for it, or are "
+                                                  "made at once and checked during the next warm-up"};
 
 }  // namespace plumb

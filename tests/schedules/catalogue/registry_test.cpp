@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -60,25 +59,15 @@ std::int64_t total_size(const Schedule& schedule) {
   return total;
 }
 
-/// Names of the options of `spec`, which stand before '=' in "key=value: meaning; key=value: meaning".
-std::set<std::string> options_of(const ScheduleSpec& spec) {
-  std::set<std::string> names;
-  for (std::string_view rest = spec.options; !rest.empty();) {
-    names.emplace(rest.substr(0, rest.find('=')));
-    rest.remove_prefix(std::min(rest.find("; "), rest.size() - 2) + 2);
-  }
-  return names;
-}
-
 /// Whether `message` is a rule of `spec` that speaks of no option of another schedule.
 bool in_own_terms(const ScheduleSpec& spec, const std::string& message) {
   const std::string rule = std::string(spec.name) + ": ";
-  const std::set<std::string> own = options_of(spec);
   return message.starts_with(rule) && std::ranges::none_of(schedule_catalogue(), [&](const ScheduleSpec& other) {
-           return std::ranges::any_of(options_of(other), [&](const std::string& name) {
+           return std::ranges::any_of(other.options, [&](const ScheduleOption& option) {
+             const std::string name(option.name);
              const bool told =
                  message.starts_with(rule + name + " (") || message.find("option " + name) != message.npos;
-             return told && !own.contains(name);
+             return told && !spec.has_option(name);
            });
          });
 }

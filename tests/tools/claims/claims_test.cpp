@@ -134,6 +134,23 @@ TEST_CASE("documents of claims are checked where they stand") {
   CHECK(message(one + "," + one).find("is taken") != std::string::npos);
 }
 
+TEST_CASE("every system has a page with its claims, and the index links to it and counts what is reproduced") {
+  CheckedClaim good{makespan_claim(33), {}};
+  CheckedClaim bad{makespan_claim(40), {}};
+  good.claim.system = bad.claim.system = "Zero Bubble";
+  bad.claim.note = "their clock";
+  good.result = run_claim(good.claim);
+  bad.result = run_claim(bad.claim);
+  const std::vector<CheckedClaim> claims{good, bad};
+  CHECK(claims_index_markdown(claims).find("| [Zero Bubble](claims/zero-bubble.md) | 2 | 1 |\n") != std::string::npos);
+  const std::vector<ClaimsPage> pages = claims_pages(claims);
+  REQUIRE(pages.size() == 1);
+  CHECK(pages[0].file == "claims/zero-bubble.md");
+  CHECK(pages[0].markdown.starts_with("# Zero Bubble\n\na paper\n\n1 of 2 published numbers are reproduced"));
+  CHECK(pages[0].markdown.find("| makespan | 40 | 33 | -17.50 % | exact |") != std::string::npos);
+  CHECK(pages[0].markdown.find("| **not reproduced**: their clock |\n") != std::string::npos);
+}
+
 TEST_CASE("only what stands between the marks of a page is replaced") {
   CHECK(page_with_claims("a\n<!-- claims -->\nold\n<!-- end of claims -->\nb\n", "new\n", "p") ==
         "a\n<!-- claims -->\nnew\n<!-- end of claims -->\nb\n");

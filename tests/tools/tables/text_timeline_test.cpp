@@ -61,6 +61,16 @@ TEST_CASE("a device that holds two stages shows them") {
   CHECK(text_timeline(timeline).substr(0, 15) == "d0 | 0F0 1F0 |\n");
 }
 
+TEST_CASE("of two actions at once the second has its name in the second cell") {
+  Timeline timeline;
+  timeline.devices.resize(1);
+  timeline.makespan = 4 * kMs;
+  add(timeline, 0, Op::kF, 5, 0, kMs);
+  add(timeline, 0, Op::kF, 6, kMs, 4 * kMs);
+  add(timeline, 0, Op::kB, 5, kMs, 4 * kMs);
+  CHECK(text_timeline(timeline).substr(0, 19) == "d0 | F5 F6 B5 == |\n");
+}
+
 TEST_CASE("colours change only where the op does and are switched off at the end of a row") {
   const std::string text = text_timeline(small(), {.colour = true});
   CHECK(text.find("\033[30;46mF0 F1\033[0m") == std::string::npos);  // the gap between cells has no colour

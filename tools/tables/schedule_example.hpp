@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "schedules/catalogue/registry.hpp"
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+/// A small run of a schedule of the catalogue: as many devices and microbatches as the schedule accepts and a drawing
+/// of at most `kExampleColumns` columns shows.
+struct ScheduleExample {
+  std::string command;  ///< "simulate zb-v -p 2 -m 4 --cost F=1,I=1,W=1"
+  Timeline timeline;    ///< what this command predicts
+  std::string drawing;  ///< of the timeline, in characters
+};
+
+inline constexpr int kExampleColumns = 116;
+
+/// The example of `spec`, coloured for a terminal or not. The same bytes every time.
+ScheduleExample schedule_example(const ScheduleSpec& spec, bool colour = false);
+
+}  // namespace plumb

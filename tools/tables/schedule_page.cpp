@@ -1,0 +1,191 @@
+#include "tools/tables/schedule_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/tables/schedule_example.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+using Words = std::pair<std::string_view, std::string_view>;
+
+constexpr std::array kWeightPolicies{
+    Words{"flush", "all passes of an update read the same version"},
+    Words{"stash", "a backward reads the version that its forward read; older versions are kept for it"},
+    Words{"vertical_sync", "every stage reads the version that the first stage read; older versions are kept for it"},
+    Words{"double_buffer", "passes read weights that are at most one update old; two versions are kept"},
+    Words{"latest", "every pass reads the newest version, the only one that is kept"},
+    Words{"predicted", "passes read weights that are predicted from the newest version"}};
+
+constexpr std::array kPlacements{
+    Words{"linear", "stage s is on device s"},
+    Words{"looped", "stage s is on device s mod p, so every device has several stages (chunks)"},
+    Words{"v", "device d has stages d and 2p - 1 - d"},
+    Words{"zigzag", "stages run down the devices and back up, as often as there are chunks"},
+    Words{"bidirectional", "the copies of the model run over the devices in both directions"},
+    Words{"replicated", "stages are on several devices at once"},
+    Words{"data-parallel", "every copy of the model has devices of its own"},
+    Words{"copies", "every device has one stage of each copy of the model"}};
+
+/// "flush: all passes ...", or the name alone where nothing is known of it.
+std::string explained(std::span<const Words> words, std::string_view name) {
+  const auto found = std::ranges::find(words, name, &Words::first);
+  return std::string(name) + (found == words.end() ? "" : ": " + std::string(found->second));
+}
+
+/// With the year, where it does not say that itself.
+std::string source_text(const ScheduleSpec& spec) {
+  const std::string year = std::to_string(spec.year);
+  const std::string source(spec.source);
+  return source.find(" " + year) == std::string::npos ? source + ", " + year : source;
+}
+
+/// What a row of the catalogue says, each with its name.
+std::vector<std::pair<std::string, std::string>> facts_of(const ScheduleSpec& spec) {
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"source", source_text(spec)},
+      {"updates", spec.synchronous
+                      ? "synchronous: the pipeline is flushed for every update"
+                      : "asynchronous: updates do not wait for the pipeline to drain, and passes may read old weights"},
+      {"weights", explained(kWeightPolicies, spec.weights)},
+      {"placement", explained(kPlacements, spec.placement)},
+      {"needs", spec.needs.empty() ? "nothing: any p and m" : std::string(spec.needs)}};
+  if (!spec.alias_of.empty()) facts.emplace_back("same as", std::string(spec.alias_of));
+  return facts;
+}
+
+/// "4, 3, 2, 1 at most, by device", or "5 at most on every device".
+std::string peaks_of(const Timeline& timeline) {
+  std::string text;
+  bool equal = true;
+  for (const DeviceSummary& device : timeline.devices) {
+    text += (text.empty() ? "" : ", ") + number_text(device.peak_activations);
+    equal = equal && device.peak_activations == timeline.devices.front().peak_activations;
+  }
+  return equal ? number_text(timeline.devices.front().peak_activations) + " at most on every device"
+               : text + " at most, by device";
+}
+
+/// How the drawing is read: its letters, as far as they occur.
+std::string legend(const Timeline& timeline) {
+  std::set<Op> ops;
+  bool sliced = false;
+  for (const Span& span : timeline.spans) {
+    if (span.lane != Lane::kCompute || span.end == span.start) continue;
+    ops.insert(span.action.op);
+    sliced |= span.action.slice != Action::kAllSlices;
+  }
+  constexpr std::array kLetters{Words{"F", "forward"},        Words{"B", "backward"},
+                                Words{"I", "input gradient"}, Words{"W", "weight gradient"},
+                                Words{"R", "recomputation"},  Words{"X", "extra work"}};
+  std::string text;
+  for (const auto& [letter, meaning] : kLetters) {
+    const bool occurs =
+        std::ranges::any_of(ops, [&](Op op) { return kOpNames[static_cast<std::size_t>(op)] == letter; });
+    if (occurs) text += (text.empty() ? "" : ", ") + std::string(letter) + " " + std::string(meaning);
+  }
+  return text + "; F0 is that of microbatch 0" + (sliced ? ", F0.1 that of its slice 1" : "") +
+         ", 2F0 that on stage 2; == goes on, blanks are idle";
+}
+
+/// Whether a device runs two actions at once; the drawing has them in the same cells.
+bool has_pairs(const Timeline& timeline) {
+  std::vector<Ticks> ends(timeline.devices.size());
+  for (const Span& span : timeline.spans) {
+    if (span.lane != Lane::kCompute || span.end == span.start) continue;
+    Ticks& end = ends[static_cast<std::size_t>(index(span.device))];
+    if (span.start < end) return true;
+    end = span.end;
+  }
+  return false;
+}
+
+/// Figures of the example, each with its name.
+std::vector<std::pair<std::string, std::string>> example_figures(const Timeline& timeline) {
+  std::vector<std::pair<std::string, std::string>> figures{
+      {"letters", legend(timeline)},
+      {"bubble", percent_text(timeline.bubble_fraction) + " of the time of all devices is idle"},
+      {"activations", peaks_of(timeline) + " (1: of one microbatch on one stage)"}};
+  std::int64_t copies = 1;
+  for (const StageDelays& stage : timeline.delays) copies = std::max(copies, stage.copies);
+  if (copies > 1) figures.emplace_back("weights", "up to " + std::to_string(copies) + " copies of a stage's weights");
+  if (has_pairs(timeline)) {
+    figures.emplace_back("overlap", "a forward and a backward that run at once are drawn one after the other");
+  }
+  return figures;
+}
+
+std::string default_text(const ScheduleOption& option) {
+  return "(default: " + std::string(option.default_value) + ")";
+}
+
+std::string named_lines(const std::vector<std::pair<std::string, std::string>>& lines) {
+  std::size_t width = 0;
+  for (const auto& [name, value] : lines) width = std::max(width, name.size());
+  std::string text;
+  for (const auto& [name, value] : lines) text += name + std::string(width - name.size() + 2, ' ') + value + "\n";
+  return text;
+}
+
+std::string markdown_rows(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::string text = "| | |\n|---|---|\n";
+  for (const auto& [name, value] : rows) text += "| " + name + " | " + markdown_cell(value) + " |\n";
+  return text;
+}
+
+std::string heading_of(const ScheduleSpec& spec) {
+  return std::string(spec.name) + ": " + std::string(spec.summary) + "\n\n";
+}
+
+}  // namespace
+
+std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
+  std::string text = heading_of(spec) + named_lines(facts_of(spec));
+  text += spec.options.empty() ? "\nno options\n" : "\noptions, each given as --opt NAME=VALUE\n";
+  for (const ScheduleOption& option : spec.options) {
+    text += "  " + std::string(option.name) + "=" + std::string(option.values) + " " + default_text(option) + ": " +
+            std::string(option.meaning) + "\n";
+  }
+  const ScheduleExample example = schedule_example(spec, colour);
+  return text + "\nexample: plumbline " + example.command + "\n\n" + example.drawing + "\n" +
+         named_lines(example_figures(example.timeline));
+}
+
+std::string schedule_page_markdown(const ScheduleSpec& spec) {
+  std::string text = "# " + heading_of(spec) + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
+  text += spec.options.empty()
+              ? "None.\n"
+              : "Each is given as `--opt NAME=VALUE`.\n\n| option | values | default | meaning |\n|---|---|---|---|\n";
+  for (const ScheduleOption& option : spec.options) {
+    text += "| `" + std::string(option.name) + "` | `" + markdown_cell(option.values) + "` | " +
+            markdown_cell(option.default_value) + " | " + markdown_cell(option.meaning) + " |\n";
+  }
+  const ScheduleExample example = schedule_example(spec);
+  text += "\n## Example\n\n`./plumbline " + example.command + "` draws:\n\n```\n" + example.drawing + "```\n\n";
+  return text + markdown_rows(example_figures(example.timeline)) + "\n[All schedules](README.md)\n";
+}
+
+std::string schedule_index_markdown() {
+  std::string text =
+      "# The catalogue of schedules\n\n"
+      "`p` is the number of devices of a pipeline, `m` that of microbatches per update, `v` that of chunks (stages) "
+      "per\n"
+      "device. `plumbline schedules NAME` prints the page of a schedule. This folder is written by\n"
+      "`./plumbline schedules --pages schedules/pages` from the tables of the program: do not edit it by hand.\n\n"
+      "| name | what it does | source |\n|---|---|---|\n";
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    const std::string name(spec.name);
+    text += "| [" + name + "](" + name + ".md) | " + markdown_cell(spec.summary) + " | " +
+            markdown_cell(source_text(spec)) + " |\n";
+  }
+  return text;
+}
+
+}  // namespace plumb
