@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 
 namespace plumb {
 namespace {

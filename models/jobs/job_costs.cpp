@@ -13,8 +13,8 @@
 #include "models/ground/units.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
-#include "models/stages/stage_layout.hpp"
 
 namespace plumb {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "models/jobs/job_kernels.hpp"
+#include "models/jobs/job_shape.hpp"
+#include "models/jobs/kernels.hpp"
 
 /// Kernels by kind of layer. Internal to `models/job_*.cpp`.
 namespace plumb {
@@ -11,9 +12,6 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
 LayerKernels mlp_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape);
-
-/// Its output goes through dropout before it is added.
-bool keeps_mask(LayerKind kind);
 
 /// Sizes of `copies` products of one kind.
 struct Product {

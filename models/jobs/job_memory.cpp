@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/jobs/job_layers.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {

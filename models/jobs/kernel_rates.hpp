@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/job_kernels.hpp"
+#include "models/jobs/kernels.hpp"
 
 namespace plumb {
 

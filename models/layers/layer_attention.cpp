@@ -3,6 +3,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/layers/layer_kinds.hpp"
+#include "models/layers/layer_workspace.hpp"
 #include "models/network/network_check.hpp"
 
 namespace plumb {

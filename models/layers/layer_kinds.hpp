@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <span>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/network_check.hpp"
-#include "models/stages/stage_layout.hpp"
+#include "models/stages/lay_out_stage.hpp"
 
 namespace plumb {
 

@@ -2,13 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "models/costs/stage_costs.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/stage_flow.hpp"
 
@@ -130,18 +127,5 @@ struct StageLayout {
   BlockSize made_by_input_grad;
   BlockSize key_grads;  ///< of `kKeyGrads`, and of `kKeys`
 };
-
-/// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A stage that can be reversed
-/// keeps nothing for its backward, but gets its output back beside the gradient; `before`: the layers of the stage in
-/// front, which may want the same.
-StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision, LayerRange before = {});
-/// The same, but it is not reversed, and neither is the stage before.
-StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                               const Precision& precision);
-
-/// The memory of that stage.
-StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision, LayerRange before = {});
 
 }  // namespace plumb

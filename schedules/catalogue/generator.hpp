@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "schedules/catalogue/list_builder.hpp"
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
+#include "schedules/document/schedule.hpp"
 
 // What the generators share. Symbols: `p` devices, `m` microbatches per update, `v` chunks per device.
 
@@ -35,10 +36,6 @@ std::int64_t whole_number(std::string_view name, const ScheduleParams& params, c
 /// is not 1, `updates`. Throws `Error` when m x updates exceeds what a microbatch index can name.
 Schedule looped_schedule(std::string_view name, const ScheduleParams& params, std::int32_t chunks,
                          std::int64_t updates);
-
-/// The schedule `of` of the catalogue under another name: what rows with `alias_of` are made of. `params.options` are
-/// those of `of`.
-Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params);
 
 /// A device's list of a synchronous schedule: `step(list)` writes one update from microbatch 0 to `0U0`; it is repeated
 /// for all updates.

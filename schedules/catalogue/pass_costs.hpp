@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 
 namespace plumb {
 

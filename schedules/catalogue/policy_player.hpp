@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "schedules/catalogue/registry.hpp"
-#include "schedules/document/run_time_policy.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 

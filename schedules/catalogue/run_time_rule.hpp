@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/document/action.hpp"
 
 // Schedules whose order comes about while they run: the rule is played through once, with known times, and frozen.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 
 // Into which pieces a sequence is cut, for schedules whose unit is a slice of a sequence.
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/checks/validate.hpp"
+#include "schedules/checks/violation.hpp"
 
 namespace plumb {
 

@@ -1,15 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "schedules/document/action.hpp"
 
 namespace plumb {
-
-struct Schedule;
-struct DeviceList;
 
 /// A rule by which devices decide while they run, instead of lists: `policy` of a document.
 struct RunTimePolicy {
@@ -28,12 +24,5 @@ struct RunTimePolicy {
   /// Of `device`; 0: any number.
   std::int64_t limit(std::size_t device) const { return limits.empty() ? 0 : limits[limits.size() == 1 ? 0 : device]; }
 };
-
-/// Lists that do the work of a document with a policy in a plain order: update by update all forwards, then all
-/// backwards; replicas in turn. What the devices decide (sim/events/policy_order.hpp) is a permutation of them.
-std::vector<DeviceList> work_of_policy(const Schedule& schedule);
-
-/// Why the document cannot be run by its policy; empty when it can.
-std::string policy_fault(const Schedule& schedule);
 
 }  // namespace plumb

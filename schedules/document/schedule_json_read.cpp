@@ -8,6 +8,7 @@
 #include "models/ground/json_reader.hpp"
 #include "schedules/document/device_list_json.hpp"
 #include "schedules/document/document_limits.hpp"
+#include "schedules/document/policy_work.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/weights_json.hpp"
 

@@ -10,7 +10,7 @@
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
 #include "schedules/document/schedule.hpp"
-#include "schedules/lowering/lower.hpp"
+#include "schedules/lowering/lower_options.hpp"
 #include "schedules/lowering/part_costs.hpp"
 #include "schedules/program/producer_table.hpp"
 #include "schedules/program/program.hpp"

@@ -5,8 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "schedules/lowering/lower.hpp"
 #include "schedules/lowering/lower_state.hpp"
+#include "schedules/program/topological_order.hpp"
 
 namespace plumb::lowering {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/segments.hpp"
-#include "schedules/rules/dependencies.hpp"
+#include "schedules/rules/dependency.hpp"
 
 namespace plumb {
 

@@ -7,6 +7,7 @@
 #include "models/import/load_network.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/network_io.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 #include "models/stages/partition.hpp"
 #include "tests/support/error_message.hpp"

@@ -9,7 +9,9 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/check_program.hpp"
 #include "schedules/program/program_text.hpp"
+#include "schedules/program/topological_order.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 

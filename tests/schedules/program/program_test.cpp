@@ -1,4 +1,5 @@
 #include "schedules/program/program.hpp"
+#include "schedules/program/check_program.hpp"
 
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "models/stages/stage_layout.hpp"
+#include "models/stages/lay_out_stage.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/layers/layer_kinds.hpp"
 #include "models/network/flow.hpp"
 #include "models/stages/stage_moves.hpp"

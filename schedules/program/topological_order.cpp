@@ -1,9 +1,9 @@
+#include "schedules/program/topological_order.hpp"
+
 #include <cstddef>
 #include <queue>
 #include <stdexcept>
 #include <vector>
-
-#include "schedules/lowering/lower.hpp"
 
 namespace plumb {
 namespace {

@@ -1,9 +1,8 @@
-#include "schedules/program/program.hpp"
+#include "schedules/program/check_program.hpp"
 
 #include <cstddef>
 
 #include "schedules/document/schedule_io.hpp"
-#include "schedules/program/program_text.hpp"
 
 namespace plumb {
 namespace {
