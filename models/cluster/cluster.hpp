@@ -57,7 +57,7 @@ struct HostLink {
 };
 
 /// Devices in nodes: a link inside a node, one (or several) network cards between nodes, a link to each node's host.
-/// JSON form and presets: models/README.md.
+/// JSON form and presets: models/cluster/CLUSTER_DOCUMENT.md.
 struct Cluster {
   struct Network {
     std::int64_t latency_ns = 0;

@@ -59,7 +59,7 @@ struct KernelRates {
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
 
-/// Reads and writes the document "plumbline-device" (models/README.md). Throws `Error`.
+/// Reads and writes the document "plumbline-device" (models/jobs/JOBS.md). Throws `Error`.
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name);
 std::string kernel_rates_to_json(const KernelRates& rates);
 

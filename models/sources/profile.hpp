@@ -52,7 +52,7 @@ struct ProfiledTransfer {
   friend bool operator==(const ProfiledTransfer&, const ProfiledTransfer&) = default;
 };
 
-/// What `plumbline profile` measured on one machine (document: models/README.md).
+/// What `plumbline profile` measured on one machine (document: models/sources/COSTS.md).
 struct Profile {
   std::string machine;  ///< "Intel Xeon ..., 2 threads"
   std::string backend;  ///< "cpu", "cuda"

@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-// An item of a list is one action, or an overlapped pair "(a;b)OVERLAP_F_B". Grammar: schedules/README.md.
+// An item of a list is one action, or an overlapped pair "(a;b)OVERLAP_F_B". Grammar: schedules/document/FORMAT.md.
 
 /// Appends the text of one action; of an overlapped pair, its half only.
 void append_text(std::string& out, const Action& action);

@@ -42,7 +42,7 @@ struct MethodSpec {
   MethodScope scope = {};
 };
 
-/// All methods, in the order of the table in schedules/README.md.
+/// All methods, in the order of the table in schedules/document/METHODS.md.
 std::span<const MethodSpec> method_catalogue();
 
 /// Throws `Error` with the nearest name when the table has no such method.

@@ -81,7 +81,7 @@ struct ExtraEdge {
   friend bool operator==(const ExtraEdge&, const ExtraEdge&) = default;
 };
 
-/// A schedule is data: who runs what, in which order. No times, no idle slots. (Document: schedules/README.md)
+/// A schedule is data: who runs what, in which order. No times, no idle slots. (Document: schedules/document/FORMAT.md)
 ///
 /// Stages are 0 .. num_stages-1; `placement[replica][stage]` lists the devices that hold the stage.
 struct Schedule {

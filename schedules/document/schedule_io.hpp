@@ -36,7 +36,7 @@ Schedule schedule_from_torch_csv(std::string_view text, std::string_view file_na
 std::vector<std::vector<std::size_t>> torch_csv_cells(std::string_view text);
 
 /// Reads the instruction lists of DeepSpeed's `PipeSchedule`: one block per stage, begun by `stage N:` or an empty
-/// line, with texts such as `ForwardPass(buffer_id=0)` (README.md). Throws `Error` with the line.
+/// line, with texts such as `ForwardPass(buffer_id=0)` (schedules/formats/FORMATS.md). Throws `Error` with the line.
 Schedule schedule_from_deepspeed(std::string_view text, std::string_view file_name);
 
 /// A Python module with the literal table of (type, microbatch, chunk) that a scheduler of the zero-bubble fork of

@@ -138,15 +138,15 @@ TEST_CASE("an update that looks back keeps the weights of its forwards, and want
                        doctest::Contains("would read versions"), Error);
 }
 
-TEST_CASE("every method has its row in the README, and all that documents hold are in the schema") {
-  const std::string readme = read_text_file(testing::in_source("schedules/README.md"));
+TEST_CASE("every method has its row in METHODS.md, and all that documents hold are in the schema") {
+  const std::string table = read_text_file(testing::in_source("schedules/document/METHODS.md"));
   const std::string schema = read_text_file(testing::in_source("schedules/schedule.schema.json"));
-  REQUIRE(readme.size() > 1000);
+  REQUIRE(table.size() > 1000);
   for (const MethodSpec& spec : method_catalogue()) {
     const std::string name(spec.name);
     CAPTURE(name);
-    const bool has_row = readme.find("\n| `" + name + "`") != std::string::npos ||
-                         readme.find("\n| `" + name + ":") != std::string::npos;
+    const bool has_row =
+        table.find("\n| `" + name + "`") != std::string::npos || table.find("\n| `" + name + ":") != std::string::npos;
     CHECK(has_row);
     CHECK((schema.find("\"" + name + "\"") != std::string::npos) == (name != "t3"));
   }
