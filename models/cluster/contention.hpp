@@ -62,11 +62,11 @@ struct ClockModel {
 /// collectives that it takes part in, occupy (at most 0.99). Times of actions are those alone, at full clock.
 struct Contention {
   std::vector<Slowdown> slowdowns;
-  double message_theft = 0;     ///< of the device at either end, per message; [0, 1)
-  double collective_theft = 0;  ///< of every member, per collective; [0, 1)
+  double message_share = 0;     ///< of the device at either end, per message; [0, 1)
+  double collective_share = 0;  ///< of every member, per collective; [0, 1)
   std::optional<ClockModel> clock;
 
-  bool empty() const { return slowdowns.empty() && message_theft == 0 && collective_theft == 0 && !clock; }
+  bool empty() const { return slowdowns.empty() && message_share == 0 && collective_share == 0 && !clock; }
 
   friend bool operator==(const Contention&, const Contention&) = default;
 };

@@ -15,7 +15,7 @@ struct Part {
   std::int64_t begin = 0;
   std::int64_t end = 1;
   std::int64_t whole = 1;
-  bool along_sequence = false;  ///< slices lie behind each other in every sample; otherwise they share out the samples
+  bool along_sequence = false;  ///< slices follow each other in every sample; otherwise they share out the samples
 
   bool is_whole() const { return size == largest && begin == 0 && end == whole; }
   /// All of the microbatch that this is a part of.

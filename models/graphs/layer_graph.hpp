@@ -51,7 +51,7 @@ struct LayerGraph {
 /// Who reads whom, as positions by node, ascending.
 struct Neighbours {
   std::vector<std::vector<std::int32_t>> before;
-  std::vector<std::vector<std::int32_t>> behind;
+  std::vector<std::vector<std::int32_t>> after;
 };
 Neighbours neighbours(const LayerGraph& graph);
 

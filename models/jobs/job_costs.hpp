@@ -16,7 +16,7 @@ namespace plumb {
 
 /// Seconds that one update of one stage takes on a device.
 struct UpdateSeconds {
-  double reduce_s = 0;     ///< gradients between data ranks (what does not hide behind the last backward)
+  double reduce_s = 0;     ///< gradients between data ranks (what does not overlap the last backward)
   double optimizer_s = 0;  ///< Adam over what the device holds
   double gather_s = 0;     ///< ZeRO: new weights to all data ranks
 

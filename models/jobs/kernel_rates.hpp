@@ -41,7 +41,7 @@ struct KernelRates {
   double memory_efficiency = 0.85;    ///< share of the memory's bytes per second
   double link_efficiency = 1;         ///< share of the links' bytes per second that collectives reach
   std::int64_t kernel_ns = 3000;      ///< a kernel takes this long besides its work
-  std::int64_t host_ns = 0;           ///< the host needs this to start one kernel; devices wait when it is behind
+  std::int64_t host_ns = 0;           ///< the host needs this to start one kernel; devices wait when it cannot keep up
   std::int64_t collective_ns = 0;     ///< a collective takes this long besides the link model
   std::int64_t pass_ns = 0;      ///< a pass of a stage takes this long besides its kernels (messages, synchronisation)
   std::int64_t update_ns = 0;    ///< an update takes this long besides its work

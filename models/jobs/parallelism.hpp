@@ -40,9 +40,9 @@ struct Parallelism {
   bool flash_attention = true;     ///< nothing of size sequence x sequence is kept or moved
   std::optional<bool> dropout{};   ///< one-byte masks are kept; without a value: networks with biases in attention
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
-  bool overlap_gradients = false;  ///< the reduction of gradients hides behind the last backward
-  bool overlap_tensor = false;     ///< the sum of input gradients hides behind W
-  bool overlap_weights = true;     ///< gathering weights (ZeRO-3) hides behind compute
+  bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
+  bool overlap_tensor = false;     ///< the sum of input gradients overlaps W
+  bool overlap_weights = true;     ///< gathering weights (ZeRO-3) overlaps compute
   double expert_capacity = 1.0;    ///< tokens that the fullest expert takes, relative to the mean
 
   /// Devices of one pipeline stage.

@@ -83,7 +83,7 @@ struct LayoutStep {
 /// Between two layers: copies a value (or gradient) to another place, or adds it there. Idle in passes where one of the
 /// two has no place.
 struct ValueMove {
-  std::size_t at = 0;  ///< F: before that step; backward: behind it. The number of steps: behind (before) all
+  std::size_t at = 0;  ///< F: before that step; backward: after it. The number of steps: after (before) all
   TensorPlaces to{};
   TensorPlaces from{};
   std::int64_t bytes = 0;
@@ -108,13 +108,13 @@ struct StageLayout {
   std::vector<LayoutStep> steps;
   std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
   std::vector<TensorPlaces> values;        ///< inputs, then what layers and sums make, then copies for the next stage
-  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids in front, the loss behind)
+  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids, the loss)
   std::vector<TensorPlaces> gradients;     ///< of the values
   std::vector<ValueMove> forward_moves;    ///< in order
   std::vector<ValueMove> backward_moves;   ///< in order
   std::vector<ReversedBlock>
       reversed;                     ///< before everything else in the backward (models/stages/stage_reversal.hpp) ...
-  std::vector<ValueMove> taken;     ///< ... behind these copies of values that come back with the gradient
+  std::vector<ValueMove> taken;     ///< ... after these copies of values that come back with the gradient
   std::vector<ValueMove> returned;  ///< copies that go back to the stage before, which reverses
   std::vector<std::size_t> copied_grads;  ///< values whose received gradient I copies for W: the block dies with I
   bool reads_data = false;                ///< some layer reads the microbatch's data

@@ -17,10 +17,10 @@ bool can_reverse(std::span<const LayerSpec> chain, LayerRange range, const Micro
 /// the beginning of B or I, block by block. What W reads is then kept from I to W.
 void place_reversal(const StageFlow& stage, StageLayout& layout, WorkspacePlan& input_grad, WorkspacePlan& backward);
 
-/// What becomes of the message behind the gradients (`places` by value): the outputs, where the stage reverses.
+/// What becomes of the message after the gradients (`places` by value): the outputs, where the stage reverses.
 void take_outputs(const StageFlow& stage, StageLayout& layout, std::span<const TensorPlace> places);
 
-/// The inputs go back to the stage before, behind the gradients.
+/// The inputs go back to the stage before, after the gradients.
 void return_inputs(const StageFlow& stage, StageLayout& layout, std::span<const TensorPlace> places);
 
 }  // namespace plumb

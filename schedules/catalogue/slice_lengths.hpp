@@ -30,7 +30,7 @@ double slice_flops(const TransformerShape& shape, std::int64_t length, std::int6
 std::vector<std::int64_t> equal_work_lengths(const TransformerShape& shape, std::int64_t tokens, std::int64_t slices,
                                              std::int64_t multiple);
 
-/// Time of a slice of `length` tokens behind `context` tokens, forward and backward through one stage; any unit.
+/// Time of a slice of `length` tokens after `context` tokens, forward and backward through one stage; any unit.
 using SliceTime = std::function<double(std::int64_t length, std::int64_t context)>;
 
 /// What TeraPipe's dynamic programme is asked for.
@@ -46,7 +46,7 @@ struct SliceSearch {
 /// worst. (TeraPipe, Li et al., arXiv 2102.07988, section 3.3, over tokens)
 std::vector<std::int64_t> fastest_slice_lengths(const SliceTime& time, const SliceSearch& search);
 
-/// Time of a slice of `length` tokens of `samples` samples together behind `context` tokens; as `SliceTime`.
+/// Time of a slice of `length` tokens of `samples` samples together after `context` tokens; as `SliceTime`.
 using BatchSliceTime = std::function<double(std::int64_t samples, std::int64_t length, std::int64_t context)>;
 
 /// Samples that go through together, and the lengths of their slices.

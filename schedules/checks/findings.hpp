@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// Collects violations; behind the first 10000 it only counts, so that a hopeless document stays readable.
+/// Collects violations; after the first 10000 it only counts, so that a hopeless document stays readable.
 class Findings {
  public:
   static constexpr std::size_t kMost = 10000;

@@ -12,7 +12,7 @@ namespace plumb {
 /// Checked: indices in range, actions on a device that holds the stage, each action once, none missing, halves complete
 /// (B, or I and W), order on the device (F before its backward, I before W, U after the backwards it applies),
 /// microbatches in one replica, sends and receives that match, and deadlock, which is reported once with the cycle:
-/// "deadlock: 1B0 on device 1 waits for 2B0 on device 2, which stands behind ...".
+/// "deadlock: 1B0 on device 1 waits for 2B0 on device 2, which comes after ...".
 std::vector<Violation> validate(const Schedule& schedule);
 
 }  // namespace plumb

@@ -15,10 +15,10 @@ namespace plumb {
 /// Appends the text of one action; of an overlapped pair, its half only.
 void append_text(std::string& out, const Action& action);
 
-/// Appends the item that begins at `actions[at]` and returns the position behind it.
+/// Appends the item that begins at `actions[at]` and returns the position after it.
 std::size_t append_item(std::string& out, std::span<const Action> actions, std::size_t at);
 
-/// Reads the text of one action; all of it must match. Returns what was expected where it did not ("a number behind
+/// Reads the text of one action; all of it must match. Returns what was expected where it did not ("a number after
 /// F"), or nothing when it did.
 std::string_view read_action(std::string_view text, Action& action);
 

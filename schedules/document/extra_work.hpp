@@ -21,9 +21,9 @@ struct ExtraWork {
   Kind kind = Kind::kUnits;
   double units = 1;               ///< how often; parts of a microbatch are fractions
   Op pass = Op::kF;               ///< kPass: F, B, I, W or R ...
-  std::int32_t stages_ahead = 0;  ///< ... of the stage so many behind the action's own in the chain, cyclic
+  std::int32_t stages_ahead = 0;  ///< ... of the stage so many after the action's own in the chain, cyclic
   std::int64_t first_layer = 0;   ///< kLayers: of the chain of the network ...
-  std::int64_t end_layer = 0;     ///< ... the one behind the last
+  std::int64_t end_layer = 0;     ///< ... one past the last
   std::int64_t time_ns = 0;       ///< kTime, on a device of speed 1
 
   friend bool operator==(const ExtraWork&, const ExtraWork&) = default;

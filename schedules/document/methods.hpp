@@ -59,7 +59,7 @@ void check_parameters(const Method& method);
 std::vector<Method> parse_methods(std::string_view text);
 std::string to_string(std::span<const Method> methods);
 
-/// The schedule with these methods behind those that it has. Predicting methods set the policy and how far each stage
+/// The schedule with these methods after those that it has. Predicting methods set the policy and how far each stage
 /// looks ahead; `t3` makes the first updates synchronous (schedules/versions/synchronous_phase.hpp) and leaves no other
 /// trace. Throws `Error` for what does not go together.
 Schedule with_methods(Schedule schedule, std::span<const Method> methods);

@@ -114,7 +114,7 @@ struct Schedule {
   std::int64_t per_update(StageId stage) const {
     return microbatches_per_update[microbatches_per_update.size() == 1 ? 0 : index(stage)];
   }
-  /// Behind all phases.
+  /// After all phases.
   WeightPolicy policy_of(StageId stage) const {
     return weights.per_stage.empty() ? weights.policy : weights.per_stage[index(stage)];
   }

@@ -24,7 +24,7 @@ enum class WeightPolicy : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> kWeightPolicyNames{"flush", "stash",  "vertical_sync", "double_buffer",
                                                                     "delay", "latest", "predicted"};
 
-/// The first `updates` updates behind the phase before, under a policy of their own (a synchronous warm-up).
+/// The first `updates` updates after the phase before, under a policy of their own (a synchronous warm-up).
 struct WeightPhase {
   std::int64_t updates = 0;
   WeightPolicy policy = WeightPolicy::kFlush;

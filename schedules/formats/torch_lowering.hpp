@@ -22,7 +22,7 @@ struct TorchLowering {
 ///
 /// 1. Before each action the device releases the gathered stages that are not among the next `active_stages` ones it
 ///    computes, and gathers the missing ones; in the end it releases all.
-/// 2. REDUCE_GRAD of a stage stands behind its last backward (or W) of an update.
+/// 2. REDUCE_GRAD of a stage comes after its last backward (or W) of an update.
 /// 3. The devices are visited in turn; each takes at most one action (or pair) whose inputs have been computed or
 ///    received on this device. If the result goes to another device, the send is appended there, and at the same moment
 ///    the receive to the other device's list. So sends and receives of two devices come in the same order.

@@ -24,8 +24,8 @@ inline constexpr std::array<std::string_view, 3> kTransferModelNames{"buffered",
 /// The hang of a schedule's sends and receives under `model`, explained by one cycle of who waits for whom, with the
 /// tag of every message (F1.3: the activation of stage 1, microbatch 3; B: a gradient):
 ///
-///     hang (rendezvous): 0SEND_F1 [F0.1] holds device 0 until device 1 posts 1RECV_F1, which stands behind 1SEND_B0;
-///     1SEND_B0 [B1.0] holds device 1 until device 0 posts 0RECV_B0, which stands behind 0SEND_F1
+///     hang (rendezvous): 0SEND_F1 [F0.1] holds device 0 until device 1 posts 1RECV_F1, which comes after 1SEND_B0;
+///     1SEND_B0 [B1.0] holds device 1 until device 0 posts 0RECV_B0, which comes after 0SEND_F1
 ///
 /// No value when every device comes to its end and every message arrives. A schedule without transfers is lowered as
 /// PyTorch does first. `schedule` must be valid.

@@ -86,7 +86,7 @@ void find_load_waits(State& state);
 void add_waits(State& state);
 /// Whether updates are validated, and by whom.
 void note_validations(State& state);
-/// Puts V behind the last U of every update in a device's list.
+/// Puts V after the last U of every update in a device's list.
 void insert_validations(std::vector<Action>& actions);
 /// Added V wait for the updates of all devices.
 void find_validation_waits(State& state);

@@ -86,7 +86,7 @@ class Checker {
            where + "issued outside the sender's lane or before its value exists");
     expect(transfer.issue < transfer.sent && transfer.sent <= from_end, where + "waited for before it is issued");
     expect(to <= transfer.post && transfer.post <= transfer.consumer && transfer.consumer < to_end,
-           where + "posted outside the receiver's lane or behind its consumer");
+           where + "posted outside the receiver's lane or after its consumer");
   }
 
   void check_channel_order() {

@@ -73,7 +73,7 @@ struct KeptVersion {
 /// - W: start: workspace. End frees workspace and everything last used by W.
 /// - B: start as I without its stash. End frees workspace, all stash of F, the input, own sums, the output gradient.
 /// - U: start: workspace, and a weight version when the old one is still to be read. End frees the workspace.
-/// - V behind forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
+/// - V after forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
 ///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
 ///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
 /// - Any reader frees at its end the weight version whose last reader it is; U is one for methods whose update looks at

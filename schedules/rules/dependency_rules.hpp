@@ -68,7 +68,7 @@ class DependencyRules {
     return action;
   }
 
-  /// The same op of the stages that feed this one, and of the neighbouring slice (before: -1, behind: +1).
+  /// The same op of the stages that feed this one, and of the neighbouring slice (before: -1, after: +1).
   template <class Visit>
   void visit_sources(const Action& one, int slice_step, Visit& visit) const {
     const DependencyKind kind = one.op == Op::kF ? DependencyKind::kActivation : DependencyKind::kGradient;

@@ -23,7 +23,7 @@ double mean_delay(const DelayCounts& counts);
 /// The gradient of a microbatch is applied to the version vA that is the newest when its backward is over; what read
 /// version v is vA - v updates old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once the pipeline is
 /// full: without the updates of a flushed phase and those with a microbatch that some stage takes forward before its
-/// first backward behind the phase. Where no update is left, all are counted.
+/// first backward after the phase. Where no update is left, all are counted.
 struct StageDelays {
   ReplicaId replica{};
   StageId stage{};

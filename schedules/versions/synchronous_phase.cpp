@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// Sorts the actions of one device into those of the phase and those behind it.
+/// Sorts the actions of one device into those of the phase and those after it.
 class Sorter {
  public:
   Sorter(const Schedule& schedule, std::int64_t updates) : schedule_(schedule), updates_(updates) {

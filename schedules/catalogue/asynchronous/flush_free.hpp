@@ -26,7 +26,7 @@ Timing timing_of(std::string_view name, const ScheduleParams& params, std::initi
 std::string_view name_of(Timing timing);
 
 /// The microbatches of one stage on one device, in turn: `warmup` forwards, then a forward and a backward, then the
-/// backwards left; an update right behind the backward of each `per_update`-th microbatch.
+/// backwards left; an update right after the backward of each `per_update`-th microbatch.
 struct Turns {
   StageId stage{};
   ReplicaId replica{};
@@ -38,7 +38,7 @@ struct Turns {
   std::int64_t stride = 1;        ///< from one of its microbatches to the next
   std::int64_t update = 0;        ///< number of its first update
   bool reduces = false;           ///< a reduction of the gradients right before each update
-  std::int64_t syncs_each = 0;    ///< weights are exchanged behind every so many updates; 0: never
+  std::int64_t syncs_each = 0;    ///< weights are exchanged after every so many updates; 0: never
   std::int64_t replay_ahead = 0;  ///< turns from the recompute of a microbatch to its backward; 0: none of its own
 };
 

@@ -83,7 +83,7 @@ TEST_CASE("an opened residual block is its layers and an addition, and costs the
   CHECK(layers_with_weights(open) == 1 + 4 * 4 + 2);
 }
 
-TEST_CASE("a message carries every value that is read behind the cut") {
+TEST_CASE("a message carries every value that is read after the cut") {
   const Network network = read(R"({"kind": "pixels", "height": 8, "columns": 8, "channels": 1},
     {"kind": "convolution", "name": "a", "filters": 2, "kernel": 3},
     {"kind": "convolution", "name": "b", "filters": 2, "kernel": 3, "stride": 2},

@@ -49,8 +49,8 @@ TEST_CASE("methods that nobody knows, and values out of bounds, are refused in o
   refused("t4", "unknown method 't4'; expected one of: t1 t2 t3 spectrain");
   refused("t2:E=1", "unknown parameter of t2 'E'; expected one of: D");
   refused("t2:D=2", "method 't2:D=2': expected a number from 0 to 1");
-  refused("t2:D=x", "method 'D=x': expected a number behind '='");
-  refused("t2:D", "method 't2:D': expected NAME=NUMBER behind ':'");
+  refused("t2:D=x", "method 'D=x': expected a number after '='");
+  refused("t2:D", "method 't2:D': expected NAME=NUMBER after ':'");
   refused("t2:D=0.1:D=0.2", "method 't2': expected parameter 'D' only once");
   refused("t1:K=-1", "method 't1:K=-1': expected a number from 0 to ");
 }

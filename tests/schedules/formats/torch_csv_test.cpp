@@ -136,7 +136,7 @@ TEST_CASE("the list of 1F1B that PyTorch shows is refused by its fault") {
 
 TEST_CASE("what PyTorch's reader lets pass is refused with line and cell") {
   CHECK(refusal("0F0,0F0xyz\n") == "x.csv:1: cell 2: '0F0xyz': expected the end of the action");
-  CHECK(refusal("0F0\n0FWD0\n") == "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U behind the stage");
+  CHECK(refusal("0F0\n0FWD0\n") == "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U after the stage");
   CHECK(refusal("0F0,(0F1;0B0)W\n") ==
         "x.csv:1: cell 2: '(0F1;0B0)W': expected an overlapped pair such as (0F1;0B0)OVERLAP_F_B");
   CHECK(refusal("0F0,(0B1;0F0)OVERLAP_F_B\n") ==

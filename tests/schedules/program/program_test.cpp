@@ -69,7 +69,7 @@ TEST_CASE("the check finds every way in which a program can contradict itself") 
   finds("transfer 0: issued outside the sender's lane or before its value exists",
         [](Program& p) { p.transfers[0].issue = 5; });
   finds("transfer 0: waited for before it is issued", [](Program& p) { p.transfers[0].sent = 0; });
-  finds("transfer 0: posted outside the receiver's lane or behind its consumer",
+  finds("transfer 0: posted outside the receiver's lane or after its consumer",
         [](Program& p) { p.transfers[0].post = 6; });
   CHECK(findings(good, [](Program& p) { std::swap(p.transfers[0], p.transfers[1]); }).back() ==
         "transfer 1: not in the order of its channel");
