@@ -93,7 +93,7 @@ struct VariantReader {
       return found->second;
     };
     const std::pair edge{known(item.at("sourceId")), known(item.at("destId"))};
-    if (std::find(edges.begin(), edges.end(), edge) != edges.end()) item.fail("this edge stands there twice");
+    if (std::find(edges.begin(), edges.end(), edge) != edges.end()) item.fail("this edge is given twice");
     edges.push_back(edge);
     edge_bytes.push_back(item.at("communicationCost").number(0, kMostImportedBytes));
   }

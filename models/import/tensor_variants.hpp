@@ -42,7 +42,7 @@ struct VariantGraph {
   std::vector<std::string> label;                    ///< by node
   std::vector<std::vector<TensorVariant>> variants;  ///< by node; ascending degree
   std::vector<std::vector<VariantEdge>> before;      ///< by node
-  std::vector<std::vector<VariantEdge>> after;      ///< by node
+  std::vector<std::vector<VariantEdge>> after;       ///< by node
 
   std::size_t size() const { return variants.size(); }
   friend bool operator==(const VariantGraph&, const VariantGraph&) = default;

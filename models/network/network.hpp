@@ -112,7 +112,7 @@ struct MicrobatchShape {
   std::int64_t samples = 1;
   std::int64_t sequence = 1;  ///< tokens per sample
   std::int64_t before = 0;    ///< of a sequence slice: tokens of every sample in the slices before it ...
-  std::int64_t after = 0;    ///< ... and after it
+  std::int64_t after = 0;     ///< ... and after it
 
   std::int64_t tokens() const { return samples * sequence; }
   friend bool operator==(const MicrobatchShape&, const MicrobatchShape&) = default;

@@ -63,7 +63,8 @@ class Checker {
 
   void check_wait(const Wait& wait, std::size_t device, InstrIndex at) {
     const bool in_lane = wait.source >= begin(device) && wait.source < begin(device + 1);
-    expect(wait.source < program_.size() && (!in_lane || wait.source < at), name(at) + ": waits for its lane's future");
+    expect(wait.source < program_.size() && (!in_lane || wait.source < at),
+           name(at) + ": waits for something later in its own lane");
     if (wait.via == Wait::kDirect || wait.via == Wait::kLatency) return;
     if ((wait.via & Wait::kCollectiveBit) != 0) {
       expect((wait.via & ~Wait::kCollectiveBit) < program_.collectives.size(), name(at) + ": no such collective");

@@ -140,8 +140,7 @@ TEST_CASE("a list that is no list of costs is refused with what was expected") {
 }
 
 TEST_CASE("costs that no clock can hold are refused") {
-  CHECK(refusal("F=1000000001") ==
-        "costs 'F=1000000001': 1000000001 is too large next to the other values' fractions");
+  CHECK(refusal("F=1000000001") == "costs 'F=1000000001': 1000000001 is too large next to the other values' fractions");
   CHECK(refusal("F=1000000000").empty());
   CHECK(refusal("F=1/7,B=1/11,U=1/13,R=1/17,X=1/19,AR=1/23,LOAD=1/29,EVICT=1/31,comm=1/37")
             .find("is too large next to the other values' fractions") != std::string::npos);

@@ -63,10 +63,9 @@ TEST_CASE("missing actions are named where they should be") {
 }
 
 TEST_CASE("a deadlock is named by its cycle") {
-  CHECK(
-      violations(written_schedule({"0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"}, 2)) ==
-      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F1, "
-             "which waits for 0F1 on device 0, which comes after 0B0"}));
+  CHECK(violations(written_schedule({"0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"}, 2)) ==
+        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F1, "
+               "which waits for 0F1 on device 0, which comes after 0B0"}));
 }
 
 TEST_CASE("a pair that waits for itself is a deadlock") {
@@ -189,10 +188,9 @@ TEST_CASE("explicit transfers must match and keep their order") {
 }
 
 TEST_CASE("a send that stands too late makes a deadlock that the compute order alone does not have") {
-  CHECK(
-      violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
-      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F0, "
-             "which waits for 0F0 on device 0, which comes after 0B0"}));
+  CHECK(violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
+        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F0, "
+               "which waits for 0F0 on device 0, which comes after 0B0"}));
 }
 
 TEST_CASE("extra edges are waited for") {

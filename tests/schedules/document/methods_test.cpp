@@ -81,7 +81,7 @@ TEST_CASE("methods go where they belong: what is not stale, or keeps its weights
         1);
 }
 
-TEST_CASE("a synchronous phase in front of pipemare is its own option, list by list") {
+TEST_CASE("a synchronous phase before pipemare is its own option, list by list") {
   for (const std::string timing : {"1f1b", "slots"}) {
     for (const std::int64_t m : {1, 2, 3}) {
       CAPTURE(timing);
