@@ -20,7 +20,7 @@ struct DeviceSpec {
   double memory_efficiency = 1.0;   ///< of memory_bytes_per_s, (0, 1]
   double speed = 1.0;               ///< straggler factor: times are divided by it
   double jitter = 0.0;              ///< standard deviation of an action's time, relative to it
-  double price_per_hour = 0.0;      ///< in whatever currency; 0: not known
+  double price_per_hour = 0.0;      ///< in any currency; 0: not known
 
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };

@@ -48,7 +48,7 @@ struct VariantGraph {
   friend bool operator==(const VariantGraph&, const VariantGraph&) = default;
 };
 
-/// Reads Piper JSON. Times are taken for seconds, as its program does. Throws `Error` with line, column and path for
+/// Reads Piper JSON. Times are taken as seconds, as Piper does. Throws `Error` with line, column and path for
 /// broken JSON, unknown keys and edges, repeated ids, and cycles.
 VariantGraph variant_graph_from_json(std::string_view text, std::string_view file_name);
 

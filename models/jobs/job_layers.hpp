@@ -3,7 +3,7 @@
 #include "models/jobs/job_shape.hpp"
 #include "models/jobs/kernels.hpp"
 
-/// Kernels by kind of layer. Internal to `models/job_*.cpp`.
+/// Kernels by kind of layer. Internal to this folder.
 namespace plumb {
 
 LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape);

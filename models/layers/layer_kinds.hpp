@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// A layer together with the sizes that its facts depend on. Internal to `models/layer_*.cpp`.
+/// A layer together with the sizes that its facts depend on. Internal to this folder.
 struct LayerSizes {
   const LayerSpec& spec;
   const MicrobatchShape& shape;

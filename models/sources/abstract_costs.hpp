@@ -9,21 +9,21 @@ namespace plumb {
 
 struct AbstractCostOptions {
   std::int32_t num_stages = 1;
-  /// Costs and memory are those of this many stages together (`--per-device`), so one stage has an equal share,
-  /// exactly. 1: they are those of one stage. `comm` is never divided.
+  /// Costs and memory are those of this many stages together , of which each has exactly
+  /// an equal share. 1: they are those of one stage. `comm` is never divided.
   std::int32_t stages_together = 1;
   /// The schedule recomputes: R defaults to F instead of 0.
   bool recompute = false;
 };
 
-/// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. How papers and closed forms are compared.
+/// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. Papers and closed forms use such units.
 ///
 /// `times`: keys F B I W R FB U X AR EVICT LOAD comm, each at most once; decimals and fractions, at least 0.
 /// B = I + W. Given B, a missing I or W is B minus the other, and half of B when both are missing; without B, a missing
 /// I or W is 0. R defaults to F with recompute, FB to F + B; all else to 0.
 ///
 /// `memory`: changes of the stash, `F=1,I=0,W=-1` (key B for I when passes are never split); must add up to 0, F >= 0,
-/// W <= 0. What I gives back was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:
+/// W <= 0. What I frees was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:
 /// memory is not modelled.
 ///
 /// All values are scaled by one common denominator, so thirds stay exact (`Timebase::ticks_per_ns`,

@@ -16,7 +16,7 @@ struct RooflineOptions {
   std::int64_t launch_ns = 0;  ///< added to every pass of every layer (kernel launches)
 };
 
-/// Time of every layer's F + I + W in nanoseconds: what `balanced_partition` wants.
+/// Time of every layer's F + I + W in nanoseconds, as `balanced_partition` takes them.
 std::vector<std::int64_t> roofline_layer_times(const Network& network, const Cluster& cluster,
                                                const RooflineOptions& options);
 

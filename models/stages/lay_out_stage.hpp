@@ -6,12 +6,12 @@
 
 namespace plumb {
 
-/// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A stage that can be reversed
-/// keeps nothing for its backward, but gets its output back beside the gradient; `before`: the layers of the stage in
-/// front, which may want the same.
+/// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A reversible stage keeps
+/// nothing for its backward, but gets its output back together with the gradient. `before` are the layers of the stage
+/// before, which may be reversible, too.
 StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                          const Precision& precision, LayerRange before = {});
-/// The same, but it is not reversed, and neither is the stage before.
+/// The same as if neither this stage nor the stage before were reversible.
 StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                                const Precision& precision);
 

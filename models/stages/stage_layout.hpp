@@ -90,8 +90,8 @@ struct ValueMove {
   bool adds = true;
 };
 
-/// Of a stage that reverses: layers whose sum with `other` is `made`. The backward runs them again, the last block
-/// first, and what they make is what lies between the two.
+/// Of a reversible stage: layers whose sum with `other` is `made`. The backward runs them again, the last block first;
+/// what they make is the difference of the two.
 struct ReversedBlock {
   std::size_t begin = 0;  ///< steps
   std::size_t end = 0;
