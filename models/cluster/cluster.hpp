@@ -49,7 +49,7 @@ struct HostLink {
   std::int64_t latency_ns = 0;
   double bytes_per_s = 0;    ///< of one device, each way; 0: not modelled, copies take no time
   bool half_duplex = false;  ///< both ways share the link
-  /// So many neighbours of a node are connected by one switch, whose link to the host is no faster than that of one of
+  /// This many neighbours of a node share one switch, whose link to the host is no faster than that of one of
   /// them.
   std::int32_t devices_per_link = 1;
   double host_bytes_per_s = 0;  ///< of the host's memory, for all copies of a node together; 0: no bottleneck

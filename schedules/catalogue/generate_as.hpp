@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// The schedule `of` of the catalogue under another name: what rows with `alias_of` are made of. `params.options` are
+/// The schedule `of` of the catalogue under another name, for rows with `alias_of`. `params.options` are
 /// those of `of`.
 Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params);
 

@@ -15,7 +15,7 @@
 
 namespace plumb {
 
-/// Microbatches that an index can name.
+/// The largest number of microbatches that an index can name.
 inline constexpr std::int64_t kMostMicrobatches = std::numeric_limits<std::int32_t>::max();
 
 /// Throws `Error("<name>: <rule>")` unless `ok`.
@@ -47,7 +47,7 @@ DeviceList repeat_steps(const ScheduleParams& params, std::int64_t updates, Step
   return list.take();
 }
 
-/// Updates asked for, or `otherwise`.
+/// The number of updates in `params`, or `otherwise` if there is none.
 inline std::int64_t updates_or(const ScheduleParams& params, std::int64_t otherwise) {
   return params.updates > 0 ? params.updates : otherwise;
 }

@@ -7,7 +7,7 @@
 
 #include "schedules/catalogue/schedule_params.hpp"
 
-// Into which pieces a sequence is cut, for schedules whose unit is a slice of a sequence.
+// How a sequence is cut into slices, for schedules whose unit is a slice.
 
 namespace plumb {
 
@@ -33,7 +33,7 @@ std::vector<std::int64_t> equal_work_lengths(const TransformerShape& shape, std:
 /// Time of a slice of `length` tokens after `context` tokens, forward and backward through one stage; any unit.
 using SliceTime = std::function<double(std::int64_t length, std::int64_t context)>;
 
-/// What TeraPipe's dynamic programme is asked for.
+/// The input of TeraPipe's dynamic programme.
 struct SliceSearch {
   std::int64_t tokens = 0;
   std::int64_t step = 8;  ///< lengths are multiples of it; divides `tokens`

@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// Microbatches that pass a chunk together: `--opt group=N`, `otherwise` when not given. Throws `Error` unless groups
-/// hold at least p microbatches (or all of them), the last one included.
+/// Microbatches that pass a chunk together: the option `group`, or `otherwise` if it is not given. Throws `Error`
+/// unless groups hold at least p microbatches (or all of them), the last one included.
 std::int64_t group_size(std::string_view name, const ScheduleParams& params, std::int64_t otherwise);
 
 /// The order in which every device takes its units, a unit being one microbatch through one chunk: groups of

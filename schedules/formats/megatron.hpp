@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// What Megatron-LM's options can say of a schedule. Its only orders are 1F1B and its interleaved form.
+/// The schedules that Megatron-LM's options can describe. Its only orders are 1F1B and its interleaved form.
 struct MegatronPlan {
   std::int64_t pipeline_size = 1;   ///< P
   std::int64_t chunks = 1;          ///< V

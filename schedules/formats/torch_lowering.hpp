@@ -29,7 +29,7 @@ struct TorchLowering {
 ///
 /// Updates stay where they are. Lists come out without repeat blocks. A schedule with transfers or gathers is returned
 /// as it is. Also takes what PyTorch cannot run: replicas, replicated stages, stage graphs. `schedule` must be valid.
-/// Throws `Error` where a producer and its consumer do not agree on slices.
+/// Throws `Error` if a producer and its consumer do not agree on slices.
 Schedule torch_lowered(const Schedule& schedule, const TorchLowering& options = {});
 
 }  // namespace plumb

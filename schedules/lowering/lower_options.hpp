@@ -15,7 +15,7 @@ struct LowerOptions {
   ReceivePlacement receives = ReceivePlacement::kAhead;
   /// Messages of a channel whose send buffers may be alive at once before the sender waits for the oldest.
   std::int32_t send_buffers = 2;
-  /// Updates need the norm of the gradients of all stages. A document with V brings it along; otherwise V is put after
+  /// Updates need the norm of the gradients of all stages. A document with V already has it; otherwise V is put after
   /// the updates of every device, and waits for those of all devices.
   bool global_norm = false;
 };

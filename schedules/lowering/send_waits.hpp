@@ -16,7 +16,7 @@ std::vector<std::uint32_t> asap_ranks(const Program& program);
 bool runs_by_rendezvous(const Program& program);
 
 /// Moves waits for sends back where a program would hang by rendezvous: each to the first position that ranks after
-/// the post of its receive. The send buffer lives as much longer. Receives are posted earlier where a batch (a send and
+/// the post of its receive. The send buffer then lives longer. Receives are posted earlier where a batch (a send and
 /// a receive of one place) would hang.
 void put_off_send_waits(Program& program);
 

@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// Whoever waits for whom, written once: everything that `action` of `schedule` needs, by rule and by `extra_edges`.
+/// The dependencies of one action: everything that `action` of `schedule` needs, by rule and by `extra_edges`.
 /// At most four entries for a chain. Updates and collectives depend on order, which the validator checks.
 std::vector<Dependency> dependencies(const Schedule& schedule, const Action& action);
 

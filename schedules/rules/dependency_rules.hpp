@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// The rules of who waits for whom, prepared once per schedule so that they can be asked for millions of actions.
-/// `dependencies()`, the validator and lowering all enumerate with `for_each`; nobody else knows the rules.
+/// The rules of which action waits for which, prepared once per schedule so that they can be asked for millions of
+/// actions. `dependencies()`, the validator and lowering all use `for_each`; the rules are written nowhere else.
 class DependencyRules {
  public:
   explicit DependencyRules(const Schedule& schedule);
