@@ -20,7 +20,7 @@ struct DeviceSpec {
   double memory_efficiency = 1.0;   ///< of memory_bytes_per_s, (0, 1]
   double speed = 1.0;               ///< straggler factor: times are divided by it
   double jitter = 0.0;              ///< standard deviation of an action's time, relative to it
-  double price_per_hour = 0.0;      ///< in whatever currency; 0: not known
+  double price_per_hour = 0.0;      ///< in any currency; 0: not known
 
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
@@ -49,7 +49,8 @@ struct HostLink {
   std::int64_t latency_ns = 0;
   double bytes_per_s = 0;    ///< of one device, each way; 0: not modelled, copies take no time
   bool half_duplex = false;  ///< both ways share the link
-  /// So many neighbours of a node are behind one switch, whose link to the host is no faster than that of one of them.
+  /// This many neighbours of a node share one switch, whose link to the host is no faster than that of one of
+  /// them.
   std::int32_t devices_per_link = 1;
   double host_bytes_per_s = 0;  ///< of the host's memory, for all copies of a node together; 0: no bottleneck
 
@@ -57,7 +58,7 @@ struct HostLink {
 };
 
 /// Devices in nodes: a link inside a node, one (or several) network cards between nodes, a link to each node's host.
-/// JSON form and presets: models/README.md.
+/// JSON form and presets: models/cluster/CLUSTER_DOCUMENT.md.
 struct Cluster {
   struct Network {
     std::int64_t latency_ns = 0;

@@ -8,7 +8,8 @@
 
 namespace plumb {
 
-/// Reads a cluster document (models/README.md); `finish()` has been called. Throws `Error` with line, column and path.
+/// Reads a cluster document (models/cluster/CLUSTER_DOCUMENT.md); `finish()` has been called. Throws `Error` with line,
+/// column and path.
 Cluster cluster_from_json(std::string_view text, std::string_view file_name);
 
 /// The document of `cluster`. Reading it gives a cluster with the same devices and networks.

@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-/// Reads the value of the key `contention` of a cluster or profile (models/README.md, "Contention"). Throws `Error`
-/// with line, column and path.
+/// Reads the value of the key `contention` of a cluster or profile (models/cluster/CLUSTER_DOCUMENT.md, "Contention").
+/// Throws `Error` with line, column and path.
 Contention read_contention(const JsonValue& json);
 
 /// That value as JSON. Reading it gives the same.

@@ -10,8 +10,8 @@ namespace plumb {
 /// Bytes of the largest message between stages; 0 when memory is not modelled.
 std::int64_t largest_message(const StageCosts& costs);
 
-/// Of the first `num_devices` devices of `cluster`, what the largest message between stages takes on the slowest link
-/// between neighbours, alone: what schedules that are searched for their costs take for every edge. 0 where no bytes
+/// The time of the largest message between stages, alone on the slowest link between neighbours among the first
+/// `num_devices` devices of `cluster`. Schedules that are searched for given costs use it for every edge. 0 if no bytes
 /// are known and links have no latency.
 Ticks longest_edge(const StageCosts& costs, const Cluster& cluster, std::int32_t num_devices);
 

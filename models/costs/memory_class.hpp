@@ -17,7 +17,7 @@ enum class MemoryClass : std::uint8_t {
   kKeptForWeightGrad,  ///< made by F or I, last read by W
   kTransfer,           ///< receive slots, send buffers, values handed over on the device
   kWorkspace,          ///< alive inside one action only
-  kEvicted,            ///< held for a partner device
+  kEvicted,            ///< stash of another device that is kept here (EVICT)
 };
 
 inline constexpr std::size_t kMemoryClassCount = 9;

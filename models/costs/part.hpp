@@ -15,7 +15,7 @@ struct Part {
   std::int64_t begin = 0;
   std::int64_t end = 1;
   std::int64_t whole = 1;
-  bool along_sequence = false;  ///< slices lie behind each other in every sample; otherwise they share out the samples
+  bool along_sequence = false;  ///< slices follow each other in every sample; otherwise each has some of the samples
 
   bool is_whole() const { return size == largest && begin == 0 && end == whole; }
   /// All of the microbatch that this is a part of.
@@ -36,7 +36,8 @@ struct PartPlace {
 /// rounded down. Throws `Error` when something is empty (more slices than samples or tokens).
 PartPlace place_of(const Part& part, const MicrobatchShape& usual);
 
-/// Of `amount` for the largest microbatch, what belongs to the part; the parts of a microbatch add up to its own.
+/// The share of the part in `amount`, which is that of the largest microbatch. The parts of a microbatch add up to the
+/// amount of that microbatch.
 std::int64_t share_of(const Part& part, std::int64_t amount);
 
 }  // namespace plumb

@@ -48,7 +48,7 @@ struct StageMemory {
   std::int64_t input_bytes = 0;  ///< value received from the previous stage (0 on the first stage)
   LastUse input_last_use = LastUse::kForward;
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
-  std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; dies at the end of I
+  std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; freed at the end of I
   std::int64_t input_grad_bytes = 0;   ///< gradient handed to the previous stage
 
   // Inside one action.
@@ -61,8 +61,8 @@ struct StageMemory {
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 
-/// Bytes that are kept of a microbatch between the forward and the backward: the input where it is kept, and, unless
-/// recompute drops it (`input_only`), what the forward makes.
+/// Bytes of a microbatch that are kept between the forward and the backward: the input if it is kept, and what the
+/// forward makes unless recomputation drops it (`input_only`).
 std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
 
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
@@ -77,9 +77,9 @@ struct StageTimes {
   PairTimes pairs{};
   Ticks u = 0;      ///< optimizer update, per update
   Ticks x = 0;      ///< extra work, per unit
-  Ticks evict = 0;  ///< a stash (or the stage's weights) on its way to another memory; `load`: and back
+  Ticks evict = 0;  ///< copy of a stash (or of the weights of the stage) to another memory; `load`: back
   Ticks load = 0;
-  Ticks all_reduce = 0;  ///< reduction of the stage's gradients between its holders (0: take the link model)
+  Ticks all_reduce = 0;  ///< reduction of the stage's gradients between its holders (0: the link model gives it)
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
@@ -108,14 +108,14 @@ struct PartCosts {
   StageMemory memory;  ///< what is counted per microbatch
 };
 
-/// What every action costs: the meeting point of networks, clusters, partitions and profiles.
+/// What every action costs: what networks, clusters, partitions and profiles are turned into.
 struct StageCosts {
   Timebase base;
   std::vector<StageTimes> times;    ///< by stage
   std::vector<StageMemory> memory;  ///< by stage; empty when memory is not modelled
 
-  /// Latency of every edge between devices that occupies nobody and bypasses the link model (abstract `comm`).
-  /// Without a value, transfers take the cluster's links.
+  /// Latency of every message between devices (abstract `comm`). It occupies no device and replaces the link model.
+  /// Without a value, transfers use the links of the cluster.
   std::optional<Ticks> comm;
 
   /// Bytes of `StageMemory` are abstract units times this (abstract `--memory`, decimals); 0 for real bytes.
@@ -124,9 +124,9 @@ struct StageCosts {
   std::vector<TiedWeight> tied;
   WorkUnits work;
 
-  /// Times come from a network (roofline or profile): moves take what their bytes take on the cluster's links, extra
-  /// work what the document says it is. `evict` and `load` are then what a stash takes alone on its way to the host,
-  /// for generators that plan moves, and `x` means nothing.
+  /// Times come from a network (roofline or profile). Moves then take what their bytes take on the links of the
+  /// cluster, and extra work takes what the document declares. `evict` and `load` are the times of a stash that is
+  /// copied to the host alone, for generators that plan moves; `x` has no meaning.
   bool from_network = false;
   std::vector<Ticks> layer_forward;  ///< of every layer of the network; empty: not known
 
@@ -134,8 +134,8 @@ struct StageCosts {
   std::function<PartCosts(StageId stage, const Part& part, const StageTimes& times)> part;
 };
 
-/// Fills in `evict` and `load` of costs that come from a network: what a stash takes alone over the cluster's link to
-/// the host. Nothing where that link is not modelled.
+/// Fills in `evict` and `load` of costs that come from a network: the time of a stash that is copied alone over the
+/// cluster's link to the host. Does nothing if that link is not modelled.
 void estimate_host_copies(StageCosts& costs, const Cluster& cluster);
 
 }  // namespace plumb

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 
 namespace plumb {
 namespace {
@@ -31,7 +31,7 @@ void fill_cuts(const LayerGraph& graph, LayerChain& chain) {
   for (std::size_t k = 0; k < chain.size(); ++k) {
     const auto node = static_cast<std::size_t>(chain.node[k]);
     if (last[node] <= static_cast<std::int64_t>(k)) continue;
-    // Differences first, sums behind.
+    // Differences first, sums after.
     chain.cut_bytes[k + 1] += graph.nodes[node].output_bytes;
     chain.cut_bytes[static_cast<std::size_t>(last[node]) + 1] -= graph.nodes[node].output_bytes;
   }

@@ -17,7 +17,7 @@ struct LayerChain {
   std::vector<std::int64_t> backward_ns;       ///< sums
   std::vector<std::int64_t> parameter_bytes;   ///< sums
   std::vector<std::int64_t> activation_bytes;  ///< sums of outputs: what is kept for the backward
-  /// Bytes over the cut before position k: outputs made before k and read at k or behind, each once. 0 at both ends.
+  /// Bytes over the cut before position k: outputs made before k and read at k or after, each once. 0 at both ends.
   std::vector<std::int64_t> cut_bytes;
 
   std::size_t size() const { return node.size(); }
@@ -36,7 +36,7 @@ struct LayerChain {
 LayerChain chain_of(const LayerGraph& graph);
 
 /// A network of `profiled` layers, one per node of the chain: simulated like any other. The output of a layer is what
-/// crosses the cut behind it; half of the backward is I, half W (as where only B is given).
+/// crosses the cut after it; half of the backward is I, half W (as where only B is given).
 Network network_of(const LayerGraph& graph);
 
 /// The chain of `network` as a graph: one node per layer, with the costs of `layers`, a partition of one layer per

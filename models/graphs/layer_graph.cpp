@@ -43,7 +43,7 @@ Neighbours neighbours(const LayerGraph& graph) {
   Neighbours result{std::vector<std::vector<std::int32_t>>(graph.size()),
                     std::vector<std::vector<std::int32_t>>(graph.size())};
   for (const LayerEdge& edge : graph.edges) {
-    result.behind[static_cast<std::size_t>(edge.from)].push_back(edge.to);
+    result.after[static_cast<std::size_t>(edge.from)].push_back(edge.to);
     result.before[static_cast<std::size_t>(edge.to)].push_back(edge.from);
   }
   return result;
@@ -52,10 +52,10 @@ Neighbours neighbours(const LayerGraph& graph) {
 std::vector<std::int32_t> topological_order(std::size_t count,
                                             const std::vector<std::pair<std::int32_t, std::int32_t>>& edges,
                                             const std::vector<std::string>& name_of, std::string_view where) {
-  std::vector<std::vector<std::int32_t>> behind(count);
+  std::vector<std::vector<std::int32_t>> after(count);
   std::vector<std::int32_t> missing(count, 0);
   for (const auto& [from, to] : edges) {
-    behind[static_cast<std::size_t>(from)].push_back(to);
+    after[static_cast<std::size_t>(from)].push_back(to);
     ++missing[static_cast<std::size_t>(to)];
   }
   std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ready;
@@ -66,7 +66,7 @@ std::vector<std::int32_t> topological_order(std::size_t count,
   while (!ready.empty()) {
     order.push_back(ready.top());
     ready.pop();
-    for (const std::int32_t next : behind[static_cast<std::size_t>(order.back())]) {
+    for (const std::int32_t next : after[static_cast<std::size_t>(order.back())]) {
       if (--missing[static_cast<std::size_t>(next)] == 0) ready.push(next);
     }
   }

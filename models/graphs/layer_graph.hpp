@@ -48,10 +48,10 @@ struct LayerGraph {
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 
-/// Who reads whom, as positions by node, ascending.
+/// The nodes that each node reads (`before`) and that read it (`after`), as ascending positions.
 struct Neighbours {
   std::vector<std::vector<std::int32_t>> before;
-  std::vector<std::vector<std::int32_t>> behind;
+  std::vector<std::vector<std::int32_t>> after;
 };
 Neighbours neighbours(const LayerGraph& graph);
 

@@ -15,7 +15,7 @@ class Error : public std::runtime_error {
   explicit Error(std::string_view message);
 };
 
-/// The member of `candidates` with the smallest edit distance to `name`; empty when none is near
+/// The member of `candidates` with the smallest edit distance to `name`; empty if no candidate is near
 /// (distance above a third of the longer length). Ties go to the earlier candidate.
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 

@@ -13,7 +13,7 @@ bool is_model_config(std::string_view text);
 /// qwen3_moe, deepseek_v2 or deepseek_v3; a missing key has the default of the model's class. `sequence` is the model's
 /// limit, 8192 at most.
 ///
-/// What our layers cannot say is left out and named in `source` (gates of shared experts, sliding windows,
+/// What our layers cannot express is left out and named in `source` (gates of shared experts, sliding windows,
 /// layers that predict further tokens). Throws `Error` with line, column and path for missing or impossible sizes and
 /// for other types (with the nearest one).
 Network network_from_model_config(std::string_view text, std::string_view file_name);

@@ -93,7 +93,7 @@ struct VariantReader {
       return found->second;
     };
     const std::pair edge{known(item.at("sourceId")), known(item.at("destId"))};
-    if (std::find(edges.begin(), edges.end(), edge) != edges.end()) item.fail("this edge stands there twice");
+    if (std::find(edges.begin(), edges.end(), edge) != edges.end()) item.fail("this edge is given twice");
     edges.push_back(edge);
     edge_bytes.push_back(item.at("communicationCost").number(0, kMostImportedBytes));
   }
@@ -121,18 +121,18 @@ struct VariantReader {
       graph.label.push_back(labels[old]);
     }
     graph.before.resize(order.size());
-    graph.behind.resize(order.size());
+    graph.after.resize(order.size());
     for (std::size_t e = 0; e < edges.size(); ++e) {
       const std::int32_t from = place[static_cast<std::size_t>(edges[e].first)];
       const std::int32_t to = place[static_cast<std::size_t>(edges[e].second)];
-      graph.behind[static_cast<std::size_t>(from)].push_back({to, edge_bytes[e]});
+      graph.after[static_cast<std::size_t>(from)].push_back({to, edge_bytes[e]});
       graph.before[static_cast<std::size_t>(to)].push_back({from, edge_bytes[e]});
     }
     for (std::size_t k = 0; k < order.size(); ++k) {
       graph.variants.emplace_back();
       for (RawVariant& raw : variants[static_cast<std::size_t>(order[k])]) {
         raw.variant.receives_bytes = in_order(raw.receives, graph, graph.before[k]);
-        raw.variant.sends_bytes = in_order(raw.sends, graph, graph.behind[k]);
+        raw.variant.sends_bytes = in_order(raw.sends, graph, graph.after[k]);
         graph.variants.back().push_back(std::move(raw.variant));
       }
     }
@@ -170,7 +170,7 @@ LayerGraph layers_of(const VariantGraph& graph) {
     node.backward_ns = total - total / 3;
     node.parameter_bytes = std::llround(plain.parameter_bytes);
     node.stash_bytes = std::llround(plain.bytes_per_copy);
-    for (const VariantEdge& edge : graph.behind[k]) {
+    for (const VariantEdge& edge : graph.after[k]) {
       node.output_bytes = std::max(node.output_bytes, static_cast<std::int64_t>(std::llround(edge.bytes)));
       layers.edges.push_back({static_cast<std::int32_t>(k), edge.node, std::llround(edge.bytes)});
     }

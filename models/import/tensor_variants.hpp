@@ -18,7 +18,7 @@ struct TensorVariant {
   double bytes_per_copy = 0;           ///< a stage holds ceil(s / d) copies of this ...
   double bytes_fixed = 0;              ///< ... and this once
   std::vector<double> receives_bytes;  ///< extra when an in-edge is cut; by `VariantGraph::before` of the node
-  std::vector<double> sends_bytes;     ///< extra when an out-edge is cut; by `VariantGraph::behind` of the node
+  std::vector<double> sends_bytes;     ///< extra when an out-edge is cut; by `VariantGraph::after` of the node
 
   friend bool operator==(const TensorVariant&, const TensorVariant&) = default;
 };
@@ -42,13 +42,13 @@ struct VariantGraph {
   std::vector<std::string> label;                    ///< by node
   std::vector<std::vector<TensorVariant>> variants;  ///< by node; ascending degree
   std::vector<std::vector<VariantEdge>> before;      ///< by node
-  std::vector<std::vector<VariantEdge>> behind;      ///< by node
+  std::vector<std::vector<VariantEdge>> after;       ///< by node
 
   std::size_t size() const { return variants.size(); }
   friend bool operator==(const VariantGraph&, const VariantGraph&) = default;
 };
 
-/// Reads Piper JSON. Times are taken for seconds, as its program does. Throws `Error` with line, column and path for
+/// Reads Piper JSON. Times are taken as seconds, as Piper does. Throws `Error` with line, column and path for
 /// broken JSON, unknown keys and edges, repeated ids, and cycles.
 VariantGraph variant_graph_from_json(std::string_view text, std::string_view file_name);
 

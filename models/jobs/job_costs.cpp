@@ -13,8 +13,8 @@
 #include "models/ground/units.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
-#include "models/stages/stage_layout.hpp"
 
 namespace plumb {
 namespace {
@@ -215,10 +215,10 @@ Cluster pipeline_of(const Cluster& cluster, const Parallelism& job, std::int32_t
   if (pipeline.inter_node.shared) pipeline.inter_node.bytes_per_s /= users;
   if (pipeline.intra_node.shared) pipeline.intra_node.bytes_per_s /= users;
   HostLink& host = pipeline.host_link;
-  const std::int64_t behind = std::min<std::int64_t>(ranks, host.devices_per_link);
-  host.bytes_per_s /= static_cast<double>(behind);
+  const std::int64_t sharing = std::min<std::int64_t>(ranks, host.devices_per_link);
+  host.bytes_per_s /= static_cast<double>(sharing);
   host.host_bytes_per_s /= users;
-  host.devices_per_link = static_cast<std::int32_t>(host.devices_per_link / behind);
+  host.devices_per_link = static_cast<std::int32_t>(host.devices_per_link / sharing);
   pipeline.finish();
   return pipeline;
 }

@@ -16,7 +16,7 @@ namespace plumb {
 
 /// Seconds that one update of one stage takes on a device.
 struct UpdateSeconds {
-  double reduce_s = 0;     ///< gradients between data ranks (what does not hide behind the last backward)
+  double reduce_s = 0;     ///< gradients between data ranks (what does not overlap the last backward)
   double optimizer_s = 0;  ///< Adam over what the device holds
   double gather_s = 0;     ///< ZeRO: new weights to all data ranks
 
@@ -27,7 +27,7 @@ struct UpdateSeconds {
 struct JobCosts {
   /// Times of a microbatch of one data rank, bytes of one device, work of the whole job.
   StageCosts costs{};
-  /// One device per place in the pipeline, with the links between the ranks that stand there.
+  /// One device per place in the pipeline, with the links between the ranks of that place.
   Cluster pipeline{};
   KernelRates rates{};
   std::vector<UpdateSeconds> updates{};  ///< by stage
@@ -41,19 +41,19 @@ struct JobMachine {
   std::optional<KernelRates> rates{};  ///< none: those of the cluster's devices (`kernel_rates_of`)
 };
 
-/// Costs of the stages of `partition` when `parallelism` spreads every stage over devices of `machine`. A device's time
-/// of a pass is the sum of its kernels, or of starting them where the host is slower, and of the collectives that
-/// nothing hides.
+/// Costs of the stages of `partition` when `parallelism` spreads every stage over devices of `machine`. The time
+/// of a pass on a device is the sum of its kernels (or of the time the host needs to start them, if that is longer) and
+/// of the collectives that do not overlap them.
 ///
 /// B = I + W with what is recomputed in I; R = F. Memory: `job_stage_memory`. An update reduces the gradients over data
-/// and context ranks, updates, and gathers what ZeRO divided. Tied weights are those of a tensor rank.
+/// and context ranks, updates, and gathers what ZeRO sharded. Tied weights are those of a tensor rank.
 /// Throws `Error` for what cannot be divided, and for clusters with too few devices. Devices of other rates than the
 /// first count as slower or faster by their FLOP/s.
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism);
 
-/// The same, each stage once: a search asks for the same ones again and again. Stages whose layers and neighbours are
-/// the same but for their names cost the same. May be asked by several threads.
+/// Computes the same, but each stage only once, since a search needs the same stages many times. Stages whose layers
+/// and neighbours differ only in their names have the same costs. Safe to use from several threads.
 class JobPrices {
  public:
   /// `network` and the cluster of `machine` must outlive this. Throws as `job_costs` does.
@@ -69,7 +69,7 @@ class JobPrices {
   std::unique_ptr<State> state_;
 };
 
-/// Nanoseconds of F, I and W of every layer of `network`: what `balanced_partition` wants.
+/// Nanoseconds of F, I and W of every layer of `network`, as `balanced_partition` takes them.
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
                                           const Parallelism& parallelism);
 

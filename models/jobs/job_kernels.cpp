@@ -1,64 +1,10 @@
 #include "models/jobs/job_kernels.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "models/jobs/job_layers.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
-
-void PassKernels::gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count) {
-  Kernel kernel{.kind = Kernel::Kind::kGemm, .m = m, .n = n, .k = k, .count = count};
-  kernel.flops =
-      2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(count);
-  kernel.bytes = 2.0 * static_cast<double>(count) *
-                 (static_cast<double>(m) * static_cast<double>(n) + static_cast<double>(m) * static_cast<double>(k) +
-                  static_cast<double>(n) * static_cast<double>(k));
-  list.push_back(kernel);
-}
-
-void PassKernels::attention(double flops, double bytes, std::int32_t launches) {
-  list.push_back({.kind = Kernel::Kind::kAttention, .flops = flops, .bytes = bytes, .launches = launches});
-}
-
-void PassKernels::memory(double bytes, std::int32_t launches) {
-  list.push_back({.kind = Kernel::Kind::kMemory, .bytes = bytes, .launches = launches});
-}
-
-void PassKernels::roofline(double flops, double bytes) {
-  if (flops > 0 || bytes > 0) list.push_back({.kind = Kernel::Kind::kRoofline, .flops = flops, .bytes = bytes});
-}
-
-void PassKernels::collective(CollectiveOp op, GroupAxis axis, double bytes, bool hidden) {
-  list.push_back({.kind = Kernel::Kind::kCollective, .bytes = bytes, .op = op, .axis = axis, .hidden = hidden});
-}
-
-void PassKernels::append(const PassKernels& other) { list.insert(list.end(), other.list.begin(), other.list.end()); }
-
-double PassKernels::flops() const {
-  double sum = 0;
-  for (const Kernel& kernel : list) sum += kernel.flops;
-  return sum;
-}
-
-JobShape::JobShape(const Network& network, const Parallelism& job)
-    : parallelism(job),
-      samples(job.microbatch_size > 0 ? job.microbatch_size : network.samples),
-      sequence(job.sequence > 0 ? job.sequence : network.sequence) {}
-
-double JobShape::scores(const LayerSpec& layer) const {
-  return static_cast<double>(tokens()) * static_cast<double>(sequence) * static_cast<double>(layer.heads) /
-         static_cast<double>(parallelism.tensor);
-}
-
-std::int64_t JobShape::expert_tokens(const LayerSpec& layer) const {
-  const double mean = static_cast<double>(tokens() * layer.experts_per_token);
-  return std::llround(mean * parallelism.expert_capacity);
-}
-
-bool JobShape::masks(const LayerSpec& layer) const { return parallelism.dropout.value_or(layer.bias); }
 
 namespace {
 
@@ -115,11 +61,6 @@ LayerKernels residual_kernels(const LayerSpec& layer, const JobShape& shape) {
 }
 
 }  // namespace
-
-bool keeps_mask(LayerKind kind) {
-  return kind == LayerKind::kAttention || kind == LayerKind::kMlp || kind == LayerKind::kMoe ||
-         kind == LayerKind::kLatentAttention;
-}
 
 LayerKernels layer_kernels(const LayerSpec& layer, const JobShape& shape) {
   switch (layer.kind) {

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "models/jobs/job_kernels.hpp"
+#include "models/jobs/job_shape.hpp"
+#include "models/jobs/kernels.hpp"
 
-/// Kernels by kind of layer. Internal to `models/job_*.cpp`.
+/// Kernels by kind of layer. Internal to this folder.
 namespace plumb {
 
 LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape);
@@ -11,9 +12,6 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
 LayerKernels mlp_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape);
-
-/// Its output goes through dropout before it is added.
-bool keeps_mask(LayerKind kind);
 
 /// Sizes of `copies` products of one kind.
 struct Product {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/jobs/job_layers.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
@@ -15,7 +15,7 @@ constexpr std::int64_t kLogitBytes = 4;
 std::int64_t divided_up(std::int64_t count, std::int64_t parts) { return (count + parts - 1) / parts; }
 
 /// Whether tensor ranks divide the parameter: matrices and tables by rows, biases of rows with them. What is added
-/// behind the sum over ranks (output biases, norms) and routers are whole on each.
+/// after the sum over ranks (output biases, norms) and routers are whole on each.
 bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
   const auto named = [&](std::string_view part) { return parameter.name == layer.name + "." + std::string(part); };
   switch (layer.kind) {
@@ -237,7 +237,7 @@ StageKept stage_kept(std::span<const LayerSpec> layers, const JobShape& shape) {
   const bool full = shape.parallelism.recompute == ActivationRecompute::kFull;
   StageKept stage;
   std::int64_t block = 0;     // what the transformer layer so far keeps while it runs again
-  bool inside_block = false;  // behind the attention of a transformer layer of this stage
+  bool inside_block = false;  // after the attention of a transformer layer of this stage
   for (const LayerSpec& layer : layers) {
     const KeptBytes kept = kept_bytes(layer, shape);
     const bool recomputed = full && layer.kind == LayerKind::kResidual;

@@ -22,8 +22,8 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
 /// Of the layers of a stage; a head tied to an embedding beside it has no copy.
 DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// Bytes of activations that one device keeps of one microbatch, by who reads them last. For GPT layers with dropout
-/// they add up to Korthikanti et al. (2022), table 2, exactly:
+/// Bytes of activations that one device keeps of one microbatch, by which pass reads them last. For GPT layers with
+/// dropout they add up to Korthikanti et al. (2022), table 2, exactly:
 ///
 ///     no parallelism              sbh (34 + 5 a s/h)
 ///     tensor                      sbh (10 + 24/t + 5 a s/(h t))
@@ -42,9 +42,9 @@ struct KeptBytes {
 /// Of one layer, without full recompute.
 KeptBytes kept_bytes(const LayerSpec& layer, const JobShape& shape);
 
-/// Of the layers of a stage, with full recompute where it is asked for: residual layers keep the input of the first one
-/// of a transformer layer (attention and MLP) only, and `workspace_bytes` is what the fullest transformer layer keeps
-/// while it runs again.
+/// Of the layers of a stage, with full recomputation if the job has it: residual layers keep the input of the first one
+/// of a transformer layer (attention and MLP) only, and `workspace_bytes` is what the largest transformer layer keeps
+/// while it is recomputed.
 struct StageKept {
   KeptBytes kept;
   std::int64_t workspace_bytes = 0;

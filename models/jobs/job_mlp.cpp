@@ -35,7 +35,7 @@ struct MlpKernels {
   }
 };
 
-/// Tokens to their experts and back: one exchange before and one behind them.
+/// Tokens to their experts and back: one exchange before and one after them.
 void add_exchange(PassKernels& pass, const JobShape& shape, double bytes) {
   if (shape.parallelism.expert > 1) pass.collective(CollectiveOp::kAllToAll, GroupAxis::kExpert, bytes);
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/job_kernels.hpp"
+#include "models/jobs/kernels.hpp"
 
 namespace plumb {
 
@@ -20,9 +20,10 @@ struct GemmPoint {
   friend bool operator==(const GemmPoint&, const GemmPoint&) = default;
 };
 
-/// What kernels of one type of device reach: one table per type, from a profile, a user or models/presets/devices.
+/// Rates that kernels reach on one type of device: one table per type, from a profile, a user or
+/// models/presets/devices.
 ///
-/// Without a table, a product of m x n x k reaches
+/// Without a table (`gemms`), a product of m x n x k reaches
 ///
 ///     gemm_efficiency * waves / ceil(waves) * m n / (padded m n) * k / (k + gemm_half_k)
 ///
@@ -41,8 +42,8 @@ struct KernelRates {
   double memory_efficiency = 0.85;    ///< share of the memory's bytes per second
   double link_efficiency = 1;         ///< share of the links' bytes per second that collectives reach
   std::int64_t kernel_ns = 3000;      ///< a kernel takes this long besides its work
-  std::int64_t host_ns = 0;           ///< the host needs this to start one kernel; devices wait when it is behind
-  std::int64_t collective_ns = 0;     ///< a collective takes this long besides the link model
+  std::int64_t host_ns = 0;  ///< the host needs this to start one kernel; a device waits when the host cannot keep up
+  std::int64_t collective_ns = 0;  ///< a collective takes this long besides the link model
   std::int64_t pass_ns = 0;      ///< a pass of a stage takes this long besides its kernels (messages, synchronisation)
   std::int64_t update_ns = 0;    ///< an update takes this long besides its work
   double memory_reserve = 0.05;  ///< of what is allocated: fragmentation of the caching allocator
@@ -59,12 +60,12 @@ struct KernelRates {
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
 
-/// Reads and writes the document "plumbline-device" (models/README.md). Throws `Error`.
+/// Reads and writes the document "plumbline-device" (models/jobs/JOBS.md). Throws `Error`.
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name);
 std::string kernel_rates_to_json(const KernelRates& rates);
 
-/// The built-in rates of the type whose name `device.name` begins with; otherwise those that the efficiencies of the
-/// device itself say.
+/// The built-in rates of the type whose name `device.name` begins with; if there are none, rates made of the
+/// efficiencies of the device itself.
 KernelRates kernel_rates_of(const DeviceSpec& device);
 
 /// Seconds of kernels on `device` at speed 1, without collectives; what the host needs to start them.

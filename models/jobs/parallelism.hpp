@@ -7,14 +7,14 @@
 
 namespace plumb {
 
-/// Which activations are kept from the forward to the backward, and which are made again.
+/// Which activations are kept from the forward to the backward, and which are computed again.
 enum class ActivationRecompute : std::uint8_t {
   kNone,
-  kSelective,  ///< scores and softmax of attention are made again (Korthikanti et al. 2022)
+  kSelective,  ///< scores and softmax of attention are computed again (Korthikanti et al. 2022)
   kFull,       ///< every layer keeps its input only and runs its forward again
 };
 
-/// What the optimizer, the gradients and the weights are divided over (Rajbhandari et al. 2020).
+/// ZeRO stage: what is sharded over data ranks (Rajbhandari et al. 2020).
 enum class ZeroStage : std::uint8_t {
   kNone = 0,
   kOptimizer = 1,  ///< Megatron's distributed optimizer
@@ -40,10 +40,10 @@ struct Parallelism {
   bool flash_attention = true;     ///< nothing of size sequence x sequence is kept or moved
   std::optional<bool> dropout{};   ///< one-byte masks are kept; without a value: networks with biases in attention
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
-  bool overlap_gradients = false;  ///< the reduction of gradients hides behind the last backward
-  bool overlap_tensor = false;     ///< the sum of input gradients hides behind W
-  bool overlap_weights = true;     ///< gathering weights (ZeRO-3) hides behind compute
-  double expert_capacity = 1.0;    ///< tokens that the fullest expert takes, relative to the mean
+  bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
+  bool overlap_tensor = false;     ///< the sum of input gradients overlaps W
+  bool overlap_weights = true;     ///< gathering weights (ZeRO-3) overlaps compute
+  double expert_capacity = 1.0;    ///< tokens of the busiest expert, relative to the mean
 
   /// Devices of one pipeline stage.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
@@ -53,8 +53,8 @@ struct Parallelism {
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
-/// Throws `Error` when `network` cannot be divided so: heads, widths and experts that a degree does not divide, experts
-/// without a layer that has some, context degrees that do not divide the sequence.
+/// Throws `Error` when `network` cannot be divided like this: heads, widths and experts that a degree does not divide,
+/// expert ranks without a layer with experts, context degrees that do not divide the sequence.
 void check_parallelism(const Network& network, const Parallelism& parallelism);
 
 }  // namespace plumb

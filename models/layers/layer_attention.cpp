@@ -3,6 +3,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/layers/layer_kinds.hpp"
+#include "models/layers/layer_workspace.hpp"
 #include "models/network/network_check.hpp"
 
 namespace plumb {
@@ -38,7 +39,7 @@ void add_head_norms(LayerFacts& facts, const LayerSizes& sizes) {
 /// in the workspace. A slice's FLOPs for scores grow with the prefix: the slices of a microbatch add up to all of it.
 LayerFacts describe_attention(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
-  check(spec, sizes.shape.before + sizes.shape.behind > 0);
+  check(spec, sizes.shape.before + sizes.shape.after > 0);
   const std::int64_t width = spec.width;
   const std::int64_t inner = queries_width(spec);
   const std::int64_t qkv_width = plumb::qkv_width(spec);
@@ -78,7 +79,7 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   const std::int64_t angles = spec.rotary ? sequence * head_width(spec) * number : 0;
   facts.forward.workspace_bytes = score_rows + angles + gathered;
   facts.input_grad.workspace_bytes = 2 * score_rows + angles + sizes.activations(inner) + 2 * gathered;
-  if (sizes.shape.behind > 0) {
+  if (sizes.shape.after > 0) {
     facts.key_grad_bytes = sizes.activations(keys_width);
   } else {
     facts.earlier_key_grad_bytes = sizes.shape.samples * before * keys_width * number;
@@ -92,7 +93,7 @@ LayerFacts describe_attention_core(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
   const std::string where = "layer '" + spec.name + "': ";
   check(spec, false);
-  if (sizes.shape.before + sizes.shape.behind > 0) throw Error(where + "cannot be cut into sequence slices");
+  if (sizes.shape.before + sizes.shape.after > 0) throw Error(where + "cannot be cut into sequence slices");
   const std::int64_t sequence = sizes.shape.sequence;
   LayerFacts facts;
   facts.input_bytes = sizes.activations(qkv_width(spec));

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "models/layers/layer_kinds.hpp"
+#include "models/layers/layer_workspace.hpp"
 
 namespace plumb {
 
@@ -23,13 +24,6 @@ LayerFacts image_facts(const LayerSizes& sizes) {
 }
 
 }  // namespace
-
-std::int64_t convolution_images(const LayerSpec& spec, std::int64_t images, std::int64_t number_bytes) {
-  const std::int64_t patches = output_image(spec).pixels() * spec.kernel * spec.kernel * spec.channels * number_bytes;
-  return std::clamp<std::int64_t>(kPatchBytes / std::max<std::int64_t>(1, patches), 1, images);
-}
-
-bool needs_patches(const LayerSpec& spec) { return spec.kernel != 1 || spec.stride != 1 || spec.padding != 0; }
 
 /// Bytes 0 to 255 become (x / 255 - 1/2) * 4. No gradient and nothing to train.
 LayerFacts describe_pixels(const LayerSizes& sizes) {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
 
-/// A layer together with the sizes that its facts depend on. Internal to `models/layer_*.cpp`.
+/// A layer together with the sizes that its facts depend on. Internal to this folder.
 struct LayerSizes {
   const LayerSpec& spec;
   const MicrobatchShape& shape;

@@ -29,7 +29,7 @@ LayerFacts describe_latent_attention(const LayerSizes& sizes) {
   facts.parameters.push_back(sizes.matrix("key_up.weight", keys_values, spec.key_rank));
   facts.parameters.push_back(sizes.matrix("out.weight", width, values));
 
-  const std::int64_t latents = 2 * (spec.query_rank + latent);  // before and behind their norms
+  const std::int64_t latents = 2 * (spec.query_rank + latent);  // before and after their norms
   const std::int64_t heads_wide = 2 * queries + values;         // queries, keys, values
   facts.stash = {sizes.kept("latents", sizes.activations(latents), LastUse::kWeightGrad),
                  sizes.kept("qkv", sizes.activations(heads_wide), LastUse::kInputGrad),

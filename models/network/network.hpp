@@ -85,7 +85,7 @@ struct LayerSpec {
   bool tied = false;                   ///< head: uses the last embedding's weight (without bias)
   bool target = false;                 ///< embedding: reads the target tokens
   bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
-  bool padded = false;                 ///< attention core: does not see the padding behind the last token of a sample
+  bool padded = false;                 ///< attention core: does not see the padding after the last token of a sample
   std::string input{};                 ///< layer whose output is read; empty: the one before
   std::string from{};                  ///< second input: of addition, cross projection, coupled residual
   std::vector<LayerSpec> body{};       ///< residual
@@ -112,7 +112,7 @@ struct MicrobatchShape {
   std::int64_t samples = 1;
   std::int64_t sequence = 1;  ///< tokens per sample
   std::int64_t before = 0;    ///< of a sequence slice: tokens of every sample in the slices before it ...
-  std::int64_t behind = 0;    ///< ... and behind it
+  std::int64_t after = 0;     ///< ... and after it
 
   std::int64_t tokens() const { return samples * sequence; }
   friend bool operator==(const MicrobatchShape&, const MicrobatchShape&) = default;

@@ -5,7 +5,7 @@
 namespace plumb {
 
 /// Throws `Error` when the layers of `network` do not fit together: no layers, widths that do not meet, an embedding
-/// behind the front, a head before the end, a tied head without its embedding, heads that do not divide, names used
+/// that is not first, a head before the end, a tied head without its embedding, heads that do not divide, names used
 /// twice.
 void check_network(const Network& network);
 

@@ -36,7 +36,7 @@ class LayerReader {
  public:
   explicit LayerReader(const JsonValue& root) : root_(root) {}
 
-  /// Appends the layers of `list` to `out`. `prefix` stands in front of default names, `suffix` behind given ones.
+  /// Appends the layers of `list` to `out`. `prefix` stands in front of default names, `suffix` after given ones.
   void list(const JsonValue& list, const std::string& prefix, const std::string& suffix, std::vector<LayerSpec>& out) {
     for (const JsonValue& item : list.elements()) {
       if (item.find("repeat")) {

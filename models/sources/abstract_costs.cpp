@@ -20,9 +20,9 @@ constexpr std::int64_t kMostTicks = 1'000'000'000'000'000;
 
 using Values = std::map<std::string, Rational, std::less<>>;
 
-/// "F=1,W=1/3" as values by key. `flag` names the list in messages.
-Values parse_list(std::string_view list, std::string_view flag, std::span<const std::string_view> keys) {
-  const std::string where = std::string(flag) + " '" + std::string(list) + "': ";
+/// "F=1,W=1/3" as values by key. `name` is what messages call the list in messages.
+Values parse_list(std::string_view list, std::string_view name, std::span<const std::string_view> keys) {
+  const std::string where = std::string(name) + " '" + std::string(list) + "': ";
   Values values;
   std::string_view rest = list;
   while (true) {
@@ -183,13 +183,13 @@ void fill_memory(const Values& values, const AbstractCostOptions& options, Stage
   costs.memory.assign(static_cast<std::size_t>(options.num_stages), memory);
 }
 
-/// Runs `fill`, putting the list in front of what it throws.
+/// Runs `fill`, with the list at the beginning of the message that it throws.
 template <class Fill>
-void with_context(std::string_view flag, std::string_view list, Fill fill) {
+void with_context(std::string_view name, std::string_view list, Fill fill) {
   try {
     fill();
   } catch (const Error& error) {
-    throw Error(std::string(flag) + " '" + std::string(list) + "': " + error.what());
+    throw Error(std::string(name) + " '" + std::string(list) + "': " + error.what());
   }
 }
 
@@ -208,16 +208,16 @@ const std::vector<std::string_view>& time_keys() {
 StageCosts abstract_costs(std::string_view times, std::string_view memory, const AbstractCostOptions& options) {
   static constexpr std::array<std::string_view, 4> kMemoryKeys{"F", "I", "W", "B"};
   StageCosts costs;
-  const Values time_values = parse_list(times, "--cost", time_keys());
-  with_context("--cost", times, [&] {
+  const Values time_values = parse_list(times, "costs", time_keys());
+  with_context("costs", times, [&] {
     for (const auto& [key, value] : time_values) {
       if (value < Rational()) throw Error(key + " must be at least 0");
     }
     fill_times(time_values, options, costs);
   });
   if (!memory.empty()) {
-    const Values memory_values = parse_list(memory, "--memory", kMemoryKeys);
-    with_context("--memory", memory, [&] { fill_memory(memory_values, options, costs); });
+    const Values memory_values = parse_list(memory, "memory", kMemoryKeys);
+    with_context("memory", memory, [&] { fill_memory(memory_values, options, costs); });
   }
   return costs;
 }

@@ -9,14 +9,14 @@ namespace plumb {
 
 struct AbstractCostOptions {
   std::int32_t num_stages = 1;
-  /// Costs and memory are those of this many stages together (`--per-device`), so one stage has an equal share,
-  /// exactly. 1: they are those of one stage. `comm` is never divided.
+  /// Costs and memory are those of this many stages together , of which each has exactly
+  /// an equal share. 1: they are those of one stage. `comm` is never divided.
   std::int32_t stages_together = 1;
   /// The schedule recomputes: R defaults to F instead of 0.
   bool recompute = false;
 };
 
-/// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. How papers and closed forms are compared.
+/// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. Papers and closed forms use such units.
 ///
 /// `times`: keys F B I W R U X AR EVICT LOAD comm F.comm I.comm and those of pairs (`kPairNames`), each at most once;
 /// decimals and fractions, at least 0.
@@ -27,7 +27,7 @@ struct AbstractCostOptions {
 /// without one, see `schedules/lowering/pair_cost.hpp`.
 ///
 /// `memory`: changes of the stash, `F=1,I=0,W=-1` (key B for I when passes are never split); must add up to 0, F >= 0,
-/// W <= 0. What I gives back was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:
+/// W <= 0. What I frees was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:
 /// memory is not modelled.
 ///
 /// All values are scaled by one common denominator, so thirds stay exact (`Timebase::ticks_per_ns`,

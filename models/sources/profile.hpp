@@ -19,9 +19,9 @@ struct Measured {
   std::int64_t p10_ns = 0;
   std::int64_t p90_ns = 0;
   std::int64_t count = 0;
-  std::int64_t mean_ns = 0;  ///< what many of them in a row take, each; 0: not known
+  std::int64_t mean_ns = 0;  ///< mean of many in a row; 0: not known
 
-  /// What to count with when times are added up: the mean, the median where no mean is known.
+  /// The value to add up: the mean, or the median if no mean is known.
   std::int64_t expected_ns() const { return mean_ns > 0 ? mean_ns : median_ns; }
 
   friend bool operator==(const Measured&, const Measured&) = default;
@@ -52,7 +52,7 @@ struct ProfiledTransfer {
   friend bool operator==(const ProfiledTransfer&, const ProfiledTransfer&) = default;
 };
 
-/// What `plumbline profile` measured on one machine (document: models/README.md).
+/// What `plumbline profile` measured on one machine (document: models/sources/COSTS.md).
 struct Profile {
   std::string machine;  ///< "Intel Xeon ..., 2 threads"
   std::string backend;  ///< "cpu", "cuda"
@@ -61,7 +61,7 @@ struct Profile {
   Precision precision;
   std::vector<ProfiledTimes> stages;        ///< of the profiled partition, in order, covering all layers
   std::vector<ProfiledTimes> crowded;       ///< optional: the same stages with more microbatches in flight
-  std::vector<ProfiledTimes> layers;        ///< optional: one layer each, so that other partitions can be costed
+  std::vector<ProfiledTimes> layers;        ///< optional: one layer each, for the costs of other partitions
   std::vector<ProfiledTransfer> transfers;  ///< by ascending bytes
   /// Fitted between the devices of the machine; the times above are then those of actions that run alone.
   Contention contention = {};
@@ -82,9 +82,9 @@ Partition profiled_partition(const Profile& profile);
 /// sums over its layers otherwise. Memory, tied weights and work come from `network`. Throws `Error` when the network's
 /// name or number of layers differs, or the partition needs times that the profile does not have.
 ///
-/// What many microbatches keep has left the caches when it is read again. So with `in_flight` (by stage: microbatches
-/// between forward and backward, at most) the times of F, B, I, W and R lie between those of `stages` and `crowded`, in
-/// proportion, and not beyond either.
+/// If many microbatches are in flight, their activations have left the caches when they are read again. So with
+/// `in_flight` (by stage: microbatches between forward and backward, at most) the times of F, B, I, W and R are
+/// interpolated between those of `stages` and `crowded`, and never extrapolated.
 StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition,
                          std::span<const std::int64_t> in_flight = {});
 

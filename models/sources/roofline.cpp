@@ -7,7 +7,7 @@
 #include "models/costs/reverses.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/stages/network_costs.hpp"
 
 namespace plumb {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <span>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/network_check.hpp"
-#include "models/stages/stage_layout.hpp"
+#include "models/stages/lay_out_stage.hpp"
 
 namespace plumb {
 
@@ -37,8 +37,8 @@ std::vector<TiedWeight> tied_weights(const Network& network, const Partition& pa
   if (head.kind != LayerKind::kHead || !head.tied || partition.num_stages() < 2) return {};
   const std::int64_t bytes = head.vocabulary * head.width * precision.weight_bytes;
   const auto embedding = static_cast<std::size_t>(last_embedding(network.layers) - network.layers.data());
-  const auto behind = std::ranges::upper_bound(partition.bounds, embedding);
-  const auto stage = static_cast<std::size_t>(behind - partition.bounds.begin()) - 1;
+  const auto after = std::ranges::upper_bound(partition.bounds, embedding);
+  const auto stage = static_cast<std::size_t>(after - partition.bounds.begin()) - 1;
   if (stage + 1 == partition.num_stages()) return {};
   return {{static_cast<StageId>(stage), static_cast<StageId>(partition.num_stages() - 1), bytes}};
 }

@@ -12,7 +12,8 @@ namespace plumb {
 /// Parameters of the whole network; a tied head adds none.
 std::int64_t parameter_count(const Network& network);
 
-/// Model FLOPs of one microbatch: F, I and W of all layers, no recompute (Megatron's count; models/layers/layer.hpp).
+/// Model FLOPs of one microbatch: F, I and W of all layers, no recompute (Megatron's count;
+/// models/layers/layer_facts.hpp).
 double model_flops(const Network& network, const MicrobatchShape& shape);
 
 /// Weights that live in two stages of `partition`; empty when the tied layers share a stage.

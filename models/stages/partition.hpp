@@ -20,27 +20,27 @@ struct Partition {
   std::size_t num_stages() const { return bounds.empty() ? 0 : bounds.size() - 1; }
   std::size_t num_layers() const { return bounds.empty() ? 0 : bounds.back(); }
   LayerRange range(std::size_t stage) const { return {bounds[stage], bounds[stage + 1]}; }
-  /// Of the stage before; no layers in front of the first one.
+  /// The layers of the stage before; empty for the first stage.
   LayerRange before(std::size_t stage) const { return stage == 0 ? LayerRange{} : range(stage - 1); }
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
 /// The same number of transformer blocks (two residual layers each) in every stage; the embedding joins the first
-/// stage, final norm and head the last. Where that does not divide, embedding and head count as a block each (22 blocks
-/// on 8 stages: 2, 3, ..., 3, 2, as in the zero-bubble paper). Where that does not divide either, residual layers are
-/// spread as evenly as can be, the first stages getting one more; with fewer of them than stages, all layers are.
-/// Throws `Error` for more stages than layers.
+/// stage, final norm and head the last. If the blocks do not divide evenly, embedding and head count as a block each
+/// (22 blocks on 8 stages: 2, 3, ..., 3, 2, as in the zero-bubble paper). If these do not divide evenly either,
+/// residual layers are spread as evenly as possible, with one more in the first stages; with fewer of them than stages,
+/// all layers are. Throws `Error` for more stages than layers.
 Partition equal_partition(const Network& network, std::int32_t num_stages);
 
 /// One weight-carrying layer per stage: layers without weights go with the one before them, or with the first one that
-/// has some. With fewer stages than that, neighbours are joined as evenly as can be. A network with residual blocks is
-/// cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers with
+/// has some. With fewer stages than that, neighbours are joined as evenly as possible. A network with residual blocks
+/// is cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers with
 /// weights.
 Partition finest_partition(const Network& network, std::int32_t num_stages);
 
-/// The cut of a chain with layer costs `costs` (>= 0) that has the smallest possible largest stage, exactly; among
-/// those, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
+/// The cut of a chain with layer costs `costs` (>= 0) whose largest stage is as small as possible, exactly; among
+/// such cuts, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
 Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);
 
 /// Stages of the given numbers of layers, "3,4,4,3". Throws `Error` when they do not add up to `num_layers`.

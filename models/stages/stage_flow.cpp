@@ -26,7 +26,7 @@ class StageFlowBuilder {
   }
 
  private:
-  /// What is made before the stage and read in it or behind it.
+  /// What is made before the stage and read in it or after it.
   void receive() {
     bool reads_outside = begin_ == 0;
     for (std::int32_t k = 0; k < begin_; ++k) {
@@ -92,7 +92,7 @@ class StageFlowBuilder {
     push_sum(value, value_of_.at(node.from), true);
   }
 
-  /// What is made before the end of the stage and read behind it.
+  /// What is made before the end of the stage and read after it.
   void hand_over() {
     const bool is_chain_end = static_cast<std::size_t>(end_) == flow_.nodes.size();
     for (std::int32_t k = 0; k < end_; ++k) {

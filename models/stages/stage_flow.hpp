@@ -19,7 +19,7 @@ struct StageStep {
   std::size_t output = kNoValue;
 };
 
-/// `to` becomes a copy of `from`, or grows by it, before step `at` (the number of steps: behind all).
+/// `to` becomes a copy of `from`, or grows by it, before step `at` (the number of steps: after all).
 struct StageSum {
   std::size_t at = 0;
   std::size_t to = 0;
@@ -43,7 +43,7 @@ struct StageValue {
 };
 
 /// How values flow through one stage: nodes [begin, end) of a flow. All values that are made before the end and read
-/// behind it go to the next stage in one message, in the order of the nodes that make them.
+/// after it go to the next stage in one message, in the order of the nodes that make them.
 struct StageFlow {
   std::vector<StageStep> steps;
   std::vector<StageValue> values;  ///< inputs first, in order of their nodes
@@ -51,7 +51,7 @@ struct StageFlow {
   std::size_t inputs = 0;
   std::vector<std::size_t> outputs;  ///< values
 
-  /// The place in the backward (behind the backward of that step; the number of steps: before all) at which a sum that
+  /// The place in the backward (after the backward of that step; the number of steps: before all) at which a sum that
   /// reads `value` hands its gradient on. The last layer that reads the value writes first; everything is added in the
   /// order in which the backward meets it, so that cuts do not change the bits of three and more layers that read one
   /// value.

@@ -2,13 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "models/costs/stage_costs.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/stage_flow.hpp"
 
@@ -86,15 +83,15 @@ struct LayoutStep {
 /// Between two layers: copies a value (or gradient) to another place, or adds it there. Idle in passes where one of the
 /// two has no place.
 struct ValueMove {
-  std::size_t at = 0;  ///< F: before that step; backward: behind it. The number of steps: behind (before) all
+  std::size_t at = 0;  ///< F: before that step; backward: after it. The number of steps: after (before) all
   TensorPlaces to{};
   TensorPlaces from{};
   std::int64_t bytes = 0;
   bool adds = true;
 };
 
-/// Of a stage that reverses: layers whose sum with `other` is `made`. The backward runs them again, the last block
-/// first, and what they make is what lies between the two.
+/// Of a reversible stage: layers whose sum with `other` is `made`. The backward runs them again, the last block first;
+/// what they make is the difference of the two.
 struct ReversedBlock {
   std::size_t begin = 0;  ///< steps
   std::size_t end = 0;
@@ -111,13 +108,13 @@ struct StageLayout {
   std::vector<LayoutStep> steps;
   std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
   std::vector<TensorPlaces> values;        ///< inputs, then what layers and sums make, then copies for the next stage
-  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids in front, the loss behind)
+  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids, the loss)
   std::vector<TensorPlaces> gradients;     ///< of the values
   std::vector<ValueMove> forward_moves;    ///< in order
   std::vector<ValueMove> backward_moves;   ///< in order
   std::vector<ReversedBlock>
       reversed;                     ///< before everything else in the backward (models/stages/stage_reversal.hpp) ...
-  std::vector<ValueMove> taken;     ///< ... behind these copies of values that come back with the gradient
+  std::vector<ValueMove> taken;     ///< ... after these copies of values that come back with the gradient
   std::vector<ValueMove> returned;  ///< copies that go back to the stage before, which reverses
   std::vector<std::size_t> copied_grads;  ///< values whose received gradient I copies for W: the block dies with I
   bool reads_data = false;                ///< some layer reads the microbatch's data
@@ -130,18 +127,5 @@ struct StageLayout {
   BlockSize made_by_input_grad;
   BlockSize key_grads;  ///< of `kKeyGrads`, and of `kKeys`
 };
-
-/// Lays out the layers `range` of `chain` (the layers of a whole network, in order). A stage that can be reversed
-/// keeps nothing for its backward, but gets its output back beside the gradient; `before`: the layers of the stage in
-/// front, which may want the same.
-StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision, LayerRange before = {});
-/// The same, but it is not reversed, and neither is the stage before.
-StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                               const Precision& precision);
-
-/// The memory of that stage.
-StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
-                         const Precision& precision, LayerRange before = {});
 
 }  // namespace plumb

@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// Last pass over a layout whose tensors have their places: what is copied and added between the layers, forward and
-/// backward, and where each layer leaves its gradients. Internal to `stage_layout`.
+/// The last pass over a layout whose tensors have their places: adds what is copied and added between the layers,
+/// forward and backward, and where each layer leaves its gradients. Internal to `stage_layout`.
 void add_moves(const StageFlow& stage, StageLayout& layout);
 
 }  // namespace plumb

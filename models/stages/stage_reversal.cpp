@@ -95,7 +95,7 @@ TensorPlaces in_backward(const TensorPlaces& places) { return {.i = places.i, .b
 }  // namespace
 
 bool can_reverse(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape) {
-  if (shape.before > 0 || shape.behind > 0 || range.begin >= range.end) return false;
+  if (shape.before > 0 || shape.after > 0 || range.begin >= range.end) return false;
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!is_coupled(chain, k)) return false;
   }

@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// Whether the backward of a stage can make the stage's inputs again from its outputs: all its layers are coupled
+/// Whether the backward of a stage can compute the stage's inputs again from its outputs: all its layers are coupled
 /// residuals, `x[k] = x[k-2] + body(x[k-1])`, and two values go in and out. Sequence slices cannot: later ones read the
 /// keys of earlier ones. (Gomez et al., RevNet, arXiv 1707.04585; Rivaud et al., PETRA, arXiv 2406.02052)
 bool can_reverse(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape);
@@ -17,10 +17,11 @@ bool can_reverse(std::span<const LayerSpec> chain, LayerRange range, const Micro
 /// the beginning of B or I, block by block. What W reads is then kept from I to W.
 void place_reversal(const StageFlow& stage, StageLayout& layout, WorkspacePlan& input_grad, WorkspacePlan& backward);
 
-/// What becomes of the message behind the gradients (`places` by value): the outputs, where the stage reverses.
+/// Places the part of the message that follows the gradients (`places` by value): the outputs, if the stage is
+/// reversible.
 void take_outputs(const StageFlow& stage, StageLayout& layout, std::span<const TensorPlace> places);
 
-/// The inputs go back to the stage before, behind the gradients.
+/// The inputs go back to the stage before, after the gradients.
 void return_inputs(const StageFlow& stage, StageLayout& layout, std::span<const TensorPlace> places);
 
 }  // namespace plumb

@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// Appends a tensor that is kept between passes to the block of its life.
+/// Appends a tensor that is kept between passes to the block of its lifetime.
 TensorPlace keep_tensor(StageLayout& layout, StashTensor tensor);
 
 }  // namespace plumb

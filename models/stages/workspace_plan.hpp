@@ -11,7 +11,7 @@ namespace plumb {
 /// Packs tensors that live for some of a pass's steps into one workspace block.
 class WorkspacePlan {
  public:
-  /// Wants `bytes` from step `begin` to step `end` (inclusive). `place` must stay where it is until `finish` sets it.
+  /// Reserves `bytes` from step `begin` to step `end` (inclusive). `place` must stay valid until `finish` sets it.
   void add(TensorPlace& place, std::int64_t bytes, std::size_t begin, std::size_t end);
 
   /// Places the largest first, each at the lowest offset that is free for as long as it lives. Returns the block's

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "schedules/catalogue/list_builder.hpp"
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
+#include "schedules/document/schedule.hpp"
 
 // What the generators share. Symbols: `p` devices, `m` microbatches per update, `v` chunks per device.
 
 namespace plumb {
 
-/// Microbatches that an index can name.
+/// The largest number of microbatches that an index can name.
 inline constexpr std::int64_t kMostMicrobatches = std::numeric_limits<std::int32_t>::max();
 
 /// Throws `Error("<name>: <rule>")` unless `ok`.
@@ -36,10 +37,6 @@ std::int64_t whole_number(std::string_view name, const ScheduleParams& params, c
 Schedule looped_schedule(std::string_view name, const ScheduleParams& params, std::int32_t chunks,
                          std::int64_t updates);
 
-/// The schedule `of` of the catalogue under another name: what rows with `alias_of` are made of. `params.options` are
-/// those of `of`.
-Schedule generate_as(std::string_view name, std::string_view of, const ScheduleParams& params);
-
 /// A device's list of a synchronous schedule: `step(list)` writes one update from microbatch 0 to `0U0`; it is repeated
 /// for all updates.
 template <class Step>
@@ -50,7 +47,7 @@ DeviceList repeat_steps(const ScheduleParams& params, std::int64_t updates, Step
   return list.take();
 }
 
-/// Updates asked for, or `otherwise`.
+/// The number of updates in `params`, or `otherwise` if there is none.
 inline std::int64_t updates_or(const ScheduleParams& params, std::int64_t otherwise) {
   return params.updates > 0 ? params.updates : otherwise;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 
 namespace plumb {
 
@@ -26,22 +26,22 @@ struct StagePasses {
   Ticks time() const { return f.time + i.time + w.time; }
 };
 
-/// What searched schedules look at: dense, integer, by stage.
+/// The costs that searches use: dense, integer, by stage.
 struct PassCosts {
   std::vector<StagePasses> stages;
   Ticks comm = 0;                                                 ///< of every edge between devices
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();  ///< of the stashes of a device
 };
 
-/// The costs that `params` asks for, for `num_stages` stages; without any, every pass takes 1 and a stash is 1 from its
-/// F to its W. Where costs are of a network, the limit is that of the device less weights, gradients, optimizer,
+/// The costs in `params` for `num_stages` stages; if there are none, every pass takes 1 and a stash is 1 from its
+/// F to its W. If costs come from a network, the limit is that of the device minus weights, gradients, optimizer,
 /// workspace and messages.
 PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages);
 
 /// `costs` with the median times of all stages at every stage; empty when they are the same anyway.
 std::optional<PassCosts> with_median_times(const PassCosts& costs);
 
-/// Throws `Error("<name>: <rule>")` when a search over that many passes would take too long to wait for.
+/// Throws `Error("<name>: <rule>")` when a search over that many passes would take too long.
 void require_searchable(std::string_view name, const ScheduleParams& params, std::int32_t num_stages);
 
 /// The rule of `require_searchable`, for the catalogue.

@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// Which of `ready` the device starts by the policy; nothing when it had better wait. The rule itself, which whoever
-/// plays it asks. By arrival, at one time: first what the device has waited for itself, then by priority.
+/// Which of `ready` the device starts by the policy; nothing if it should wait. By arrival, of actions that
+/// became ready at the same time: first what the device has waited for itself, then by priority.
 std::optional<std::size_t> choose(const RunTimePolicy& policy, std::span<const ReadyAction> ready,
                                   const ReadyDevice& device);
 

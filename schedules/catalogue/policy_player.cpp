@@ -12,6 +12,7 @@
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/policy_choice.hpp"
 #include "schedules/catalogue/run_time_rule.hpp"
+#include "schedules/document/policy_work.hpp"
 
 namespace plumb {
 namespace {

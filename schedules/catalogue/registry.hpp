@@ -1,32 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/costs/stage_costs.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/document/schedule.hpp"
 
 namespace plumb {
 
-/// What a generator is asked for. `p` devices, `m` microbatches per update, `v` chunks per device, `updates` updates.
-struct ScheduleParams {
-  std::int32_t num_devices = 0;
-  std::int64_t num_microbatches = 0;                ///< per update
-  std::int32_t chunks = 0;                          ///< per device; 0: the schedule's own default
-  std::int64_t updates = 0;                         ///< 0: the schedule's own default
-  std::map<std::string, std::string> options = {};  ///< `--opt key=value`
-
-  // What searched schedules optimise for; schedules given by rule do not look at it.
-  std::function<StageCosts(std::int32_t num_stages)> costs = {};  ///< none: F = I = W = 1, no time between devices
-  double memory_limit = 0;  ///< per device, of stashes: bytes, or units of abstract costs; 0: none given
-};
-
-/// One option of a schedule, given as `--opt name=value`.
+/// One option of a schedule.
 struct ScheduleOption {
   std::string_view name;
   std::string_view values;         ///< "a|b" for words, "N" or "L,L,..." for numbers

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 
-// Into which pieces a sequence is cut, for schedules whose unit is a slice of a sequence.
+// How a sequence is cut into slices, for schedules whose unit is a slice.
 
 namespace plumb {
 
@@ -30,10 +30,10 @@ double slice_flops(const TransformerShape& shape, std::int64_t length, std::int6
 std::vector<std::int64_t> equal_work_lengths(const TransformerShape& shape, std::int64_t tokens, std::int64_t slices,
                                              std::int64_t multiple);
 
-/// Time of a slice of `length` tokens behind `context` tokens, forward and backward through one stage; any unit.
+/// Time of a slice of `length` tokens after `context` tokens, forward and backward through one stage; any unit.
 using SliceTime = std::function<double(std::int64_t length, std::int64_t context)>;
 
-/// What TeraPipe's dynamic programme is asked for.
+/// The input of TeraPipe's dynamic programme.
 struct SliceSearch {
   std::int64_t tokens = 0;
   std::int64_t step = 8;  ///< lengths are multiples of it; divides `tokens`
@@ -46,7 +46,7 @@ struct SliceSearch {
 /// worst. (TeraPipe, Li et al., arXiv 2102.07988, section 3.3, over tokens)
 std::vector<std::int64_t> fastest_slice_lengths(const SliceTime& time, const SliceSearch& search);
 
-/// Time of a slice of `length` tokens of `samples` samples together behind `context` tokens; as `SliceTime`.
+/// Time of a slice of `length` tokens of `samples` samples together after `context` tokens; as `SliceTime`.
 using BatchSliceTime = std::function<double(std::int64_t samples, std::int64_t length, std::int64_t context)>;
 
 /// Samples that go through together, and the lengths of their slices.

@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// Microbatches that pass a chunk together: `--opt group=N`, `otherwise` when not given. Throws `Error` unless groups
-/// hold at least p microbatches (or all of them), the last one included.
+/// Microbatches that pass a chunk together: the option `group`, or `otherwise` if it is not given. Throws `Error`
+/// unless groups hold at least p microbatches (or all of them), the last one included.
 std::int64_t group_size(std::string_view name, const ScheduleParams& params, std::int64_t otherwise);
 
 /// The order in which every device takes its units, a unit being one microbatch through one chunk: groups of
@@ -41,7 +41,7 @@ struct UnitOrder {
   }
 };
 
-/// An op that takes units `offset` behind the number of the step.
+/// An op that takes units `offset` after the number of the step.
 struct UnitLane {
   Op op{};
   std::int64_t offset = 0;
@@ -67,11 +67,11 @@ struct UnitWriter {
     }
   }
 
-  /// Steps [begin, end) as `steps` writes them, whole groups folded: the last lane must not reach behind them.
+  /// Steps [begin, end) as `steps` writes them, whole groups folded: the last lane must not reach beyond them.
   void folded_steps(std::int64_t begin, std::int64_t end, std::initializer_list<UnitLane> lanes) const {
-    std::int64_t behind = 0;
-    for (const UnitLane& lane : lanes) behind = std::max(behind, lane.offset);
-    const std::int64_t whole = std::min(end, order.in_full_groups() - behind);
+    std::int64_t after = 0;
+    for (const UnitLane& lane : lanes) after = std::max(after, lane.offset);
+    const std::int64_t whole = std::min(end, order.in_full_groups() - after);
     const std::int64_t rounds = std::max<std::int64_t>(whole - begin, 0) / order.per_group();
     const Advance next_group{.microbatch = static_cast<std::int32_t>(order.group)};
     list.repeat(rounds, next_group, [&] { steps(begin, begin + order.per_group(), lanes); });

@@ -10,7 +10,7 @@ inline StageId v_stage(std::int32_t num_devices, std::int32_t chunk, std::int32_
   return StageId{chunk * num_devices + (chunk % 2 == 0 ? device : num_devices - 1 - device)};
 }
 
-/// Places all stages of `schedule` (one replica) so.
+/// Places all stages of `schedule` (one replica) in this way.
 inline void place_in_v(Schedule& schedule) {
   const std::int32_t p = schedule.num_devices;
   for (std::int32_t chunk = 0; chunk < schedule.num_stages / p; ++chunk) {

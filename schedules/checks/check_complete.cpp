@@ -86,7 +86,7 @@ class CompletenessChecker {
   const ListContents& contents_;
   Findings& findings_;
   std::vector<SegmentPlace> segments_;
-  std::vector<std::int64_t> ends_;  ///< by device: position behind its last action
+  std::vector<std::int64_t> ends_;  ///< by device: position after its last action
 };
 
 }  // namespace

@@ -122,7 +122,7 @@ class Run {
       const Blocker on = *blocker(device);
       cycle += " waits for " + name(on.needed, on.device);
       device = on.device;
-      if (!same_work(on.needed, head(device))) cycle += ", which stands behind " + to_string(head(device));
+      if (!same_work(on.needed, head(device))) cycle += ", which comes after " + to_string(head(device));
       cycle += device == first ? "" : ", which";
     } while (device != first);
     findings.add(first, cursors_[first].position(), to_string(head(first)), cycle);

@@ -203,7 +203,7 @@ class ListChecker {
     };
     const auto behind = [&](Op op) {
       if ((any & op_bit(op)) != 0) {
-        fail(action, "runs behind " + text_of(one.stage, op, number(one), one.replica) + "; expected before it");
+        fail(action, "runs after " + text_of(one.stage, op, number(one), one.replica) + "; expected before it");
       }
     };
     switch (one.op) {
@@ -254,21 +254,21 @@ class ListChecker {
 
   static std::int64_t number(const Action& action) { return static_cast<std::int32_t>(action.microbatch); }
 
-  /// Backwards stand before the reduction and the update that apply them; with `flush`, forwards behind the update
+  /// Backwards stand before the reduction and the update that apply them; with `flush`, forwards after the update
   /// before theirs.
   void check_update_order(const Action& action, const Action& one, const Progress& held) {
     const std::int64_t update = number(one) / schedule_.per_update(one.stage);
     const auto text = [&](Op op, std::int64_t of) { return text_of(one.stage, op, of, one.replica); };
     if (one.op == Op::kB || one.op == Op::kI || one.op == Op::kW) {
       if (held.updates > update) {
-        fail(action, "runs behind " + text(Op::kU, update) + ", which applies its gradient");
+        fail(action, "runs after " + text(Op::kU, update) + ", which applies its gradient");
       } else if (held.reductions > update) {
-        fail(action, "runs behind the " + text(Op::kReduceGrad, -1) + " that reduces its gradient");
+        fail(action, "runs after the " + text(Op::kReduceGrad, -1) + " that reduces its gradient");
       }
     }
     if (one.op == Op::kF && held.has_updates && held.updates < update &&
         schedule_.policy_of(one.stage, update) == WeightPolicy::kFlush) {
-      fail(action, "runs before " + text(Op::kU, update - 1) + "; expected behind it, the weight policy is flush");
+      fail(action, "runs before " + text(Op::kU, update - 1) + "; expected after it, the weight policy is flush");
     }
   }
 
@@ -301,7 +301,7 @@ class ListChecker {
 
   /// An exchange changes what the update before it made, in place.
   void check_exchange(const Action& action, Progress& held) {
-    if (!held.unread) fail(action, "expected behind an update, before anything reads the new weights");
+    if (!held.unread) fail(action, "expected after an update, before anything reads the new weights");
     ++held.share.exchanges;
   }
 
@@ -330,7 +330,7 @@ class ListChecker {
   DeviceId device_;
   ListContents& contents_;
   Findings& findings_;
-  bool causal_ = false;         ///< slices of a sequence: those behind read the keys of those before
+  bool causal_ = false;         ///< slices of a sequence: later ones read the keys of earlier ones
   std::vector<Progress> held_;  ///< by replica, then stage
   std::int64_t position_ = 0;
   std::optional<DependencyRules> rules_;  ///< made for the first pair

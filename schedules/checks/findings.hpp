@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/checks/validate.hpp"
+#include "schedules/checks/violation.hpp"
 
 namespace plumb {
 
-/// Collects violations; behind the first 10000 it only counts, so that a hopeless document stays readable.
+/// Collects violations; after the first 10000 it only counts, so that the report of a very wrong document stays short.
 class Findings {
  public:
   static constexpr std::size_t kMost = 10000;

@@ -51,7 +51,7 @@ constexpr bool can_overlap(Op op) { return op <= Op::kR || op == Op::kX; }
 /// Names no microbatch.
 constexpr bool is_collective(Op op) { return op >= Op::kReduceGrad && op <= Op::kSyncWeights; }
 
-/// Gives a device's part to a collective.
+/// Joins a collective with what this device contributes.
 constexpr bool joins_collective(Op op) { return op == Op::kReduceGrad || op == Op::kSyncWeights; }
 /// Moves a stash, or the weights of a stage, to another memory or back.
 constexpr bool is_move(Op op) { return op == Op::kEvict || op == Op::kLoad; }

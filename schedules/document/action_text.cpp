@@ -41,12 +41,12 @@ class ActionReader {
     if (take(':')) {
       replica = stage;
       if (replica > std::numeric_limits<std::int16_t>::max()) return "a replica of at most 32767 before ':'";
-      if (!number(stage, std::numeric_limits<std::int32_t>::max())) return "a stage number behind ':'";
+      if (!number(stage, std::numeric_limits<std::int32_t>::max())) return "a stage number after ':'";
     }
     action = {};
     action.stage = StageId{static_cast<std::int32_t>(stage)};
     action.replica = ReplicaId{static_cast<std::int16_t>(replica)};
-    if (!op(action.op)) return "an op such as F, B, I, W or U behind the stage";
+    if (!op(action.op)) return "an op such as F, B, I, W or U after the stage";
     if (const auto expected = numbers(action); !expected.empty()) return expected;
     if (const auto expected = place(action); !expected.empty()) return expected;
     return at_ == end_ ? std::string_view{} : "the end of the action";
@@ -84,17 +84,17 @@ class ActionReader {
     std::int64_t value = -1;
     const bool numbered = at_ != end_ && *at_ >= '0' && *at_ <= '9';
     if (is_collective(action.op) && numbered) return "no number: a collective names no microbatch";
-    if (!numbered && !is_collective(action.op) && !is_move(action.op)) return "a number behind the op, as in 0F1";
+    if (!numbered && !is_collective(action.op) && !is_move(action.op)) return "a number after the op, as in 0F1";
     if (numbered && !number(value, kMost)) return "a number of at most 2147483647";
     action.microbatch = MicrobatchId{static_cast<std::int32_t>(value)};
     while (numbered && is_divisible(action.op) && take('+')) {
       std::int64_t next = 0;
-      if (!number(next, kMost) || next != ++value) return "the next microbatch behind '+', as in 0F4+5";
+      if (!number(next, kMost) || next != ++value) return "the next microbatch after '+', as in 0F4+5";
       if (action.merged == kMostMerged) return "at most 128 microbatches in one action";
       action.merged = static_cast<std::uint8_t>((action.merged + 1) & kMostMerged);
     }
     if (numbered && (is_divisible(action.op) || is_move(action.op)) && take('.')) {
-      if (!number(value, std::numeric_limits<std::int16_t>::max())) return "a slice of at most 32767 behind '.'";
+      if (!number(value, std::numeric_limits<std::int16_t>::max())) return "a slice of at most 32767 after '.'";
       action.slice = static_cast<std::int16_t>(value);
     }
     return {};
@@ -182,7 +182,7 @@ std::string_view read_item(std::string_view text, std::vector<Action>& actions) 
   const auto second_expected = read_action(text.substr(middle + 1, end - middle - 1), second);
   if (!second_expected.empty()) return second_expected;
   if (word == kTorchOverlap && !is_forward_then_backward(action, second)) {
-    return "a forward, then a backward; OVERLAP stands behind other pairs";
+    return "a forward, then a backward; other pairs are written with OVERLAP";
   }
   action.overlaps_next = 1;
   actions.push_back(action);

@@ -13,8 +13,8 @@ namespace {
 
 Ticks pass_time(const ExtraWork& work, const StageCosts& costs, StageId stage) {
   const auto stages = static_cast<std::int64_t>(costs.times.size());
-  const std::int64_t behind = (static_cast<std::int64_t>(index(stage)) + work.stages_ahead) % stages;
-  const StageTimes& times = costs.times[static_cast<std::size_t>(behind < 0 ? behind + stages : behind)];
+  const std::int64_t after = (static_cast<std::int64_t>(index(stage)) + work.stages_ahead) % stages;
+  const StageTimes& times = costs.times[static_cast<std::size_t>(after < 0 ? after + stages : after)];
   switch (work.pass) {
     case Op::kB:
       return times.b;

@@ -12,7 +12,7 @@ struct StageCosts;
 /// What an extra action X<n> does (document: `extras`).
 struct ExtraWork {
   enum class Kind : std::uint8_t {
-    kUnits,   ///< nothing more is known than how much it is, in units of the cost X
+    kUnits,   ///< only its amount is known, in units of the cost X
     kPass,    ///< a pass of one microbatch through a stage
     kLayers,  ///< a forward of one microbatch through layers of the network
     kTime,    ///< a time
@@ -21,17 +21,17 @@ struct ExtraWork {
   Kind kind = Kind::kUnits;
   double units = 1;               ///< how often; parts of a microbatch are fractions
   Op pass = Op::kF;               ///< kPass: F, B, I, W or R ...
-  std::int32_t stages_ahead = 0;  ///< ... of the stage so many behind the action's own in the chain, cyclic
+  std::int32_t stages_ahead = 0;  ///< ... of the stage this many after the action's own in the chain, cyclic
   std::int64_t first_layer = 0;   ///< kLayers: of the chain of the network ...
-  std::int64_t end_layer = 0;     ///< ... the one behind the last
+  std::int64_t end_layer = 0;     ///< ... one past the last
   std::int64_t time_ns = 0;       ///< kTime, on a device of speed 1
 
   friend bool operator==(const ExtraWork&, const ExtraWork&) = default;
 };
 
-/// The time of `work` as an action of `stage` on a device of speed 1. Where costs come from a network, passes and
-/// layers take what the network's do, and bare units nothing; otherwise everything but a time is `units` times the cost
-/// X. Throws `Error` for layers that the network does not have, or whose times are not known.
+/// The time of `work` as an action of `stage` on a device of speed 1. If costs come from a network, passes and
+/// layers take the times of the network, and bare units take no time; otherwise everything but a time takes `units`
+/// times the cost X. Throws `Error` for layers that the network does not have, or whose times are not known.
 Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage);
 
 }  // namespace plumb

@@ -10,7 +10,7 @@ namespace plumb {
 
 /// Reads a device's actions in order, one at a time, repeats unfolded on the way and never stored. `list` must outlive
 /// it.
-/// (`walk` does the same in one go; a cursor can stop and go on.)
+/// (`walk` does the same in one call; a cursor can stop and continue later.)
 class ListCursor {
  public:
   explicit ListCursor(const DeviceList& list) : list_(&list) { settle(); }

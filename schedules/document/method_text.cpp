@@ -21,14 +21,14 @@ std::string number_text(double value) {
 double number_of(std::string_view item, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) fail(item, "a number behind '='");
+  if (error != std::errc() || end != text.data() + text.size()) fail(item, "a number after '='");
   return value;
 }
 
 /// "D=0.135" of the method that is read.
 void add_parameter(Method& method, std::string_view item) {
   const std::size_t equals = item.find('=');
-  if (equals == std::string_view::npos) fail(method.name + ":" + std::string(item), "NAME=NUMBER behind ':'");
+  if (equals == std::string_view::npos) fail(method.name + ":" + std::string(item), "NAME=NUMBER after ':'");
   const std::string_view name = item.substr(0, equals);
   if (!method.parameters.emplace(name, number_of(item, item.substr(equals + 1))).second) {
     fail(method.name, "parameter '" + std::string(name) + "' only once");

@@ -24,7 +24,7 @@ constexpr std::array kSpecTrain{
                     "1: as the released code, for the own backward, which reads what its forward read"},
     kPublished};
 constexpr std::array kPipeOptim{
-    MethodParameter{"released", 0, 0, 1, "1: as the released code, for one backward further on"}, kPublished};
+    MethodParameter{"released", 0, 0, 1, "1: as the released code, for the backward after its own"}, kPublished};
 constexpr std::array kLwp{
     MethodParameter{"scale", 1, 0, 1000, "times the stage's mean delay"},
     MethodParameter{"difference", 0, 0, 1, "1: along the last change of the weights instead of the velocity"}};
@@ -74,16 +74,16 @@ constexpr std::array kMethods{
     MethodSpec{.name = "msnag",
                .summary = "a forward reads the weights after the updates before its backward, made with momentum alone",
                .source = kFtPipe,
-               .buffers = "1 where forwards are late",
+               .buffers = "1 where tau > 0",
                .scope = {.forward = true, .newest_backward = true}},
     MethodSpec{.name = "lwp",
                .summary = "forwards read weights predicted linearly over the stage's mean delay",
                .source = kPb,
-               .buffers = "1 where forwards are late",
+               .buffers = "1 where tau > 0",
                .parameters = kLwp,
                .scope = {.forward = true, .newest_backward = true}},
     MethodSpec{.name = "spike",
-               .summary = "sgd with momentum gives a late gradient at once the weight that it would have by now",
+               .summary = "sgd with momentum applies a late gradient with the weight that it would have by now",
                .source = kPb},
     MethodSpec{.name = "adaptive-braking",
                .summary = "gradients along the velocity are damped, per parameter",

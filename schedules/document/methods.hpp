@@ -15,18 +15,18 @@ namespace plumb {
 /// A number that a method takes.
 struct MethodParameter {
   std::string_view name;
-  std::optional<double> otherwise;  ///< when it is not given; none: as `meaning` says
+  std::optional<double> otherwise;  ///< if it is not given; none: see `meaning`
   double least = 0;
   double most = std::numeric_limits<double>::max();
   std::string_view meaning;
 };
 
-/// What a method has to say in. Two methods cannot choose the weights of the same op; the rest composes.
+/// What a method decides. Two methods cannot choose the weights of the same op; all others can be combined.
 struct MethodScope {
   bool forward = false;          ///< chooses the weights that F reads
   bool backward = false;         ///< chooses the weights that B, I and R read
-  bool newest_forward = false;   ///< wants forwards that read the newest weights as they are
-  bool newest_backward = false;  ///< wants a backward that may read newer weights than its forward (latest, predicted)
+  bool newest_forward = false;   ///< needs forwards that read the newest weights as they are
+  bool newest_backward = false;  ///< needs a backward that may read newer weights than its forward (latest, predicted)
   bool looks_back = false;       ///< its update reads the weights of its forwards
   bool predicts = false;         ///< sets `Weights::prediction`
 };
@@ -37,18 +37,18 @@ struct MethodSpec {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
-  std::string_view buffers = {};  ///< that it keeps, in words; empty: none
+  std::string_view buffers = {};  ///< that it keeps, described; empty: none
   std::span<const MethodParameter> parameters = {};
   MethodScope scope = {};
 };
 
-/// All methods, in the order of the table in schedules/README.md.
+/// All methods, in the order of the table in schedules/document/METHODS.md.
 std::span<const MethodSpec> method_catalogue();
 
 /// Throws `Error` with the nearest name when the table has no such method.
 const MethodSpec& method_spec(std::string_view name);
 
-/// The parameter as given, else its default; none where the method derives it.
+/// The given value of the parameter, or its default; none if the method derives it.
 std::optional<double> parameter(const Method& method, std::string_view name);
 
 /// Throws `Error` for parameters that the table does not have, and values out of bounds.
@@ -59,9 +59,9 @@ void check_parameters(const Method& method);
 std::vector<Method> parse_methods(std::string_view text);
 std::string to_string(std::span<const Method> methods);
 
-/// The schedule with these methods behind those that it has. Predicting methods set the policy and how far each stage
-/// looks ahead; `t3` makes the first updates synchronous (schedules/versions/synchronous_phase.hpp) and leaves no other
-/// trace. Throws `Error` for what does not go together.
+/// The schedule with these methods after those that it has. Predicting methods set the policy and how far each stage
+/// predicts; `t3` makes the first updates synchronous (schedules/versions/synchronous_phase.hpp) and changes nothing
+/// else. Throws `Error` for methods that cannot be combined.
 Schedule with_methods(Schedule schedule, std::span<const Method> methods);
 Schedule with_methods(Schedule schedule, std::string_view methods);
 

@@ -17,7 +17,7 @@ class PartTable {
   PartTable() = default;
   explicit PartTable(const Schedule& schedule);
 
-  /// All microbatches are alike and nothing cuts them.
+  /// All microbatches have the same size and are not cut.
   bool plain() const { return parts_.size() == 1; }
   bool causal() const { return causal_; }
   /// All distinct parts.

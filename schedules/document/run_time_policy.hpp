@@ -1,39 +1,31 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "schedules/document/action.hpp"
 
 namespace plumb {
 
-struct Schedule;
-struct DeviceList;
-
 /// A rule by which devices decide while they run, instead of lists: `policy` of a document.
 struct RunTimePolicy {
   enum class Choice : std::uint8_t {
-    kPriority,  ///< opportunistic: the first of `priorities` that is ready, of several the oldest microbatch
-    kArrival,   ///< message driven: what became ready first, a forward that a limit held back when there was room
+    /// Opportunistic: the first of `priorities` that is ready; of several actions, the oldest microbatch.
+    kPriority,
+    /// Message driven: what became ready first. A forward that a limit held back becomes ready when there is room.
+    kArrival,
   };
 
   Choice choice = Choice::kPriority;
-  std::vector<Op> priorities;  ///< F, and B or both I and W; R: made again in time for the gradient, if one must come
-  std::vector<std::int64_t>
-      limits;  ///< microbatches of a stage that a device keeps at most: one, or by device; empty: any
+  /// F, and B or both I and W. R: recomputed in time for the gradient, if the stage waits for one.
+  std::vector<Op> priorities;
+  /// The most microbatches of a stage that a device keeps: one limit for all, or by device; empty: no limit.
+  std::vector<std::int64_t> limits;
 
   friend bool operator==(const RunTimePolicy&, const RunTimePolicy&) = default;
 
   /// Of `device`; 0: any number.
   std::int64_t limit(std::size_t device) const { return limits.empty() ? 0 : limits[limits.size() == 1 ? 0 : device]; }
 };
-
-/// Lists that do the work of a document with a policy in a plain order: update by update all forwards, then all
-/// backwards; replicas in turn. What the devices decide (sim/events/policy_order.hpp) is a permutation of them.
-std::vector<DeviceList> work_of_policy(const Schedule& schedule);
-
-/// Why the document cannot be run by its policy; empty when it can.
-std::string policy_fault(const Schedule& schedule);
 
 }  // namespace plumb

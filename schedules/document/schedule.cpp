@@ -28,7 +28,7 @@ std::int64_t count(const DeviceList& list, std::size_t begin, std::size_t end, s
   return total;
 }
 
-/// Appends [begin, end) to `out`; returns the first repeat behind it.
+/// Appends [begin, end) to `out`; returns the first repeat after it.
 std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, std::size_t next,
                    std::vector<Action>& out) {
   for (std::size_t at = begin; at < end;) {
@@ -38,7 +38,7 @@ std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, s
     }
     const Repeat& repeat = list.repeats[next];
     const std::size_t first = out.size();
-    const std::size_t behind = append(list, at, repeat.end, next + 1, out);
+    const std::size_t after = append(list, at, repeat.end, next + 1, out);
     const std::size_t length = out.size() - first;
     for (std::int64_t i = 1; i < repeat.count; ++i) {
       for (std::size_t j = 0; j < length; ++j) {
@@ -46,7 +46,7 @@ std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, s
       }
     }
     if (repeat.count == 0) out.resize(first);
-    next = behind;
+    next = after;
     at = repeat.end;
   }
   return next;

@@ -27,7 +27,7 @@ struct Advance {
   friend bool operator==(const Advance&, const Advance&) = default;
 };
 
-/// The action one (or, for a sum of advances, several) iterations later. What names no microbatch stays.
+/// The action one (or, for a sum of advances, several) iterations later. Actions without a microbatch stay as they are.
 constexpr Action advanced(Action action, const Advance& by) {
   const std::int32_t step = action.op == Op::kU || action.op == Op::kV ? by.update : by.microbatch;
   const std::int32_t number = static_cast<std::int32_t>(action.microbatch);
@@ -36,7 +36,7 @@ constexpr Action advanced(Action action, const Advance& by) {
   return action;
 }
 
-/// `actions[begin, end)` of a device, `count` times. Repeats nest or are apart; outer ones come first.
+/// `actions[begin, end)` of a device, `count` times. Repeats are nested or disjoint; outer ones come first.
 struct Repeat {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -73,7 +73,7 @@ struct Slices {
   friend bool operator==(const Slices&, const Slices&) = default;
 };
 
-/// An action that waits for another one beyond the rules.
+/// An action that waits for another one, in addition to the rules.
 struct ExtraEdge {
   Action before;
   Action after;
@@ -81,7 +81,7 @@ struct ExtraEdge {
   friend bool operator==(const ExtraEdge&, const ExtraEdge&) = default;
 };
 
-/// A schedule is data: who runs what, in which order. No times, no idle slots. (Document: schedules/README.md)
+/// A schedule is data: who runs what, in which order. No times, no idle slots. (Document: schedules/document/FORMAT.md)
 ///
 /// Stages are 0 .. num_stages-1; `placement[replica][stage]` lists the devices that hold the stage.
 struct Schedule {
@@ -114,16 +114,16 @@ struct Schedule {
   std::int64_t per_update(StageId stage) const {
     return microbatches_per_update[microbatches_per_update.size() == 1 ? 0 : index(stage)];
   }
-  /// Behind all phases.
+  /// The policy after all phases.
   WeightPolicy policy_of(StageId stage) const {
     return weights.per_stage.empty() ? weights.policy : weights.per_stage[index(stage)];
   }
-  /// In every phase.
+  /// Whether it is flushed in every phase.
   bool is_synchronous(StageId stage) const {
     const auto flushes = [](const WeightPhase& phase) { return phase.policy == WeightPolicy::kFlush; };
     return policy_of(stage) == WeightPolicy::kFlush && std::ranges::all_of(weights.phases, flushes);
   }
-  /// Of the microbatches of `update`.
+  /// The policy for the microbatches of `update`.
   WeightPolicy policy_of(StageId stage, std::int64_t update) const {
     for (const WeightPhase& phase : weights.phases) {
       if (update < phase.updates) return phase.policy;

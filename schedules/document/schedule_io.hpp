@@ -28,15 +28,15 @@ std::string schedule_to_torch_csv(const Schedule& schedule);
 /// PyTorch CSV with the transfers and collectives that the lists hold ("compute_comms"); updates are left out.
 std::string schedule_to_torch_comms_csv(const Schedule& schedule);
 
-/// Reads PyTorch CSV (compute-only or with transfers; LF or CR LF). Where the older letters were translated,
-/// `parameters` holds "letters".
+/// Reads PyTorch CSV (compute-only or with transfers; LF or CR LF). If the older letters were translated,
+/// `parameters` has the entry "letters".
 Schedule schedule_from_torch_csv(std::string_view text, std::string_view file_name);
 
 /// For every line of a PyTorch CSV the number of the cell (from 1) that each action stands in.
 std::vector<std::vector<std::size_t>> torch_csv_cells(std::string_view text);
 
 /// Reads the instruction lists of DeepSpeed's `PipeSchedule`: one block per stage, begun by `stage N:` or an empty
-/// line, with texts such as `ForwardPass(buffer_id=0)` (README.md). Throws `Error` with the line.
+/// line, with texts such as `ForwardPass(buffer_id=0)` (schedules/formats/FORMATS.md). Throws `Error` with the line.
 Schedule schedule_from_deepspeed(std::string_view text, std::string_view file_name);
 
 /// A Python module with the literal table of (type, microbatch, chunk) that a scheduler of the zero-bubble fork of

@@ -8,6 +8,7 @@
 #include "models/ground/json_reader.hpp"
 #include "schedules/document/device_list_json.hpp"
 #include "schedules/document/document_limits.hpp"
+#include "schedules/document/policy_work.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/weights_json.hpp"
 
@@ -239,7 +240,7 @@ ExtraWork extra_of(const JsonValue& json) {
     work.kind = ExtraWork::Kind::kLayers;
     const auto whole = [](const JsonValue& number) { return number.integer(0, kMostDocumentStages); };
     std::tie(work.first_layer, work.end_layer) = pair_of(*layers, "[first, end]", whole);
-    if (work.first_layer >= work.end_layer) layers->fail("expected the first layer and the one behind the last");
+    if (work.first_layer >= work.end_layer) layers->fail("expected the first layer and one past the last");
   } else {
     work.kind = ExtraWork::Kind::kTime;
     work.time_ns = time->integer(0, kMostTime);

@@ -277,7 +277,7 @@ class Writer {
     out_ += "\n  ]";
   }
 
-  /// Items [begin, end) of `list`; `next` is the first repeat not yet opened. Returns the first repeat behind `end`.
+  /// Items [begin, end) of `list`; `next` is the first repeat not yet opened. Returns the first repeat after `end`.
   std::size_t items(const DeviceList& list, std::size_t begin, std::size_t end, std::size_t next) {
     for (std::size_t at = begin; at < end;) {
       if (at > begin) out_ += ", ";

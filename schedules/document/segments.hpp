@@ -8,9 +8,9 @@
 
 namespace plumb {
 
-/// Where a stage stands in a segment of recompute (`Recompute::segment`): of several stages in a row only the first
-/// keeps its input. Before the backwards the forwards of the segment are replayed, R by R: each takes its input from
-/// the R of the stage before.
+/// The place of a stage in a segment of recomputation (`Recompute::segment`): of several stages in a row only the first
+/// keeps its input. Before the backwards, the forwards of the segment are run again, R by R; each R takes its input
+/// from the R of the stage before.
 struct SegmentPlace {
   bool takes = false;   ///< the R takes its input from that of the stage before; the F keeps nothing
   bool passes = false;  ///< the R makes the stage's output for that of the next stage

@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// Unfolds a device's list on the way, without storing it; what `walk` is made of.
+/// Unfolds a device's list while it visits the actions, without storing the result; `walk` uses it.
 template <class Visit>
 class ListWalker {
  public:

@@ -24,7 +24,7 @@ enum class WeightPolicy : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> kWeightPolicyNames{"flush", "stash",  "vertical_sync", "double_buffer",
                                                                     "delay", "latest", "predicted"};
 
-/// The first `updates` updates behind the phase before, under a policy of their own (a synchronous warm-up).
+/// The next `updates` updates after the phase before, with a policy of their own (a synchronous warm-up).
 struct WeightPhase {
   std::int64_t updates = 0;
   WeightPolicy policy = WeightPolicy::kFlush;
@@ -53,9 +53,9 @@ struct Weights {
   WeightPolicy policy = WeightPolicy::kFlush;
   std::int32_t delay = 1;                       ///< `d` of kDelay
   std::vector<WeightPolicy> per_stage;          ///< when stages differ; otherwise empty
-  std::vector<WeightPhase> phases;              ///< they come first; `policy` (or `per_stage`) rules what follows
+  std::vector<WeightPhase> phases;              ///< they come first; `policy` (or `per_stage`) holds after them
   Prediction prediction;                        ///< of kPredicted; otherwise empty
-  std::int32_t sync_distance = 0;               ///< a SYNC_WEIGHTS waits for the one so many before it
+  std::int32_t sync_distance = 0;               ///< a SYNC_WEIGHTS waits for the one this many before it
   std::vector<Method> methods;                  ///< composed in this order; each declares buffers of its own
   std::vector<std::string> correction_buffers;  ///< further ones, each one more copy of the stage's weights
 

@@ -105,7 +105,7 @@ class DeepSpeedReader {
     return at;
   }
 
-  /// "(buffer_id=3)" or "()"; returns the position behind it.
+  /// "(buffer_id=3)" or "()"; returns the position after it.
   std::size_t read_buffer(std::string_view line, std::size_t at, std::int64_t& buffer) const {
     const std::size_t close = line.find(')', at);
     if (close == std::string_view::npos) fail("expected ')'");

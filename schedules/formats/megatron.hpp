@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// What Megatron-LM's options can say of a schedule. Its only orders are 1F1B and its interleaved form.
+/// The schedules that Megatron-LM's options can describe. Its only orders are 1F1B and its interleaved form.
 struct MegatronPlan {
   std::int64_t pipeline_size = 1;   ///< P
   std::int64_t chunks = 1;          ///< V
@@ -25,7 +25,7 @@ struct MegatronPlan {
 /// (with the first device and action that differ), split backward, another placement, several replicas.
 MegatronPlan megatron_plan(const Schedule& schedule);
 
-/// Command-line options, one per line, comments behind `#`.
+/// Command-line options, one per line, comments after `#`.
 std::string to_string(const MegatronPlan& plan);
 
 /// The schedule that Megatron-LM runs with the pipeline options in `text`: `--name value` or `--name=value`, on any
@@ -37,7 +37,7 @@ Schedule schedule_from_megatron_options(std::string_view text, std::string_view 
 std::string schedule_to_megatron_options(const Schedule& schedule);
 
 /// The value of `--pipeline-model-parallel-layout`: decoder layers of every stage, stages in order of the model, the
-/// embedding before the first and the loss behind the last: "Ett|(tttt|)*2,tttL". Equal stages are folded.
+/// embedding before the first and the loss after the last: "Ett|(tttt|)*2,tttL". Equal stages are folded.
 std::string megatron_layout(std::span<const std::int64_t> layers);
 
 }  // namespace plumb

@@ -43,7 +43,7 @@ constexpr std::array<std::pair<std::string_view, OptionTakes>, 20> kMegatronOpti
 constexpr std::int64_t kMegatronNumber = (std::int64_t{1} << 31) - 1;
 constexpr std::size_t kLayoutLetters = std::size_t{1} << 22U;
 
-/// Digits of `text` at `at`, and moves behind them; 0 when there are none or too many.
+/// Digits of `text` at `at`, and moves after them; 0 when there are none or too many.
 std::size_t layout_count(std::string_view text, std::size_t& at) {
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), count);

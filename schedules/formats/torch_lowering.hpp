@@ -22,14 +22,14 @@ struct TorchLowering {
 ///
 /// 1. Before each action the device releases the gathered stages that are not among the next `active_stages` ones it
 ///    computes, and gathers the missing ones; in the end it releases all.
-/// 2. REDUCE_GRAD of a stage stands behind its last backward (or W) of an update.
+/// 2. REDUCE_GRAD of a stage comes after its last backward (or W) of an update.
 /// 3. The devices are visited in turn; each takes at most one action (or pair) whose inputs have been computed or
 ///    received on this device. If the result goes to another device, the send is appended there, and at the same moment
 ///    the receive to the other device's list. So sends and receives of two devices come in the same order.
 ///
 /// Updates stay where they are. Lists come out without repeat blocks. A schedule with transfers or gathers is returned
 /// as it is. Also takes what PyTorch cannot run: replicas, replicated stages, stage graphs. `schedule` must be valid.
-/// Throws `Error` where a producer and its consumer do not agree on slices.
+/// Throws `Error` if a producer and its consumer do not agree on slices.
 Schedule torch_lowered(const Schedule& schedule, const TorchLowering& options = {});
 
 }  // namespace plumb

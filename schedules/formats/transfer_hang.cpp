@@ -214,7 +214,7 @@ class Standstill {
     if (own_send) return cause_of_half(half);
     const std::string here = head(waiter.device) + " on device " + std::to_string(waiter.device);
     if (!plan_.halves[half].issued) {
-      return {waiter, here + " waits for " + name(half) + ", which stands behind it"};
+      return {waiter, here + " waits for " + name(half) + ", which comes after it"};
     }
     return {{kNoHalf, half}, here + " waits for " + name(half)};
   }

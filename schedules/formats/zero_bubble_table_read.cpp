@@ -76,7 +76,7 @@ class TableReader {
     if (!accept(c)) fail("expected '" + std::string(1, c) + "' of " + of);
   }
 
-  /// `[item, item, ...]`; a comma may stand behind the last one.
+  /// `[item, item, ...]`; a comma may come after the last one.
   template <class Item>
   void read_list(const char* of, Item item) {
     expect('[', of);

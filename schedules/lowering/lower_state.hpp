@@ -10,13 +10,13 @@
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
 #include "schedules/document/schedule.hpp"
-#include "schedules/lowering/lower.hpp"
+#include "schedules/lowering/lower_options.hpp"
 #include "schedules/lowering/part_costs.hpp"
 #include "schedules/program/producer_table.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 
-/// The steps of `lower`, in order. Internal to schedules/lower*.cpp.
+/// The steps of `lower`, in order. Internal to schedules/lowering.
 namespace plumb::lowering {
 
 /// A SEND or RECV of the document: where it stands in the compute lane.
@@ -33,7 +33,7 @@ struct HolderSteps {
   std::vector<InstrIndex> syncs;  ///< SYNC_WEIGHTS: joins here, and waits at the next instr
 };
 
-/// What makes an action another one, however it is merged or overlapped.
+/// What identifies an action, however it is merged or overlapped.
 using WorkKey = std::tuple<StageId, Op, MicrobatchId, ReplicaId, std::int16_t, std::int16_t>;
 inline WorkKey key_of(const Action& action) {
   return {action.stage, action.op, action.microbatch, action.replica, action.slice, action.where};
@@ -86,11 +86,11 @@ void find_load_waits(State& state);
 void add_waits(State& state);
 /// Whether updates are validated, and by whom.
 void note_validations(State& state);
-/// Puts V behind the last U of every update in a device's list.
+/// Puts V after the last U of every update in a device's list.
 void insert_validations(std::vector<Action>& actions);
 /// Added V wait for the updates of all devices.
 void find_validation_waits(State& state);
-/// What updates may be taken back to.
+/// Keeps the versions to which updates may be rolled back.
 void keep_for_rollback(State& state);
 /// Transfers and channels for the waits between devices.
 void add_transfers(State& state);

@@ -173,7 +173,7 @@ class TransferWriter {
     }
   }
 
-  /// Posts in the order of their channel: a receive stands no later than those behind it.
+  /// Posts in the order of their channel: a receive stands no later than those after it.
   void place_receives() {
     std::vector<InstrIndex> rounds;
     if (state_.options.receives == ReceivePlacement::kOnSend) rounds = receive_rounds(program_);
@@ -223,14 +223,14 @@ class TransferWriter {
       flying.newest = i;
       if (++flying.count <= std::max(1, state_.options.send_buffers)) continue;
       Transfer& oldest = program_.transfers[flying.oldest];
-      oldest.sent = std::min(oldest.sent, std::max(pair_begin(program_, transfer.producer), behind(oldest.issue)));
+      oldest.sent = std::min(oldest.sent, std::max(pair_begin(program_, transfer.producer), after(oldest.issue)));
       flying.oldest = next[flying.oldest];
       --flying.count;
     }
   }
 
-  /// The step behind `at` and its pair.
-  InstrIndex behind(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2 : 1); }
+  /// The step after `at` and its pair.
+  InstrIndex after(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2 : 1); }
 
   State& state_;
   Program& program_;

@@ -23,8 +23,8 @@ struct Missing {
 
 /// Inserts U and REDUCE_GRAD into one device's actions.
 ///
-/// REDUCE_GRAD stands right behind the last backward (B or W) of the update, so that the reduction overlaps what
-/// follows; U of a synchronous schedule behind the last backward of the update on the device, of an asynchronous one at
+/// REDUCE_GRAD stands right after the last backward (B or W) of the update, so that the reduction overlaps what
+/// follows; U of a synchronous schedule after the last backward of the update on the device, of an asynchronous one at
 /// once.
 class Inserter {
  public:
@@ -97,7 +97,7 @@ class Inserter {
     if (step < 0 && of.left[update] == 0) finished_.emplace_back(&of, update);
   }
 
-  /// Asynchronous: U right behind the backward; otherwise behind those of the whole device.
+  /// Asynchronous: U right after the backward; otherwise after those of the whole device.
   bool at_once(const Missing& of, std::size_t update) const {
     const StageId stage = state_.program.holders[of.holder].stage;
     return state_.schedule.policy_of(stage, static_cast<std::int64_t>(update)) != WeightPolicy::kFlush;

@@ -16,7 +16,7 @@ class PartCostTable {
 
   const PartCosts& at(StageId stage, std::size_t part) const { return costs_[index(stage) * parts_ + part]; }
 
-  /// Memory by stage and part, as `Program::part_memory` wants it.
+  /// Memory by stage and part, as in `Program::part_memory`.
   std::vector<StageMemory> memory() const;
 
  private:
@@ -27,8 +27,8 @@ class PartCostTable {
 /// Adds what is counted per microbatch; `to` takes its resident bytes from `more` when it is empty.
 void add_memory(StageMemory& to, const StageMemory& more);
 
-/// `costs` in a unit of time and of memory so small that the share of every part is whole: thirds stay exact. As they
-/// are, where parts are plain, have costs of their own, or the unit would be too small.
+/// `costs` in units of time and memory so small that the share of every part is a whole number: thirds stay exact.
+/// Unchanged if the parts are plain, have costs of their own, or would need too small a unit.
 StageCosts with_whole_shares(const StageCosts& costs, const PartTable& parts);
 
 }  // namespace plumb::lowering

@@ -5,8 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "schedules/lowering/lower.hpp"
 #include "schedules/lowering/lower_state.hpp"
+#include "schedules/program/topological_order.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -62,19 +62,19 @@ class RendezvousRun {
     }
   }
 
-  InstrIndex behind(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2U : 1U); }
+  InstrIndex after(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2U : 1U); }
   std::size_t lane_of(InstrIndex at) const { return lane_of_holder_[program_.rows[program_.instrs[at].row].holder]; }
 
   /// Whether the lane has come to (and posted before) `post`, a member of a unit.
   bool posted(std::size_t lane, InstrIndex post) const {
-    return at_[lane] > post || (posts_[lane] && post < behind(at_[lane]));
+    return at_[lane] > post || (posts_[lane] && post < after(at_[lane]));
   }
 
   /// Takes the lane as far as it gets; whether it moved or posted anything.
   bool advance(std::size_t lane) {
     bool moved = false;
     while (at_[lane] != program_.lane_begin[lane + 1]) {
-      const InstrIndex end = behind(at_[lane]);
+      const InstrIndex end = after(at_[lane]);
       if (!posts_[lane]) {
         if (!sends_are_over(lane, end)) return moved;
         posts_[lane] = moved = true;

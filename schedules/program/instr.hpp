@@ -33,7 +33,7 @@ struct Holder {
   ReplicaId replica{};
   StageId stage{};
   DeviceId device{};
-  bool weights_start_away = false;      ///< on the host: the first move of its weights is a LOAD
+  bool weights_start_away = false;      ///< on the host, because the first move of its weights is a LOAD
   std::int32_t correction_buffers = 0;  ///< copies of the weights that live the whole run, besides the weights
 
   friend bool operator==(const Holder&, const Holder&) = default;
@@ -45,10 +45,10 @@ struct Row {
 
   std::uint32_t holder = 0;
   Op op{};
-  bool recompute = false;         ///< the stash of F is dropped and made again before the backward; V: forwards stand
-                                  ///< between the update and it
+  bool recompute = false;         ///< the stash of F is dropped and recomputed before the backward; V: there are
+                                  ///< forwards between the update and it
   bool overlapped = false;        ///< first member of an overlapped pair: its duration is that of the pair;
-                                  ///< the second member's row says 0
+                                  ///< the row of the second member has 0
   std::uint8_t microbatches = 1;  ///< merged into one action; 0: none, it moves weights
   std::uint32_t sum = kWhole;     ///< into `Program::sums`; kWhole: `microbatches` whole ones
 };

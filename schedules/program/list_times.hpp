@@ -19,10 +19,10 @@ struct ListTimes {
   Ticks makespan = 0;
 };
 
-/// For generators that choose by the time a schedule takes or fill its gaps; everybody else lowers and simulates.
+/// For generators that choose a schedule by its time or fill its gaps; all others should lower and simulate.
 ///
-/// `duration` is asked for every action; `transfer` passes between the end of a value and its use on another device.
-/// Overlapped pairs are not known here. `schedule` must be valid and without extra edges.
+/// `duration` is called for every action; `transfer` is the time between the end of a value and its use on another
+/// device. Overlapped pairs are not supported. `schedule` must be valid and without extra edges.
 ListTimes list_times(const Schedule& schedule, const std::function<Ticks(const Action&)>& duration, Ticks transfer);
 
 }  // namespace plumb

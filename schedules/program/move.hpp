@@ -7,13 +7,13 @@
 
 namespace plumb {
 
-/// An EVICT or LOAD: a stash, or the weights of a stage, on its way to another memory or back. It goes over the copy
-/// lane of its device: a channel from the device to itself, one for each direction, in order of issue. The transfer is
+/// An EVICT or LOAD: a copy of a stash, or of the weights of a stage, to another memory or back. It uses the copy lane
+/// of its device: a channel from the device to itself, one for each direction, in order of issue. The transfer is
 /// issued by the instr of the action, which takes no time.
 ///
-/// Where costs come from a network and the link is modelled (`Cluster::host_link`, or the route to the guest), the
-/// bytes take that link, beside everything else that is on it: messages between the same two devices, copies of devices
-/// behind the same switch. Otherwise a copy takes the time that costs give.
+/// If costs come from a network and the link is modelled (`Cluster::host_link`, or the route to the other device), the
+/// bytes use that link and share it with everything else on it: messages between the same two devices, copies of
+/// devices that share a switch. Otherwise a copy takes the time that the costs give.
 ///
 /// EVICT: the owner waits for the copy (`Transfer::sent`), and frees what was copied, just before the next EVICT of the
 /// device, or the LOAD of the same thing, whichever is first. LOAD: memory is allocated at the start of its instr, and
@@ -25,8 +25,9 @@ struct Move {
   bool weights = false;        ///< of the stage; otherwise the stash of everything that the action names
   bool input_only = false;     ///< of the stash, only the input: recompute has dropped the rest
   std::int64_t bytes = 0;      ///< 0 when memory is not modelled
-  /// EVICT to a device: that device, which is charged (class evicted) from just before `held_from` to just before
-  /// `held_until` of its lane; both follow from the order alone. `kHost`: nobody is charged.
+  /// The device that keeps what was evicted; `kHost`: the host. Its memory (class evicted) holds the bytes from just
+  /// before `held_from` to just before `held_until` of its lane, which follow from the order alone. The memory of the
+  /// host is not counted.
   DeviceId guest = kHost;
   InstrIndex held_from = 0;
   InstrIndex held_until = 0;

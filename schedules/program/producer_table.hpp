@@ -20,7 +20,7 @@ class ProducerTable {
         microbatches_(static_cast<std::size_t>(num_microbatches)),
         slices_(static_cast<std::size_t>(num_slices)) {}
 
-  /// Notes `value` for all microbatches and slices of `action`; other ops than F, B, I and R are passed over.
+  /// Stores `value` for all microbatches and slices of `action`; ops other than F, B, I and R are ignored.
   void set(const Action& action, std::uint32_t value) {
     std::vector<std::uint32_t>* table = table_of(action.op);
     if (table == nullptr) return;
@@ -38,14 +38,14 @@ class ProducerTable {
     for (std::size_t i = 0; i < count; ++i) (*table)[first + i] = value;
   }
 
-  /// What `set` noted for the last slice of a microbatch; `op` is F, B or I.
+  /// What `set` stored for the last slice of a microbatch; `op` is F, B or I.
   std::uint32_t find(Op op, StageId stage, std::size_t microbatch) const {
     const std::vector<std::uint32_t>& table = op == Op::kF ? forward_ : backward_;
     const std::size_t at = (index(stage) * microbatches_ + microbatch) * slices_ + slices_ - 1;
     return at < table.size() ? table[at] : kNone;
   }
 
-  /// What `set` noted for the first microbatch of `action`; kNone when nothing. An action without a slice gives its
+  /// What `set` stored for the first microbatch of `action`; kNone when nothing. An action without a slice gives its
   /// last.
   std::uint32_t find(const Action& action) const {
     const std::vector<std::uint32_t>* table = table_of(action.op);

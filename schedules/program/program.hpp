@@ -57,12 +57,12 @@ struct KeptVersion {
   bool for_rollback = false;   ///< `last_reader` is the V of the update; the optimizer state is kept, too
 };
 
-/// What both executors consume: the schedule with everything it implies (transfers, collectives, versions, sizes).
+/// What simulator and trainer run: the schedule with everything it implies (transfers, collectives, versions, sizes).
 ///
 /// ### Life of a buffer
 /// All changes happen at fixed positions of the owner's compute lane, so the peak follows from order alone.
-/// Just before an instr: (1) waits of sends standing there free the send buffers, (2) receives posted there allocate
-/// their slots. Then its start, then its end. An overlapped pair: both starts, then both ends.
+/// Just before an instr: (1) the waits for sends at that place free the send buffers, (2) the receives posted there
+/// allocate their slots. Then its start, then its end. An overlapped pair: both starts, then both ends.
 ///
 /// - F: at its start the stash made by F (by class of last use), the output buffer (transfer) and the workspace are
 ///   allocated, and the input moves from transfer to its kept class; at its end the workspace is freed, and the input
@@ -73,7 +73,7 @@ struct KeptVersion {
 /// - W: start: workspace. End frees workspace and everything last used by W.
 /// - B: start as I without its stash. End frees workspace, all stash of F, the input, own sums, the output gradient.
 /// - U: start: workspace, and a weight version when the old one is still to be read. End frees the workspace.
-/// - V behind forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
+/// - V after forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
 ///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
 ///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
 /// - Any reader frees at its end the weight version whose last reader it is; U is one for methods whose update looks at
@@ -106,7 +106,7 @@ struct Program {
   std::vector<Holder> holders;
   std::vector<Transfer> transfers;  ///< only those of `moves` when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;
-  bool waits_by_rank = false;  ///< sends are waited for later than buffers ask for, so that the lanes do not deadlock
+  bool waits_by_rank = false;  ///< sends are waited for later than the buffers require, so that lanes do not deadlock
   std::vector<Move> moves;     ///< in order of their transfers, which are the last ones
   std::vector<Collective> collectives;
 
@@ -126,7 +126,7 @@ struct Program {
   std::int32_t devices_per_node = 1;
   WorkUnits work;
 
-  /// What a transfer carries: SEND_F (an activation), SEND_R (one that is made again) or SEND_B (a gradient); EVICT or
+  /// What a transfer carries: SEND_F (an activation), SEND_R (a recomputed one) or SEND_B (a gradient); EVICT or
   /// LOAD of a move.
   Op op_of(std::uint32_t transfer) const {
     const Op made_by = rows[instrs[transfers[transfer].producer].row].op;

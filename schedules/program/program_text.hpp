@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "schedules/program/program.hpp"
 
@@ -15,10 +14,5 @@ namespace plumb {
 ///
 /// `{...}` is what an instr waits for; `[v2]` the version of the weights it reads.
 std::string program_to_text(const Program& program);
-
-/// What both executors rely on and `program` breaks, one line each; empty for every result of `lower`:
-/// lanes, rows and waits in range, no wait for the own lane's future, transfers in their lanes and in the order of
-/// their channel, versions kept until their last reader.
-std::vector<std::string> check_program(const Program& program);
 
 }  // namespace plumb

@@ -5,12 +5,12 @@
 
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/segments.hpp"
-#include "schedules/rules/dependencies.hpp"
+#include "schedules/rules/dependency.hpp"
 
 namespace plumb {
 
-/// The rules of who waits for whom, prepared once per schedule so that they can be asked for millions of actions.
-/// `dependencies()`, the validator and lowering all enumerate with `for_each`; nobody else knows the rules.
+/// The rules of which action waits for which, prepared once per schedule so that they can be asked for millions of
+/// actions. `dependencies()`, the validator and lowering all use `for_each`; the rules are written nowhere else.
 class DependencyRules {
  public:
   explicit DependencyRules(const Schedule& schedule);
@@ -68,7 +68,7 @@ class DependencyRules {
     return action;
   }
 
-  /// The same op of the stages that feed this one, and of the neighbouring slice (before: -1, behind: +1).
+  /// The same op of the stages that feed this one, and of the neighbouring slice (before: -1, after: +1).
   template <class Visit>
   void visit_sources(const Action& one, int slice_step, Visit& visit) const {
     const DependencyKind kind = one.op == Op::kF ? DependencyKind::kActivation : DependencyKind::kGradient;

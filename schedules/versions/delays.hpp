@@ -18,25 +18,25 @@ using DelayCounts = std::map<std::int64_t, std::int64_t>;
 /// Mean of what was counted; 0 when nothing was.
 double mean_delay(const DelayCounts& counts);
 
-/// How stale the weights are that a stage computes with, on one of its holders.
+/// How old the weights are that a stage computes with, on one of its holders.
 ///
-/// The gradient of a microbatch is applied to the version vA that is the newest when its backward is over; what read
-/// version v is vA - v updates old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once the pipeline is
-/// full: without the updates of a flushed phase and those with a microbatch that some stage takes forward before its
-/// first backward behind the phase. Where no update is left, all are counted.
+/// The gradient of a microbatch is applied to the version vA that is the newest when its backward ends; a pass that
+/// read version v used weights vA - v updates old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once
+/// the pipeline is full: without the updates of a flushed phase and those with a microbatch that some stage takes
+/// forward before its first backward after the phase. If no update is left, all are counted.
 struct StageDelays {
   ReplicaId replica{};
   StageId stage{};
   DeviceId device{};
-  /// Backwards of other microbatches between a microbatch's forward and its backward (D). Where microbatches are cut
-  /// into slices, those count.
+  /// Backwards of other microbatches between a microbatch's forward and its backward (D). If microbatches are cut
+  /// into slices, slices are counted.
   DelayCounts distance;
   DelayCounts forward;
   DelayCounts backward;
-  DelayCounts recompute;      ///< of a forward that is run again; empty where none is
+  DelayCounts recompute;      ///< of a forward that is recomputed; empty if none is
   std::int64_t versions = 1;  ///< of the weights, alive at once, the newest included
   std::int64_t copies = 1;    ///< of the weights: versions and the buffers of corrections
-  std::int64_t bytes = 0;     ///< of these copies; 0 where memory is not modelled
+  std::int64_t bytes = 0;     ///< of these copies; 0 if memory is not modelled
 
   friend bool operator==(const StageDelays&, const StageDelays&) = default;
 };

@@ -37,7 +37,8 @@ void count_predictions(const Schedule& schedule, const Program& program, std::ve
   }
 }
 
-/// Extrapolates where the backward is behind its forward: once for backwards, and for R where its delay differs.
+/// Extrapolates where the backward reads later weights than its forward: once for backwards, and for R where its delay
+/// differs.
 std::int32_t of_t2(const Schedule&, const Method&, const MethodPlace& place) {
   const bool corrects = place.forward > place.backward;
   const bool recomputes = place.recompute != place.backward && place.forward > place.recompute;

@@ -8,14 +8,14 @@
 
 namespace plumb {
 
-/// Where a method stands: one holder. Delays in updates, as means over the microbatches of an update once the pipeline
-/// is full: PipeMare's tau. (Yang et al., arXiv 1910.05124, section 2)
+/// What the buffers of a method depend on, for one holder. Delays are in updates, as means over the microbatches of an
+/// update once the pipeline is full: PipeMare's tau. (Yang et al., arXiv 1910.05124, section 2)
 struct MethodPlace {
   StageId stage{};
   ReplicaId replica{};
   double forward = 0;
   double backward = 0;
-  double recompute = 0;             ///< that of the backward where nothing is recomputed
+  double recompute = 0;             ///< that of the backward if nothing is recomputed
   double distance = 0;              ///< backwards between a microbatch's forward and its own: D
   std::int64_t predictions = 0;     ///< most predictions that are read by forwards whose backwards are still to come
   std::int64_t forward_ahead = 0;   ///< most updates that a forward predicts, ...
@@ -25,7 +25,7 @@ struct MethodPlace {
 /// Buffers as large as the weights that `method` keeps for a holder, for the whole run.
 std::int32_t buffers_of(const Method& method, const Schedule& schedule, const MethodPlace& place);
 
-/// Where the methods of every holder stand, in the order of `program.holders`.
+/// The places of the methods of every holder, in the order of `program.holders`.
 std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& program);
 
 /// Fills in `Holder::correction_buffers`: those that the document names, and those of its methods. The versions that

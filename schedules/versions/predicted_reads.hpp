@@ -21,7 +21,7 @@ struct PredictedRead {
 ///
 /// Published distances (`Weights::prediction`) are for one microbatch per update in 1F1B order, where an update follows
 /// every backward. What they say in any order: a forward aims at its own backward (p - 1 - r), or so many backwards of
-/// the stage behind it as the published number is larger; a backward at so many behind itself. The steps are the
+/// the stage after it as the published number is larger; a backward at so many after itself. The steps are the
 /// updates that the stage makes until then, so they are those published in the published case, and about 1/N of them
 /// with N microbatches per update. A method's parameter `published` keeps the published numbers whatever the order.
 std::vector<PredictedRead> predicted_reads(const Schedule& schedule, const Program& program);

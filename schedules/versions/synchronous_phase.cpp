@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// Sorts the actions of one device into those of the phase and those behind it.
+/// Sorts the actions of one device into those of the phase and those after it.
 class Sorter {
  public:
   Sorter(const Schedule& schedule, std::int64_t updates) : schedule_(schedule), updates_(updates) {
@@ -70,7 +70,7 @@ class Sorter {
 
   [[noreturn]] void refuse(const Action& action) const {
     throw Error("schedule '" + schedule_.name + "': " + to_string(action) +
-                " belongs to no single update; expected none for a synchronous phase in front");
+                " belongs to no single update; expected none in a schedule that gets a synchronous phase");
   }
 
   const Schedule& schedule_;
@@ -83,8 +83,8 @@ class Sorter {
 
 Schedule with_synchronous_phase(Schedule schedule, std::int64_t updates) {
   const std::string where = "schedule '" + schedule.name + "': ";
-  if (schedule.devices.empty()) throw Error(where + "has no lists; expected them for a synchronous phase in front");
-  if (!schedule.weights.phases.empty()) throw Error(where + "has phases already; expected none in front of t3");
+  if (schedule.devices.empty()) throw Error(where + "has no lists; a synchronous phase needs them");
+  if (!schedule.weights.phases.empty()) throw Error(where + "has phases already; expected none before t3");
   const std::int64_t most = schedule.num_microbatches / schedule.per_update(StageId{0});
   updates = std::min(updates, most);
   for (DeviceList& list : schedule.devices) list = Sorter(schedule, updates).sorted(list);

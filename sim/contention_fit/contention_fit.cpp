@@ -294,7 +294,7 @@ class Fit {
                                 rounded_percents(theft.share.high) + ", so it is left out");
       return;
     }
-    double& share = theft.by == Load::kMessage ? result_.contention.message_theft : result_.contention.collective_theft;
+    double& share = theft.by == Load::kMessage ? result_.contention.message_share : result_.contention.collective_share;
     share = rounded(std::min(0.99, theft.share.value));
   }
 

@@ -39,8 +39,8 @@ ComputeShare::ComputeShare(const Program& program, EventQueue& queue, std::uint3
       per_node_(static_cast<std::uint32_t>(std::max(1, program.devices_per_node))),
       lanes_(static_cast<std::size_t>(program.num_devices)),
       nodes_(nodes_of(program)),
-      message_theft_(in_units(program.contention.message_theft, kWhole)),
-      collective_theft_(in_units(program.contention.collective_theft, kWhole)),
+      message_theft_(in_units(program.contention.message_share, kWhole)),
+      collective_theft_(in_units(program.contention.collective_share, kWhole)),
       clocks_(clocks_of(program)) {
   touched_.reserve(nodes_.size());
   for (const Row& row : program.rows) kinds_.push_back(kind_of(row));

@@ -21,7 +21,7 @@ std::vector<bool> left_out(const LayerGraph& graph) {
   std::vector<bool> dropped(graph.size(), false);
   for (std::size_t k = 0; k < graph.size(); ++k) {
     dropped[k] = (around.before[k].empty() && graph.nodes[k].name.starts_with("Input")) ||
-                 (around.behind[k].empty() && graph.nodes[k].name.starts_with("__getitem__"));
+                 (around.after[k].empty() && graph.nodes[k].name.starts_with("__getitem__"));
   }
   return dropped;
 }
@@ -222,7 +222,7 @@ AntichainStates ideal_states(const LayerGraph& graph, std::size_t most) {
       activations += static_cast<double>(layer.output_bytes);
       parameters += static_cast<double>(layer.parameter_bytes);
       const auto inside = [&](std::int32_t reader) { return sets[k].has(at(reader)); };
-      const auto& readers = around.behind[own];
+      const auto& readers = around.after[own];
       if (!std::all_of(readers.begin(), readers.end(), inside)) output += static_cast<double>(layer.output_bytes);
       if (k == 1 || std::any_of(readers.begin(), readers.end(), inside)) return;
       smaller.remove(own);

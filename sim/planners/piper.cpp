@@ -165,8 +165,8 @@ class PiperSearch {
         const VariantEdge& edge = graph_.before[k][e];
         if (!own.has(at(edge.node))) sums.edge_bytes += edge.bytes + variant.receives_bytes[e];
       }
-      for (std::size_t e = 0; e < graph_.behind[k].size(); ++e) {
-        const VariantEdge& edge = graph_.behind[k][e];
+      for (std::size_t e = 0; e < graph_.after[k].size(); ++e) {
+        const VariantEdge& edge = graph_.after[k][e];
         if (!own.has(at(edge.node))) sums.edge_bytes += edge.bytes + variant.sends_bytes[e];
       }
     }
@@ -245,11 +245,11 @@ class PiperSearch {
 VariantGraph variants_of(const LayerGraph& layers) {
   VariantGraph graph;
   graph.before.resize(layers.size());
-  graph.behind.resize(layers.size());
+  graph.after.resize(layers.size());
   for (const LayerEdge& edge : layers.edges) {
     const bool free = layers.nodes[at(edge.from)].loads_data;
     const double bytes = free ? 0 : static_cast<double>(edge.bytes);
-    graph.behind[at(edge.from)].push_back({edge.to, bytes});
+    graph.after[at(edge.from)].push_back({edge.to, bytes});
     graph.before[at(edge.to)].push_back({edge.from, bytes});
   }
   for (std::size_t k = 0; k < layers.size(); ++k) {
@@ -261,7 +261,7 @@ VariantGraph variants_of(const LayerGraph& layers) {
     plain.bytes_per_copy = static_cast<double>(node.stash_bytes);
     plain.bytes_fixed = plain.parameter_bytes;
     plain.receives_bytes.assign(graph.before[k].size(), 0);
-    plain.sends_bytes.assign(graph.behind[k].size(), 0);
+    plain.sends_bytes.assign(graph.after[k].size(), 0);
     graph.id.push_back(static_cast<std::int64_t>(k));
     graph.label.push_back(node.id);
     graph.variants.push_back({std::move(plain)});
@@ -290,7 +290,7 @@ Plan plan_piper(const PlanProblem& problem) {
   const double first = chain.solve(kNever);
   std::vector<std::vector<std::int32_t>> behind(graph.size());
   for (std::size_t k = 0; k < graph.size(); ++k) {
-    for (const VariantEdge& edge : graph.behind[k]) behind[k].push_back(edge.node);
+    for (const VariantEdge& edge : graph.after[k]) behind[k].push_back(edge.node);
   }
   std::vector<NodeSet> tails = ideals(behind, kMostTailIdeals);
   Plan plan;

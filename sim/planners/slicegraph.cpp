@@ -44,7 +44,7 @@ class SlicegraphSearch {
     for (std::size_t k = 0; k < n_; ++k) place[at(order[k])] = k;
     std::vector<std::size_t> last(n_, 0);
     for (std::size_t k = 0; k < n_; ++k) {
-      for (const std::int32_t reader : around_.behind[at(order[k])]) last[k] = std::max(last[k], place[at(reader)]);
+      for (const std::int32_t reader : around_.after[at(order[k])]) last[k] = std::max(last[k], place[at(reader)]);
     }
     std::vector<double> best(n_ + 1, kNever);
     best[0] = 0;
@@ -86,7 +86,7 @@ class SlicegraphSearch {
     while (!ready.empty()) {
       order.push_back(ready.top().second);
       ready.pop();
-      for (const std::int32_t next : around_.behind[at(order.back())]) {
+      for (const std::int32_t next : around_.after[at(order.back())]) {
         if (--missing[at(next)] == 0) ready.emplace(keys[at(next)], next);
       }
     }
@@ -101,7 +101,7 @@ class SlicegraphSearch {
       const auto inside = [&](std::size_t p) { return p >= found.bounds[b] && p < found.bounds[b + 1]; };
       const auto node = at(found.order[k]);
       bool in = false, out = false;
-      for (const std::int32_t reader : around_.behind[node]) (inside(place[at(reader)]) ? in : out) = true;
+      for (const std::int32_t reader : around_.after[node]) (inside(place[at(reader)]) ? in : out) = true;
       if (inside(k)) cost += costs_.work[node] + (out ? costs_.border[node] : 0);
       if (!inside(k) && in) cost += costs_.border[node];
     }

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 #include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"

@@ -133,7 +133,7 @@ TEST_CASE("attention over all keys, in groups and rotary equals the CPU's") {
 TEST_CASE("attention on sequence slices reads the keys of earlier ones and adds to their gradients") {
   LayerSpec spec{.kind = LayerKind::kAttention, .name = "slices", .width = 16, .heads = 2, .kv_heads = 1};
   spec.rotary = true;
-  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 20, .before = 75, .behind = 3}, .earlier = {70, 5}});
+  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 20, .before = 75, .after = 3}, .earlier = {70, 5}});
   check_both({.spec = spec, .shape = {.samples = 1, .sequence = 9, .before = 6}, .earlier = {6}});
 }
 

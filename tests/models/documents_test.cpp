@@ -1,4 +1,4 @@
-// Every example in models/README.md is read, and no damaged document does anything but fail with an Error.
+// Every example in the documents of models is read, and no damaged document does anything but fail with an Error.
 
 #include <string>
 #include <string_view>
@@ -21,16 +21,22 @@ using namespace plumb;
 
 namespace {
 
-/// The ```json blocks of the README.
+constexpr const char* kNetworkDocument = "models/network/NETWORK_DOCUMENT.md";
+constexpr const char* kClusterDocument = "models/cluster/CLUSTER_DOCUMENT.md";
+constexpr const char* kCosts = "models/sources/COSTS.md";
+
+/// The ```json blocks of the documents that specify networks, clusters and profiles, in this order.
 std::vector<std::string> examples() {
-  const std::string readme = read_text_file(plumb::testing::in_source("models/README.md"));
   constexpr std::string_view kOpen = "```json\n";
   std::vector<std::string> blocks;
-  for (std::size_t at = readme.find(kOpen); at != std::string::npos; at = readme.find(kOpen, at)) {
-    at += kOpen.size();
-    const std::size_t end = readme.find("```", at);
-    blocks.push_back(readme.substr(at, end - at));
-    at = end;
+  for (const char* document : {kNetworkDocument, kClusterDocument, kCosts}) {
+    const std::string text = read_text_file(plumb::testing::in_source(document));
+    for (std::size_t at = text.find(kOpen); at != std::string::npos; at = text.find(kOpen, at)) {
+      at += kOpen.size();
+      const std::size_t end = text.find("```", at);
+      blocks.push_back(text.substr(at, end - at));
+      at = end;
+    }
   }
   return blocks;
 }
@@ -38,11 +44,11 @@ std::vector<std::string> examples() {
 /// Reads a document of any of our formats.
 void read_any(const std::string& text) {
   if (text.find("plumbline-network") != std::string::npos) {
-    network_from_json(text, "README.md");
+    network_from_json(text, "example");
   } else if (text.find("plumbline-cluster") != std::string::npos) {
-    cluster_from_json(text, "README.md");
+    cluster_from_json(text, "example");
   } else {
-    profile_from_json(text, "README.md");
+    profile_from_json(text, "example");
   }
 }
 
@@ -58,34 +64,37 @@ bool reads_or_refuses(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the README's documents are valid and say what the text says") {
+TEST_CASE("the example documents of models are valid and say what the text says") {
   const std::vector<std::string> blocks = examples();
   REQUIRE(blocks.size() == 4);
-  const Network network = network_from_json(blocks[0], "README.md");
+  const Network network = network_from_json(blocks[0], "example");
   CHECK(network.layers == load_network("gpt2-small").layers);
   CHECK(parameter_count(network) == 124'439'808);
-  const Cluster cluster = cluster_from_json(blocks[1], "README.md");
+  const Cluster cluster = cluster_from_json(blocks[1], "example");
   CHECK(cluster.devices.size() == 4);
   CHECK(cluster.devices[3].speed == 0.8);
   CHECK(cluster.shared_links.size() == 8);
-  const Cluster contended = cluster_from_json(blocks[2], "README.md");
+  const Cluster contended = cluster_from_json(blocks[2], "example");
   CHECK(contended.contention.slowdowns.size() == 2);
   CHECK(contended.contention.clock->points.back().clock == 0.93);
   CHECK(contended.shared_links[0].bytes_per_s == 100e9);
-  const Profile profile = profile_from_json(blocks[3], "README.md");
+  const Profile profile = profile_from_json(blocks[3], "example");
   CHECK(to_string(profiled_partition(profile)) == "1,1");
 }
 
-TEST_CASE("the README names every built-in network and cluster") {
-  const std::string readme = read_text_file(plumb::testing::in_source("models/README.md"));
-  const auto named = [&](std::string_view name) {
-    const std::string whole = "`" + std::string(name) + "`";
-    const std::size_t dash = name.find('-');
-    const std::string ending = "`" + std::string(dash == std::string_view::npos ? name : name.substr(dash)) + "`";
-    return readme.find(whole) != std::string::npos || readme.find(ending) != std::string::npos;
+TEST_CASE("the documents name every built-in network and cluster") {
+  const auto names_in = [](const char* document) {
+    return [text = read_text_file(plumb::testing::in_source(document))](std::string_view name) {
+      const std::string whole = "`" + std::string(name) + "`";
+      const std::size_t dash = name.find('-');
+      const std::string ending = "`" + std::string(dash == std::string_view::npos ? name : name.substr(dash)) + "`";
+      return text.find(whole) != std::string::npos || text.find(ending) != std::string::npos;
+    };
   };
-  for (const std::string_view name : builtin_networks()) CHECK_MESSAGE(named(name), name);
-  for (const std::string_view name : builtin_clusters()) CHECK_MESSAGE(named(name), name);
+  const auto names_network = names_in(kNetworkDocument);
+  const auto names_cluster = names_in(kClusterDocument);
+  for (const std::string_view name : builtin_networks()) CHECK_MESSAGE(names_network(name), name);
+  for (const std::string_view name : builtin_clusters()) CHECK_MESSAGE(names_cluster(name), name);
 }
 
 TEST_CASE("a document cut off anywhere, or with any character replaced, is read or refused in one line") {

@@ -381,9 +381,9 @@ class TickByTick {
       if (others > 0) slow += billionths(slowdown.gamma[std::min<std::size_t>(others, slowdown.gamma.size()) - 1]);
     }
     const double stolen = static_cast<double>(count(static_cast<std::size_t>(Load::kMessage), itself)) * 1e-9 *
-                              static_cast<double>(billionths(contention.message_theft)) +
+                              static_cast<double>(billionths(contention.message_share)) +
                           static_cast<double>(count(static_cast<std::size_t>(Load::kCollective), itself)) * 1e-9 *
-                              static_cast<double>(billionths(contention.collective_theft));
+                              static_cast<double>(billionths(contention.collective_share));
     std::int64_t rate = kWhole * kWhole / slow;
     rate = rate * clock_[device] / kWhole;
     rate = rate * (kWhole - billionths(std::min(0.99, stolen))) / kWhole;

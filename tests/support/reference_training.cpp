@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/stages/lay_out_stage.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/plan/post_validation.hpp"

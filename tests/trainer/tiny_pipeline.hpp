@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/stages/stage_layout.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "trainer/memory/arena.hpp"
 #include "trainer/memory/stage_stash.hpp"
 #include "trainer/numbers/initial_weights.hpp"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/stages/lay_out_stage.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "trainer/data/value_data.hpp"
 #include "trainer/numbers/initial_weights.hpp"

@@ -33,7 +33,7 @@ std::string method_help() {
   std::string names;
   for (const MethodSpec& spec : method_catalogue()) names += (names.empty() ? "" : ", ") + std::string(spec.name);
   return "corrections of asynchronous training, as t1:K=100,t2:D=0.135,t3:updates=40; known: " + names +
-         " (parameters: schedules/README.md)";
+         " (parameters: schedules/document/METHODS.md)";
 }
 
 /// The methods that the command line names, the short forms first.

@@ -1,6 +1,6 @@
 #include "trainer/executors/serial_executor.hpp"
 
-#include "schedules/lowering/lower.hpp"
+#include "schedules/program/topological_order.hpp"
 #include "trainer/executors/settling.hpp"
 
 namespace plumb {

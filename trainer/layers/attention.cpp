@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_workspace.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/matrix.hpp"
 #include "trainer/layers/projection.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_workspace.hpp"
 #include "models/network/layer_shape.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/projection.hpp"

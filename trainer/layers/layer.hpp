@@ -55,8 +55,8 @@ struct LayerPass {
 };
 
 /// The arithmetic of one layer, for one size of microbatch. It has no state but sizes: forward and backward may be
-/// given different versions of the weights. `LayerFacts` (models/layers/layer.hpp) lists what it reads and writes. Same
-/// input, same bits, on whatever thread.
+/// given different versions of the weights. `LayerFacts` (models/layers/layer_facts.hpp) lists what it reads and
+/// writes. Same input, same bits, on whatever thread.
 template <class T>
 class Layer {
  public:

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 
 namespace plumb {
 

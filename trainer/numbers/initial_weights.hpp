@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 
 namespace plumb {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_facts.hpp"
 #include "models/network/network.hpp"
 
 namespace plumb {

@@ -10,6 +10,7 @@
 #include "models/ground/error.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/layer_shape.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/versions/weight_versions.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "trainer/stages/stage_module.hpp"
 
 namespace plumb {

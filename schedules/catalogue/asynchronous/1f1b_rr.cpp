@@ -34,7 +34,7 @@ std::int64_t round_of(const std::vector<std::int64_t>& replicas) {
 
 /// 1F1B over replicated stages: a stage held by r devices gives them its microbatches in turn (k to number k mod r);
 /// the backward goes to the device of the forward. A device warms up with floor((p - 1 - devices before its stage) / r)
-/// forwards, and its stage updates, its copies' gradients added up, behind every m-th backward of each copy: every
+/// forwards, and its stage updates, its copies' gradients added up, after every m-th backward of each copy: every
 /// m r microbatches, so stages update at their own pace. Backwards read what their forward read.
 /// Here m is microbatches of one device per update (the paper: 1), and `updates` counts those of the least common
 /// multiple of all r. `replicas=2-1-1`: devices of each stage, default (p-1)-1. Device keeps warm-up + 1 activations.

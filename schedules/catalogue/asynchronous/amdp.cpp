@@ -57,7 +57,7 @@ class AmdpDevice {
   }
 
  private:
-  /// The rounds [first, first + per_update), which end with an update; `more` forwards follow behind the last one.
+  /// The rounds [first, first + per_update), which end with an update; `more` forwards follow after the last one.
   void update(std::int64_t first, const Advance& one, bool more) {
     list_.repeat(per_update_ - 1, one, [&] { round(first, true, true); });
     round(first + per_update_ - 1, more, true);

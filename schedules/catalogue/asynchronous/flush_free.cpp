@@ -66,7 +66,7 @@ class TurnWriter {
     if (replays() && is_number(number + of_.replay_ahead)) add(Op::kR, number + of_.replay_ahead);
   }
 
-  /// What stands behind group `level` that ends with turn `turns` - 1.
+  /// What comes after group `level` that ends with turn `turns` - 1.
   void end_group(std::size_t level, std::int64_t turns) const {
     if (level == 2) {
       list_.add_collective(of_.stage, Op::kSyncWeights, of_.replica);

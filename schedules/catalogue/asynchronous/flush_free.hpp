@@ -26,7 +26,7 @@ Timing timing_of(std::string_view name, const ScheduleParams& params, std::initi
 std::string_view name_of(Timing timing);
 
 /// The microbatches of one stage on one device, in turn: `warmup` forwards, then a forward and a backward, then the
-/// backwards left; an update right behind the backward of each `per_update`-th microbatch.
+/// backwards left; an update right after the backward of each `per_update`-th microbatch.
 struct Turns {
   StageId stage{};
   ReplicaId replica{};
@@ -38,7 +38,7 @@ struct Turns {
   std::int64_t stride = 1;        ///< from one of its microbatches to the next
   std::int64_t update = 0;        ///< number of its first update
   bool reduces = false;           ///< a reduction of the gradients right before each update
-  std::int64_t syncs_each = 0;    ///< weights are exchanged behind every so many updates; 0: never
+  std::int64_t syncs_each = 0;    ///< weights are exchanged after every so many updates; 0: never
   std::int64_t replay_ahead = 0;  ///< turns from the recompute of a microbatch to its backward; 0: none of its own
 };
 
@@ -52,8 +52,8 @@ std::int64_t steady_updates(const ScheduleParams& params, std::int64_t fill);
 /// The order of schedules that fill a straight pipeline once and drain it once, with the first of `choices` as default
 /// timing (recorded as `timing` in the parameters; `updates` is recorded too). The first `synchronous` updates are
 /// run one after the other before that: all forwards, then all backwards. The weight policy is left to the caller.
-/// `segment`: so many stages in a row keep the input of the first one only, and are replayed (timing slots): the stage
-/// at place r (from 1) of the S of its segment 2(S - r) + 1 turns before the backward; 0: no recompute.
+/// `segment`: this many stages in a row keep only the input of the first one, and are recomputed (timing slots): the
+/// stage at place r (from 1) of the S of its segment 2(S - r) + 1 turns before the backward; 0: no recompute.
 Schedule flush_free_schedule(std::string_view name, const ScheduleParams& params, std::initializer_list<Timing> choices,
                              std::int64_t synchronous = 0, std::int64_t segment = 0);
 

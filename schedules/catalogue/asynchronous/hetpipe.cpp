@@ -45,8 +45,8 @@ HetPipePlan plan_of(const ScheduleParams& params) {
 }  // namespace
 
 /// Virtual workers of p / n devices, each a whole pipeline with weight stashing and Nm minibatches under way: 1F1B
-/// without flush, at most Nm - 1 forwards ahead, and a local update behind every minibatch (m / n microbatches here;
-/// the paper: 1). Nm minibatches in a row are a wave; behind its last update the virtual workers exchange their
+/// without flush, at most Nm - 1 forwards ahead, and a local update after every minibatch (m / n microbatches here;
+/// the paper: 1). Nm minibatches in a row are a wave; after its last update the virtual workers exchange their
 /// updates (method wsp), where nobody may be more than D waves ahead of the slowest (wave synchronous parallel).
 /// `virtual-workers=n` (default 2), `concurrent=Nm` (default and most: p / n), `distance=D` (default 0). p and m
 /// multiples of n. A device keeps at most Nm activations and Nm versions. The paper sends aggregated updates through

@@ -2,7 +2,7 @@
 
 namespace plumb {
 
-/// 1F1B without flush: the pipeline is filled once, every stage updates behind the backward of each m-th microbatch,
+/// 1F1B without flush: the pipeline is filled once, every stage updates after the backward of each m-th microbatch,
 /// and a backward reads the weights that its forward read (weight stashing). Any p and m (m = 1: the paper). Device d
 /// keeps p - d activations and ceil((p - 1 - d) / m) + 1 versions of its weights. (Narayanan et al., PipeDream, arXiv
 /// 1806.03377; `timing=slots`: the model of PipeMare's paper)

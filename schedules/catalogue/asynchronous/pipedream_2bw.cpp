@@ -10,7 +10,7 @@ namespace plumb {
 /// m >= p. `delay=d`, beyond the paper: version max(floor(k / m) - d, 0) and d + 1 versions, for m >= (p - 1) / d.
 /// (Narayanan et al., PipeDream-2BW, arXiv 2006.09503, section 3.1; order of its released no-flush loop)
 ///
-///   p = 3, m = 2, 3 updates; the number behind : is the version that F and B read
+///   p = 3, m = 2, 3 updates; the number after : is the version that F and B read
 ///   d0: F0:0 F1:0 F2:0 B0 F3:0 B1 U0 F4:1 B2 F5:1 B3 U1 B4 B5 U2
 ///   d1: F0:0 F1:0 B0 F2:0 B1 U0 F3:0 B2 F4:1 B3 U1 F5:1 B4 B5 U2
 ///   d2: F0:0 B0 F1:0 B1 U0 F2:0 B2 F3:0 B3 U1 F4:1 B4 F5:1 B5 U2

@@ -4,7 +4,7 @@ namespace plumb {
 
 /// Every step each stage runs the forward of the newest microbatch to reach it and the backward of the newest gradient;
 /// the last stage runs both for the same microbatch. D = 2(p - 1 - d) microbatches lie between the two on device d.
-/// m = 1 is the paper: an update behind every backward. A backward reads what is in memory, or with `weights=stash`
+/// m = 1 is the paper: an update after every backward. A backward reads what is in memory, or with `weights=stash`
 /// what its forward read (ceil(D / m) + 1 versions). Device d keeps D + 1 activations. Any p and m.
 /// (Kosson et al., Pipelined Backpropagation at Scale, arXiv 2003.11666; `timing=1f1b`: one action at a time)
 ///

@@ -40,7 +40,7 @@ class WPipeDevice {
     }
   }
 
-  /// Backwards [begin, end), each behind the forward that is `ahead_` further in its stream.
+  /// Backwards [begin, end), each after the forward that is `ahead_` further in its stream.
   void turns(std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       const std::int64_t f = begin + ahead_;
@@ -88,7 +88,7 @@ class WPipeDevice {
 /// Two groups of stages, p each, over the same devices: stages 0 .. p-1 (group 0) and p .. 2p-1 (group 1). All devices
 /// take m microbatches through group 0, then through group 1, never flushed, forwards m + p - 1 - d ahead of backwards.
 /// So the first forwards of an update in group 0 stand before the last backwards of the update before (group 0 reads
-/// version t - 1, two versions), while in group 1 they stand behind (it reads version t, one version).
+/// version t - 1, two versions), while in group 1 they come after (it reads version t, one version).
 /// m >= p - 1; device d keeps m + p - d activations at most (of half a stage's size each). The groups and their delays
 /// are the paper's; which group is delayed follows from the order of its abstract.
 /// (Yang et al., WPipe, Group-based Interleaved Pipeline Parallelism, ICLR 2022)

@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// The forward of the stage behind the one that repeats it.
+/// The forward of the stage after the one that repeats it.
 const ExtraWork kNextForward{.kind = ExtraWork::Kind::kPass, .pass = Op::kF, .stages_ahead = 1};
 
 /// What a stage does in one step while nothing is lost.
@@ -18,7 +18,7 @@ struct RedundantStage {
   StageId stage{};
   std::int64_t warmup = 0;
   std::int64_t m = 0;
-  bool redundant = false;  ///< repeats the forward of the stage behind it
+  bool redundant = false;  ///< repeats the forward of the next stage
 
   void write(ListBuilder& list) const {
     const auto backward = [&](std::int64_t microbatch) {
@@ -146,7 +146,7 @@ void take_over(Schedule& schedule, const ScheduleParams& params, std::int32_t lo
 
 }  // namespace
 
-/// 1F1B whose devices also keep the weights of the stage behind theirs and repeat its forward, so that they can take
+/// 1F1B whose devices also keep the weights of the stage after theirs and repeat its forward, so that they can take
 /// over when that device is lost. The redundant forward of microbatch k, X<k>, stands right before the device waits for
 /// the gradient of k: in the bubble of pipelines whose stages grow slower towards the end. Where they do not, it is
 /// exposed: with equal stages a step takes (m + p - 1)(F + B) + m X.

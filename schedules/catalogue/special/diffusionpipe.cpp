@@ -60,7 +60,7 @@ FillTimes fill_times(const ScheduleParams& params, const Schedule& schedule, con
   return fill;
 }
 
-/// Where the pieces stand: `before[i]` of them before action i of the device's list, the last entry behind all.
+/// Where the pieces stand: `before[i]` of them before action i of the device's list, the last entry after all.
 std::vector<std::int64_t> pieces_in_gaps(const std::vector<ListTimes::Span>& spans, Ticks makespan,
                                          const std::vector<double>& pieces) {
   constexpr double kRounding = 1e-9;
@@ -77,7 +77,7 @@ std::vector<std::int64_t> pieces_in_gaps(const std::vector<ListTimes::Span>& spa
   return before;
 }
 
-/// A layer of the network that a frozen layer is like, and the one behind the last: "A-B".
+/// A layer of the network that a frozen layer is like, and one past the last: "A-B".
 std::pair<std::int64_t, std::int64_t> like_layers(const std::string& text) {
   const std::size_t dash = text.find('-');
   std::int64_t ends[2] = {-1, -1};

@@ -49,7 +49,7 @@ struct SwapWriter {
 /// another one: L <= m F / v forwards and L <= m B / v backwards, for F and B of all chunks; otherwise every chunk
 /// takes L. Stages go round a ring of devices; its partition is a matter of `models/`. With `complexes=N` the devices
 /// stand below N root complexes, neighbours by number below one, and the ring visits the complexes in turn: stages
-/// behind each other, which load at nearly the same time, do not share a link to the host then (the paper's cross
+/// one after another, which load at nearly the same time, do not share a link to the host then (the paper's cross
 /// mapping). Every device keeps the activations of all m microbatches (the paper evicts them too; not modelled). Any p,
 /// m and v. (Feng et al., Mobius, ASPLOS 2023,
 /// doi 10.1145/3575693.3575703; order as in arXiv 2211.05953)

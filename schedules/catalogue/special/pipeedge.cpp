@@ -3,7 +3,7 @@
 
 namespace plumb {
 
-/// Inference: microbatches run forward through the stages, one behind another, and never come back. Throughput is that
+/// Inference: microbatches run forward through the stages, one after another, and never come back. Throughput is that
 /// of the slowest stage; with equal ones m microbatches take (m + p - 1) F. Nothing is kept between actions, unless
 /// `slices=k` cuts sequences (causal models only): keys and values, until the last slice is through.
 /// PipeEdge's partition for devices of different kinds, which makes the slowest stage as fast as it can be, is a matter

@@ -24,7 +24,7 @@ struct TwoBpStepWriter {
     list.each(count, [&] { list.add(stage, Op::kI, first); });
   }
 
-  /// The drain: inputs `first` to m - 1, each behind the weight gradient of one that is done. Returns how many were
+  /// The drain: inputs `first` to m - 1, each after the weight gradient of one that is done. Returns how many were
   /// taken.
   std::int64_t drain(std::int64_t first) const {
     const std::int64_t bare = variant.gaps ? std::min<std::int64_t>(first == 0 ? 1 : 0, m) : m - first;

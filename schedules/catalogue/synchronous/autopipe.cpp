@@ -26,15 +26,15 @@ struct SlicedWriter {
   }
 
   void step(std::int64_t warmup) const {
-    const std::int64_t behind = std::max(warmup, std::min(sliced, m));  // from here on every forward is whole
+    const std::int64_t after = std::max(warmup, std::min(sliced, m));  // from here on every forward is whole
     forwards(0, warmup);
-    for (std::int64_t forward = warmup; forward < behind; ++forward) {
+    for (std::int64_t forward = warmup; forward < after; ++forward) {
       forwards(forward, forward + 1);
       list.add(stage, Op::kB, forward - warmup);
     }
-    list.each(m - behind, [&] {
-      list.add(stage, Op::kF, behind);
-      list.add(stage, Op::kB, behind - warmup);
+    list.each(m - after, [&] {
+      list.add(stage, Op::kF, after);
+      list.add(stage, Op::kB, after - warmup);
     });
     list.each(warmup, [&] { list.add(stage, Op::kB, m - warmup); });
     list.add(stage, Op::kU, 0);

@@ -7,7 +7,7 @@ namespace plumb {
 
 /// Message driven: a device runs whatever arrives, an activation forward or a gradient backward, in order of arrival.
 /// The first device lets `limit` microbatches in (default p), then one more for every backward that it finishes; the
-/// last one runs the backward right behind its forward. With `order=run-time` the document says that rule; otherwise it
+/// last one runs the backward right after its forward. With `order=run-time` the document says that rule; otherwise it
 /// is played through with the given costs (without: F = 1, B = 2) and frozen to the order that comes about.
 /// Every device keeps at most min(p, m) activations. Any p and m.
 /// (Singh and Bhatele, AxoNN, arXiv 2110.13005; released code, inter_layer.py)

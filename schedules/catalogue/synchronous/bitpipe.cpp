@@ -159,7 +159,7 @@ class RoundWriter {
     return unit;
   }
 
-  /// In the last round, no further backward of the stage comes behind `position`.
+  /// In the last round, no further backward of the stage comes after `position`.
   bool last_of_stage(std::int64_t position) const {
     const auto period = static_cast<std::int64_t>(backwards_.size());
     if (position / period + 1 != rounds_) return false;
@@ -184,7 +184,7 @@ class RoundWriter {
 
 /// Two V-shaped pipelines in opposite directions, each over 2p stages, two chunks of each on every device: Chimera
 /// with chunks half as long, and so half its bubble. Half of the microbatches go each way. Devices keep between 3p/4 +
-/// 1/2 and p activations. Needs p even and m a multiple of p. Second chunks reduce their gradients behind their last
+/// 1/2 and p activations. Needs p even and m a multiple of p. Second chunks reduce their gradients after their last
 /// backward, first chunks at the end.
 /// (BitPipe: Wu et al., arXiv 2410.19367; wuhouming/BitPipe, megatron/core/pipeline_parallel/bitpipe_schedule.py)
 ///

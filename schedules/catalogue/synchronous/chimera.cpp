@@ -11,14 +11,14 @@ namespace {
 
 /// How more microbatches than devices are taken (section 3.5).
 enum class Scaling : std::uint8_t {
-  kDirect,    ///< units of p microbatches behind each other
+  kDirect,    ///< units of p microbatches one after another
   kDoubling,  ///< a forward takes two microbatches at once: as long as a backward
   kHalving,   ///< a backward takes half a microbatch at once: as long as a forward
 };
 
 /// When the copies of a stage reduce their gradients (section 3.2).
 enum class Sync : std::uint8_t {
-  kEager,     ///< right behind the last backward of the copy
+  kEager,     ///< right after the last backward of the copy
   kEagerOpt,  ///< there only if the device waits later on; otherwise at the end
   kEnd,       ///< when the device has done everything
 };
@@ -67,7 +67,7 @@ struct ChimeraGrid {
   }
 
  private:
-  /// A forward that starts at `start` on stage 0, and its backward or two; `second`: there is a microbatch behind it.
+  /// A forward that starts at `start` on stage 0, and its backward or two; `second`: there is a microbatch after it.
   void add(std::vector<SlotAction>& actions, std::int64_t start, Action action, bool second) const {
     const std::int64_t stage = static_cast<std::int64_t>(index(action.stage));
     const bool two = scaling == Scaling::kHalving || (scaling == Scaling::kDoubling && second);
@@ -88,7 +88,7 @@ struct ChimeraGrid {
   }
 };
 
-/// Writes one device's share of an update: units that each start a period behind the one before, so that the forwards
+/// Writes one device's share of an update: units that each start a period after the one before, so that the forwards
 /// of a unit fill the tail of the previous one. The last unit may be smaller.
 class ChimeraUnitWriter {
  public:
@@ -140,7 +140,7 @@ class ChimeraUnitWriter {
     for (; late != before.end(); ++late) add(*late, number - 1);
   }
 
-  /// Whether the reduction of a stage begins behind `one`, an action of the last unit.
+  /// Whether the reduction of a stage begins after `one`, an action of the last unit.
   bool reduces_behind(const SlotAction& one) const {
     if (one.action.op != Op::kB || grid_.sync == Sync::kEnd) return false;
     std::int64_t later = 0;
@@ -152,7 +152,7 @@ class ChimeraUnitWriter {
     return grid_.sync == Sync::kEager || last_unit_.back().slot - one.slot > later;
   }
 
-  /// One action of unit `number`, and the reduction that begins behind it.
+  /// One action of unit `number`, and the reduction that begins after it.
   void add(const SlotAction& one, std::int64_t number) const {
     const Action action = advanced(one.action, {.microbatch = static_cast<std::int32_t>(number * grid_.unit())});
     list_.add_all(std::span(&action, 1));
@@ -211,10 +211,10 @@ Schedule without_lists(const ScheduleParams& params, const ChimeraGrid& grid) {
 /// 2f pipelines in opposite directions over the same devices, each with its own copy of the model and an equal share
 /// of the microbatches. `pipelines=f`, default 1. p even, f divides p/2, any m: the last unit may be smaller. Devices
 /// keep between p - p/(2f) + 1 and p activations. How more microbatches than devices are taken is `scaling`: `direct`
-/// puts units of p behind each other; `doubling` runs two microbatches at once forwards, so that no wait is left
+/// puts units of p one after another; `doubling` runs two microbatches at once forwards, so that no wait is left
 /// between the units (up to 2p activations, hence `recompute=always`); `halving` runs each half of a microbatch on its
 /// own backwards (p activations). A stage's copies reduce their gradients as soon as the last local backward is done;
-/// `sync=eager-opt` (the paper's eager-sync-opt) only on devices that wait later on, the others and `sync=end` behind
+/// `sync=eager-opt` (the paper's eager-sync-opt) only on devices that wait later on, the others and `sync=end` after
 /// everything.
 /// (Li and Hoefler, Chimera, arXiv 2107.06925, sections 3.1 to 3.5; ParCIS/Chimera; the slots of doubling and halving
 /// are ours, with the waits of the paper's figure)

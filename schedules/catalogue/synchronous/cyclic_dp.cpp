@@ -53,9 +53,9 @@ class Worker {
 
   /// The updates of step t - 1 that come in step t (`late`), or those of step t that come in it.
   ///
-  /// The last worker ends the backward of stage s 4p - 2 - s - 2 number slots behind our start of the step (counted in
+  /// The last worker ends the backward of stage s 4p - 2 - s - 2 number slots after our start of the step (counted in
   /// its last pass). From there on the fresh weights are there: before our next forward of the stage where
-  /// s >= p - 1 - number, otherwise behind it.
+  /// s >= p - 1 - number, otherwise after it.
   void add_updates(std::vector<SlotAction>& actions, std::int64_t t, bool late) const {
     for (std::int32_t stage = 0; stage < p_; ++stage) {
       const std::int64_t slot = 2 * p_ - 2 - stage - 2 * number_;  // of the next step's first pass
@@ -76,7 +76,7 @@ class Worker {
     return made;
   }
 
-  /// By slot; updates stand before the slot's work, reductions behind it.
+  /// By slot; updates stand before the slot's work, reductions after it.
   static std::vector<SlotAction> sorted(std::vector<SlotAction> actions) {
     const auto rank = [](const SlotAction& one) {
       const int within = one.action.op == Op::kU ? 0 : one.action.op == Op::kReduceGrad ? 2 : 1;
@@ -120,7 +120,7 @@ void stagger(Schedule& schedule, std::int64_t passes) {
 }  // namespace
 
 /// Data parallelism with the workers in turn instead of at once: p workers with all p stages each, worker r two slots
-/// behind worker r - 1, so that at every instant all phases of the model are in progress, the activations of all
+/// after worker r - 1, so that at every instant all phases of the model are in progress, the activations of all
 /// workers add up to about half of what they do at once, and gradients are complete at even intervals, one stage after
 /// the other. A step takes m / p microbatches on each worker. m a multiple of p; p at most 1024. `rule=v2` (default):
 /// stage s of worker r reads the weights of the current step where they are there in time, s >= p - 1 - r, those of

@@ -6,7 +6,7 @@ Schedule dapple_replicated(const ScheduleParams& params);
 
 /// Early backward: warm up by one of two policies, then alternate one backward with one forward, then drain.
 /// `policy=a` (default) warms up with p - d forwards, the order of 1f1b; `policy=b` with 2(p - d) - 1, so that a
-/// transfer in each direction hides behind compute. Device d keeps at most that many activations, and at most
+/// transfer in each direction overlaps compute. Device d keeps at most that many activations, and at most
 /// `limit=K` (the paper's D). With `recompute=always` it keeps inputs of its stage instead, and one activation. Any p
 /// and m. With `replicas=2-1-1` stages are held by several devices, see `dapple_replicated`.
 /// (DAPPLE: Fan et al., arXiv 2007.01045, section 3.2; AlibabaPAI/DAPPLE)

@@ -73,7 +73,7 @@ Schedule dapple_replicated(const ScheduleParams& params) {
   }
   schedule.num_stages = static_cast<std::int32_t>(replicas.size());
   schedule.placement.assign(1, {});
-  std::int64_t behind = params.num_devices;
+  std::int64_t after = params.num_devices;
   std::int64_t window = std::numeric_limits<std::int64_t>::max();  // the least r (w + 1) of earlier stages
   std::int32_t device = 0;
   for (const std::int64_t count : replicas) {
@@ -82,7 +82,7 @@ Schedule dapple_replicated(const ScheduleParams& params) {
                 std::to_string(count) + "), with several updates a multiple of them");
     const StageId stage{static_cast<std::int32_t>(schedule.placement[0].size())};
     const std::int64_t warmup =
-        std::min({(behind + count - 1) / count, limits[index(stage)], (window - 1) / count + 1}) - 1;
+        std::min({(after + count - 1) / count, limits[index(stage)], (window - 1) / count + 1}) - 1;
     std::vector<DeviceId>& holders = schedule.placement[0].emplace_back();
     for (std::int64_t copy = 0; copy < count; ++copy) {
       const HolderTurns turns{
@@ -91,7 +91,7 @@ Schedule dapple_replicated(const ScheduleParams& params) {
       holders.push_back(DeviceId{device++});
     }
     window = std::min(window, count * (warmup + 1));
-    behind -= count;
+    after -= count;
   }
   return schedule;
 }

@@ -19,11 +19,11 @@ std::vector<std::int64_t> sizes_option(const ScheduleParams& params) {
   for (const char* at = option->second.data(); at != nullptr;) {
     const char* end = option->second.data() + option->second.size();
     std::int64_t size = 0;
-    const auto [behind, error] = std::from_chars(at, end, size);
-    require(error == std::errc{} && size >= 1 && (behind == end || *behind == ','), "dynapipe",
+    const auto [after, error] = std::from_chars(at, end, size);
+    require(error == std::errc{} && size >= 1 && (after == end || *after == ','), "dynapipe",
             "option sizes: expected whole numbers of at least 1 like 3,1,2, found '" + option->second + "'");
     given.push_back(size);
-    at = behind == end ? nullptr : behind + 1;
+    at = after == end ? nullptr : after + 1;
   }
   std::vector<std::int64_t> sizes;
   for (std::int64_t k = 0; k < params.num_microbatches; ++k) {

@@ -32,7 +32,7 @@ struct SegmentWriter {
 
 /// "All in, all out": the model is cut into v segments, each over all devices of a pipeline (looped placement). All
 /// microbatches enter a segment and leave it before the next one starts, and the reduction of a segment's gradients
-/// over the copies of the model begins behind its last backward, so that it folds into the backwards of the segments
+/// over the copies of the model begins after its last backward, so that it folds into the backwards of the segments
 /// before; only that of the first segment is left over: T = (m' + (p' - 1) / v)(F + B) + AR / v for p' = p / replicas
 /// devices and m' = m / replicas microbatches of a pipeline, as long as AR <= m' B. Every device keeps all m'
 /// activations. `replicas` must divide p and m (default 1: nothing to reduce). (Li et al., Fold3D, IEEE TPDS 2023; the

@@ -92,7 +92,7 @@ std::int64_t best_group(ScheduleParams params) {
 }  // namespace
 
 /// 1f1b over groups of k microbatches: every forward and backward of it becomes k in a row, so that the transfer of
-/// one hides behind the compute of the next. k = 1 is 1f1b, k = m is GPipe. The last group may be shorter. Device d
+/// one overlaps the compute of the next. k = 1 is 1f1b, k = m is GPipe. The last group may be shorter. Device d
 /// keeps at most min(k (p - d), m) activations. Any p and m; `k=K` (default 2, at most m), or `k=auto`: the k of 1, 2,
 /// 4 .. m with the shortest step for the given costs and memory limit.
 /// (Ada-Grouper: Wang et al., arXiv 2303.01675, which picks k again and again from the transfer times that it sees)

@@ -16,29 +16,29 @@ Level level_of(const ScheduleParams& params) {
 }
 
 struct MerakStage {
-  std::int64_t behind = 0;  ///< stages behind this one: 0 for the last
+  std::int64_t after = 0;  ///< stages after this one: 0 for the last
   std::int64_t m = 0;
   Level level{};
 
   /// The first microbatches of a step that keep their stash.
   std::int64_t kept() const {
     if (level < Level::kLastNoRecompute) return 0;
-    if (behind == 0) return m;
-    const std::int64_t kept = behind == 1 ? 1 : 0;
-    return std::min(m, level == Level::kShifted && behind <= 2 ? kept + 1 : kept);
+    if (after == 0) return m;
+    const std::int64_t kept = after == 1 ? 1 : 0;
+    return std::min(m, level == Level::kShifted && after <= 2 ? kept + 1 : kept);
   }
 
   /// Whether the recompute of `microbatch` stands before its gradient arrives.
   bool early(std::int64_t microbatch) const {
-    return level >= Level::kPreRecompute && microbatch >= m - behind && microbatch >= kept();
+    return level >= Level::kPreRecompute && microbatch >= m - after && microbatch >= kept();
   }
 
   void write(ListBuilder& list, StageId stage) const {
-    const std::int64_t warmup = std::min(behind, m);
+    const std::int64_t warmup = std::min(after, m);
     std::int64_t forwards = warmup;
     list.each(warmup, [&] { list.add(stage, Op::kF, 0); });
     std::int64_t first = 0;
-    if (level == Level::kShifted && behind == 1 && m > 2) {
+    if (level == Level::kShifted && after == 1 && m > 2) {
       list.each(2, [&] { list.add(stage, Op::kF, warmup); });
       list.each(2, [&] { list.add(stage, Op::kB, 0); });
       forwards += 2;

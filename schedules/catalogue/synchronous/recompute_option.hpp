@@ -21,7 +21,7 @@ RecomputeChoice recompute_choice(std::string_view name, const ScheduleParams& pa
                                  std::initializer_list<std::string_view> offered = {"never", "always", "except-last",
                                                                                     "early", "early-except-last"});
 
-/// R of microbatches that start at `number`, where the choice asks for one.
+/// R of microbatches that start at `number`, if the option says so.
 inline void add_recompute(ListBuilder& list, const RecomputeChoice& choice, StageId stage, std::int64_t number) {
   if (choice.any && choice.early) list.add(stage, Op::kR, number);
 }

@@ -42,7 +42,7 @@ struct SliceWriter {
   std::int64_t warmup;
   bool split;
 
-  /// Steps [begin, end): a forward `warmup` ahead where `forward`, a backward, and, `put_off` behind, its weight half
+  /// Steps [begin, end): a forward `warmup` ahead where `forward`, a backward, and, `put_off` after, its weight half
   /// where `weight`.
   void steps(std::int64_t begin, std::int64_t end, bool forward, bool weight, std::int64_t put_off) const {
     list.periodic(begin, end, order.period(), [&](std::int64_t n) {

@@ -10,7 +10,7 @@ namespace plumb {
 /// Forwards that a device of a linear pipeline takes before its first backward (DAPPLE, arXiv 2007.01045, section 3).
 enum class WarmupPolicy : std::uint8_t {
   kA,  ///< p - d: as few as keep the pipeline busy when transfers are free
-  kB,  ///< 2(p - d) - 1: as many as hide a transfer in each direction behind compute
+  kB,  ///< 2(p - d) - 1: as many as make a transfer in each direction overlap compute
 };
 
 /// A linear pipeline that warms up by `policy`, then takes a backward and a forward in turn, then drains.

@@ -10,7 +10,7 @@
 namespace plumb {
 
 /// Microbatches of a round of PyTorch's interleaved kinds: m is cut into max(1, m div p) rounds of equal size.
-/// Throws `Error` where that does not divide.
+/// Throws `Error` if they do not divide evenly.
 inline std::int64_t torch_round(std::string_view name, const ScheduleParams& params) {
   const std::int64_t m = params.num_microbatches;
   const std::int64_t rounds = std::max<std::int64_t>(1, m / params.num_devices);

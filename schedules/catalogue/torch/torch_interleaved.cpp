@@ -1,3 +1,4 @@
+#include "schedules/catalogue/generate_as.hpp"
 #include "schedules/catalogue/torch/rounds.hpp"
 
 namespace plumb {

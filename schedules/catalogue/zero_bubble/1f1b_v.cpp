@@ -11,7 +11,7 @@ namespace {
 /// What a pass adds to the stash.
 std::int64_t change_of(VPass pass) { return is_forward(pass) ? 1 : is_weight(pass) ? -1 : 0; }
 
-/// Phases of all passes modulo 6, W right behind its I. Three backwards of neighbouring devices take nine slots.
+/// Phases of all passes modulo 6, W right after its I. Three backwards of neighbouring devices take nine slots.
 std::vector<VPattern> one_f_one_b_block(std::int32_t p) {
   constexpr std::int32_t kPeriod = 6;
   std::vector<VPattern> block(as_index(p));
@@ -79,7 +79,7 @@ class OneFOneBGrid {
     return done_[as_index((static_cast<std::int64_t>(pass) * p_ + d) * m_ + microbatch)];
   }
 
-  /// Stashes behind every slot, and the largest number.
+  /// Stashes after every slot, and the largest number.
   void count_stashes() {
     for (const auto& row : rows_) {
       auto& curve = stashes_.emplace_back();
@@ -121,7 +121,7 @@ class OneFOneBGrid {
     for (std::int64_t i = to; i < slot; ++i) stashes_[as_index(d)][as_index(i)] += change;
   }
 
-  /// The first slot from `first` where the pass (I: with its W behind it) may run without a higher peak, else `own`.
+  /// The first slot from `first` where the pass (I: with its W after it) may run without a higher peak, else `own`.
   std::int64_t free_slot(VPass pass, std::int32_t d, std::int64_t first, std::int64_t own) const {
     const auto& row = rows_[as_index(d)];
     const bool pair = !is_forward(pass) && !is_weight(pass);

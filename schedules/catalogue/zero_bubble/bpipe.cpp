@@ -16,7 +16,7 @@ class EvictingWriter {
       : list_(list), stage_(stage), partner_(partner), most_(most) {}
 
   /// `warmup` forwards, then pairs, then the remaining backwards. `ahead`: a stash comes back before the forward in
-  /// front of its backward, otherwise behind it.
+  /// front of its backward, otherwise after it.
   void write(std::int64_t m, std::int64_t warmup, bool ahead) {
     for (std::int64_t k = 0; k < warmup; ++k) forward(k);
     for (std::int64_t k = 0; k < m; ++k) {

@@ -67,7 +67,7 @@ void DualPipeWriter::switch_to_input() {
   }
 }
 
-/// The rest of I0, each behind the oldest W left over; then all W.
+/// The rest of I0, each after the oldest W left over; then all W.
 void DualPipeWriter::drain() {
   for (std::int64_t i = m_ - p_ + d_ + 1; i < m_; ++i) {
     take();

@@ -15,7 +15,7 @@ struct GisOrder {
   std::int32_t p = 0;
   std::int32_t chunks = 0;
   std::int64_t group = 0;
-  std::int64_t recompute = 0;  ///< so many chunks of a device run their forward again, right before their I
+  std::int64_t recompute = 0;  ///< this many chunks of a device run their forward again, right before their I
 
   /// A pass of the first group on a device.
   struct Pass {
@@ -34,11 +34,11 @@ struct GisOrder {
   void write(std::int32_t device, std::int64_t m, ListBuilder& list) const;
 };
 
-/// The order that `params` asks for: `group=N` from the smallest one that keeps devices busy (ceil(p / 2), more where
+/// The order for `params`: `group=N` from the smallest one that keeps devices busy (ceil(p / 2), more where
 /// stages differ) to p, the default; `recompute=R`. Throws `Error("<name>: <rule>")`.
 GisOrder gis_order(std::string_view name, const ScheduleParams& params, const PassCosts& costs);
 
-/// Chunks per device that `params` asks for, by default 2.
+/// Chunks per device in `params`, by default 2.
 inline std::int32_t gis_chunks(const ScheduleParams& params) { return params.chunks > 0 ? params.chunks : 2; }
 
 }  // namespace plumb

@@ -23,7 +23,7 @@ std::vector<VPattern> first_patterns() {
 }
 
 /// The block that starts with `first`; F0 and I1 come `near` slots later on each of the next `turn` devices and `far`
-/// on those behind, F1 and I0 one slot earlier. Empty where passes collide.
+/// on those after, F1 and I0 one slot earlier. Empty where passes collide.
 std::optional<std::vector<VPattern>> block_of(const VPattern& first, std::int32_t near, std::int32_t far,
                                               std::int32_t turn, std::int32_t num_devices) {
   std::vector<VPattern> block{first};

@@ -289,7 +289,7 @@ void BlockUnroller::take_rows(const std::vector<Row>& rows) {
   for (std::size_t d = 0; d < rows.size(); ++d) words_[d] = word_of(rows[d]);
 }
 
-/// Backwards behind the last F1 of device 0 as close together as their values travel, W into what stays idle.
+/// Backwards after the last F1 of device 0 as close together as their values travel, W into what stays idle.
 bool BlockUnroller::rebuild_drain() {
   std::vector<Row> rows = this->rows();
   const std::int64_t peak = peak_stashes(words_);
@@ -339,7 +339,7 @@ void BlockUnroller::lift_drain(Row& row, std::int32_t d, std::int64_t peak, std:
   }
 }
 
-/// Missing W into idle slots behind the last one, W1 first, the rest behind the end.
+/// Missing W into idle slots after the last one, W1 first, the rest after the end.
 void BlockUnroller::refill_weights(Row& row) const {
   const auto last = std::find_if(row.rbegin(), row.rend(), is_weight_cell);
   const std::int64_t last_weight = row.rend() - last - 1;

@@ -18,8 +18,8 @@ constexpr std::size_t as_index(std::int64_t i) { return static_cast<std::size_t>
 /// The pattern with W in the first free slots at or after their I, that of I1 first.
 VPattern with_weights(VPattern pattern);
 
-/// Slots of the first microbatch: every pass at the first slot of its phase behind the pass that it takes its value
-/// from (W: behind their I).
+/// Slots of the first microbatch: every pass at the first slot of its phase after the pass that it takes its value
+/// from (W: after their I).
 std::vector<VPattern> first_slots(const std::vector<VPattern>& block);
 
 /// Makes whole schedules from building blocks: repeats the block, takes out idle slots, then reorders warm-up and drain

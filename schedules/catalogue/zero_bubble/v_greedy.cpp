@@ -31,7 +31,7 @@ std::vector<std::int8_t> cells_of(const DeviceSlots& device, std::size_t kinds) 
 constexpr bool is_forward_kind(std::int64_t kind) { return kind == 0 || kind == 1; }
 constexpr bool is_backward_kind(std::int64_t kind) { return kind == 2 || kind == 3; }
 
-/// Fills idle slots with pending W, the rest behind the end. Apart: W of I1 go before those of I0.
+/// Fills idle slots with pending W, the rest after the end. Apart: W of I1 go before those of I0.
 void place_weights(DeviceSlots& device, bool apart) {
   device[kW].clear();
   device[kW + 1].clear();
@@ -234,7 +234,7 @@ class GreedyGrid {
     return visit.slot;
   }
 
-  /// Every pass to the first slot behind what it follows and what it needs.
+  /// Every pass to the first slot after what it follows and what it needs.
   void squeeze() {
     std::vector<std::int64_t> last(devices_.size(), kEmptySlot);
     for (const PassVisit& visit : visits()) {
@@ -256,7 +256,7 @@ class GreedyGrid {
   bool weights_placed_ = false;
   std::size_t kinds_ = kW;
   std::vector<std::vector<std::int8_t>> cells_;   ///< by device, slot
-  std::vector<std::vector<std::int64_t>> stash_;  ///< by device, behind every slot; with W placed
+  std::vector<std::vector<std::int64_t>> stash_;  ///< by device, after every slot; with W placed
   std::int64_t limit_ = 0;
 };
 

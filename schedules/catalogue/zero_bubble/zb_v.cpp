@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Writes one device's step of the rule for n = max(m, 2p - 1) microbatches without what lies behind m. Loops are
+/// Writes one device's step of the rule for n = max(m, 2p - 1) microbatches without what lies after m. Loops are
 /// folded where nothing is left out.
 class RuleWriter {
  public:

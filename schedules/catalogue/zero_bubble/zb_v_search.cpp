@@ -162,7 +162,7 @@ class VSearch {
   bool first_ascent() {
     VPass pass = VPass::kF0;
     for (std::int32_t d = 1; d < p_; ++d) {
-      while (behind(d)) {
+      while (lags(d)) {
         for (std::int32_t other = p_ - 1; other >= d; --other) {
           if (count(other, pass) < m_ && !put(pass, other)) return false;
         }
@@ -171,7 +171,7 @@ class VSearch {
     }
     return true;
   }
-  bool behind(std::int32_t d) const {
+  bool lags(std::int32_t d) const {
     const std::int32_t before = count(d - 1, VPass::kF1);
     return count(d, VPass::kF0) + count(d, VPass::kF1) < count(d - 1, VPass::kF0) + before ||
            (count(d, VPass::kF1) <= before && before < m_);

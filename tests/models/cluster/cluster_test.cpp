@@ -72,7 +72,7 @@ TEST_CASE("a half-duplex card is one link for both directions") {
   CHECK_FALSE(cluster.route(DeviceId{2}, DeviceId{0}).half_duplex);
 }
 
-TEST_CASE("neighbours behind one switch share its way to the host, and all copies of a node the host's memory") {
+TEST_CASE("neighbours on one switch share its way to the host, and all copies of a node the host's memory") {
   Cluster cluster = small(true, true, false);
   cluster.host_link = {.latency_ns = 7, .bytes_per_s = 2e9, .devices_per_link = 2, .host_bytes_per_s = 3e9};
   cluster.devices.resize(8);
@@ -120,7 +120,7 @@ TEST_CASE("a built-in cluster has the name of its file, its source, and survives
   }
 }
 
-TEST_CASE("a shape behind the name makes that many nodes and devices") {
+TEST_CASE("a shape after the name makes that many nodes and devices") {
   const Cluster cluster = load_cluster("a100-4x8");
   CHECK(cluster.name == "a100-4x8");
   CHECK(cluster.devices.size() == 32);

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 
 TEST_SUITE_BEGIN("models");
 
@@ -21,7 +21,7 @@ TEST_CASE("shares of an amount add up to the microbatch's, also where they are n
   CHECK(share_of({.size = 1, .largest = 3}, 9) == 3);
 }
 
-TEST_CASE("slices lie behind each other in every sample, or share out the samples") {
+TEST_CASE("slices follow each other in every sample, or share out the samples") {
   const MicrobatchShape usual{4, 10};
   const PartPlace middle = place_of({.begin = 1, .end = 3, .whole = 5, .along_sequence = true}, usual);
   CHECK(middle.shape == MicrobatchShape{4, 4, 2, 4});

@@ -7,6 +7,7 @@
 #include "models/import/load_network.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/network_io.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 #include "models/stages/partition.hpp"
 #include "tests/support/error_message.hpp"
@@ -82,7 +83,7 @@ TEST_CASE("an opened residual block is its layers and an addition, and costs the
   CHECK(layers_with_weights(open) == 1 + 4 * 4 + 2);
 }
 
-TEST_CASE("a message carries every value that is read behind the cut") {
+TEST_CASE("a message carries every value that is read after the cut") {
   const Network network = network_of(R"({"kind": "pixels", "height": 8, "columns": 8, "channels": 1},
     {"kind": "convolution", "name": "a", "filters": 2, "kernel": 3},
     {"kind": "convolution", "name": "b", "filters": 2, "kernel": 3, "stride": 2},

@@ -74,8 +74,8 @@ TEST_CASE("B is I + W, from whichever of them are given") {
 }
 
 TEST_CASE("contradictions between B, I and W are refused with the three values") {
-  CHECK(refusal("F=1,B=2,I=1,W=0.5") == "--cost 'F=1,B=2,I=1,W=0.5': B must be I + W: B is 2, I is 1, W is 1/2");
-  CHECK(refusal("B=1,I=2") == "--cost 'B=1,I=2': B must be I + W: B is 1, I is 2, W is not given");
+  CHECK(refusal("F=1,B=2,I=1,W=0.5") == "costs 'F=1,B=2,I=1,W=0.5': B must be I + W: B is 2, I is 1, W is 1/2");
+  CHECK(refusal("B=1,I=2") == "costs 'B=1,I=2': B must be I + W: B is 1, I is 2, W is not given");
 }
 
 TEST_CASE("what is not given is 0, and R is F when the schedule recomputes") {
@@ -151,26 +151,25 @@ TEST_CASE("the stash follows from the changes of F, I and W") {
 }
 
 TEST_CASE("memory that does not add up is refused") {
-  CHECK(refusal("F=1", "F=1,I=0") == "--memory 'F=1,I=0': F + I + W must be 0, what was made must be freed: it is 1");
-  CHECK(refusal("F=1", "F=-1,W=1") == "--memory 'F=-1,W=1': F must be at least 0 and W at most 0");
-  CHECK(refusal("F=1", "F=1,I=-2,W=1") == "--memory 'F=1,I=-2,W=1': F must be at least 0 and W at most 0");
-  CHECK(refusal("F=1", "F=1,I=-1,B=0") == "--memory 'F=1,I=-1,B=0': give I or B, not both: they mean the same here");
+  CHECK(refusal("F=1", "F=1,I=0") == "memory 'F=1,I=0': F + I + W must be 0, what was made must be freed: it is 1");
+  CHECK(refusal("F=1", "F=-1,W=1") == "memory 'F=-1,W=1': F must be at least 0 and W at most 0");
+  CHECK(refusal("F=1", "F=1,I=-2,W=1") == "memory 'F=1,I=-2,W=1': F must be at least 0 and W at most 0");
+  CHECK(refusal("F=1", "F=1,I=-1,B=0") == "memory 'F=1,I=-1,B=0': give I or B, not both: they mean the same here");
 }
 
 TEST_CASE("a list that is no list of costs is refused with what was expected") {
-  CHECK(refusal("F=1,com=2") == "--cost 'F=1,com=2': unknown key 'com' (did you mean 'comm'?)");
-  CHECK(refusal("F=1,F=2") == "--cost 'F=1,F=2': 'F' is given twice");
-  CHECK(refusal("F=1,,B=2") == "--cost 'F=1,,B=2': '' is no KEY=VALUE such as F=1");
-  CHECK(refusal("") == "--cost '': '' is no KEY=VALUE such as F=1");
-  CHECK(refusal("F=one") == "--cost 'F=one': 'one' is no number, expected something like 2, 0.5 or 1/3");
-  CHECK(refusal("F=-1") == "--cost 'F=-1': F must be at least 0");
-  CHECK(refusal("F=1,FB=0") == "--cost 'F=1,FB=0': FB must be above 0");
-  CHECK(refusal("F=1,comm=-1") == "--cost 'F=1,comm=-1': comm must be at least 0");
+  CHECK(refusal("F=1,com=2") == "costs 'F=1,com=2': unknown key 'com' (did you mean 'comm'?)");
+  CHECK(refusal("F=1,F=2") == "costs 'F=1,F=2': 'F' is given twice");
+  CHECK(refusal("F=1,,B=2") == "costs 'F=1,,B=2': '' is no KEY=VALUE such as F=1");
+  CHECK(refusal("") == "costs '': '' is no KEY=VALUE such as F=1");
+  CHECK(refusal("F=one") == "costs 'F=one': 'one' is no number, expected something like 2, 0.5 or 1/3");
+  CHECK(refusal("F=-1") == "costs 'F=-1': F must be at least 0");
+  CHECK(refusal("F=1,FB=0") == "costs 'F=1,FB=0': FB must be above 0");
+  CHECK(refusal("F=1,comm=-1") == "costs 'F=1,comm=-1': comm must be at least 0");
 }
 
 TEST_CASE("costs that no clock can hold are refused") {
-  CHECK(refusal("F=1000000001") ==
-        "--cost 'F=1000000001': 1000000001 is too large next to the other values' fractions");
+  CHECK(refusal("F=1000000001") == "costs 'F=1000000001': 1000000001 is too large next to the other values' fractions");
   CHECK(refusal("F=1000000000").empty());
   CHECK(refusal("F=1/7,B=1/11,U=1/13,R=1/17,X=1/19,AR=1/23,LOAD=1/29,EVICT=1/31,comm=1/37")
             .find("is too large next to the other values' fractions") != std::string::npos);

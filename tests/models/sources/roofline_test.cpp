@@ -8,7 +8,7 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/import/load_network.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tests/support/error_message.hpp"
 

@@ -63,10 +63,9 @@ TEST_CASE("missing actions are named where they should be") {
 }
 
 TEST_CASE("a deadlock is named by its cycle") {
-  CHECK(
-      violations(written_schedule({"0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"}, 2)) ==
-      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which stands behind 1F1, "
-             "which waits for 0F1 on device 0, which stands behind 0B0"}));
+  CHECK(violations(written_schedule({"0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"}, 2)) ==
+        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F1, "
+               "which waits for 0F1 on device 0, which comes after 0B0"}));
 }
 
 TEST_CASE("the halves of a pair do not wait for each other, in either order, on any stage, slice or microbatch") {
@@ -130,26 +129,26 @@ TEST_CASE("a half of a pair is a pass or extra work, and pairs do not chain") {
                "expected one behind it"}));
 }
 
-TEST_CASE("an update stands behind the backwards it applies, in turn, and is not forgotten") {
+TEST_CASE("an update comes after the backwards it applies, in turn, and is not forgotten") {
   CHECK(violations(two_updates("0F0 0B0 0U0 0F1 0B1 0F2 0B2 0F3 0B3 0U1", "1F0 1B0 1F1 1B1 1U1 1F2 1B2 1F3 1B3 1U0")) ==
-        lines({"device 0, position 4: 0B1: runs behind 0U0, which applies its gradient",
+        lines({"device 0, position 4: 0B1: runs after 0U0, which applies its gradient",
                "device 1, position 4: 1U1: runs out of turn; expected 1U0",
-               "device 1, position 5: 1F2: runs before 1U0; expected behind it, the weight policy is flush",
-               "device 1, position 7: 1F3: runs before 1U0; expected behind it, the weight policy is flush",
+               "device 1, position 5: 1F2: runs before 1U0; expected after it, the weight policy is flush",
+               "device 1, position 7: 1F3: runs before 1U0; expected after it, the weight policy is flush",
                "device 1, position 10: 1U1: is missing; expected 2 on the device, found 1"}));
 }
 
 TEST_CASE("without flush a forward may run before the update of the microbatches before it") {
   Schedule schedule = two_updates("0F0 0F1 0F2 0B0 0B1 0U0 0F3 0B2 0B3 0U1", "1F0 1B0 1F1 1B1 1U0 1F2 1B2 1F3 1B3 1U1");
   CHECK(violations(schedule) ==
-        lines({"device 0, position 2: 0F2: runs before 0U0; expected behind it, the weight policy is flush"}));
+        lines({"device 0, position 2: 0F2: runs before 0U0; expected after it, the weight policy is flush"}));
   schedule.weights.policy = WeightPolicy::kLatest;
   CHECK(violations(schedule).empty());
 }
 
 TEST_CASE("a reduction stands between the last backward and the update") {
   CHECK(violations(written_schedule({"0F0 0REDUCE_GRAD 0B0 0U0"}, 1)) ==
-        lines({"device 0, position 2: 0B0: runs behind the 0REDUCE_GRAD that reduces its gradient"}));
+        lines({"device 0, position 2: 0B0: runs after the 0REDUCE_GRAD that reduces its gradient"}));
   CHECK(violations(written_schedule({"0F0 0B0 0U0 0REDUCE_GRAD"}, 1)) ==
         lines({"device 0, position 2: 0U0: runs before the 0REDUCE_GRAD of its gradient"}));
   CHECK(violations(written_schedule({"0F0 0B0 0REDUCE_GRAD 0REDUCE_GRAD 0U0"}, 1)) ==
@@ -191,7 +190,7 @@ TEST_CASE("slices: all of them, forward in order, backward in reverse") {
   Schedule swapped = schedule;
   std::swap(swapped.devices[1].actions[2], swapped.devices[1].actions[3]);
   CHECK(violations(swapped) == lines({"device 1, position 2: 1B0.0: deadlock: 1B0.0 on device 1 waits for 1B0.1 on "
-                                      "device 1, which stands behind 1B0.0"}));
+                                      "device 1, which comes after 1B0.0"}));
   swapped.slices->axis = Slices::Axis::kBatch;
   swapped.devices[0].actions = {swapped.devices[0].actions[0], swapped.devices[0].actions[1],
                                 swapped.devices[0].actions[3], swapped.devices[0].actions[2]};
@@ -216,7 +215,7 @@ TEST_CASE("all slices of a microbatch are recomputed, or none, and slices of a s
                "device 0, position 4: 0LOAD0.0@host: other slices read its keys; expected all of them"}));
 }
 
-TEST_CASE("a whole backward behind forwards in slices waits for all of them") {
+TEST_CASE("a whole backward after forwards in slices waits for all of them") {
   Schedule schedule = written_schedule({"0F0.0 0F0.1 0B0", "1F0.0 1F0.1 1B0"}, 1);
   schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
   CHECK(violations(schedule).empty());
@@ -232,21 +231,20 @@ TEST_CASE("explicit transfers must match and keep their order") {
         lines({"device 1, position 1: 1RECV_F1: device 0 never sends it"}));
   CHECK(violations(written_schedule({"0SEND_F0 0F0 0B0", "1F0 1RECV_F0 1B0"}, 1)) ==
         lines({"device 0, position 0: 0SEND_F0: runs before 0F0",
-               "device 1, position 1: 1RECV_F0: runs behind 1F0; expected before it"}));
+               "device 1, position 1: 1RECV_F0: runs after 1F0; expected before it"}));
 }
 
 TEST_CASE("a send that stands too late makes a deadlock that the compute order alone does not have") {
-  CHECK(
-      violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
-      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which stands behind 1F0, "
-             "which waits for 0F0 on device 0, which stands behind 0B0"}));
+  CHECK(violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
+        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F0, "
+               "which waits for 0F0 on device 0, which comes after 0B0"}));
 }
 
 TEST_CASE("extra edges are waited for") {
   Schedule schedule = written_schedule({"0F0 0B0", "1F0 1B0"}, 1);
   schedule.extra_edges = {{parse_action("1B0", ""), parse_action("0F0", "")}};
   CHECK(first_violation(schedule) ==
-        "device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 1B0 on device 1, which stands behind "
+        "device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 1B0 on device 1, which comes after "
         "1F0, which waits for 0F0 on device 0");
   schedule.extra_edges = {{parse_action("1B7", ""), parse_action("0F0", "")}};
   CHECK(violations(schedule) == lines({"device 0, position 0: 1B7: extra_edges name it, but it is in no list"}));
@@ -263,7 +261,7 @@ TEST_CASE("extra work is declared and done once") {
 TEST_CASE("explicit recompute stands between the forward and the backward") {
   CHECK(violations(written_schedule({"0F0 0R0 0B0"}, 1)).empty());
   CHECK(violations(written_schedule({"0F0 0B0 0R0"}, 1)) ==
-        lines({"device 0, position 2: 0R0: runs behind 0B0; expected before it"}));
+        lines({"device 0, position 2: 0R0: runs after 0B0; expected before it"}));
 }
 
 TEST_CASE("an evicted stash is loaded before the backward") {

@@ -47,15 +47,15 @@ TEST_CASE("what is not an action is refused with what was expected") {
   CHECK(message("") == "here: action '': expected a stage number, as in 0F1");
   CHECK(message("F0") == "here: action 'F0': expected a stage number, as in 0F1");
   CHECK(message("-1F0") == "here: action '-1F0': expected a stage number, as in 0F1");
-  CHECK(message("0") == "here: action '0': expected an op such as F, B, I, W or U behind the stage");
-  CHECK(message("0f0") == "here: action '0f0': expected an op such as F, B, I, W or U behind the stage");
-  CHECK(message("0G0") == "here: action '0G0': expected an op such as F, B, I, W or U behind the stage");
-  CHECK(message("0F") == "here: action '0F': expected a number behind the op, as in 0F1");
+  CHECK(message("0") == "here: action '0': expected an op such as F, B, I, W or U after the stage");
+  CHECK(message("0f0") == "here: action '0f0': expected an op such as F, B, I, W or U after the stage");
+  CHECK(message("0G0") == "here: action '0G0': expected an op such as F, B, I, W or U after the stage");
+  CHECK(message("0F") == "here: action '0F': expected a number after the op, as in 0F1");
   CHECK(message("0F0x") == "here: action '0F0x': expected the end of the action");
   CHECK(message("0F0 ") == "here: action '0F0 ': expected the end of the action");
   CHECK(message("0F2147483648") == "here: action '0F2147483648': expected a number of at most 2147483647");
   CHECK(message("99999:0F0") == "here: action '99999:0F0': expected a replica of at most 32767 before ':'");
-  CHECK(message("0F4+6") == "here: action '0F4+6': expected the next microbatch behind '+', as in 0F4+5");
+  CHECK(message("0F4+6") == "here: action '0F4+6': expected the next microbatch after '+', as in 0F4+5");
   CHECK(message("0REDUCE_GRAD1") ==
         "here: action '0REDUCE_GRAD1': expected no number: a collective names no microbatch");
   CHECK(message("0F1>2") == "here: action '0F1>2': expected the end of the action");

@@ -49,8 +49,8 @@ TEST_CASE("methods that nobody knows, and values out of bounds, are refused in o
   refused("t4", "unknown method 't4'; expected one of: t1 t2 t3 spectrain");
   refused("t2:E=1", "unknown parameter of t2 'E'; expected one of: D");
   refused("t2:D=2", "method 't2:D=2': expected a number from 0 to 1");
-  refused("t2:D=x", "method 'D=x': expected a number behind '='");
-  refused("t2:D", "method 't2:D': expected NAME=NUMBER behind ':'");
+  refused("t2:D=x", "method 'D=x': expected a number after '='");
+  refused("t2:D", "method 't2:D': expected NAME=NUMBER after ':'");
   refused("t2:D=0.1:D=0.2", "method 't2': expected parameter 'D' only once");
   refused("t1:K=-1", "method 't1:K=-1': expected a number from 0 to ");
 }
@@ -81,7 +81,7 @@ TEST_CASE("methods go where they belong: what is not stale, or keeps its weights
         1);
 }
 
-TEST_CASE("a synchronous phase in front of pipemare is its own option, list by list") {
+TEST_CASE("a synchronous phase before pipemare is its own option, list by list") {
   for (const std::string timing : {"1f1b", "slots"}) {
     for (const std::int64_t m : {1, 2, 3}) {
       CAPTURE(timing);
@@ -138,15 +138,15 @@ TEST_CASE("an update that looks back keeps the weights of its forwards, and want
                        doctest::Contains("would read versions"), Error);
 }
 
-TEST_CASE("every method has its row in the README, and all that documents hold are in the schema") {
-  const std::string readme = read_text_file(testing::in_source("schedules/README.md"));
+TEST_CASE("every method has its row in METHODS.md, and all that documents hold are in the schema") {
+  const std::string table = read_text_file(testing::in_source("schedules/document/METHODS.md"));
   const std::string schema = read_text_file(testing::in_source("schedules/schedule.schema.json"));
-  REQUIRE(readme.size() > 1000);
+  REQUIRE(table.size() > 1000);
   for (const MethodSpec& spec : method_catalogue()) {
     const std::string name(spec.name);
     CAPTURE(name);
-    const bool has_row = readme.find("\n| `" + name + "`") != std::string::npos ||
-                         readme.find("\n| `" + name + ":") != std::string::npos;
+    const bool has_row =
+        table.find("\n| `" + name + "`") != std::string::npos || table.find("\n| `" + name + ":") != std::string::npos;
     CHECK(has_row);
     CHECK((schema.find("\"" + name + "\"") != std::string::npos) == (name != "t3"));
   }

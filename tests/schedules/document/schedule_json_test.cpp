@@ -168,7 +168,7 @@ TEST_CASE("wrong documents are refused with the path of the value") {
 
 TEST_CASE("wrong items of a list are refused with their place") {
   CHECK(refusal("devices", "[[\"0F0\", \"0G1\"]]") ==
-        "devices[0][1]: action '0G1': expected an op such as F, B, I, W or U behind the stage");
+        "devices[0][1]: action '0G1': expected an op such as F, B, I, W or U after the stage");
   CHECK(refusal("devices", "[[\"0F0\", 3]]") ==
         "devices[0][1]: expected an action such as \"0F1\", or a repeat block, found 3");
   CHECK(refusal("devices", "[[{\"repeat\": 2, \"action\": []}]]") ==

@@ -15,7 +15,7 @@ TEST_SUITE_BEGIN("schedules");
 namespace plumb::testing {
 namespace {
 
-/// Reads digits at `at` and moves behind them.
+/// Reads digits at `at` and moves after them.
 std::size_t number_at(const std::string& text, std::size_t& at) {
   std::size_t number = 0;
   while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
@@ -29,16 +29,16 @@ std::string written_out(std::string layout) {
   std::erase(layout, ',');
   for (std::size_t open = layout.find('('); open != std::string::npos; open = layout.find('(')) {
     const std::size_t close = layout.find(')', open);
-    std::size_t behind = close + 2;
-    const std::size_t times = number_at(layout, behind);
+    std::size_t after = close + 2;
+    const std::size_t times = number_at(layout, after);
     std::string all;
     for (std::size_t i = 0; i < times; ++i) all += layout.substr(open + 1, close - open - 1);
-    layout.replace(open, behind - open, all);
+    layout.replace(open, after - open, all);
   }
   for (std::size_t star = layout.find('*'); star != std::string::npos; star = layout.find('*')) {
-    std::size_t behind = star + 1;
-    const std::size_t times = number_at(layout, behind);
-    layout.replace(star - 1, behind - star + 1, std::string(times, layout[star - 1]));
+    std::size_t after = star + 1;
+    const std::size_t times = number_at(layout, after);
+    layout.replace(star - 1, after - star + 1, std::string(times, layout[star - 1]));
   }
   return layout;
 }

@@ -152,13 +152,13 @@ TEST_CASE("the list of 1F1B that PyTorch shows is refused by its fault") {
 TEST_CASE("what PyTorch's reader lets pass is refused with line and cell") {
   CHECK(csv_refusal("0F0,0F0xyz\n") == "x.csv:1: cell 2: '0F0xyz': expected the end of the action");
   CHECK(csv_refusal("0F0\n0FWD0\n") ==
-        "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U behind the stage");
+        "x.csv:2: cell 1: '0FWD0': expected an op such as F, B, I, W or U after the stage");
   CHECK(csv_refusal("0F0,(0F1;0B0)W\n") ==
         "x.csv:1: cell 2: '(0F1;0B0)W': expected an overlapped pair such as (0F1;0B0)OVERLAP_F_B or "
         "(0F1;1F0)OVERLAP");
   CHECK(csv_refusal("0F0,(0B1;0F0)OVERLAP_F_B\n") ==
-        "x.csv:1: cell 2: '(0B1;0F0)OVERLAP_F_B': expected a forward, then a backward; OVERLAP stands behind "
-        "other pairs");
+        "x.csv:1: cell 2: '(0B1;0F0)OVERLAP_F_B': expected a forward, then a backward; other pairs are "
+        "written with OVERLAP");
   CHECK(csv_refusal("0F0,(0F1;0F2)OVERLAP\n") ==
         "x.csv:1: cell 2: '(0F1;0F2)OVERLAP': expected a forward, then a backward");
   CHECK(csv_refusal("0F0,0U0\n") == "x.csv:1: cell 2: '0U0': is not an action of PyTorch's files, such as 2F0");

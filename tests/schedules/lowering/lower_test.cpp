@@ -9,7 +9,9 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/check_program.hpp"
 #include "schedules/program/program_text.hpp"
+#include "schedules/program/topological_order.hpp"
 
 TEST_SUITE_BEGIN("schedules");
 
@@ -115,7 +117,7 @@ TEST_CASE("receives stand one compute action ahead, sends are waited for when a 
         "d1>d0 SEND_B 1B2 -> 0B2, issued 1B2, posted 0B1, sent end, 4 bytes\n");
 }
 
-TEST_CASE("late receives stand just before their consumer, but no later than those behind them in the channel") {
+TEST_CASE("late receives stand just before their consumer, but no later than those after them in the channel") {
   // Device 1 consumes 0F1 before 0F0, which its sender issues first.
   const Schedule schedule = chain({"0F0 0F1 0B1 0B0", "1F1 1F0 1B1 1B0"}, 2);
   const Cluster cluster = cluster_of(2);
@@ -192,7 +194,7 @@ TEST_CASE("folded recompute adds R to the backward, except for the microbatches 
   CHECK_FALSE(row_of(program, "0F1").recompute);
 }
 
-TEST_CASE("an explicit R drops the stash behind F and leaves the backward its own time") {
+TEST_CASE("an explicit R drops the stash after F and leaves the backward its own time") {
   Schedule schedule = chain({"0F0 0R0 0B0"}, 1);
   schedule.recompute = {Recompute{}};
   const Program program = lower(schedule, costs_for(schedule));
@@ -202,12 +204,12 @@ TEST_CASE("an explicit R drops the stash behind F and leaves the backward its ow
   CHECK_FALSE(row_of(program, "0B0").recompute);
 }
 
-TEST_CASE("W counts as the end of a split backward: the update stands behind the last one") {
+TEST_CASE("W counts as the end of a split backward: the update comes after the last one") {
   CHECK(lowered(chain({"0F0 0F1 0I0 0I1 0W1 0W0"}, 2), costs_for(chain({""}, 2))) ==
         "d0: 0F0 0F1 0I0 0I1 0W1 0W0 0U0\n");
 }
 
-TEST_CASE("an asynchronous stage updates behind every update's last backward, outside of an overlapped pair") {
+TEST_CASE("an asynchronous stage updates after every update's last backward, outside of an overlapped pair") {
   Schedule schedule = chain({"0F0 0F1 0B0 0F2 0B1 0B2"}, 1, 3);
   schedule.weights.policy = WeightPolicy::kLatest;
   schedule.devices[0].actions[2].overlaps_next = 1;
@@ -228,7 +230,7 @@ TEST_CASE("copies of a stage reduce their gradients before the update, by the ri
 }
 
 TEST_CASE(
-    "a synchronous device updates all its stages behind its last backward, reductions stand as early as they can") {
+    "a synchronous device updates all its stages after its last backward, reductions stand as early as they can") {
   const Schedule schedule = generate("chimera", {.num_devices = 2, .num_microbatches = 2});
   Schedule bare = schedule;
   for (DeviceList& list : bare.devices) {
@@ -326,7 +328,7 @@ TEST_CASE("an absurd document is refused before it is expanded") {
   CHECK_THROWS_WITH_AS(lower(schedule, costs_for(schedule)), doctest::Contains("expands to more than"), Error);
 }
 
-TEST_CASE("updates that a document leaves out stand behind its own reductions, and gathers do nothing") {
+TEST_CASE("updates that a document leaves out come after its own reductions, and gathers do nothing") {
   const Schedule schedule = chain({"0UNSHARD 0F0 0F1 0B0 0B1 0REDUCE_GRAD 0RESHARD"}, 2);
   const Program program = lower(schedule, costs_for(schedule));
   std::string lane;

@@ -1,4 +1,5 @@
 #include "schedules/program/program.hpp"
+#include "schedules/program/check_program.hpp"
 
 #include <functional>
 #include <string>
@@ -61,14 +62,14 @@ TEST_CASE("the check finds every way in which a program can contradict itself") 
   finds("instrs: rows or waits out of range", [](Program& p) { p.instrs[0].row = 99; });
   finds("0F0: its row belongs to another holder", [](Program& p) { p.instrs[0].row = p.instrs[5].row; });
   finds("0U0: the other half of its pair is missing", [](Program& p) { p.instrs[4].action.overlaps_next = 1; });
-  finds("0B0: waits for its lane's future", [](Program& p) { p.waits[0] = {3, Wait::kDirect}; });
+  finds("0B0: waits for something later in its own lane", [](Program& p) { p.waits[0] = {3, Wait::kDirect}; });
   finds("0B0: waits for a transfer that is not its own", [](Program& p) { p.waits[0].via = 0; });
   finds("0B0: no such collective", [](Program& p) { p.waits[0].via = Wait::kCollectiveBit; });
   finds("transfer 0: no such channel", [](Program& p) { p.transfers[0].channel = 7; });
   finds("transfer 0: issued outside the sender's lane or before its value exists",
         [](Program& p) { p.transfers[0].issue = 5; });
   finds("transfer 0: waited for before it is issued", [](Program& p) { p.transfers[0].sent = 0; });
-  finds("transfer 0: posted outside the receiver's lane or behind its consumer",
+  finds("transfer 0: posted outside the receiver's lane or after its consumer",
         [](Program& p) { p.transfers[0].post = 6; });
   CHECK(findings(good, [](Program& p) { std::swap(p.transfers[0], p.transfers[1]); }).back() ==
         "transfer 1: not in the order of its channel");

@@ -48,7 +48,7 @@ TEST_CASE("merged microbatches wait for each of theirs") {
   CHECK(needs(written_schedule({"0F0 0F1", "1F0+1"}, 2), "1F0+1") == "0F0 0F1");
 }
 
-TEST_CASE("sequence slices wait for the one before, in the backward for the one behind; batch slices do not") {
+TEST_CASE("sequence slices wait for the one before, in the backward for the one after; batch slices do not") {
   Schedule schedule = written_schedule({"0F0.0 0F0.1", "1F0.0 1F0.1"}, 1);
   schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1}}};
   CHECK(needs(schedule, "1F0.1") == "0F0.1 1F0.0");

@@ -112,7 +112,7 @@ TEST_CASE("with more microbatches per update a forward looks ahead to the versio
           const std::int32_t read = reads.forward.at({k, stage});
           CHECK(steps_of(own, own_program, Op::kF, stage, k) == k / m - read);
           CHECK(steps_of(own, own_program, Op::kB, stage, k) == 0);
-          // Back at stage 0: so many backwards of the stage behind its own as the published distance says for m = 1.
+          // Back at stage 0: so many backwards of the stage after its own as the published distance says for m = 1.
           CHECK(steps_of(trip, trip_program, Op::kF, stage, k) == (k + stage / 2) / m - read);
           CHECK(steps_of(trip, trip_program, Op::kB, stage, k) == (k + stage / 2) / m - k / m);
         }

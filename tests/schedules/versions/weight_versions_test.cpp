@@ -181,7 +181,7 @@ TEST_CASE("double buffering at P=4, N=2 is refused with the action and the versi
       Error);
 }
 
-TEST_CASE("in a synchronous phase all read the version of their update, behind it the last policy rules") {
+TEST_CASE("in a synchronous phase all read the version of their update, after it the last policy rules") {
   Schedule schedule =
       generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 9, .options = {{"synchronous", "4"}}});
   for (const WeightPolicy policy : {WeightPolicy::kLatest, WeightPolicy::kStash}) {
@@ -196,7 +196,7 @@ TEST_CASE("in a synchronous phase all read the version of their update, behind i
   }
 }
 
-TEST_CASE("a delay behind a synchronous phase reads the versions that the phase made") {
+TEST_CASE("a delay after a synchronous phase reads the versions that the phase made") {
   Schedule schedule =
       generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 9, .options = {{"synchronous", "4"}}});
   schedule.weights.policy = WeightPolicy::kDoubleBuffer;

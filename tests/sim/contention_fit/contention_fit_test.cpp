@@ -153,7 +153,7 @@ TEST_CASE("a prediction with the fitted contention meets a schedule that was not
 
 TEST_CASE("what messages take is fitted, too") {
   Contention contention = truth();
-  contention.message_theft = 0.1;
+  contention.message_share = 0.1;
   const Cluster cluster = contended_machine(contention, 0.005);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 20});
   REQUIRE(fit.theft.size() == 1);
@@ -187,8 +187,8 @@ TEST_CASE("what collectives take is fitted, too") {
   REQUIRE(fit.theft.size() == 1);
   CHECK(fit.theft[0].by == Load::kCollective);
   CHECK(fit.theft[0].share.value == doctest::Approx(0.25).epsilon(0.01));
-  CHECK(fit.contention.collective_theft == doctest::Approx(0.25).epsilon(0.01));
-  CHECK(fit.contention.message_theft == 0);
+  CHECK(fit.contention.collective_share == doctest::Approx(0.25).epsilon(0.01));
+  CHECK(fit.contention.message_share == 0);
 }
 
 TEST_CASE("an action that is never alone, and company that is never met, are said and not guessed") {

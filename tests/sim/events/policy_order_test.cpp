@@ -1,4 +1,5 @@
 #include "sim/events/policy_order.hpp"
+#include "schedules/document/policy_work.hpp"
 
 #include <algorithm>
 #include <string>

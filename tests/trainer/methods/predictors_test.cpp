@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "tests/trainer/methods/scalar_pipeline.hpp"
 #include "trainer/methods/correction.hpp"
 

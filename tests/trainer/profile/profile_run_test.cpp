@@ -166,7 +166,7 @@ TEST_CASE("two copies of a pipeline reduce beside weight gradients, which tells 
   cluster.devices.resize(4, {.name = {}, .jitter = 0.01});
   cluster.devices_per_node = 4;
   cluster.intra_node = {.latency_ns = 20, .bytes_per_s = 10e9};
-  cluster.contention.collective_theft = 0.2;
+  cluster.contention.collective_share = 0.2;
   cluster.contention.slowdowns = {{set_of(Load::kW), set_of(Load::kW), {0.03, 0.05, 0.06}}};
   cluster.finish();
   StageCosts costs;

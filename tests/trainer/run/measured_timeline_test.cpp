@@ -1,8 +1,8 @@
 #include "trainer/run/measured_timeline.hpp"
+#include "schedules/program/topological_order.hpp"
 
 #include <doctest/doctest.h>
 
-#include "schedules/lowering/lower.hpp"
 #include "tests/support/complete_timeline.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/plan/run_plan.hpp"

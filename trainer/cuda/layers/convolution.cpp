@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/layer_workspace.hpp"
 #include "trainer/cuda/layers/dense.hpp"
 #include "trainer/cuda/layers/image_sizes.hpp"
 #include "trainer/cuda/layers/kinds.hpp"

@@ -24,7 +24,7 @@ Schedule waves(std::int32_t p, std::int64_t m, std::int64_t updates, std::map<st
 
 }  // namespace
 
-TEST_CASE("a virtual worker of hetpipe runs Nm microbatches at once and exchanges weights behind every Nm updates") {
+TEST_CASE("a virtual worker of hetpipe runs Nm microbatches at once and exchanges weights after every Nm updates") {
   for (const std::int64_t workers : {1, 2, 3}) {
     for (const std::int64_t stages : {1, 2, 4}) {
       for (std::int64_t concurrent = 1; concurrent <= stages; ++concurrent) {
@@ -111,7 +111,7 @@ TEST_CASE("an exchange of weights that not all holders join, or that comes after
   Schedule late = schedule;
   std::swap(late.devices[0].actions[7], late.devices[0].actions[8]);  // 0SYNC_WEIGHTS 0F6
   CHECK(first_violation(late) ==
-        "device 0, position 8: 0SYNC_WEIGHTS: expected behind an update, before anything reads the new weights");
+        "device 0, position 8: 0SYNC_WEIGHTS: expected after an update, before anything reads the new weights");
 }
 
 TEST_CASE("the picture of hetpipe is the one in tests/golden") {

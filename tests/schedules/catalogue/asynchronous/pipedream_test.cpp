@@ -11,7 +11,7 @@ TEST_SUITE_BEGIN("schedules");
 
 namespace plumb::testing {
 
-TEST_CASE("pipedream fills once, alternates, drains once, and updates behind every m-th backward") {
+TEST_CASE("pipedream fills once, alternates, drains once, and updates after every m-th backward") {
   for (const std::int64_t p : {1, 2, 4, 9}) {
     for (const std::int64_t m : {1, 2, 3, 8}) {
       for (const std::int64_t updates : {1, 2, 5, 12}) {

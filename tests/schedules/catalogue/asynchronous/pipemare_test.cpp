@@ -91,7 +91,7 @@ TEST_CASE("a microbatch is 2(P - i) + 1 backwards away from its own in the slots
   }
 }
 
-TEST_CASE("with synchronous=E the first E updates of pipemare are gpipe's, and the others follow behind the drain") {
+TEST_CASE("with synchronous=E the first E updates of pipemare are gpipe's, and the others follow after the drain") {
   for (const std::int64_t first : {1, 3, 7}) {
     for (const std::int64_t p : {1, 3}) {
       for (const std::int64_t m : {1, 2, 5}) {

@@ -13,7 +13,7 @@ namespace plumb::testing {
 namespace {
 
 /// Parameters of ResNet-50, one entry for each convolution, batch norm and the classifier, in order of execution; the
-/// downsampling of a group stands behind the third batch norm of its first block. (He et al., arXiv 1512.03385)
+/// downsampling of a group comes after the third batch norm of its first block. (He et al., arXiv 1512.03385)
 std::vector<std::int64_t> resnet50(std::int64_t stem_kernel, std::int64_t classes) {
   std::vector<std::int64_t> sizes;
   const auto convolution = [&](std::int64_t in, std::int64_t out, std::int64_t kernel) {

@@ -20,7 +20,7 @@ Schedule mobius(std::int64_t p, std::int64_t m, std::int32_t v) {
 
 }  // namespace
 
-TEST_CASE("chunks of mobius are loaded one ahead and evicted behind their last microbatch") {
+TEST_CASE("chunks of mobius are loaded one ahead and evicted after their last microbatch") {
   CHECK(list_text(mobius(2, 2, 3), 0) ==
         "0LOAD@host 2LOAD@host 0F0 0F1 0EVICT@host 4LOAD@host 2F0 2F1 2EVICT@host 4F0 4F1 2LOAD@host 4B0 4B1 4U0 "
         "4EVICT@host 0LOAD@host 2B0 2B1 2U0 2EVICT@host 0B0 0B1 0U0 0EVICT@host");

@@ -62,7 +62,7 @@ TEST_CASE("an update of bitpipe repeats with the microbatches moved") {
   }
 }
 
-TEST_CASE("second chunks of bitpipe reduce behind their last backward, first chunks at the end") {
+TEST_CASE("second chunks of bitpipe reduce after their last backward, first chunks at the end") {
   CHECK(list_text(bitpipe(2, 2), 0) ==
         "0F0 1:1F1 1:2F1 3F0 3B0 3REDUCE_GRAD 1:2B1 1:2REDUCE_GRAD 1:1B1 0B0 0REDUCE_GRAD 1:1REDUCE_GRAD 0U0 1:1U0 3U0 "
         "1:2U0");

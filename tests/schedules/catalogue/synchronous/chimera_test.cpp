@@ -99,7 +99,7 @@ TEST_CASE("devices of chimera keep between p - p/(2f) + 1 and p activations") {
   }
 }
 
-TEST_CASE("each copy of a stage reduces right behind its last backward and updates at the end") {
+TEST_CASE("each copy of a stage reduces right after its last backward and updates at the end") {
   CHECK(list_text(chimera(2, 4, 1), 0) ==
         "0F0 1:1F1 1:1B1 0B0 0F2 1:1F3 1:1B3 1:1REDUCE_GRAD 0B2 0REDUCE_GRAD 0U0 1:1U0");
 }

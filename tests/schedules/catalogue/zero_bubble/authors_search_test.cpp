@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kTable = "results/search/table.csv";
 
-/// A row of the table: what results/search/authors.py prints, and our span behind it.
+/// A row of the table: what results/search/authors.py prints, and our span after it.
 struct AuthorsRow {
   std::string text{};  ///< without ours
   std::string what;

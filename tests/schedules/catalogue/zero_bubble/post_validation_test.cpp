@@ -8,7 +8,7 @@
 TEST_SUITE_BEGIN("schedules");
 
 namespace plumb::testing {
-TEST_CASE("post-validation puts the V of an update before the first action behind the next warm-up") {
+TEST_CASE("post-validation puts the V of an update before the first action after the next warm-up") {
   for (const char* name : {"zb-h1", "zb-h2", "zb-2p", "zb-v"}) {
     CAPTURE(name);
     const ScheduleParams params{

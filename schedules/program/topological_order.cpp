@@ -1,9 +1,9 @@
+#include "schedules/program/topological_order.hpp"
+
 #include <cstddef>
 #include <queue>
 #include <stdexcept>
 #include <vector>
-
-#include "schedules/lowering/lower.hpp"
 
 namespace plumb {
 namespace {
@@ -36,19 +36,19 @@ class Order {
   void run_lane(std::size_t device) {
     const InstrIndex end = program_.lane_begin[device + 1];
     for (InstrIndex& at = at_[device]; at < end;) {
-      const InstrIndex behind = at + (program_.instrs[at].action.overlaps_next ? 2 : 1);
-      const InstrIndex blocker = first_not_done(at, behind);
+      const InstrIndex after = at + (program_.instrs[at].action.overlaps_next ? 2 : 1);
+      const InstrIndex blocker = first_not_done(at, after);
       if (blocker != kNone) {
         stuck_on_[device_of(blocker)].push_back(device);
         return;
       }
-      for (; at < behind; ++at) order_.push_back(at);
+      for (; at < after; ++at) order_.push_back(at);
     }
   }
 
-  /// Something that [at, behind) waits for and that has not run; kNone when all has.
-  InstrIndex first_not_done(InstrIndex at, InstrIndex behind) const {
-    for (std::uint32_t i = program_.instrs[at].first_wait; i < program_.instrs[behind].first_wait; ++i) {
+  /// Something that [at, after) waits for and that has not run; kNone when all has.
+  InstrIndex first_not_done(InstrIndex at, InstrIndex after) const {
+    for (std::uint32_t i = program_.instrs[at].first_wait; i < program_.instrs[after].first_wait; ++i) {
       const Wait& wait = program_.waits[i];
       if (wait.via < program_.transfers.size()) {
         const InstrIndex issue = program_.transfers[wait.via].issue;

@@ -1,8 +1,6 @@
-#include "schedules/document/run_time_policy.hpp"
+#include "schedules/document/policy_work.hpp"
 
 #include <algorithm>
-
-#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 namespace {

@@ -1,9 +1,6 @@
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 
 #include <array>
-#include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "models/layers/layer_kinds.hpp"
 
@@ -37,35 +34,6 @@ LayerFacts describe_profiled(const LayerSizes& sizes) {
 }
 
 }  // namespace
-
-std::int64_t ParameterFacts::count() const {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-std::int64_t LayerFacts::parameter_count() const {
-  return std::accumulate(parameters.begin(), parameters.end(), std::int64_t{0},
-                         [](std::int64_t sum, const ParameterFacts& parameter) { return sum + parameter.count(); });
-}
-
-/// Uniform variance 1/(3 inputs), as PyTorch's linear layers start.
-ParameterFacts LayerSizes::matrix(const std::string& part, std::int64_t outputs, std::int64_t inputs) const {
-  return {.name = spec.name + "." + part,
-          .shape = {outputs, inputs},
-          .decayed = true,
-          .initial_deviation = 1.0 / std::sqrt(3.0 * static_cast<double>(inputs))};
-}
-
-ParameterFacts LayerSizes::vector(const std::string& part, std::int64_t size, double initial) const {
-  return {.name = spec.name + "." + part, .shape = {size}, .initial_mean = initial};
-}
-
-StashTensor LayerSizes::kept(const std::string& part, std::int64_t bytes, LastUse last_use) const {
-  return {spec.name + "." + part, bytes, StashTensor::MadeBy::kForward, last_use};
-}
-
-StashTensor LayerSizes::made_by_input_grad(const std::string& part, std::int64_t bytes) const {
-  return {spec.name + "." + part, bytes, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad};
-}
 
 LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const Precision& precision) {
   using Describe = LayerFacts (*)(const LayerSizes& sizes);

@@ -1,4 +1,4 @@
-#include "models/stages/stage_layout.hpp"
+#include "models/stages/lay_out_stage.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/layers/describe_layer.hpp"
 #include "models/layers/layer_kinds.hpp"
 #include "models/network/flow.hpp"
 #include "models/stages/stage_moves.hpp"
@@ -61,7 +62,7 @@ class LayoutBuilder {
   std::size_t depth() const { return layout_.steps.size(); }
   /// Position of a layer in the backward passes, which go from the last layer to the first.
   std::size_t backward_step(std::size_t layer) const { return depth() - 1 - layer; }
-  /// The backward step behind which moves at `at` take place.
+  /// The backward step after which moves at `at` take place.
   std::size_t backward_time(std::size_t at) const { return at < depth() ? backward_step(at) : 0; }
   LayoutStep& step(std::size_t k) { return layout_.steps[k]; }
 
@@ -149,7 +150,7 @@ class LayoutBuilder {
 
   TensorPlace keep(StashTensor tensor) { return keep_tensor(layout_, std::move(tensor)); }
 
-  /// Values of a message one behind the other, behind what has that size; returns its size.
+  /// Values of a message one after the other, after what has that size; returns its size.
   std::int64_t pack(StageBlock block, std::span<const std::size_t> values, std::vector<TensorPlace>& places,
                     std::int64_t size = 0) const {
     for (const std::size_t value : values) {
@@ -401,7 +402,7 @@ class LayoutBuilder {
   StageFlow stage_;
   StageLayout layout_;
   std::vector<TensorPlace> returned_;  ///< by value: where it lies in the message to the stage before
-  std::vector<TensorPlace> taken_;     ///< ... in the message from the stage behind
+  std::vector<TensorPlace> taken_;     ///< ... in the message from the next stage
   WorkspacePlan forward_;
   WorkspacePlan input_grad_;
   WorkspacePlan weight_grad_;

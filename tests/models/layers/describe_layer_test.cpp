@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "models/layers/layer.hpp"
+#include "models/layers/describe_layer.hpp"
 
 TEST_SUITE_BEGIN("models");
 

@@ -1,9 +1,8 @@
-#include "schedules/program/program.hpp"
+#include "schedules/program/check_program.hpp"
 
 #include <cstddef>
 
 #include "schedules/document/schedule_io.hpp"
-#include "schedules/program/program_text.hpp"
 
 namespace plumb {
 namespace {
@@ -64,7 +63,8 @@ class Checker {
 
   void check_wait(const Wait& wait, std::size_t device, InstrIndex at) {
     const bool in_lane = wait.source >= begin(device) && wait.source < begin(device + 1);
-    expect(wait.source < program_.size() && (!in_lane || wait.source < at), name(at) + ": waits for its lane's future");
+    expect(wait.source < program_.size() && (!in_lane || wait.source < at),
+           name(at) + ": waits for something later in its own lane");
     if (wait.via == Wait::kDirect || wait.via == Wait::kLatency) return;
     if ((wait.via & Wait::kCollectiveBit) != 0) {
       expect((wait.via & ~Wait::kCollectiveBit) < program_.collectives.size(), name(at) + ": no such collective");
@@ -87,7 +87,7 @@ class Checker {
            where + "issued outside the sender's lane or before its value exists");
     expect(transfer.issue < transfer.sent && transfer.sent <= from_end, where + "waited for before it is issued");
     expect(to <= transfer.post && transfer.post <= transfer.consumer && transfer.consumer < to_end,
-           where + "posted outside the receiver's lane or behind its consumer");
+           where + "posted outside the receiver's lane or after its consumer");
   }
 
   void check_channel_order() {

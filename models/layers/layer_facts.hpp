@@ -9,16 +9,6 @@
 
 namespace plumb {
 
-/// Rows of the score matrix that attention handles at a time; bounds its workspace.
-inline constexpr std::int64_t kAttentionRows = 64;
-
-/// Room for the patches of images that a convolution lays out at a time (of one image at least).
-inline constexpr std::int64_t kPatchBytes = std::int64_t{1} << 18;
-/// Images whose patches are laid out together.
-std::int64_t convolution_images(const LayerSpec& spec, std::int64_t images, std::int64_t number_bytes);
-/// Whether a convolution lays out patches at all: a 1 x 1 window reads the image as it is.
-bool needs_patches(const LayerSpec& spec);
-
 /// One parameter of a layer.
 struct ParameterFacts {
   std::string name;                 ///< "<layer>.<parameter>", unique in the network
@@ -69,9 +59,5 @@ struct LayerFacts {
   std::int64_t parameter_count() const;
   friend bool operator==(const LayerFacts&, const LayerFacts&) = default;
 };
-
-/// The facts of `spec`; a residual block's are those of its body taken together, plus its additions.
-/// Throws Error when the sizes contradict each other (heads that do not divide the width, too few positions).
-LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const Precision& precision);
 
 }  // namespace plumb

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "models/stages/stage_layout.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/workspace_plan.hpp"
 
 TEST_SUITE_BEGIN("models");

@@ -1,0 +1,29 @@
+#include "models/jobs/job_shape.hpp"
+
+#include <cmath>
+
+namespace plumb {
+
+JobShape::JobShape(const Network& network, const Parallelism& job)
+    : parallelism(job),
+      samples(job.microbatch_size > 0 ? job.microbatch_size : network.samples),
+      sequence(job.sequence > 0 ? job.sequence : network.sequence) {}
+
+double JobShape::scores(const LayerSpec& layer) const {
+  return static_cast<double>(tokens()) * static_cast<double>(sequence) * static_cast<double>(layer.heads) /
+         static_cast<double>(parallelism.tensor);
+}
+
+std::int64_t JobShape::expert_tokens(const LayerSpec& layer) const {
+  const double mean = static_cast<double>(tokens() * layer.experts_per_token);
+  return std::llround(mean * parallelism.expert_capacity);
+}
+
+bool JobShape::masks(const LayerSpec& layer) const { return parallelism.dropout.value_or(layer.bias); }
+
+bool keeps_mask(LayerKind kind) {
+  return kind == LayerKind::kAttention || kind == LayerKind::kMlp || kind == LayerKind::kMoe ||
+         kind == LayerKind::kLatentAttention;
+}
+
+}  // namespace plumb

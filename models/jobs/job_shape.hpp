@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/jobs/parallelism.hpp"
+#include "models/network/network.hpp"
+
+namespace plumb {
+
+/// Sizes of one microbatch on one device.
+struct JobShape {
+  Parallelism parallelism;
+  std::int64_t samples = 1;
+  std::int64_t sequence = 1;  ///< tokens of a whole sample
+
+  JobShape(const Network& network, const Parallelism& job);
+
+  /// Tokens of a device in attention and MLP, and in norms and sums.
+  std::int64_t tokens() const { return samples * sequence / parallelism.context; }
+  std::int64_t norm_tokens() const { return parallelism.sequence_parallel ? tokens() / parallelism.tensor : tokens(); }
+  std::int64_t number_bytes() const { return parallelism.precision.activation_bytes; }
+  /// Bytes of `features` numbers for each of `count` tokens.
+  double bytes(std::int64_t count, std::int64_t features) const {
+    return static_cast<double>(count) * static_cast<double>(features) * static_cast<double>(number_bytes());
+  }
+  /// Bytes of the scores of attention on one device, with one byte each.
+  double scores(const LayerSpec& layer) const;
+  /// Routed token copies that the experts of a device take, with those of the fullest one.
+  std::int64_t expert_tokens(const LayerSpec& layer) const;
+  bool masks(const LayerSpec& layer) const;
+};
+
+/// Its output goes through dropout before it is added.
+bool keeps_mask(LayerKind kind);
+
+}  // namespace plumb
