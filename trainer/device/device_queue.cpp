@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "schedules/document/action_text.hpp"
-#include "trainer/device/queued_stage.hpp"
 
 namespace plumb {
 
@@ -73,11 +72,10 @@ DeviceQueue::~DeviceQueue() {
   for (std::byte* scratch : stage_scratch_) machine_.free(device_, scratch);
 }
 
-std::unique_ptr<StageBackend> DeviceQueue::make_stage(const Backend& backend, NumberType type, StageSpec spec) {
-  spec.place = machine_.place(stream(StreamKind::kCompute));
-  const std::int64_t scratch = backend.scratch_bytes == nullptr ? 0 : backend.scratch_bytes(type, spec);
-  if (scratch > 0) spec.place.scratch = stage_scratch_.emplace_back(machine_.allocate(device_, scratch));
-  return std::make_unique<QueuedStage>(*this, type, spec, backend.make_stage(type, spec));
+StreamPlace DeviceQueue::make_stage_place(std::int64_t scratch_bytes) {
+  StreamPlace place = machine_.place(stream(StreamKind::kCompute));
+  if (scratch_bytes > 0) place.scratch = stage_scratch_.emplace_back(machine_.allocate(device_, scratch_bytes));
+  return place;
 }
 
 void DeviceQueue::launch(Work work) {

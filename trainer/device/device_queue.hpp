@@ -36,8 +36,8 @@ class DeviceQueue {
   DeviceMemory& memory() { return *memory_; }
   DeviceId device() const { return device_; }
   StreamId stream(StreamKind kind) const { return streams_[static_cast<std::size_t>(kind)]; }
-  /// A stage's arithmetic on the compute stream.
-  std::unique_ptr<StageBackend> make_stage(const Backend& backend, NumberType type, StageSpec spec);
+  /// Where a stage's arithmetic runs: the compute stream, with as much scratch memory of its own.
+  StreamPlace make_stage_place(std::int64_t scratch_bytes);
   void launch(Work work);
   void add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
 

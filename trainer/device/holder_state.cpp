@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "trainer/device/device_queue.hpp"
+#include "trainer/device/queued_stage.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
 
 namespace plumb {
@@ -19,7 +19,7 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
   for (std::size_t part = 0; part < plan.places.size(); ++part) {
     const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
     backends_.push_back(queue == nullptr ? plan.backend.make_stage(plan.options.numbers, spec)
-                                         : queue->make_stage(plan.backend, plan.options.numbers, spec));
+                                         : make_queued_stage(*queue, plan.backend, plan.options.numbers, spec));
   }
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {

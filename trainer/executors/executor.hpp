@@ -1,26 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
-#include "trainer/device/device_worker.hpp"
-#include "trainer/transport/mailbox.hpp"
+#include "trainer/executors/run_part.hpp"
 
 namespace plumb {
-
-class StreamRun;
-
-/// A part of a run: every device goes on to its limit. The limits are a consistent cut: nothing before them waits for
-/// anything behind them.
-struct RunPart {
-  const Program& program;
-  std::span<const std::unique_ptr<DeviceWorker>> workers;  ///< by device; null: not here
-  std::span<const InstrIndex> limits;                      ///< by device
-  Mailbox& mailbox;
-  const StreamRun* streams = nullptr;  ///< of executors with `queues`
-};
 
 /// One row of the table of executors. All give the same bits.
 struct Executor {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trainer/cuda/kernels/blocks.hpp"
+#include "trainer/cuda/kernels/segment.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 #include "trainer/numbers/optimizer.hpp"
 
