@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 
 namespace plumb {
 

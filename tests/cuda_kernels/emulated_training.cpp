@@ -33,9 +33,9 @@ constexpr Backend kEmulated{.name = "emulated",
 /// shows.
 TrainResult device_training(TrainOptions options) {
   RecordedStreams machine(immediate_streams(add_on_cpu));
-  options.own_backend = &kEmulated;
-  options.executor = "streams";
-  options.own_streams = &machine;
+  options.hooks.own_backend = &kEmulated;
+  options.execution.executor = "streams";
+  options.hooks.own_streams = &machine;
   TrainResult result = train(options);
   for (const std::string& race : find_races(machine.log())) throw std::logic_error(race);
   return result;

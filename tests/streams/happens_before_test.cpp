@@ -115,7 +115,7 @@ TEST_CASE("every schedule of the catalogue gives its streams an order without ra
   for (const bool keeps : {true, false}) {  // looking at gradients makes the host wait, which orders everything
     for_each_schedule(3, 4, [&](const std::string& name, TrainOptions options) {
       CAPTURE(name);
-      options.keep_parameters = keeps;
+      options.observation.keep_parameters = keeps;
       const RecordedRun run = recorded_run(options);
       CHECK(first_of(find_races(run.log)) == "none");
       if (keeps) CHECK(first_of(find_missing_edges(run.log, RunPlan(options).program)) == "none");
@@ -125,11 +125,11 @@ TEST_CASE("every schedule of the catalogue gives its streams an order without ra
 
 TEST_CASE("while gradients are reduced nobody touches them: copies of a stage, tied weights, clipped norms") {
   const auto races = [](TrainOptions options, double clip) {
-    options.numbers = NumberType::kFloat32;
-    options.keep_parameters = false;
-    options.clip_norm = clip;
+    options.model.numbers = NumberType::kFloat32;
+    options.observation.keep_parameters = false;
+    options.optimization.clip_norm = clip;
     const bool flush = options.schedule.weights.policy == WeightPolicy::kFlush;
-    options.clip_scope = flush ? ClipScope::kGlobal : ClipScope::kStage;
+    options.optimization.clip_scope = flush ? ClipScope::kGlobal : ClipScope::kStage;
     return first_of(find_races(recorded_run(std::move(options)).log));
   };
   for (const double clip : {0.0, 0.5}) {
@@ -161,8 +161,8 @@ TEST_CASE("no wait can be left out: without any single one of them there is a ra
     const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);
     auto options = tiny_run(spec, {.num_devices = 2, .num_microbatches = 4, .updates = 2}, false);
     REQUIRE(options);
-    options->numbers = NumberType::kFloat32;
-    options->keep_parameters = false;  // looking at gradients makes the host wait, which orders everything
+    options->model.numbers = NumberType::kFloat32;
+    options->observation.keep_parameters = false;  // looking at gradients makes the host wait, which orders everything
     const StreamLog log = recorded_run(*options).log;
     std::size_t waits = 0;
     for (std::size_t call = 0; call < log.size(); ++call) {

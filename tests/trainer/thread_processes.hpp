@@ -80,8 +80,8 @@ inline std::vector<ProcessOutcome> train_in_processes(
     threads.emplace_back([&, rank] {
       ProcessGroup group(std::make_unique<ThreadProcess>(job, rank));
       TrainOptions own = options;
-      own.executor = "threads";
-      own.processes = &group;
+      own.execution.executor = "threads";
+      own.execution.processes = &group;
       if (change) change(rank, own);
       try {
         outcomes[rank].result = train(own);

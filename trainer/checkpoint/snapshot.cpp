@@ -38,7 +38,7 @@ Op value_op(std::string_view text) {
 /// Collects a run's state.
 class Taker {
  public:
-  explicit Taker(TrainingRun& run) : run_(run), numbers_(run.plan().options.numbers) {}
+  explicit Taker(TrainingRun& run) : run_(run), numbers_(run.plan().options.model.numbers) {}
 
   Snapshot take() {
     Json state;
@@ -367,7 +367,7 @@ class Restorer {
       fill(memory, (*blocks.corrections)[i].span(), holder_name(number) + ".correction" + std::to_string(i));
     }
     restore_notes(saved.at("notes"), blocks.notes);
-    const std::int64_t number_bytes = host_number_bytes(run_.plan().options.numbers);
+    const std::int64_t number_bytes = host_number_bytes(run_.plan().options.model.numbers);
     const std::int64_t count = parameter_offsets(holder.layout()).back();
     std::vector<std::byte> weights(static_cast<std::size_t>(count * number_bytes));
     std::span<std::byte> rest = weights;

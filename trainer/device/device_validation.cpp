@@ -23,7 +23,7 @@ UpdateDecision DeviceWorker::decision(std::span<const std::uint32_t> known, std:
     squared.push_back(unknown ? std::vector<double>()
                               : norms_from(outputs_.transport.published(holder, update)).squared);
   }
-  const GradientClip clip{plan_.options.clip_norm, plan_.options.clip_scope};
+  const GradientClip clip{plan_.options.optimization.clip_norm, plan_.options.optimization.clip_scope};
   const double scale = norms_from(outputs_.transport.published(own, update)).scale;
   return decide(clip, scale, squared, index(plan_.program.holders[own].stage));
 }

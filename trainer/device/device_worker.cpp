@@ -32,8 +32,8 @@ DeviceWorker::DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutput
     : plan_(plan),
       device_(device),
       outputs_(outputs),
-      arena_({.log_events = plan.options.memory_curve,
-              .poison = plan.options.poison_memory,
+      arena_({.log_events = plan.options.observation.memory_curve,
+              .poison = plan.options.hooks.poison_memory,
               .memory = outputs.queue == nullptr ? nullptr : &outputs.queue->memory()}),
       position_(plan.program.lane_begin[index(device)]) {
   for (std::uint32_t holder = 0; holder < plan.program.holders.size(); ++holder) {
@@ -365,7 +365,7 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   if (again) backend.run(Op::kR, pass);
   const bool passes_on = op == Op::kR && plan_.segment(at).passes;
   backend.run(passes_on ? Op::kF : op, pass);
-  if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
+  if (plan_.options.hooks.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
   if (ends && outputs_.queue == nullptr) outputs_.losses.add(microbatch, slice, slices, loss);
 }
 
@@ -374,7 +374,7 @@ void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) 
   std::vector<std::byte> scratch;
   const std::span<const std::byte> seen = arena_.memory().view(there, scratch);
   const bool here = seen.data() == there.data();
-  plan_.options.on_gradients(holder.stage(), microbatch, here ? there : std::span<std::byte>(scratch));
+  plan_.options.hooks.on_gradients(holder.stage(), microbatch, here ? there : std::span<std::byte>(scratch));
   if (!here) arena_.memory().write(there.data(), scratch);
 }
 

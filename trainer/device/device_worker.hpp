@@ -14,7 +14,7 @@
 #include "trainer/memory/arena.hpp"
 #include "trainer/memory/live_buffers.hpp"
 #include "trainer/plan/run_plan.hpp"
-#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 
 namespace plumb {
 

@@ -22,17 +22,17 @@ constexpr double kUncountedBytesPerSecond = 1e12;
 
 Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& schedule) {
   TrainOptions train_options;
-  train_options.network = options.network;
-  train_options.partition = options.partition;
+  train_options.model.network = options.network;
+  train_options.model.partition = options.partition;
   train_options.schedule = schedule;
-  train_options.shape = options.shape;
+  train_options.model.shape = options.shape;
   train_options.data = options.data;
-  train_options.optimizer = options.optimizer;
-  train_options.numbers = options.numbers;
-  train_options.backend = options.backend;
-  train_options.executor = usual_executor(backend(options.backend));
-  train_options.streams = options.streams;
-  train_options.memory_curve = false;
+  train_options.optimization.optimizer = options.optimizer;
+  train_options.model.numbers = options.numbers;
+  train_options.execution.backend = options.backend;
+  train_options.execution.executor = usual_executor(backend(options.backend));
+  train_options.execution.streams = options.streams;
+  train_options.observation.memory_curve = false;
   return train(train_options).timeline.value();
 }
 

@@ -10,7 +10,7 @@
 #include "sim/rules/run_times.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "trainer/device/device_worker.hpp"
-#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 #include "trainer/processes/process_group.hpp"
 
 namespace plumb {

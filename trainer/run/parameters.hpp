@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "trainer/numbers/initial_weights.hpp"
 #include "trainer/plan/run_plan.hpp"
-#include "trainer/plan/train_options.hpp"
 #include "trainer/run/device_report.hpp"
 
 namespace plumb {

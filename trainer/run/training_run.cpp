@@ -22,7 +22,7 @@ std::int64_t passes_of(const RunPlan& plan) {
   const std::string name = plan.options.schedule.name;
   const std::int64_t in_document = plan.document_updates;
   if (in_document < 1) throw Error("train '" + name + "': the document updates nothing; expected at least one update");
-  const std::int64_t steps = plan.options.steps == 0 ? in_document : plan.options.steps;
+  const std::int64_t steps = plan.options.optimization.steps == 0 ? in_document : plan.options.optimization.steps;
   if (plan.program.asynchronous && steps != in_document) {
     throw Error("train '" + name + "': an asynchronous document of " + std::to_string(in_document) +
                 " updates cannot do " + std::to_string(steps) + " steps; expected one document for the whole run");
@@ -43,8 +43,8 @@ RunTimes empty_times(const Program& program) {
 }
 
 std::optional<DeviceId> own_device(const TrainOptions& options) {
-  if (options.processes == nullptr) return std::nullopt;
-  return DeviceId{static_cast<std::int32_t>(options.processes->rank())};
+  if (options.execution.processes == nullptr) return std::nullopt;
+  return DeviceId{static_cast<std::int32_t>(options.execution.processes->rank())};
 }
 
 void check_executor(const RunPlan& plan, const Executor& executor) {
@@ -54,9 +54,9 @@ void check_executor(const RunPlan& plan, const Executor& executor) {
 }
 
 void check_processes(const RunPlan& plan, const Executor& executor) {
-  if (plan.options.processes == nullptr) return;
+  if (plan.options.execution.processes == nullptr) return;
   const std::string run = "train '" + plan.options.schedule.name + "': ";
-  const std::size_t size = plan.options.processes->size();
+  const std::size_t size = plan.options.execution.processes->size();
   const auto devices = static_cast<std::size_t>(plan.program.num_devices);
   if (size != devices) {
     throw Error(run + std::to_string(size) + (size == 1 ? " process" : " processes") + " and " +
@@ -74,9 +74,9 @@ void check_processes(const RunPlan& plan, const Executor& executor) {
 /// behind all that it waits for (`put_off_send_waits`, `rendezvous_test.cpp`), so no cycle of waits is left. This holds
 /// lowering to it before a GPU finds out.
 void check_links(const RunPlan& plan, const Executor& executor) {
-  if (plan.options.links == nullptr) return;
+  if (plan.options.execution.links == nullptr) return;
   const std::string run = "train '" + plan.options.schedule.name + "': ";
-  if (plan.options.processes == nullptr) throw Error(run + "links are between processes; expected several");
+  if (plan.options.execution.processes == nullptr) throw Error(run + "links are between processes; expected several");
   if (!executor.queues) {
     throw Error(run + "the executor " + std::string(executor.name) +
                 " has no streams for links; expected --executor streams");
@@ -89,18 +89,18 @@ void check_links(const RunPlan& plan, const Executor& executor) {
 
 TrainingRun::TrainingRun(const TrainOptions& options)
     : plan_(options),
-      executor_(executor(options.executor)),
+      executor_(executor(options.execution.executor)),
       passes_(passes_of(plan_)),
       times_(empty_times(plan_.program)),
       losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
-              passes_ * plan_.document_updates, options.on_update),
-      data_(*options.data, options.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
+              passes_ * plan_.document_updates, options.observation.on_update),
+      data_(*options.data, options.model.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
       mailbox_(
           plan_.program, clock_,
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {
-            plan_.backend.add(plan_.options.numbers, sum, term);
+            plan_.backend.add(plan_.options.model.numbers, sum, term);
           },
-          executor_.waits || options.processes != nullptr, own_device(options)) {
+          executor_.waits || options.execution.processes != nullptr, own_device(options)) {
   check_executor(plan_, executor_);
   check_processes(plan_, executor_);
   check_links(plan_, executor_);
@@ -252,7 +252,7 @@ TrainResult TrainingRun::result() const {
     result.updates_skipped = std::max(result.updates_skipped, report.updates_skipped);
   }
   result.weights_hash = weights_hash(plan_, reports);
-  if (plan_.options.keep_parameters) {
+  if (plan_.options.observation.keep_parameters) {
     result.parameters = final_parameters(plan_, reports);
     result.gradients = last_gradients(plan_, reports);
   }

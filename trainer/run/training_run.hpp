@@ -47,7 +47,7 @@ class TrainingRun {
   /// Of all devices.
   std::span<const InstrIndex> positions() const { return positions_; }
   /// Null when all devices are here.
-  ProcessGroup* processes() const { return plan_.options.processes; }
+  ProcessGroup* processes() const { return plan_.options.execution.processes; }
   /// Messages and reductions that cross the cut where the run stands.
   Mailbox::Contents under_way() { return streams_ ? streams_->contents() : mailbox_.contents(); }
   LossLog& losses() { return losses_; }

@@ -22,7 +22,7 @@ namespace {
 /// Every process has one device, which works behind streams.
 TrainResult train_behind_streams(const TrainOptions& options) {
   const auto outcomes = train_in_processes(options, static_cast<std::size_t>(options.schedule.num_devices),
-                                           [](std::size_t, TrainOptions& own) { own.executor = "streams"; });
+                                           [](std::size_t, TrainOptions& own) { own.execution.executor = "streams"; });
   if (outcomes.front().failure) std::rethrow_exception(outcomes.front().failure);
   return outcomes.front().result;
 }
@@ -33,9 +33,9 @@ TEST_CASE("a message that its device never finishes ends the run of all processe
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1});
   std::array<SilentStreams, 2> machines;
   const auto outcomes = train_in_processes(options, 2, [&](std::size_t rank, TrainOptions& own) {
-    own.executor = "streams";
-    own.own_streams = &machines[rank];
-    own.streams.watchdog_s = 0.01;
+    own.execution.executor = "streams";
+    own.hooks.own_streams = &machines[rank];
+    own.execution.streams.watchdog_s = 0.01;
   });
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure), "train: no progress for 0 s; device 0 at 0F0",
                        Error);
@@ -70,12 +70,12 @@ TEST_CASE("a checkpoint of processes behind streams goes on in one thread") {
     const testing::ScratchDirectory scratch;
     TrainOptions options = small_process_run(name);
     const TrainResult whole = train(options);
-    options.checkpoint = {.directory = scratch.path(), .resume = true};
-    options.on_update = [](std::int64_t update, double) {
+    options.observation.checkpoint = {.directory = scratch.path(), .resume = true};
+    options.observation.on_update = [](std::int64_t update, double) {
       if (update == 3) throw Error("killed");
     };
     CHECK(testing::error_message([&] { train_behind_streams(options); }) == "killed");
-    options.on_update = nullptr;
+    options.observation.on_update = nullptr;
     CHECK(train(options).weights_hash == whole.weights_hash);
   }
 }
