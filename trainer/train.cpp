@@ -48,7 +48,7 @@ void evaluate_now(TrainingRun& run, std::int64_t update, std::vector<Evaluation>
   if (options.observation.evaluation.on_evaluation) options.observation.evaluation.on_evaluation(evaluations.back());
 }
 
-/// Runs the document to its end, with a checkpoint or an evaluation behind the updates at which they are due.
+/// Runs the document to its end, with a checkpoint or an evaluation after the updates at which they are due.
 void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Evaluation>& evaluations) {
   const CheckpointOptions& checkpoint = options.observation.checkpoint;
   const Program& program = run.plan().program;
@@ -63,7 +63,7 @@ void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Eva
     const bool try_out = is_due(options.observation.evaluation.every, done, at_end);
     if (!save && !try_out && !last) continue;
     const std::vector<InstrIndex> cut = last ? ends : checkpoint_cut(program, update);
-    if (run.is_behind(cut)) continue;
+    if (run.has_passed(cut)) continue;
     run.run_to(cut);
     if (!save && !try_out) continue;
     if (save) save_checkpoint(run, checkpoint.directory, done);

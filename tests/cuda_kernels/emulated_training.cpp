@@ -4,11 +4,11 @@
 
 #include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/support/happens_before.hpp"
+#include "tests/support/immediate_streams.hpp"
 #include "tests/support/recorded_streams.hpp"
 #include "trainer/backends/cpu_backend.hpp"
 #include "trainer/cuda/layers/device_stage.hpp"
 #include "trainer/stages/backend.hpp"
-#include "trainer/streams/host_streams.hpp"
 
 namespace plumb {
 

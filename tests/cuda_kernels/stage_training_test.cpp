@@ -223,13 +223,13 @@ TEST_CASE("bf16 is refused where weights would change beside updates, and by bac
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1});
   options.model.numbers = NumberType::kBFloat16;
   CHECK(testing::error_message([&] { train(options); }) ==
-        "train '1f1b': the back end 'cpu' has no bf16; expected --numbers float32 or float64");
+        "train '1f1b': the back end 'cpu' has no bf16; expected float32 or float64");
   TrainOptions methods = tiny_run("pipemare", {.num_devices = 2, .num_microbatches = 2, .updates = 0});
   methods.schedule = with_methods(methods.schedule, "t1:K=2,t2:D=0.135");
   methods.model.numbers = NumberType::kBFloat16;
   CHECK(testing::error_message([&] { device_training(methods); }) ==
         "train 'pipemare': methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected "
-        "--numbers float32");
+        "float32");
 }
 
 }  // namespace plumb

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "tests/support/happens_before.hpp"
+#include "tests/support/immediate_streams.hpp"
 #include "tests/support/recorded_streams.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/backends/cpu_backend.hpp"
-#include "trainer/streams/host_streams.hpp"
 
 namespace plumb {
 

@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "tests/streams/stream_cases.hpp"
+#include "tests/support/immediate_streams.hpp"
 #include "tests/support/recorded_streams.hpp"
 #include "trainer/backends/cpu_backend.hpp"
-#include "trainer/streams/host_streams.hpp"
 
 TEST_SUITE_BEGIN("streams");
 

@@ -12,7 +12,7 @@
 namespace plumb {
 
 /// Everything that a run needs to go on where it stands: a small JSON document and the bytes of all blocks.
-/// Document and tensors are described in trainer/README.md.
+/// Document and tensors are described in trainer/checkpoint/CHECKPOINT_FORMAT.md.
 struct Snapshot {
   std::string state;
   std::vector<TensorView> tensors;          ///< views into the run, and into `owned`

@@ -108,12 +108,12 @@ void DeviceQueue::mark() {
   own_marks_.push_back(marks_.mark(stream(StreamKind::kCompute)));
 }
 
-void DeviceQueue::begin_unit(InstrIndex first, InstrIndex behind, const Action& action) {
+void DeviceQueue::begin_unit(InstrIndex first, InstrIndex end, const Action& action) {
   std::string name;
   append_text(name, action);
   machine_.begin_instr(stream(StreamKind::kCompute), first, name);
   mark();
-  units_.push_back({first, behind, last_mark(), last_mark()});
+  units_.push_back({first, end, last_mark(), last_mark()});
 }
 
 void DeviceQueue::end_unit() {
@@ -155,7 +155,7 @@ void DeviceQueue::finish_part(const RunClock& clock, RunTimes& times) {
   mark_times_.clear();
   for (const EventId event : own_marks_) mark_times_.push_back(machine_.time_ns(event) - clock.origin_ns());
   for (const Unit& unit : units_) {
-    for (InstrIndex at = unit.first; at < unit.behind; ++at) {
+    for (InstrIndex at = unit.first; at < unit.end; ++at) {
       times.start[at] = mark_times_[unit.begin_mark];
       times.end[at] = mark_times_[unit.end_mark];
     }

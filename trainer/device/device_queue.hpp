@@ -48,8 +48,8 @@ class DeviceQueue {
   /// What stands on the compute stream up to here.
   EventId done();
 
-  /// The instrs [first, behind) begin when everything needed is done, and end with what has been asked for so far.
-  void begin_unit(InstrIndex first, InstrIndex behind, const Action& action);
+  /// The instrs [first, end) begin when everything needed is done, and end with what has been asked for so far.
+  void begin_unit(InstrIndex first, InstrIndex end, const Action& action);
   void end_unit();
   std::uint32_t last_mark() const { return static_cast<std::uint32_t>(own_marks_.size()) - 1; }
   Ticks time_of(std::uint32_t mark) const { return mark_times_[mark]; }
@@ -61,7 +61,7 @@ class DeviceQueue {
   double* loss(const NotedLoss& noted);
 
   void begin_part();
-  /// Behind `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
+  /// After `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
   void finish_part(const RunClock& clock, RunTimes& times);
   std::vector<NotedLoss> take_losses();
   /// For a part that makes no progress: the first unit that has not ended.
@@ -71,7 +71,7 @@ class DeviceQueue {
   class Memory;
   struct Unit {
     InstrIndex first = 0;
-    InstrIndex behind = 0;
+    InstrIndex end = 0;
     std::uint32_t begin_mark = 0;
     std::uint32_t end_mark = 0;
   };

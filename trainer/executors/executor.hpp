@@ -12,7 +12,7 @@ struct Executor {
   std::string_view name;
   std::string_view summary;
   bool waits = false;   ///< devices run at once and wait for each other
-  bool queues = false;  ///< devices work behind the thread that issues (trainer/executors/stream_run.hpp)
+  bool queues = false;  ///< the thread issues work that the devices do later (trainer/executors/stream_run.hpp)
   /// Returns when all devices have reached their limits. Rethrows the first exception of a device, after all stopped.
   void (*run)(const RunPart& part);
 };

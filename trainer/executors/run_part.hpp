@@ -11,7 +11,7 @@ namespace plumb {
 class StreamRun;
 
 /// A part of a run: every device goes on to its limit. The limits are a consistent cut: nothing before them waits for
-/// anything behind them.
+/// anything after them.
 struct RunPart {
   const Program& program;
   std::span<const std::unique_ptr<DeviceWorker>> workers;  ///< by device; null: not here

@@ -209,7 +209,7 @@ void StreamRun::leave() {
   if (!under_way_) return;
   if (links_) links_->abort();
   try {
-    machine_.synchronize();          // what streams and links read and write may be freed behind this
+    machine_.synchronize();          // what streams and links read and write may be freed after this
   } catch (const std::exception&) {  // of what was left undone
   }
 }

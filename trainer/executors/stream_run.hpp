@@ -15,7 +15,7 @@
 
 namespace plumb {
 
-/// The side of a run that works behind the thread that issues: queues, messages and reductions of all devices. Little
+/// The side of a run that works after the thread that issues it: queues, messages and reductions of all devices. Little
 /// things that the host has to know anyway (norms of gradients, weights that are synchronized), and what comes from a
 /// checkpoint, go through the mailbox.
 class StreamRun {
@@ -42,14 +42,14 @@ class StreamRun {
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
   /// A part that has not been finished never will be: whoever waits for a link waits no more, and nothing is in flight
-  /// any more behind this.
+  /// any more after this.
   void leave();
-  /// Throws when the run was stopped, or a link has failed.
+  /// Throws when the run was aborted, or a link has failed.
   void check();
 
   /// The document begins anew, or where `contents` say.
   void restart(const Mailbox::Contents& contents);
-  /// What crosses a cut. Behind `finish`.
+  /// What crosses a cut. After `finish`.
   Mailbox::Contents contents();
 
  private:

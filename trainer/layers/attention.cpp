@@ -146,7 +146,7 @@ class Attention final : public Layer<T> {
     return {gathered, keys_width(), width_};
   }
 
-  /// Keys and values of `rows` tokens one behind the other; returns where the next goes.
+  /// Keys and values of `rows` tokens one after the other; returns where the next goes.
   T* copy_rows(const T* from, std::int64_t stride, std::int64_t rows, T* to) const {
     for (std::int64_t t = 0; t < rows; ++t, from += stride) to = std::copy(from, from + keys_width(), to);
     return to;

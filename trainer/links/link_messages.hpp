@@ -16,7 +16,7 @@
 namespace plumb {
 
 /// Messages between devices of several processes, from GPU to GPU: each by its channel's link, on a stream of its own
-/// at both ends, behind its producer here and behind the post of its receive there (rendezvous). Nobody waits but
+/// at both ends, after its producer here and after the post of its receive there (rendezvous). Nobody waits but
 /// streams.
 ///
 /// Where a part of the run ends, nothing may be under way. Both ends know the places where all devices stop, and so
@@ -61,7 +61,7 @@ class LinkMessages {
   /// Throws `Error` when a link has failed.
   void check() { links_.check(); }
   void abort() { links_.abort(); }
-  /// Bytes of what was received and not taken. Behind `finish_part`.
+  /// Bytes of what was received and not taken. After `finish_part`.
   std::map<std::uint32_t, std::vector<std::byte>> under_way();
   std::string description() const { return links_.description(); }
 
@@ -96,7 +96,7 @@ class LinkMessages {
   std::vector<InstrIndex> begin_;        ///< by device; of the part under way, otherwise empty
   std::vector<InstrIndex> end_;
   std::map<std::uint32_t, Incoming> incoming_;
-  std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free behind this
+  std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free after this
   std::map<std::uint32_t, std::uint32_t> posted_;  ///< by channel: the last one
   std::set<std::uint32_t> replaced_;               ///< before they were posted
   std::deque<EventId> asked_;                      ///< of the device's own work, in front of its messages

@@ -15,7 +15,7 @@
 namespace plumb {
 
 /// The links between devices that reduce gradients together: a pair in each direction, in order. They are numbered
-/// behind the program's channels.
+/// after the program's channels.
 std::vector<std::pair<DeviceId, DeviceId>> reduction_pairs(const Program& program);
 
 /// Reductions between devices of several processes, from GPU to GPU. Every member sends a copy of its part to all other
@@ -24,7 +24,7 @@ std::vector<std::pair<DeviceId, DeviceId>> reduction_pairs(const Program& progra
 ///
 /// Parts match in the order in which the sender joins, which the receiver knows: whoever joins a reduction asks for all
 /// parts that come before it. So a part waits for the joining of both ends and for nothing else. A reduction of which a
-/// member joins, or takes the sum, behind the place where its device stops goes by the hosts.
+/// member joins, or takes the sum, after the place where its device stops goes by the hosts.
 class LinkReductions {
  public:
   struct Setup {

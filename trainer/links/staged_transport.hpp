@@ -18,8 +18,8 @@
 
 namespace plumb {
 
-/// What a device that works behind streams and the devices of other processes tell each other, by way of the host's
-/// memory. What leaves is copied to the host by a stream of its own, behind the work that makes it, and handed to the
+/// What a device that works through streams and the devices of other processes tell each other, by way of the host's
+/// memory. What leaves is copied to the host by a stream of its own, after the work that makes it, and handed to the
 /// processes when that is done: the issuing thread looks whenever it comes by, and while it waits. It waits itself for
 /// what comes in, and the compute stream copies that to the device. Where there are links, messages go by them.
 class StagedTransport : public Transport {
@@ -59,17 +59,17 @@ class StagedTransport : public Transport {
 
   /// The host waits for an event, and looks after everything else meanwhile.
   void wait_for(EventId event);
-  /// Throws `Stopped` when the run was, and `Error` when a link has failed.
+  /// Throws `RunAborted` when the run was, and `Error` when a link has failed.
   void check();
   /// Waits until everything that was asked for has left.
   void flush();
-  /// Behind `flush`; the machine has been waited for.
+  /// After `flush`; the machine has been waited for.
   void finish_part();
 
  private:
   /// What is to be done when the device is that far.
   struct Pending {
-    EventId behind{};
+    EventId after{};
     std::function<void()> then;
   };
   using Buffers = std::vector<std::span<std::byte>>;
@@ -87,7 +87,7 @@ class StagedTransport : public Transport {
 
   Setting setting_;
   std::list<Pending> pending_;
-  std::map<std::uint32_t, EventId> left_;  ///< by transfer: its send buffer is free behind this
+  std::map<std::uint32_t, EventId> left_;  ///< by transfer: its send buffer is free after this
   std::map<std::size_t, Buffers> free_;    ///< by size
   std::vector<std::span<std::byte>> all_;  ///< memory that the host and the device see
 };

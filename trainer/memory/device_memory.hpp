@@ -8,7 +8,7 @@
 namespace plumb {
 
 /// The memory of a device, as the thread that issues its work sees it. Everything happens in the order of the device's
-/// work, which may run behind that thread; only `view`, `write` and `wait` wait for it.
+/// work, which may run later than that thread; only `view`, `write` and `wait` wait for it.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;

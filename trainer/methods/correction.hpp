@@ -86,8 +86,8 @@ class Correction {
 /// The correction of a method (trainer/methods/table.cpp).
 std::unique_ptr<Correction> make_correction(const CorrectionFacts& facts);
 
-/// Number of an asynchronous update among those behind the synchronous phase; negative in the phase.
-inline std::int64_t behind_phase(const Schedule& schedule, std::int64_t update) {
+/// Number of an asynchronous update among those after the synchronous phase; negative in the phase.
+inline std::int64_t updates_after_phase(const Schedule& schedule, std::int64_t update) {
   return update - synchronous_updates(schedule);
 }
 

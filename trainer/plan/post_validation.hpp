@@ -54,8 +54,8 @@ class ValidationPlan {
   std::span<const InstrIndex> updates(std::int32_t number) const { return updates_.at(number); }
   /// Messages to `device` that are made by forwards between U and V of this update.
   std::span<const std::uint32_t> messages_to(DeviceId device, std::int32_t number) const;
-  /// Position behind the last V of `number` on `device`.
-  InstrIndex behind_validation(DeviceId device, std::int32_t number) const;
+  /// Position after the last V of `number` on `device`.
+  InstrIndex end_of_validation(DeviceId device, std::int32_t number) const;
 
  private:
   void find_windows(const Program& program);
@@ -68,7 +68,7 @@ class ValidationPlan {
   std::map<InstrIndex, Window> windows_;                     ///< by V
   std::map<std::int32_t, std::vector<InstrIndex>> updates_;  ///< by number
   std::map<std::pair<DeviceId, std::int32_t>, std::vector<std::uint32_t>> messages_;
-  std::map<std::pair<DeviceId, std::int32_t>, InstrIndex> behind_;
+  std::map<std::pair<DeviceId, std::int32_t>, InstrIndex> ends_;
 };
 
 /// What a holder tells all devices about its gradients when it updates.

@@ -76,25 +76,25 @@ void check_program(const TrainOptions& options, const Program& program) {
   const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
                                   [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
   if (shared && options.optimization.clip_norm > 0 && options.optimization.clip_scope == ClipScope::kStage) {
-    refuse(options, "clipping every stage by itself would part the copies of a shared weight; expected --clip global");
+    refuse(options,
+           "clipping every stage by itself would part the copies of a shared weight; expected the clip scope global");
   }
   const bool moves_weights = std::ranges::any_of(program.moves, [](const Move& move) { return move.weights; });
   const bool validates = std::ranges::any_of(program.rows, [](const Row& row) { return row.op == Op::kV; });
-  if (moves_weights && validates) refuse(options, "weights that move cannot be validated; expected --clip stage");
+  if (moves_weights && validates)
+    refuse(options, "weights that move cannot be validated; expected the clip scope stage");
 }
 
 /// Arithmetic on weights beside passes and updates would have to keep masters and their rounded copies together.
 void check_bfloat16(const TrainOptions& options, const Backend& backend, const Program& program) {
   if (options.model.numbers != NumberType::kBFloat16) return;
   if (!backend.bfloat16) {
-    refuse(options,
-           "the back end '" + std::string(backend.name) + "' has no bf16; expected --numbers float32 or float64");
+    refuse(options, "the back end '" + std::string(backend.name) + "' has no bf16; expected float32 or float64");
   }
   const bool syncs = std::ranges::any_of(
       program.collectives, [](const Collective& of) { return of.kind == Collective::Kind::kSyncWeights; });
   if (syncs || !options.schedule.weights.methods.empty()) {
-    refuse(options,
-           "methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected --numbers float32");
+    refuse(options, "methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected float32");
   }
 }
 

@@ -72,7 +72,7 @@ class ProcessGroup {
   std::vector<Bytes> gather(Bytes own);
 
   /// Does the same in all processes, which must come to equal texts (what they are about to do). When `prepare` throws
-  /// `Error` somewhere, or the texts differ, the first process throws `AgreedError`, and the others `Stopped`.
+  /// `Error` somewhere, or the texts differ, the first process throws `AgreedError`, and the others `RunAborted`.
   void agree(const std::function<std::string()>& prepare);
 
   /// The first process tells all others; they wait for it.
@@ -82,7 +82,7 @@ class ProcessGroup {
   /// What is to be added to the own clock to get that of the first process.
   std::int64_t offset_to_first();
 
-  /// Waits at most so long for the job to end; throws `Stopped` when it does.
+  /// Waits at most so long for the job to end; throws `RunAborted` when it does.
   void await_end(std::chrono::milliseconds patience);
   /// Ends the job.
   void abort(int status) { processes_->abort(status); }

@@ -24,7 +24,7 @@ class Processes {
   /// Hands over a packet and returns at once. Packets between two processes arrive in the order of sending; a process
   /// may send to itself. Thread-safe.
   virtual void send(std::size_t to, std::vector<std::byte> bytes) = 0;
-  /// Sleeps until the next packet is there. Called from one thread. Throws `Stopped` when the job ends instead.
+  /// Sleeps until the next packet is there. Called from one thread. Throws `RunAborted` when the job ends instead.
   virtual Packet receive() = 0;
   /// Ends all processes of the job, which has this exit status then. May not return.
   virtual void abort(int status) = 0;

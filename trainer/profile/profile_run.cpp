@@ -90,30 +90,30 @@ ProfileOptions with_devices(ProfileOptions options) {
 
 StageProfiler::StageProfiler(ProfileOptions options)
     : options_(with_devices(std::move(options))),
-      calm_(options_.partition.num_stages()),
+      regular_(options_.partition.num_stages()),
       crowded_(options_.partition.num_stages()) {
   const ProfileShape shape{.devices = options_.num_devices,
                            .stages = static_cast<std::int32_t>(options_.partition.num_stages()),
                            .microbatches = options_.microbatches,
                            .updates = 1};
-  calm_.set_in_flight(peak_in_flight(profile_schedule(shape, {})));
+  regular_.set_in_flight(peak_in_flight(profile_schedule(shape, {})));
   crowded_.set_in_flight(peak_in_flight(profile_schedule(shape, {.crowded = true})));
 }
 
 void StageProfiler::measure_round() {
   for (const bool split : {false, true}) {
-    calm_.add(profiled_run(options_, {.split = split}), options_.microbatches);
+    regular_.add(profiled_run(options_, {.split = split}), options_.microbatches);
     if (!options_.crowded) continue;
     crowded_.add(profiled_run(options_, {.split = split, .crowded = true}), options_.microbatches);
   }
-  if (options_.crowded) calm_.add_copies(profiled_run(options_, {.copies = true}), options_.microbatches);
+  if (options_.crowded) regular_.add_copies(profiled_run(options_, {.copies = true}), options_.microbatches);
 }
 
 Profile StageProfiler::profile() const {
   Profile profile = described_profile(options_);
-  profile.stages = calm_.stages(options_.partition);
+  profile.stages = regular_.stages(options_.partition);
   if (options_.crowded) profile.crowded = crowded_.stages(options_.partition);
-  if (options_.num_devices > 1) profile.transfers = {profiled_transfer(options_, calm_)};
+  if (options_.num_devices > 1) profile.transfers = {profiled_transfer(options_, regular_)};
   return profile;
 }
 

@@ -29,7 +29,7 @@ struct ProfileOptions {
   StreamOptions streams;
   std::int64_t microbatches = 8;                     ///< per update; and in flight where the stages are crowded
   std::int64_t updates = 3;                          ///< measured, per round
-  std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded
+  std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, with 1F1B and crowded
   bool crowded = true;                               ///< false: 1F1B only, without copies
   bool reductions = false;                           ///< of contention: also what reductions take
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
@@ -59,7 +59,7 @@ class StageProfiler {
 
  private:
   ProfileOptions options_;
-  ProfileSamples calm_;
+  ProfileSamples regular_;
   ProfileSamples crowded_;
 };
 

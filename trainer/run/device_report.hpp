@@ -21,7 +21,7 @@ struct HolderReport {
   std::span<const std::byte> gradients;  ///< as the last update used them; empty unless parameters are kept
 };
 
-/// What one device leaves behind of a run besides losses: plain data, wherever the device was. Versions, times and
+/// What one device reports of a run besides losses: plain data, wherever the device was. Versions, times and
 /// memory are those of the last run of the document.
 struct DeviceReport {
   DeviceId device{};

@@ -50,7 +50,7 @@ std::optional<DeviceId> own_device(const TrainOptions& options) {
 void check_executor(const RunPlan& plan, const Executor& executor) {
   if (!plan.backend.only_streams || executor.queues) return;
   throw Error("train '" + plan.options.schedule.name + "': the back end " + std::string(plan.backend.name) +
-              " works behind streams; expected --executor streams instead of " + std::string(executor.name));
+              " works through streams; expected the executor streams instead of " + std::string(executor.name));
 }
 
 void check_processes(const RunPlan& plan, const Executor& executor) {
@@ -70,8 +70,8 @@ void check_processes(const RunPlan& plan, const Executor& executor) {
 }
 
 /// Messages that go by links must find their way without anybody's buffers. What `lower` makes always does: where the
-/// lanes would hang, a send is waited for only behind the post of its receive, in an order in which every instr stands
-/// behind all that it waits for (`put_off_send_waits`, `rendezvous_test.cpp`), so no cycle of waits is left. This holds
+/// lanes would hang, a send is waited for only after the post of its receive, in an order in which every instr stands
+/// after all that it waits for (`put_off_send_waits`, `rendezvous_test.cpp`), so no cycle of waits is left. This holds
 /// lowering to it before a GPU finds out.
 void check_links(const RunPlan& plan, const Executor& executor) {
   if (plan.options.execution.links == nullptr) return;
@@ -79,7 +79,7 @@ void check_links(const RunPlan& plan, const Executor& executor) {
   if (plan.options.execution.processes == nullptr) throw Error(run + "links are between processes; expected several");
   if (!executor.queues) {
     throw Error(run + "the executor " + std::string(executor.name) +
-                " has no streams for links; expected --executor streams");
+                " has no streams for links; expected the executor streams");
   }
   const std::string cycle = describe_deadlock(plan.program, TransferMode::kRendezvous);
   if (!cycle.empty()) throw Error(run + cycle);
@@ -120,14 +120,14 @@ TrainingRun::~TrainingRun() {
 }
 
 void TrainingRun::connect() {
-  if (streams_) leave_the_word_to_peers([&] { streams_->connect(); });
+  if (streams_) rethrow_root_cause([&] { streams_->connect(); });
 }
 
 template <class Part>
-void TrainingRun::leave_the_word_to_peers(const Part& part) {
+void TrainingRun::rethrow_root_cause(const Part& part) {
   try {
     part();
-  } catch (const Stopped&) {
+  } catch (const RunAborted&) {
     if (processes() != nullptr) processes()->await_end(std::chrono::milliseconds(0));
     throw;
   } catch (const PeerLost&) {
@@ -175,7 +175,7 @@ void TrainingRun::next_pass() {
 }
 
 void TrainingRun::run_to(std::span<const InstrIndex> limits) {
-  leave_the_word_to_peers([&] { run_part(limits); });
+  rethrow_root_cause([&] { run_part(limits); });
 }
 
 void TrainingRun::run_part(std::span<const InstrIndex> limits) {
@@ -197,7 +197,7 @@ void TrainingRun::run_part(std::span<const InstrIndex> limits) {
   positions_.assign(limits.begin(), limits.end());
 }
 
-bool TrainingRun::is_behind(std::span<const InstrIndex> positions) const {
+bool TrainingRun::has_passed(std::span<const InstrIndex> positions) const {
   for (std::size_t device = 0; device < positions_.size(); ++device) {
     if (positions_[device] < positions[device]) return false;
   }
@@ -233,8 +233,8 @@ NamedValues TrainingRun::newest_weights() const {
 
 TrainResult TrainingRun::result() const {
   std::vector<DeviceReport> reports;
-  const bool behind_streams = streams_ && !between_processes_;
-  const std::vector<Ticks>& collective_ends = behind_streams ? streams_->collective_ends() : mailbox_.collective_ends();
+  const bool with_streams = streams_ && !between_processes_;
+  const std::vector<Ticks>& collective_ends = with_streams ? streams_->collective_ends() : mailbox_.collective_ends();
   for (const auto& worker : workers_) {
     if (worker) reports.push_back(report_of(*worker, plan_.program, times_, collective_ends));
   }

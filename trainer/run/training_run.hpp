@@ -40,7 +40,7 @@ class TrainingRun {
   /// The document begins anew with the next microbatches.
   void next_pass();
   /// Every device has reached `positions` already.
-  bool is_behind(std::span<const InstrIndex> positions) const;
+  bool has_passed(std::span<const InstrIndex> positions) const;
 
   /// By device; null for those of other processes.
   std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
@@ -63,10 +63,10 @@ class TrainingRun {
  private:
   void start_pass();
   void run_part(std::span<const InstrIndex> limits);
-  /// Of processes that fail together the one speaks that knows why; those that have only lost it end with it. And what
-  /// has stopped this one, not that it was stopped, is what comes out.
+  /// Runs `part`. When processes fail together, the exception that leaves is the cause: a process that was only
+  /// aborted, or has only lost a peer, waits for the process that knows the cause to report it.
   template <class Part>
-  void leave_the_word_to_peers(const Part& part);
+  void rethrow_root_cause(const Part& part);
   /// A link has lost its other end: throws why when a peer, or a link of this process, says so within some seconds.
   void await_reason();
   bool is_here(std::int32_t device) const;

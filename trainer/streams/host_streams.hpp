@@ -35,9 +35,6 @@ class HostStreams : public StreamMachine {
   Add add_;
 };
 
-/// All work is done at once, on the calling thread.
-std::unique_ptr<StreamMachine> immediate_streams(HostStreams::Add by);
-
 /// One thread per stream, so that what the events do not order happens in any order.
 std::unique_ptr<StreamMachine> thread_streams(HostStreams::Add by);
 

@@ -15,7 +15,7 @@ struct Staging {
   DeviceId device{};
   std::int64_t bytes = 0;
   std::byte* data = nullptr;
-  std::vector<EventId> free_behind;
+  std::vector<EventId> free_after;
 
   std::span<std::byte> span() const { return {data, static_cast<std::size_t>(bytes)}; }
 };
@@ -37,15 +37,15 @@ class StagingPool {
     same.pop_back();
     return buffer;
   }
-  /// Whoever takes it next waits for `behind`.
-  void give_back(Staging buffer, std::vector<EventId> behind) {
-    buffer.free_behind = std::move(behind);
+  /// Whoever takes it next waits for `uses`.
+  void give_back(Staging buffer, std::vector<EventId> uses) {
+    buffer.free_after = std::move(uses);
     free_[{buffer.device, buffer.bytes}].push_back(std::move(buffer));
   }
   /// The machine has been waited for.
   void restart() {
     for (auto& [key, buffers] : free_) {
-      for (Staging& buffer : buffers) buffer.free_behind.clear();
+      for (Staging& buffer : buffers) buffer.free_after.clear();
     }
   }
 

@@ -39,11 +39,11 @@ struct Work {
   bool waits = false;       ///< the host waits for it in `run`
 };
 
-/// A machine whose devices work through streams, behind the one thread that gives them their work. The work of a stream
-/// is done in order, that of different streams at any time, but for events: a stream that waits for an event goes on
-/// when what stood before the record has been done. As with CUDA, a wait means the latest record *before the call*, and
-/// is nothing when there was none. Calls come from one thread; they throw what work has thrown, at the latest in
-/// `synchronize`.
+/// A machine whose devices work through streams, later than the one thread that gives them their work. The work of a
+/// stream is done in order, that of different streams at any time, but for events: a stream that waits for an event
+/// goes on when what stood before the record has been done. As with CUDA, a wait means the latest record *before the
+/// call*, and is nothing when there was none. Calls come from one thread; they throw what work has thrown, at the
+/// latest in `synchronize`.
 class StreamMachine {
  public:
   virtual ~StreamMachine() = default;
@@ -84,9 +84,9 @@ class StreamMachine {
   virtual bool is_done(EventId event) = 0;
   /// Waits for all streams.
   virtual void synchronize() = 0;
-  /// The host has seen that the event is done, and goes on behind it (for checks of the order).
+  /// The host has seen that the event is done, and goes on after it (for checks of the order).
   virtual void note_seen(EventId /*event*/) {}
-  /// When the event was recorded last, by `RunClock::steady_ns`. Behind `synchronize`.
+  /// When the event was recorded last, by `RunClock::steady_ns`. After `synchronize`.
   virtual std::int64_t time_ns(EventId event) = 0;
   /// The work will never be done: nothing of the machine is waited for or given back any more.
   virtual void abandon() {}

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/ground/run_aborted.hpp"
 #include "trainer/ground/run_clock.hpp"
-#include "trainer/ground/stopped.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {
 
-/// The bytes of blocks or pieces of the host's memory, one behind the other.
+/// The bytes of blocks or pieces of the host's memory, one after the other.
 std::vector<std::byte> gathered(std::span<const Block> blocks);
 std::vector<std::byte> gathered(Pieces pieces);
 
@@ -52,7 +52,7 @@ class Mailbox : public Transport {
 
   /// A message that was handed over at `start`, perhaps by another process, and is here now.
   void put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start);
-  /// Whether `await` would return at once; throws `Stopped` as it does.
+  /// Whether `await` would return at once; throws `RunAborted` as it does.
   bool has(std::uint32_t transfer);
   /// Whether `await_reduced` would.
   bool is_reduced(std::uint32_t collective);
@@ -60,11 +60,11 @@ class Mailbox : public Transport {
   /// A part of a reduction, perhaps of a device of another process.
   void put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part);
 
-  /// Wakes everybody; all waits throw `Stopped` from now on.
+  /// Wakes everybody; all waits throw `RunAborted` from now on.
   void stop();
-  /// Throws `Stopped` behind `stop`.
+  /// Throws `RunAborted` after `stop`.
   void check() const {
-    if (stopped_) throw Stopped();
+    if (stopped_) throw RunAborted();
   }
 
   /// When the last part of every collective came in; -1 where it has not.

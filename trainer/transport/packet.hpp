@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// Puts values one behind the other, as the bytes that this program has them in.
+/// Puts values one after the other, as the bytes that this program has them in.
 class PacketWriter {
  public:
   template <class T>

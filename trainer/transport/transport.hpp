@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// Numbers that lie in several places, one behind the other.
+/// Numbers that lie in several places, one after the other.
 using Pieces = std::span<const std::span<std::byte>>;
 
 /// How the devices of a run exchange what a `Program` says: messages, reductions and bare edges. Thread-safe: every
@@ -21,7 +21,7 @@ class Transport {
   virtual ~Transport() = default;
 
   /// Hands over the message of `transfer`, its parts in `message`: what is in them is the transport's from now on, they
-  /// themselves behind `await_sent`, which never waits for the receiver of a buffered send.
+  /// themselves after `await_sent`, which never waits for the receiver of a buffered send.
   virtual void send(std::uint32_t transfer, std::span<Block> message) = 0;
   /// The sender is about to free its buffer.
   virtual void await_sent(std::uint32_t /*transfer*/) {}

@@ -21,7 +21,7 @@ namespace {
 
 using Change = std::function<void(std::size_t rank, TrainOptions& own)>;
 
-/// Every process has one device, which works behind streams, and links to those of the others.
+/// Every process has one device, which works through streams, and links to those of the others.
 std::vector<ProcessOutcome> run_by_links(const FakeNccl& fake, const TrainOptions& options, const Change& change = {}) {
   return train_in_processes(options, static_cast<std::size_t>(options.schedule.num_devices),
                             [&](std::size_t rank, TrainOptions& own) {
@@ -44,7 +44,7 @@ std::multiset<std::string> words(const std::vector<ProcessOutcome>& outcomes) {
     try {
       if (outcome.failure) std::rethrow_exception(outcome.failure);
       all.insert("");
-    } catch (const Stopped&) {
+    } catch (const RunAborted&) {
       all.insert("stopped");
     } catch (const std::exception& error) {
       all.insert(error.what());
@@ -192,7 +192,7 @@ TEST_CASE("links need streams, and several processes") {
   const auto outcomes =
       run_by_links(fake, options, [](std::size_t, TrainOptions& own) { own.execution.executor = "threads"; });
   CHECK(words(outcomes).contains(
-      "train '1f1b': the executor threads has no streams for links; expected --executor streams"));
+      "train '1f1b': the executor threads has no streams for links; expected the executor streams"));
 }
 
 TEST_CASE("a library that is missing, or is another one, is told in one line") {

@@ -112,7 +112,7 @@ TEST_CASE("a process that fails stops the others, and none of them ends well") {
   for (std::size_t rank = 1; rank < 4; ++rank) {
     CAPTURE(rank);
     REQUIRE(outcomes[rank].failure);
-    CHECK_THROWS_AS(std::rethrow_exception(outcomes[rank].failure), Stopped);
+    CHECK_THROWS_AS(std::rethrow_exception(outcomes[rank].failure), RunAborted);
   }
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("what all processes find wrong is said once, by the first; the others 
   const auto outcomes = train_in_processes(options, 4);
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure),
                        doctest::Contains("multiple of the document's 5 updates"), AgreedError);
-  CHECK_THROWS_AS(std::rethrow_exception(outcomes[3].failure), Stopped);
+  CHECK_THROWS_AS(std::rethrow_exception(outcomes[3].failure), RunAborted);
 }
 
 TEST_CASE("what one process finds wrong, or is about to do otherwise, is said by the first with its number") {

@@ -19,7 +19,7 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-/// Every process has one device, which works behind streams.
+/// Every process has one device, which works through streams.
 TrainResult train_behind_streams(const TrainOptions& options) {
   const auto outcomes = train_in_processes(options, static_cast<std::size_t>(options.schedule.num_devices),
                                            [](std::size_t, TrainOptions& own) { own.execution.executor = "streams"; });
@@ -39,7 +39,7 @@ TEST_CASE("a message that its device never finishes ends the run of all processe
   });
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure), "train: no progress for 0 s; device 0 at 0F0",
                        Error);
-  CHECK_THROWS_AS(std::rethrow_exception(outcomes[1].failure), Stopped);
+  CHECK_THROWS_AS(std::rethrow_exception(outcomes[1].failure), RunAborted);
   CHECK(machines[0].abandoned);
 }
 
