@@ -20,8 +20,8 @@
 
 namespace plumb {
 
-/// The streams of one device, for those that issue its work: what they ask for is done later, in the order of asking.
-/// What the host wants to know of it (times, losses) is known when the part of the run is finished.
+/// The streams of one device, for the thread that issues its work: work is done later, in the order in which it was
+/// issued. Times and losses are known to the host when the part of the run is finished.
 class DeviceQueue {
  public:
   /// All must outlive this.
@@ -30,7 +30,8 @@ class DeviceQueue {
   DeviceQueue& operator=(const DeviceQueue&) = delete;
   ~DeviceQueue();
 
-  /// How the host waits for what it reads, instead of for the whole machine. `wait` throws when that will never be.
+  /// Sets how the host waits for what it reads, instead of synchronizing the whole machine. `wait` throws when the
+  /// event will never be done.
   void wait_by(std::function<void(EventId)> wait) { wait_ = std::move(wait); }
 
   DeviceMemory& memory() { return *memory_; }
@@ -41,19 +42,19 @@ class DeviceQueue {
   void launch(Work work);
   void add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
 
-  /// What follows on the compute stream waits for `event`.
+  /// Work that is issued to the compute stream from now on waits for `event`.
   void need(EventId event) { needed_.push_back(event); }
-  /// Makes the waits that are needed, now.
+  /// Issues the waits that `need` has collected.
   void flush();
-  /// What stands on the compute stream up to here.
+  /// An event that is done when all work issued to the compute stream so far is.
   EventId done();
 
-  /// The instrs [first, end) begin when everything needed is done, and end with what has been asked for so far.
+  /// The instrs [first, end) begin when everything needed is done, and end with the work issued before `end_unit`.
   void begin_unit(InstrIndex first, InstrIndex end, const Action& action);
   void end_unit();
   std::uint32_t last_mark() const { return static_cast<std::uint32_t>(own_marks_.size()) - 1; }
   Ticks time_of(std::uint32_t mark) const { return mark_times_[mark]; }
-  /// An EVICT or LOAD is done with the unit under way.
+  /// An EVICT or LOAD ends with the current unit.
   void note_move(std::uint32_t transfer) { moves_.emplace_back(transfer, units_.size() - 1); }
   /// Holds the data until the part is finished; the ids are for the device.
   MicrobatchIds keep(PartData data);

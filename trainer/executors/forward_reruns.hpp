@@ -16,7 +16,7 @@ class ForwardReruns {
   explicit ForwardReruns(const RunPart& part) : part_(part), program_(part.program) {}
 
   void rerun_forwards(DeviceWorker& worker);
-  /// All that the worker's next instrs wait for has been asked of the other workers.
+  /// Whether everything that the worker's next instrs wait for has been run or issued by the other workers.
   bool is_ready(const DeviceWorker& worker) const;
 
  private:

@@ -10,7 +10,7 @@ namespace plumb {
 
 class StreamRun;
 
-/// A part of a run: every device goes on to its limit. The limits are a consistent cut: nothing before them waits for
+/// A part of a run: every device runs to its limit. The limits are a consistent cut: nothing before them waits for
 /// anything after them.
 struct RunPart {
   const Program& program;

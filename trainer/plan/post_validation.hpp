@@ -41,7 +41,7 @@ class ValidationPlan {
   ValidationPlan(const Program& program, const TrainOptions& options);
 
   bool any() const { return !windows_.empty(); }
-  /// By stage: the holder whose norm a U or V knows, `kNobody` where it knows none.
+  /// By stage: the holder whose norm a U or V knows, `kNobody` where it knows no norm.
   std::span<const std::uint32_t> known(InstrIndex at) const { return known_.at(at); }
 
   struct Window {
@@ -71,13 +71,13 @@ class ValidationPlan {
   std::map<std::pair<DeviceId, std::int32_t>, InstrIndex> ends_;
 };
 
-/// What a holder tells all devices about its gradients when it updates.
+/// What a holder publishes to all devices about its gradients when it updates.
 struct GradientNorms {
   double scale = 1;             ///< makes means of the sums
   std::vector<double> squared;  ///< by parameter (trainer/numbers/gradient_clip.hpp)
 };
 
-/// As `Transport::publish` carries it.
+/// The bytes for `Transport::publish`, and back.
 std::vector<std::byte> to_bytes(const GradientNorms& norms);
 GradientNorms norms_from(std::span<const std::byte> bytes);
 

@@ -85,7 +85,7 @@ struct RunPlan {
   std::int32_t looked_back_at(InstrIndex update) const {
     return program.version_read.empty() ? -1 : program.version_read[update];
   }
-  /// What corrections are told about an instr that reads `version`.
+  /// The facts that methods get about an instr that reads `version`.
   WeightRead weight_read(InstrIndex at, std::int32_t version) const;
   /// First instr after the unit (overlapped pair) that begins with `at`.
   InstrIndex unit_end(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }

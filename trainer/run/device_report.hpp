@@ -39,12 +39,12 @@ struct DeviceReport {
   std::int64_t updates_rolled_back = 0;           ///< of all holders
 };
 
-/// Valid until the run goes on. `times` has at least what the worker has written.
+/// The report is valid until the run continues. `times` must have at least what the worker has written.
 DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTimes& times,
                        std::span<const Ticks> collective_ends);
 
 /// The times of all devices together. A message that both ends have seen begin begins when both are ready. Where
-/// devices saw a collective end at different times, the first counts, so that none goes on before the end.
+/// devices saw a collective end at different times, the first counts, so that no device continues before the end.
 RunTimes run_times(const Program& program, std::span<const DeviceReport> reports);
 
 /// The reports of all devices at the first process.
