@@ -267,7 +267,7 @@ void CudaStreams::begin_part() {
   held_.close();
 }
 
-/// Before the host would have to wait in front of them.
+/// Before the host would have to wait for them.
 void CudaStreams::count(Held work) {
   if (held_.must_open(work)) open_gates();
 }

@@ -57,7 +57,7 @@ struct ProductLimits {
   int cluster_size = 1;  ///< the largest one that the partition holds
 };
 
-/// The candidates with the same bits whenever they run: sums in one order, nobody waits for somebody else's block, and
+/// The candidates with the same bits whenever they run: sums in one order, no block waits for another block, and
 /// they fit. In the order given; after them those that fit but for their clusters, which a partition may hold or not.
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
 

@@ -33,7 +33,7 @@ class TextData final : public TrainingData {
   void append(std::int64_t start, std::int64_t sequence, Microbatch& batch) const;
 
   std::string text_;
-  std::int64_t training_bytes_;  ///< in front
+  std::int64_t training_bytes_;  ///< at the beginning of the text
 };
 
 }  // namespace plumb

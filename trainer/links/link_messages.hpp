@@ -99,7 +99,7 @@ class LinkMessages {
   std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free after this
   std::map<std::uint32_t, std::uint32_t> posted_;  ///< by channel: the last one
   std::set<std::uint32_t> replaced_;               ///< before they were posted
-  std::deque<EventId> asked_;                      ///< of the device's own work, in front of its messages
+  std::deque<EventId> asked_;                      ///< of the device's own work before its messages
   std::vector<Travel> travels_;                    ///< of this part of the run; ...
   std::size_t arrived_ = 0;                        ///< ... the first ones are over
 };

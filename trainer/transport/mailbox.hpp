@@ -89,7 +89,7 @@ class Mailbox : public Transport {
   void restore(Contents contents, std::span<const InstrIndex> positions);
 
  private:
-  /// A message is in the blocks of its sender until somebody needs them: then it is copied.
+  /// A message is in the blocks of its sender until they are needed for something else: then it is copied.
   struct Letter {
     std::span<Block> lent;
     std::vector<std::byte> bytes;  ///< when nothing is lent
