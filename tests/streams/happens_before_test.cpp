@@ -43,7 +43,7 @@ TEST_CASE("a read on another stream needs an event, recorded before the wait") {
   two.machine.fill(two.a, {two.of_a, 64}, std::byte{0});
   SUBCASE("without") {
     two.machine.send(two.b, DeviceId{0}, two.of_b, {two.of_a, 32});
-    CHECK(two.finding() == "send on stream 1 is not ordered behind fill on stream 0");
+    CHECK(two.finding() == "send on stream 1 is not ordered after fill on stream 0");
   }
   SUBCASE("with") {
     two.machine.record(two.event, two.a);
@@ -56,7 +56,7 @@ TEST_CASE("a read on another stream needs an event, recorded before the wait") {
     two.machine.record(two.event, two.a);
     CHECK(two.finding() == "wait for event 0 on stream 1, which was never recorded");
   }
-  SUBCASE("behind the host") {
+  SUBCASE("after the host") {
     two.machine.synchronize();
     two.machine.send(two.b, DeviceId{0}, two.of_b, {two.of_a, 32});
     CHECK(two.finding() == "none");
@@ -72,7 +72,7 @@ TEST_CASE("a write must not overtake a read, and parts of a buffer are told apar
   two.machine.fill(two.a, {two.of_a + 32, 32}, std::byte{1});
   CHECK(two.finding() == "none");
   two.machine.fill(two.a, {two.of_a + 31, 1}, std::byte{1});
-  CHECK(two.finding() == "fill on stream 0 is not ordered behind send on stream 1");
+  CHECK(two.finding() == "fill on stream 0 is not ordered after send on stream 1");
 }
 
 TEST_CASE("blocks are touched between their begin and end, and written before they are read") {
@@ -82,12 +82,12 @@ TEST_CASE("blocks are touched between their begin and end, and written before th
     two.machine.send(two.b, DeviceId{0}, two.of_a, {two.of_a, 0});
     two.machine.send(two.b, DeviceId{0}, two.of_a, {two.of_b, 64});
     CHECK(first_of(find_races(two.machine.log())) ==
-          "send on stream 1 is not ordered behind begin of a block on stream 0");
+          "send on stream 1 is not ordered after begin of a block on stream 0");
   }
   SUBCASE("end") {
     two.machine.end_block(two.a, {two.of_a, 64});
     two.machine.fill(two.a, {two.of_a, 8}, std::byte{0});
-    CHECK(two.finding() == "fill on stream 0 touches a block behind its end");
+    CHECK(two.finding() == "fill on stream 0 touches a block after its end");
   }
   SUBCASE("unwritten") {
     two.machine.copy(two.a, two.of_a + 32, {two.of_a, 32});

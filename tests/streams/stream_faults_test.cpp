@@ -32,7 +32,7 @@ TEST_CASE("a run without progress ends with the action at which every device sta
   CHECK(machine.abandoned);
 }
 
-TEST_CASE("runs behind streams are saved and resumed in the middle, and go on without streams, with the same bits") {
+TEST_CASE("runs with streams are saved and resumed in the middle, and go on without streams, with the same bits") {
   for (const std::string name : {"1f1b", "chimera", "pipedream", "pipemare", "zb-v"}) {
     CAPTURE(name);
     const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);

@@ -43,7 +43,7 @@ TEST_CASE("streams, one thread each, give the bits, versions and peaks of the se
   });
 }
 
-TEST_CASE("updates that are taken back, and norms over all stages, take the same course behind streams") {
+TEST_CASE("updates that are taken back, and norms over all stages, go the same way with streams") {
   TrainOptions options = tiny_run("zb-h2", {.num_devices = 4, .num_microbatches = 8, .updates = 4}, 4);
   options.optimization.clip_norm = 0.01;
   options.optimization.clip_scope = ClipScope::kGlobal;

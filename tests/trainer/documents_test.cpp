@@ -246,7 +246,7 @@ TEST_CASE("extra work takes its turn and changes nothing") {
   check_trains(run_of(schedule), 0.0);
 }
 
-TEST_CASE("a document that validates right behind its updates skips one whose gradients are not finite") {
+TEST_CASE("a document that validates right after its updates skips one whose gradients are not finite") {
   Schedule schedule = written_schedule(
       {"0F0 0F1 0B0 0B1 0U0 0V0 0F2 0F3 0B2 0B3 0U1 0V1", "1F0 1B0 1F1 1B1 1U0 1V0 1F2 1B2 1F3 1B3 1U1 1V1"}, 4);
   const auto edge = [&](const std::string& before, const std::string& after) {

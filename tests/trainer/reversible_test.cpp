@@ -109,7 +109,7 @@ std::vector<double> petra_by_hand(std::size_t updates) {
 
 }  // namespace
 
-TEST_CASE("stages of coupled residuals keep nothing, and the stage behind sends their output back") {
+TEST_CASE("stages of coupled residuals keep nothing, and the stage after sends their output back") {
   const TrainOptions options = revnet_run("gpipe", 1);
   const StageCosts costs = untimed_costs(options.model.network, options.model.partition, options.model.shape,
                                          precision_of<double>(options.optimization.optimizer));

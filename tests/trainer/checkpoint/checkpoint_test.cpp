@@ -172,7 +172,7 @@ TEST_CASE("the weights of a checkpoint are tensors with the names and shapes of 
   CHECK(file.at("holder0.weights.embedding.weight").dtype == "F32");
 }
 
-TEST_CASE("a cut behind an update holds it on every device, and nothing before it waits for anything behind it") {
+TEST_CASE("a cut after an update holds it on every device, and nothing before it waits for anything after it") {
   const Schedule schedule = generate("pipedream", {.num_devices = 4, .num_microbatches = 2, .updates = 6});
   StageCosts costs;
   costs.times.resize(4);

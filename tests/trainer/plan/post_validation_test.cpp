@@ -20,7 +20,7 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-/// Schedules that validate behind their updates, on p devices.
+/// Schedules that validate after their updates, on p devices.
 const std::vector<std::string> kValidated{"zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v"};
 
 TrainOptions validated_run(const std::string& name, std::int32_t p, std::int64_t updates = 4) {
@@ -152,7 +152,7 @@ TEST_CASE("clipping by the norm of all stages gives the weights of training in o
   }
 }
 
-TEST_CASE("a run goes on from a checkpoint behind a validated update with the same bits") {
+TEST_CASE("a run goes on from a checkpoint after a validated update with the same bits") {
   for (const std::int64_t every : {1, 2, 3}) {
     CAPTURE(every);
     const testing::ScratchDirectory scratch;
