@@ -45,12 +45,12 @@ void evaluate_now(TrainingRun& run, std::int64_t update, std::vector<Evaluation>
   if (weights.empty()) return;  // the first process does it
   evaluations.push_back(evaluate(options, weights));
   evaluations.back().update = update;
-  if (options.evaluation.on_evaluation) options.evaluation.on_evaluation(evaluations.back());
+  if (options.observation.evaluation.on_evaluation) options.observation.evaluation.on_evaluation(evaluations.back());
 }
 
-/// Runs the document to its end, with a checkpoint or an evaluation behind the updates at which they are due.
+/// Runs the document to its end, with a checkpoint or an evaluation after the updates at which they are due.
 void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Evaluation>& evaluations) {
-  const CheckpointOptions& checkpoint = options.checkpoint;
+  const CheckpointOptions& checkpoint = options.observation.checkpoint;
   const Program& program = run.plan().program;
   const std::int64_t updates = run.plan().document_updates;
   const std::int64_t done_before = run.pass() * updates;
@@ -60,10 +60,10 @@ void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Eva
     const std::int64_t done = done_before + update;
     const bool at_end = last && run.pass() + 1 == run.passes();
     const bool save = !checkpoint.directory.empty() && is_due(checkpoint.every, done, at_end);
-    const bool try_out = is_due(options.evaluation.every, done, at_end);
+    const bool try_out = is_due(options.observation.evaluation.every, done, at_end);
     if (!save && !try_out && !last) continue;
     const std::vector<InstrIndex> cut = last ? ends : checkpoint_cut(program, update);
-    if (run.is_behind(cut)) continue;
+    if (run.has_passed(cut)) continue;
     run.run_to(cut);
     if (!save && !try_out) continue;
     if (save) save_checkpoint(run, checkpoint.directory, done);
@@ -74,15 +74,15 @@ void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Eva
 }  // namespace
 
 TrainResult train(const TrainOptions& options) {
-  if (options.checkpoint.every < 1) throw Error("train: checkpoints every 0 updates; expected at least 1");
+  if (options.observation.checkpoint.every < 1) throw Error("train: checkpoints every 0 updates; expected at least 1");
   std::optional<TrainingRun> run;
   const auto prepare = [&] {
     run.emplace(options);
-    begin(*run, options.checkpoint);
+    begin(*run, options.observation.checkpoint);
     return standing(*run);
   };
-  if (options.processes != nullptr) {
-    options.processes->agree(prepare);
+  if (options.execution.processes != nullptr) {
+    options.execution.processes->agree(prepare);
   } else {
     prepare();
   }

@@ -1,13 +1,14 @@
 #pragma once
 
 #include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 
 namespace plumb {
 
-/// Trains. With several processes all of them call this with equal options; the result, the checkpoints and
-/// `on_update` are the first one's, and what all of them would throw before the start, it throws
-/// (`ProcessGroup::agree`). Throws `Error` for what the options contradict or the trainer cannot do, and whatever a
-/// device throws.
+/// Trains a network by a schedule. With several processes, all of them call this with equal options; the first process
+/// has the result, writes the checkpoints and calls `on_update`, and throws the error that all of them found before the
+/// start (`ProcessGroup::agree`). Throws `Error` when the options contradict each other or ask for what the trainer
+/// cannot do, and whatever a device throws.
 TrainResult train(const TrainOptions& options);
 
 }  // namespace plumb

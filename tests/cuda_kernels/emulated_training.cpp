@@ -4,11 +4,11 @@
 
 #include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/support/happens_before.hpp"
+#include "tests/support/immediate_streams.hpp"
 #include "tests/support/recorded_streams.hpp"
 #include "trainer/backends/cpu_backend.hpp"
 #include "trainer/cuda/layers/device_stage.hpp"
 #include "trainer/stages/backend.hpp"
-#include "trainer/streams/host_streams.hpp"
 
 namespace plumb {
 
@@ -33,9 +33,9 @@ constexpr Backend kEmulated{.name = "emulated",
 /// shows.
 TrainResult device_training(TrainOptions options) {
   RecordedStreams machine(immediate_streams(add_on_cpu));
-  options.own_backend = &kEmulated;
-  options.executor = "streams";
-  options.own_streams = &machine;
+  options.hooks.own_backend = &kEmulated;
+  options.execution.executor = "streams";
+  options.hooks.own_streams = &machine;
   TrainResult result = train(options);
   for (const std::string& race : find_races(machine.log())) throw std::logic_error(race);
   return result;

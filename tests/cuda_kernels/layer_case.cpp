@@ -7,7 +7,9 @@
 #include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
+#include "trainer/cuda/layers/make_cuda_layer.hpp"
 #include "trainer/layers/layer.hpp"
+#include "trainer/layers/make_layer.hpp"
 
 namespace plumb::kernels {
 

@@ -7,6 +7,7 @@
 #include "tests/support/cuda_on_cpu/block.hpp"
 #include "tests/support/error_message.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
+#include "trainer/cuda/layers/make_cuda_layer.hpp"
 
 TEST_SUITE_BEGIN("cuda_kernels");
 

@@ -25,8 +25,8 @@ namespace {
 
 /// Plain gradient descent: a step that is as exact as the gradient, which Adam's first steps are not.
 TrainOptions descending(TrainOptions options) {
-  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9};
-  options.learning_rate.base = 0.05;
+  options.optimization.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9};
+  options.optimization.learning_rate.base = 0.05;
   return options;
 }
 
@@ -58,10 +58,10 @@ struct Tolerance {
 
 /// Also: the bytes are those that the simulator predicts.
 void check_as_cpu(TrainOptions options, NumberType numbers, const Tolerance& tolerance) {
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
+  options.model.numbers = NumberType::kFloat64;
+  options.execution.executor = "serial";
   const TrainResult expected = train(options);
-  options.numbers = numbers;
+  options.model.numbers = numbers;
   const TrainResult result = device_training(options);
   CHECK(largest_distance(result.gradients, expected.gradients) <= tolerance.gradients);
   CHECK(whole_distance(result.parameters, expected.parameters) <= tolerance.parameters);
@@ -91,9 +91,9 @@ TrainOptions run_of(const Case& of) {
 /// An update of a network of the catalogue on two devices.
 TrainOptions preset_run(const std::string& network, const MicrobatchShape& shape, const TrainingData& data) {
   TrainOptions options = run_of({.name = "1f1b"});
-  options.network = load_network(network);
-  options.partition = equal_partition(options.network, options.schedule.num_stages);
-  options.shape = shape;
+  options.model.network = load_network(network);
+  options.model.partition = equal_partition(options.model.network, options.schedule.num_stages);
+  options.model.shape = shape;
   options.data = &data;
   return options;
 }
@@ -116,8 +116,8 @@ static_assert(kBrief.parameters < 1.0 / 512, "closer than bf16 could be");
 /// Of a document of one, so that nothing is under way between them.
 TrainOptions two_updates(NumberType numbers) {
   TrainOptions options = descending(tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1}));
-  options.steps = 2;
-  options.numbers = numbers;
+  options.optimization.steps = 2;
+  options.model.numbers = numbers;
   return options;
 }
 
@@ -125,7 +125,7 @@ struct Killed {};
 
 /// Dies in the second update, with a checkpoint of the first.
 void die_half_way(TrainOptions options, TrainResult (*by)(TrainOptions)) {
-  options.on_update = [](std::int64_t update, double) {
+  options.observation.on_update = [](std::int64_t update, double) {
     if (update == 1) throw Killed();
   };
   CHECK_THROWS_AS(by(std::move(options)), Killed);
@@ -173,7 +173,7 @@ TEST_CASE("llama-tiny on CUDA trains as on the CPU, in bf16 with sequence slices
   options.schedule = generate(
       "seq1f1b",
       {.num_devices = 2, .num_microbatches = 2, .updates = 1, .options = {{"slices", "2"}, {"recompute", "always"}}});
-  options.partition = equal_partition(options.network, options.schedule.num_stages);
+  options.model.partition = equal_partition(options.model.network, options.schedule.num_stages);
   check_as_cpu(options, NumberType::kBFloat16, kBrief);
 }
 
@@ -191,15 +191,15 @@ TEST_CASE(
     "a bf16 run that died in the middle of the pipeline goes on to the bits of the run that did not, and only so") {
   const testing::ScratchDirectory scratch;
   TrainOptions options = descending(tiny_run("pipedream-2bw", {.num_devices = 2, .num_microbatches = 2, .updates = 3}));
-  options.numbers = NumberType::kBFloat16;
+  options.model.numbers = NumberType::kBFloat16;
   const TrainResult whole = device_training(options);
-  options.checkpoint = {.directory = scratch.path(), .resume = true};
+  options.observation.checkpoint = {.directory = scratch.path(), .resume = true};
   die_half_way(options, device_training);
-  options.numbers = NumberType::kFloat32;
+  options.model.numbers = NumberType::kFloat32;
   CHECK(testing::error_message([&] {
           train(options);
         }).ends_with("the checkpoint was saved with 'bf16', this run has 'float32'"));
-  options.numbers = NumberType::kBFloat16;
+  options.model.numbers = NumberType::kBFloat16;
   CHECK(device_training(options).weights_hash == whole.weights_hash);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("a checkpoint of bf16 goes on in float32 on the CPU, and back") {
     const testing::ScratchDirectory scratch;
     TrainOptions brief = two_updates(NumberType::kBFloat16);
     TrainOptions whole = two_updates(NumberType::kFloat32);
-    brief.checkpoint = whole.checkpoint = {.directory = scratch.path(), .resume = true};
+    brief.observation.checkpoint = whole.observation.checkpoint = {.directory = scratch.path(), .resume = true};
     begins_in_bf16 ? die_half_way(brief, device_training) : die_half_way(whole, on_cpu);
     const TrainResult moved = begins_in_bf16 ? train(whole) : device_training(brief);
     CHECK((moved.losses[0] == single.losses[0]) == !begins_in_bf16);
@@ -221,15 +221,15 @@ TEST_CASE("a checkpoint of bf16 goes on in float32 on the CPU, and back") {
 
 TEST_CASE("bf16 is refused where weights would change beside updates, and by back ends that do not have it") {
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 1});
-  options.numbers = NumberType::kBFloat16;
+  options.model.numbers = NumberType::kBFloat16;
   CHECK(testing::error_message([&] { train(options); }) ==
-        "train '1f1b': the back end 'cpu' has no bf16; expected --numbers float32 or float64");
+        "train '1f1b': the back end 'cpu' has no bf16; expected float32 or float64");
   TrainOptions methods = tiny_run("pipemare", {.num_devices = 2, .num_microbatches = 2, .updates = 0});
   methods.schedule = with_methods(methods.schedule, "t1:K=2,t2:D=0.135");
-  methods.numbers = NumberType::kBFloat16;
+  methods.model.numbers = NumberType::kBFloat16;
   CHECK(testing::error_message([&] { device_training(methods); }) ==
         "train 'pipemare': methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected "
-        "--numbers float32");
+        "float32");
 }
 
 }  // namespace plumb

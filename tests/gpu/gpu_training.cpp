@@ -3,8 +3,8 @@
 namespace plumb {
 
 TrainResult device_training(TrainOptions options) {
-  options.backend = "cuda";
-  options.executor = "streams";
+  options.execution.backend = "cuda";
+  options.execution.executor = "streams";
   return train(options);
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("a read on another stream needs an event, recorded before the wait") {
   two.machine.fill(two.a, {two.of_a, 64}, std::byte{0});
   SUBCASE("without") {
     two.machine.send(two.b, DeviceId{0}, two.of_b, {two.of_a, 32});
-    CHECK(two.finding() == "send on stream 1 is not ordered behind fill on stream 0");
+    CHECK(two.finding() == "send on stream 1 is not ordered after fill on stream 0");
   }
   SUBCASE("with") {
     two.machine.record(two.event, two.a);
@@ -56,7 +56,7 @@ TEST_CASE("a read on another stream needs an event, recorded before the wait") {
     two.machine.record(two.event, two.a);
     CHECK(two.finding() == "wait for event 0 on stream 1, which was never recorded");
   }
-  SUBCASE("behind the host") {
+  SUBCASE("after the host") {
     two.machine.synchronize();
     two.machine.send(two.b, DeviceId{0}, two.of_b, {two.of_a, 32});
     CHECK(two.finding() == "none");
@@ -72,7 +72,7 @@ TEST_CASE("a write must not overtake a read, and parts of a buffer are told apar
   two.machine.fill(two.a, {two.of_a + 32, 32}, std::byte{1});
   CHECK(two.finding() == "none");
   two.machine.fill(two.a, {two.of_a + 31, 1}, std::byte{1});
-  CHECK(two.finding() == "fill on stream 0 is not ordered behind send on stream 1");
+  CHECK(two.finding() == "fill on stream 0 is not ordered after send on stream 1");
 }
 
 TEST_CASE("blocks are touched between their begin and end, and written before they are read") {
@@ -82,12 +82,12 @@ TEST_CASE("blocks are touched between their begin and end, and written before th
     two.machine.send(two.b, DeviceId{0}, two.of_a, {two.of_a, 0});
     two.machine.send(two.b, DeviceId{0}, two.of_a, {two.of_b, 64});
     CHECK(first_of(find_races(two.machine.log())) ==
-          "send on stream 1 is not ordered behind begin of a block on stream 0");
+          "send on stream 1 is not ordered after begin of a block on stream 0");
   }
   SUBCASE("end") {
     two.machine.end_block(two.a, {two.of_a, 64});
     two.machine.fill(two.a, {two.of_a, 8}, std::byte{0});
-    CHECK(two.finding() == "fill on stream 0 touches a block behind its end");
+    CHECK(two.finding() == "fill on stream 0 touches a block after its end");
   }
   SUBCASE("unwritten") {
     two.machine.copy(two.a, two.of_a + 32, {two.of_a, 32});
@@ -115,7 +115,7 @@ TEST_CASE("every schedule of the catalogue gives its streams an order without ra
   for (const bool keeps : {true, false}) {  // looking at gradients makes the host wait, which orders everything
     for_each_schedule(3, 4, [&](const std::string& name, TrainOptions options) {
       CAPTURE(name);
-      options.keep_parameters = keeps;
+      options.observation.keep_parameters = keeps;
       const RecordedRun run = recorded_run(options);
       CHECK(first_of(find_races(run.log)) == "none");
       if (keeps) CHECK(first_of(find_missing_edges(run.log, RunPlan(options).program)) == "none");
@@ -125,11 +125,11 @@ TEST_CASE("every schedule of the catalogue gives its streams an order without ra
 
 TEST_CASE("while gradients are reduced nobody touches them: copies of a stage, tied weights, clipped norms") {
   const auto races = [](TrainOptions options, double clip) {
-    options.numbers = NumberType::kFloat32;
-    options.keep_parameters = false;
-    options.clip_norm = clip;
+    options.model.numbers = NumberType::kFloat32;
+    options.observation.keep_parameters = false;
+    options.optimization.clip_norm = clip;
     const bool flush = options.schedule.weights.policy == WeightPolicy::kFlush;
-    options.clip_scope = flush ? ClipScope::kGlobal : ClipScope::kStage;
+    options.optimization.clip_scope = flush ? ClipScope::kGlobal : ClipScope::kStage;
     return first_of(find_races(recorded_run(std::move(options)).log));
   };
   for (const double clip : {0.0, 0.5}) {
@@ -161,8 +161,8 @@ TEST_CASE("no wait can be left out: without any single one of them there is a ra
     const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);
     auto options = tiny_run(spec, {.num_devices = 2, .num_microbatches = 4, .updates = 2}, false);
     REQUIRE(options);
-    options->numbers = NumberType::kFloat32;
-    options->keep_parameters = false;  // looking at gradients makes the host wait, which orders everything
+    options->model.numbers = NumberType::kFloat32;
+    options->observation.keep_parameters = false;  // looking at gradients makes the host wait, which orders everything
     const StreamLog log = recorded_run(*options).log;
     std::size_t waits = 0;
     for (std::size_t call = 0; call < log.size(); ++call) {

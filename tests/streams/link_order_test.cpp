@@ -23,9 +23,9 @@ std::vector<StreamLog> logs_of_links(const TrainOptions& options) {
     machines.push_back(std::make_unique<RecordedStreams>(thread_streams(add_on_cpu)));
   }
   const auto outcomes = train_in_processes(options, count, [&](std::size_t rank, TrainOptions& own) {
-    own.executor = "streams";
-    own.links = &fake.library();
-    own.own_streams = machines[rank].get();
+    own.execution.executor = "streams";
+    own.execution.links = &fake.library();
+    own.hooks.own_streams = machines[rank].get();
   });
   for (const ProcessOutcome& outcome : outcomes) REQUIRE(!outcome.failure);
   std::vector<StreamLog> logs;
@@ -63,8 +63,8 @@ TEST_CASE("no wait around a link can be left out: without any single one of them
     const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);
     auto options = tiny_run(spec, {.num_devices = 2, .num_microbatches = 4, .updates = 2}, false);
     REQUIRE(options);
-    options->numbers = NumberType::kFloat32;
-    options->keep_parameters = false;
+    options->model.numbers = NumberType::kFloat32;
+    options->observation.keep_parameters = false;
     for (const StreamLog& log : logs_of_links(*options)) {
       std::size_t waits = 0;
       for (std::size_t call = 0; call < log.size(); ++call) {

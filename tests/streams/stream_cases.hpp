@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "tests/support/happens_before.hpp"
+#include "tests/support/immediate_streams.hpp"
 #include "tests/support/recorded_streams.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/backends/cpu_backend.hpp"
-#include "trainer/streams/host_streams.hpp"
 
 namespace plumb {
 
@@ -21,8 +21,8 @@ struct RecordedRun {
 /// The work is really done, at once, so that what depends on numbers takes its true course.
 inline RecordedRun recorded_run(TrainOptions options) {
   RecordedStreams machine(immediate_streams(add_on_cpu));
-  options.executor = "streams";
-  options.own_streams = &machine;
+  options.execution.executor = "streams";
+  options.hooks.own_streams = &machine;
   RecordedRun run;
   run.result = train(options);
   run.log = machine.log();
@@ -35,7 +35,7 @@ void for_each_schedule(std::int32_t p, std::int64_t m, Visit&& visit) {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     auto options = tiny_run(spec, {.num_devices = p, .num_microbatches = m, .updates = 2}, spec.name == "chimera");
     if (!options) continue;
-    options->numbers = NumberType::kFloat32;
+    options->model.numbers = NumberType::kFloat32;
     visit(std::string(spec.name), *options);
   }
 }

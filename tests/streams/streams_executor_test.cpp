@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "tests/streams/stream_cases.hpp"
+#include "tests/support/immediate_streams.hpp"
 #include "tests/support/recorded_streams.hpp"
 #include "trainer/backends/cpu_backend.hpp"
-#include "trainer/streams/host_streams.hpp"
 
 TEST_SUITE_BEGIN("streams");
 
@@ -38,18 +38,18 @@ TEST_CASE("streams, one thread each, give the bits, versions and peaks of the se
   for_each_schedule(4, 4, [](const std::string& name, TrainOptions options) {
     CAPTURE(name);
     const TrainResult serial = train(options);
-    options.executor = "streams";
+    options.execution.executor = "streams";
     check_equal(train(options), serial);
   });
 }
 
-TEST_CASE("updates that are taken back, and norms over all stages, take the same course behind streams") {
+TEST_CASE("updates that are taken back, and norms over all stages, go the same way with streams") {
   TrainOptions options = tiny_run("zb-h2", {.num_devices = 4, .num_microbatches = 8, .updates = 4}, 4);
-  options.clip_norm = 0.01;
-  options.clip_scope = ClipScope::kGlobal;
+  options.optimization.clip_norm = 0.01;
+  options.optimization.clip_scope = ClipScope::kGlobal;
   const TrainResult plain = train(options);
   TrainOptions streams = options;
-  streams.executor = "streams";
+  streams.execution.executor = "streams";
   check_equal(train(streams), plain);
 }
 
@@ -66,17 +66,17 @@ TEST_CASE("work in which the host waits for its device says so, for a gate may s
   };
   Waits machine;
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 4, .updates = 2}, 2);
-  options.clip_norm = 0.01;
-  options.clip_scope = ClipScope::kGlobal;
-  options.executor = "streams";
-  options.own_streams = &machine;
+  options.optimization.clip_norm = 0.01;
+  options.optimization.clip_scope = ClipScope::kGlobal;
+  options.execution.executor = "streams";
+  options.hooks.own_streams = &machine;
   train(options);
   CHECK(machine.names == std::set<std::string>{"initialize", "norms"});
 }
 
 TEST_CASE("a timeline measured by events is complete, and its times are those of the run") {
   TrainOptions options = tiny_run("1f1b", {.num_devices = 4, .num_microbatches = 4, .updates = 3}, 4);
-  options.executor = "streams";
+  options.execution.executor = "streams";
   const Timeline timeline = train(options).timeline.value();
   for (const DeviceSummary& device : timeline.devices) {
     CHECK(device.busy + device.idle == timeline.makespan);
@@ -99,8 +99,8 @@ TEST_CASE("a timeline measured by events is complete, and its times are those of
 
 TEST_CASE("what a kernel throws ends the run") {
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 4, .updates = 3}, 2);
-  options.executor = "streams";
-  options.on_update = [](std::int64_t update, double) {
+  options.execution.executor = "streams";
+  options.observation.on_update = [](std::int64_t update, double) {
     if (update == 1) throw std::runtime_error("enough");
   };
   CHECK_THROWS_WITH_AS(train(options), "enough", std::runtime_error);

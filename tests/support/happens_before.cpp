@@ -79,7 +79,7 @@ struct Piece {
   const std::byte* end = nullptr;
   std::optional<Epoch> write;
   std::vector<Epoch> reads;  ///< since the write; one per stream
-  bool alive = true;         ///< not behind the end of a block
+  bool alive = true;         ///< not after the end of a block
   bool written = true;       ///< something is there to be read
 };
 
@@ -166,7 +166,7 @@ class RaceFinder {
   }
 
   void check(const StreamCall& call, const Piece& piece, bool writes, bool is_access) {
-    if (is_access && !piece.alive) add(text_of(call) + " touches a block behind its end");
+    if (is_access && !piece.alive) add(text_of(call) + " touches a block after its end");
     if (is_access && !writes && !piece.written) add(text_of(call) + " reads what nobody has written");
     const Clock& clock = clocks_.of(call.stream);
     if (piece.write && !Clocks::knows(clock, *piece.write)) report(call, *piece.write);
@@ -177,7 +177,7 @@ class RaceFinder {
   }
 
   void report(const StreamCall& call, const Epoch& other) {
-    add(text_of(call) + " is not ordered behind " + text_of(log_[other.call]));
+    add(text_of(call) + " is not ordered after " + text_of(log_[other.call]));
   }
 
   /// Cuts the pieces at the ends of `bytes`, and visits those in between.
@@ -255,8 +255,8 @@ std::vector<std::string> find_missing_edges(const StreamLog& log, const Program&
                        " is done");
   };
   for (InstrIndex at = 0; at < program.size(); ++at) {
-    const std::uint32_t behind = program.instrs[at + 1].first_wait;
-    for (std::uint32_t i = program.instrs[at].first_wait; i < behind; ++i) {
+    const std::uint32_t end = program.instrs[at + 1].first_wait;
+    for (std::uint32_t i = program.instrs[at].first_wait; i < end; ++i) {
       const Wait& wait = program.waits[i];
       if (!is_for_collective(wait)) {
         check(wait.source, at);

@@ -12,7 +12,7 @@ namespace plumb {
 /// Empty when whatever the streams do at the same time can do no harm:
 ///
 /// - of two accesses to the same memory, one of them a write, one happens before the other;
-/// - a block is touched behind its begin and before its end only, and read only behind a write;
+/// - a block is touched after its begin and before its end only, and read only after a write;
 /// - an event is recorded before anybody waits for it;
 /// - work touches the memory of its own device, a copy also the host's; only a send touches two.
 ///

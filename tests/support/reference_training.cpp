@@ -23,8 +23,8 @@ using Reads = std::function<ReadVersions(std::int64_t, std::int64_t)>;
 template <class T>
 struct SizedStage {
   SizedStage(const TrainOptions& options, std::size_t stage, const MicrobatchShape& shape)
-      : layout(plain_stage_layout(options.network.layers, options.partition.range(stage), shape,
-                                  precision_of<T>(options.optimizer))),
+      : layout(plain_stage_layout(options.model.network.layers, options.model.partition.range(stage), shape,
+                                  precision_of<T>(options.optimization.optimizer))),
         module(layout, shape) {}
   SizedStage(const SizedStage&) = delete;
   SizedStage& operator=(const SizedStage&) = delete;
@@ -36,23 +36,25 @@ struct SizedStage {
 /// Microbatch `k` of the run.
 MicrobatchShape shape_of(const TrainOptions& options, std::int64_t k) {
   const std::vector<std::int64_t>& sizes = options.schedule.microbatch_sizes;
-  if (sizes.empty()) return options.shape;
+  if (sizes.empty()) return options.model.shape;
   const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
-  return {options.shape.samples, options.shape.sequence * sizes[static_cast<std::size_t>(k) % sizes.size()] / largest};
+  return {options.model.shape.samples,
+          options.model.shape.sequence * sizes[static_cast<std::size_t>(k) % sizes.size()] / largest};
 }
 
 template <class T>
 struct ReferenceStage {
   ReferenceStage(const TrainOptions& options, std::size_t stage)
-      : layout(plain_stage_layout(options.network.layers, options.partition.range(stage), options.shape,
-                                  precision_of<T>(options.optimizer))) {
+      : layout(plain_stage_layout(options.model.network.layers, options.model.partition.range(stage),
+                                  options.model.shape, precision_of<T>(options.optimization.optimizer))) {
     for (std::size_t k = 0; k < std::max<std::size_t>(1, options.schedule.microbatch_sizes.size()); ++k) {
       const MicrobatchShape shape = shape_of(options, static_cast<std::int64_t>(k));
       sized.try_emplace(shape.sequence, options, stage, shape);
     }
     versions.emplace_back(static_cast<std::size_t>(layout.memory.weight_bytes) / sizeof(T));
-    fill_parameters(std::span(std::as_const(layout.parameters)), options.seed, versions.front().data());
-    set_parameters(std::span(std::as_const(layout.parameters)), options.initial_parameters, versions.front().data());
+    fill_parameters(std::span(std::as_const(layout.parameters)), options.model.seed, versions.front().data());
+    set_parameters(std::span(std::as_const(layout.parameters)), options.model.initial_parameters,
+                   versions.front().data());
     gradients.assign(versions.front().size(), T(0));
     state.assign(static_cast<std::size_t>(layout.memory.optimizer_bytes) / sizeof(T), T(0));
   }
@@ -71,13 +73,14 @@ class Reference {
  public:
   Reference(const TrainOptions& options, const Reads& reads, std::span<const std::int64_t> order)
       : options_(options), reads_(reads), order_(order) {
-    for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) stages_.emplace_back(options, stage);
+    for (std::size_t stage = 0; stage < options.model.partition.num_stages(); ++stage)
+      stages_.emplace_back(options, stage);
   }
 
   TrainResult run() {
     const std::int64_t per_update = options_.schedule.per_update(StageId{0});
     TrainResult result;
-    for (std::int64_t update = 0; update < options_.steps; ++update) {
+    for (std::int64_t update = 0; update < options_.optimization.steps; ++update) {
       std::vector<double> losses(static_cast<std::size_t>(per_update));
       for (std::int64_t i = 0; i < per_update; ++i) {
         const std::int64_t k = order_.empty() ? i : order_[static_cast<std::size_t>(i)];
@@ -116,7 +119,7 @@ class Reference {
   /// F through all stages, then B through all; the loss.
   double microbatch(std::int64_t k) {
     const MicrobatchShape shape = shape_of(options_, k);
-    const Microbatch data = options_.data->microbatch(k, shape, options_.seed);
+    const Microbatch data = options_.data->microbatch(k, shape, options_.model.seed);
     double loss = 0;
     const MicrobatchIds ids = ids_of(data, loss_tokens(k) * counted_share(data));
     std::list<StageStash> stashes;
@@ -139,8 +142,8 @@ class Reference {
       const ReadVersions read = reads_(k, --number);
       if (read.recompute) module.recompute(weights(*stage, read.backward), blocks, ids);
       module.backward(weights(*stage, read.backward), stage->gradients.data(), blocks);
-      if (options_.on_gradients)
-        options_.on_gradients(StageId{static_cast<std::int32_t>(number)}, k, as_bytes_of(*stage));
+      if (options_.hooks.on_gradients)
+        options_.hooks.on_gradients(StageId{static_cast<std::int32_t>(number)}, k, as_bytes_of(*stage));
       value = bytes_of(stash.end_backward());
     }
     return loss;
@@ -180,7 +183,7 @@ class Reference {
 
   /// The update of all stages. With a norm of all stages, one that is not finite skips it.
   void apply_all(std::int64_t per_update) {
-    const GradientClip clip{options_.clip_norm, options_.clip_scope};
+    const GradientClip clip{options_.optimization.clip_norm, options_.optimization.clip_scope};
     const double scale = 1.0 / static_cast<double>(per_update);
     std::vector<std::vector<double>> norms;
     for (const ReferenceStage<T>& stage : stages_) {
@@ -201,9 +204,9 @@ class Reference {
     stage.versions.push_back(stage.versions.back());
     stage.last_gradients = stage.gradients;
     const std::int64_t number = updates_done_;
-    const UpdateStep step{number, learning_rate(options_.learning_rate, number), scale * decision.factor};
+    const UpdateStep step{number, learning_rate(options_.optimization.learning_rate, number), scale * decision.factor};
     if (decision.applies)
-      update<T>(options_.optimizer, step, stage.layout.parameters,
+      update<T>(options_.optimization.optimizer, step, stage.layout.parameters,
                 {stage.versions.back().data(), stage.gradients.data(), stage.state.data()});
     std::ranges::fill(stage.gradients, T(0));
   }
@@ -230,7 +233,7 @@ class Reference {
 namespace {
 
 TrainResult run_reference(const TrainOptions& options, const Reads& reads, std::span<const std::int64_t> order) {
-  if (options.numbers == NumberType::kFloat64) return Reference<double>(options, reads, order).run();
+  if (options.model.numbers == NumberType::kFloat64) return Reference<double>(options, reads, order).run();
   return Reference<float>(options, reads, order).run();
 }
 
@@ -241,7 +244,7 @@ TrainResult reference_training(const TrainOptions& options, const Reads& reads) 
 }
 
 TrainResult unpipelined_training(TrainOptions options, std::span<const std::int64_t> order) {
-  options.partition.bounds = {0, options.network.layers.size()};
+  options.model.partition.bounds = {0, options.model.network.layers.size()};
   const std::int64_t per_update = options.schedule.per_update(StageId{0});
   const auto newest = [&](std::int64_t microbatch, std::int64_t) {
     return ReadVersions{microbatch / per_update, microbatch / per_update};

@@ -57,7 +57,7 @@ std::vector<Case> cases() {
 TrainOptions options_for(const Case& of) {
   TrainOptions options =
       tiny_run(of.name, {.num_devices = 4, .num_microbatches = of.m, .updates = 7, .options = of.options}, 4);
-  options.steps = 7;
+  options.optimization.steps = 7;
   options.schedule.weights.methods.clear();  // the versions alone
   return options;
 }
@@ -71,7 +71,7 @@ TEST_CASE(
       CAPTURE(of.name);
       CAPTURE(executor);
       TrainOptions options = options_for(of);
-      options.executor = executor;
+      options.execution.executor = executor;
       const TrainResult result = train(options);
       const TrainResult expected = reference_training(options, of.published);
       REQUIRE_FALSE(result.parameters.empty());
@@ -90,7 +90,7 @@ TEST_CASE("every asynchronous schedule of the catalogue reads the versions that 
       CAPTURE(executor);
       TrainOptions options =
           tiny_run(std::string(spec.name), {.num_devices = 4, .num_microbatches = 4, .updates = 4}, 3);
-      options.executor = executor;
+      options.execution.executor = executor;
       const TrainResult result = train(options);
       StageCosts costs;
       costs.times.resize(static_cast<std::size_t>(options.schedule.num_stages));

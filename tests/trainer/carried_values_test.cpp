@@ -82,17 +82,17 @@ const TrainingData& data_for(const Network& network) {
 
 TrainOptions run_of(const Network& network, Schedule schedule) {
   TrainOptions options;
-  options.network = network;
+  options.model.network = network;
   options.schedule = std::move(schedule);
-  options.partition = finest_partition(network, options.schedule.num_stages);
-  options.shape = {network.samples, network.sequence};
+  options.model.partition = finest_partition(network, options.schedule.num_stages);
+  options.model.shape = {network.samples, network.sequence};
   options.data = &data_for(network);
-  options.seed = 3;
-  options.learning_rate.base = 0.01;
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
-  options.keep_parameters = true;
-  options.poison_memory = true;
+  options.model.seed = 3;
+  options.optimization.learning_rate.base = 0.01;
+  options.model.numbers = NumberType::kFloat64;
+  options.execution.executor = "serial";
+  options.observation.keep_parameters = true;
+  options.hooks.poison_memory = true;
   return options;
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("pipelines of opened networks train to the bits of one piece, in memor
       const TrainResult result = train(options);
       check_same_memory(*result.timeline, predicted(options));
       TrainOptions whole = options;
-      whole.steps = 2;
+      whole.optimization.steps = 2;
       const TrainResult reference = unpipelined_training(whole);
       // Adam divides by gradients, some of them tiny. 1F1B adds them up in the order of one piece, but for the weight
       // of the embedding that the head shares.
@@ -212,9 +212,11 @@ TEST_CASE("the newest weights are tried on held-out data without changing the ru
   TrainOptions options =
       run_of(network, generate("pipemare", {.num_devices = 3, .num_microbatches = 4, .updates = 10}));
   const TrainResult plain = train(options);
-  options.evaluation.every = 4;
+  options.observation.evaluation.every = 4;
   std::vector<std::int64_t> seen;
-  options.evaluation.on_evaluation = [&](const Evaluation& evaluation) { seen.push_back(evaluation.update); };
+  options.observation.evaluation.on_evaluation = [&](const Evaluation& evaluation) {
+    seen.push_back(evaluation.update);
+  };
   const TrainResult tried = train(options);
   CHECK(seen == std::vector<std::int64_t>{4, 8, 10});
   REQUIRE(tried.evaluations.size() == 3);

@@ -24,19 +24,19 @@ using testing::written_schedule;
 /// A run of a schedule written by hand on the tiny network; stages of any number of devices.
 TrainOptions run_of(Schedule schedule, MicrobatchShape shape = {2, 5}) {
   TrainOptions options = tiny_run("gpipe", {.num_devices = 1, .num_microbatches = 1});
-  options.partition = equal_partition(options.network, schedule.num_stages);
+  options.model.partition = equal_partition(options.model.network, schedule.num_stages);
   options.schedule = std::move(schedule);
-  options.shape = shape;
-  options.steps = options.schedule.num_microbatches / options.schedule.per_update(StageId{0});
+  options.model.shape = shape;
+  options.optimization.steps = options.schedule.num_microbatches / options.schedule.per_update(StageId{0});
   return options;
 }
 
 /// A Llama-like network: rotary positions, grouped heads.
 TrainOptions llama_run_of(Schedule schedule) {
   TrainOptions options = run_of(std::move(schedule));
-  options.network.layers = tiny_llama();
-  options.network.layers.front().vocabulary = options.network.layers.back().vocabulary = 256;
-  options.partition = equal_partition(options.network, options.schedule.num_stages);
+  options.model.network.layers = tiny_llama();
+  options.model.network.layers.front().vocabulary = options.model.network.layers.back().vocabulary = 256;
+  options.model.partition = equal_partition(options.model.network, options.schedule.num_stages);
   return options;
 }
 
@@ -47,7 +47,7 @@ void check_trains(TrainOptions options, double tolerance) {
   std::uint64_t hash = 0;
   for (const std::string executor : {"serial", "threads"}) {
     CAPTURE(executor);
-    options.executor = executor;
+    options.execution.executor = executor;
     const TrainResult result = train(options);
     check_same_memory(result.timeline.value(), expected);
     CHECK(largest_difference(result.parameters, whole.parameters) <= tolerance);
@@ -220,7 +220,7 @@ TEST_CASE("an asynchronous stage on two devices reads what its policy says, keep
     TrainOptions options = run_of(schedule);
     for (const std::string executor : {"serial", "threads"}) {
       CAPTURE(executor);
-      options.executor = executor;
+      options.execution.executor = executor;
       const TrainResult result = train(options);
       check_same_memory(result.timeline.value(), predicted(options));
       std::map<std::pair<std::int64_t, std::int64_t>, ReadVersions> read;
@@ -246,7 +246,7 @@ TEST_CASE("extra work takes its turn and changes nothing") {
   check_trains(run_of(schedule), 0.0);
 }
 
-TEST_CASE("a document that validates right behind its updates skips one whose gradients are not finite") {
+TEST_CASE("a document that validates right after its updates skips one whose gradients are not finite") {
   Schedule schedule = written_schedule(
       {"0F0 0F1 0B0 0B1 0U0 0V0 0F2 0F3 0B2 0B3 0U1 0V1", "1F0 1B0 1F1 1B1 1U0 1V0 1F2 1B2 1F3 1B3 1U1 1V1"}, 4);
   const auto edge = [&](const std::string& before, const std::string& after) {
@@ -258,10 +258,10 @@ TEST_CASE("a document that validates right behind its updates skips one whose gr
   }
   TrainOptions options = run_of(schedule);
   options.schedule.microbatches_per_update = {2};
-  options.steps = 2;
+  options.optimization.steps = 2;
   check_trains(options, 0.0);
-  options.learning_rate.base = 1e300;
-  options.executor = "serial";
+  options.optimization.learning_rate.base = 1e300;
+  options.execution.executor = "serial";
   const TrainResult result = train(options);
   CHECK(result.updates_skipped == 1);
   CHECK(result.updates_rolled_back == 0);
@@ -278,7 +278,7 @@ void check_infers(Schedule forward) {
   CHECK(expected.devices[0].peak_memory_by_class[static_cast<std::size_t>(MemoryClass::kKeptForWeightGrad)] > 0);
   CHECK(expected.devices[0].peak_memory_by_class[static_cast<std::size_t>(MemoryClass::kOptimizer)] == 0);
   for (const std::string executor : {"serial", "threads"}) {
-    options.executor = executor;
+    options.execution.executor = executor;
     const TrainResult result = train(options);
     check_same_memory(result.timeline.value(), expected);
     REQUIRE(result.losses.size() == losses.size());

@@ -22,25 +22,25 @@ int main(int argc, char** argv) {
   const bool asynchronous = schedule == "pipedream" || schedule == "pipemare";
   TrainOptions options = tiny_run(
       schedule, {.num_devices = 4, .num_microbatches = asynchronous ? 2 : 4, .updates = asynchronous ? 40 : 4}, 4);
-  options.steps = 40;
+  options.optimization.steps = 40;
   std::unique_ptr<ProcessGroup> group;
   std::optional<nccl::Library> links;
   const std::string executor = argv[2];
   const bool by_links = executor.ends_with(nccl::kLibraryFile);
   if (executor == "mpi" || by_links) {
     group = std::make_unique<ProcessGroup>(join_mpi_job());
-    options.processes = group.get();
-    options.executor = by_links ? "streams" : "threads";
-    if (by_links) options.links = &links.emplace(nccl::load_library(executor));
+    options.execution.processes = group.get();
+    options.execution.executor = by_links ? "streams" : "threads";
+    if (by_links) options.execution.links = &links.emplace(nccl::load_library(executor));
   } else {
-    options.executor = executor;
+    options.execution.executor = executor;
   }
-  options.numbers = NumberType::kFloat32;
-  options.checkpoint.resume = true;
-  if (argc > 3) options.checkpoint.directory = argv[3];
+  options.model.numbers = NumberType::kFloat32;
+  options.observation.checkpoint.resume = true;
+  if (argc > 3) options.observation.checkpoint.directory = argv[3];
   if (argc > 4) {
     const std::chrono::milliseconds pause(std::stoi(argv[4]));
-    options.on_update = [pause](std::int64_t, double) { std::this_thread::sleep_for(pause); };
+    options.observation.on_update = [pause](std::int64_t, double) { std::this_thread::sleep_for(pause); };
   }
   const TrainResult result = train(options);
   if (!group || group->is_first()) std::cout << result.weights_hash << std::endl;

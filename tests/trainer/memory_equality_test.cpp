@@ -44,7 +44,7 @@ TEST_CASE("the peak memory of a run equals the simulator's to the byte, class by
         for (const ReceivePlacement receives :
              {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
           CAPTURE(static_cast<int>(receives));
-          options.lowering.receives = receives;
+          options.execution.lowering.receives = receives;
           check_same_memory(train(options).timeline.value(), predicted(options));
         }
       }

@@ -30,14 +30,14 @@ std::string difference(const TrainResult& many, const TrainResult& one) {
 int count_differences(ProcessGroup& group, const nccl::Library* links) {
   int differing = 0;
   for_each_process_case(static_cast<std::int32_t>(group.size()), [&](const std::string& name, TrainOptions options) {
-    options.executor = links == nullptr ? "threads" : "streams";
-    options.processes = &group;
-    options.links = links;
+    options.execution.executor = links == nullptr ? "threads" : "streams";
+    options.execution.processes = &group;
+    options.execution.links = links;
     const TrainResult many = train(options);
     if (!group.is_first()) return;
-    options.executor = "serial";
-    options.processes = nullptr;
-    options.links = nullptr;
+    options.execution.executor = "serial";
+    options.execution.processes = nullptr;
+    options.execution.links = nullptr;
     const std::string differs = difference(many, train(options));
     if (!differs.empty()) ++differing;
     std::cout << name << ": " << (differs.empty() ? "the same" : differs + " DIFFER") << std::endl;

@@ -24,11 +24,11 @@ TEST_CASE("with pairs of any two actions, training gives every bit of training w
       const Schedule schedule = testing::with_random_pairs(generate(name, params), seed);
       kinds.merge(testing::kinds_of_pairs(schedule));
       TrainOptions options = tiny_run(schedule, blocks_for(schedule.num_stages), false);
-      options.steps = 2;
+      options.optimization.steps = 2;
       const TrainResult whole = unpipelined_training(options);
       for (const std::string executor : {"serial", "threads"}) {
         CAPTURE(executor);
-        options.executor = executor;
+        options.execution.executor = executor;
         const TrainResult result = train(options);
         CHECK(largest_difference(result.parameters, whole.parameters) == 0.0);
         CHECK(largest_difference(result.gradients, whole.gradients) == 0.0);
@@ -45,7 +45,7 @@ TEST_CASE("with pairs of any two actions, training gives every bit of training w
 
 TEST_CASE("stp trains to the weights of training without a pipeline, in counted memory") {
   TrainOptions options = tiny_run("stp", {.num_devices = 2, .num_microbatches = 6, .updates = 2}, 3);
-  options.steps = 2;
+  options.optimization.steps = 2;
   const TrainResult whole = unpipelined_training(options);
   const TrainResult result = train(options);
   CHECK(largest_difference(result.parameters, whole.parameters) <= 1e-12);  // W stands in another order

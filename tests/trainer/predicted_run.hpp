@@ -24,11 +24,11 @@ inline Cluster free_cluster(std::int32_t devices) {
 
 /// What the simulator says about the same run.
 inline Timeline predicted(const TrainOptions& options) {
-  const Precision precision = precision_of(options.numbers, options.optimizer);
-  StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision);
+  const Precision precision = precision_of(options.model.numbers, options.optimization.optimizer);
+  StageCosts costs = untimed_costs(options.model.network, options.model.partition, options.model.shape, precision);
   for (StageTimes& times : costs.times) times = {.f = 3, .b = 5, .i = 3, .w = 2, .u = 1};
   const Cluster cluster = free_cluster(options.schedule.num_devices);
-  return simulate(lower(options.schedule, costs, &cluster, options.lowering));
+  return simulate(lower(options.schedule, costs, &cluster, options.execution.lowering));
 }
 
 inline void check_same_memory(const Timeline& measured, const Timeline& expected) {

@@ -18,10 +18,10 @@ inline void for_each_process_case(std::int32_t devices,
     if (!key.empty()) params.options = {{key, value}};
     auto options = tiny_run(spec, params, spec.name == "chimera");
     if (!options) return;
-    options->numbers = NumberType::kFloat32;
+    options->model.numbers = NumberType::kFloat32;
     if (key == "validation") {
-      options->clip_norm = 0.05;
-      options->clip_scope = ClipScope::kGlobal;
+      options->optimization.clip_norm = 0.05;
+      options->optimization.clip_scope = ClipScope::kGlobal;
     }
     if (spec.name == "pipemare" && key == "timing") {
       options->schedule = with_methods(options->schedule, "t1:K=2,t2:D=0.135,t3:updates=1");
@@ -39,7 +39,7 @@ inline void for_each_process_case(std::int32_t devices,
 inline TrainOptions small_process_run(const std::string& name, std::int64_t updates = 5) {
   TrainOptions options =
       tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = updates}, 4, name == "chimera");
-  options.numbers = NumberType::kFloat32;
+  options.model.numbers = NumberType::kFloat32;
   return options;
 }
 

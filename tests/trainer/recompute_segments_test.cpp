@@ -22,8 +22,8 @@ TrainOptions segmented(std::int32_t p, std::int64_t m, std::int64_t segment, con
   ScheduleParams params{.num_devices = p, .num_microbatches = m, .updates = 12 / m};
   params.options = {{"timing", "slots"}, {"segment", std::to_string(segment)}, {"synchronous", synchronous}};
   TrainOptions options = tiny_run("pipemare", params, 7);
-  options.steps = 12 / m;
-  options.optimizer.kind = OptimizerKind::kSgd;
+  options.optimization.steps = 12 / m;
+  options.optimization.optimizer.kind = OptimizerKind::kSgd;
   return options;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("segments are replayed with the weights of their slots, as in a refere
           CHECK(largest_difference(result.parameters, expected.parameters) == 0);
           CHECK(result.losses == expected.losses);
           check_same_memory(result.timeline.value(), predicted(options));
-          options.executor = "threads";
+          options.execution.executor = "threads";
           CHECK(train(options).weights_hash == result.weights_hash);
         }
       }

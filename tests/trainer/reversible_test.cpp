@@ -27,18 +27,18 @@ const ImageData& small_images() {
 /// The small RevNet: stem and first block, three coupled stages (the second of two blocks), the way down, ...
 TrainOptions revnet_run(Schedule schedule) {
   TrainOptions options;
-  options.network = load_network("revnet-tiny");
+  options.model.network = load_network("revnet-tiny");
   options.schedule = std::move(schedule);
-  options.partition = parse_partition("5,1,2,2,1,3,5", options.network.layers.size());
-  options.shape = {2, 1};
+  options.model.partition = parse_partition("5,1,2,2,1,3,5", options.model.network.layers.size());
+  options.model.shape = {2, 1};
   options.data = &small_images();
-  options.seed = 5;
-  options.learning_rate.base = 0.05;
-  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9, .weight_decay = 0};
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
-  options.keep_parameters = true;
-  options.poison_memory = true;
+  options.model.seed = 5;
+  options.optimization.learning_rate.base = 0.05;
+  options.optimization.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0.9, .weight_decay = 0};
+  options.model.numbers = NumberType::kFloat64;
+  options.execution.executor = "serial";
+  options.observation.keep_parameters = true;
+  options.hooks.poison_memory = true;
   return options;
 }
 
@@ -50,7 +50,7 @@ TrainOptions revnet_run(const std::string& schedule, std::int64_t updates) {
 /// weight.
 TrainOptions coupled_numbers(std::int64_t updates) {
   TrainOptions options;
-  options.network = network_from_json(R"({"format": "plumbline-network", "version": 1, "name": "n", "sequence": 1,
+  options.model.network = network_from_json(R"({"format": "plumbline-network", "version": 1, "name": "n", "sequence": 1,
     "width": 1, "layers": [{"kind": "values"}, {"kind": "linear", "name": "x1", "outputs": 1, "bias": false},
     {"kind": "residual", "name": "x2", "body": [{"kind": "linear", "name": "w1", "outputs": 1, "bias": false}]},
     {"kind": "residual", "name": "x3", "from": "x1",
@@ -58,20 +58,20 @@ TrainOptions coupled_numbers(std::int64_t updates) {
     {"kind": "residual", "name": "x4", "from": "x2",
      "body": [{"kind": "linear", "name": "w3", "outputs": 1, "bias": false}]},
     {"kind": "add", "from": "x3"}, {"kind": "squared_error"}]})",
-                                      "n.json");
-  options.partition = {{0, 2, 3, 4, 5, 7}};
+                                            "n.json");
+  options.model.partition = {{0, 2, 3, 4, 5, 7}};
   options.schedule = generate("petra", {.num_devices = 5, .num_microbatches = 1, .updates = updates});
-  options.shape = {1, 1};
+  options.model.shape = {1, 1};
   static const ValueData data({1, 1.25, 1.5, 1.75}, 1, {1.5, 1.875, 2.25, 2.625}, 1);
   options.data = &data;
-  options.steps = updates;
-  options.learning_rate.base = 0.02;
-  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0, .weight_decay = 0};
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
-  options.keep_parameters = true;
-  options.poison_memory = true;
-  options.initial_parameters = {
+  options.optimization.steps = updates;
+  options.optimization.learning_rate.base = 0.02;
+  options.optimization.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0, .weight_decay = 0};
+  options.model.numbers = NumberType::kFloat64;
+  options.execution.executor = "serial";
+  options.observation.keep_parameters = true;
+  options.hooks.poison_memory = true;
+  options.model.initial_parameters = {
       {"x1.weight", {0.9}}, {"w1.weight", {0.3}}, {"w2.weight", {-0.4}}, {"w3.weight", {0.2}}};
   return options;
 }
@@ -109,10 +109,10 @@ std::vector<double> petra_by_hand(std::size_t updates) {
 
 }  // namespace
 
-TEST_CASE("stages of coupled residuals keep nothing, and the stage behind sends their output back") {
+TEST_CASE("stages of coupled residuals keep nothing, and the stage after sends their output back") {
   const TrainOptions options = revnet_run("gpipe", 1);
-  const StageCosts costs =
-      untimed_costs(options.network, options.partition, options.shape, precision_of<double>(options.optimizer));
+  const StageCosts costs = untimed_costs(options.model.network, options.model.partition, options.model.shape,
+                                         precision_of<double>(options.optimization.optimizer));
   const std::vector<bool> reversed{false, true, true, false, true, true, false};
   for (std::size_t stage = 0; stage < 7; ++stage) {
     CAPTURE(stage);
@@ -130,7 +130,7 @@ TEST_CASE("a synchronous run that reverses has the weights and gradients of the 
   for (const std::string schedule : {"gpipe", "1f1b", "zb-h1"}) {
     CAPTURE(schedule);
     TrainOptions options = revnet_run(schedule, 3);
-    options.steps = 3;
+    options.optimization.steps = 3;
     const TrainResult pipeline = train(options);
     const TrainResult plain = unpipelined_training(options);
     CHECK(largest_difference(pipeline.parameters, plain.parameters) < 1e-10);

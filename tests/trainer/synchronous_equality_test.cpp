@@ -79,7 +79,7 @@ const TrainResult& unpipelined(const TrainOptions& options, const std::vector<st
 
 TrainOptions options_for(const std::string& name, std::int32_t p, bool tied) {
   TrainOptions options = tiny_run(name, {.num_devices = p, .num_microbatches = 4, .updates = 3}, 7, tied);
-  options.steps = 3;
+  options.optimization.steps = 3;
   return options;
 }
 
@@ -88,7 +88,7 @@ TrainOptions options_for(const std::string& name, std::int32_t p, bool tied) {
 TEST_CASE(
     "after 3 updates of any synchronous schedule, weights and gradients are those of training without a pipeline") {
   for_each_synchronous([](TrainOptions options) {
-    options.steps = 3;
+    options.optimization.steps = 3;
     const auto order = common_order(options.schedule);
     const TrainResult& expected = unpipelined(options, order.value_or(std::vector<std::int64_t>{}));
     const TrainResult result = train(options);
@@ -120,7 +120,7 @@ TEST_CASE("training changes the weights: 3 updates from the same start do not gi
 
 TEST_CASE("a document of one update repeated 3 times gives the bits of one document of 3 updates") {
   TrainOptions repeated = tiny_run("1f1b", {.num_devices = 3, .num_microbatches = 4}, 7);
-  repeated.steps = 3;
+  repeated.optimization.steps = 3;
   const TrainOptions at_once = options_for("1f1b", 3, false);
   CHECK(train(repeated).weights_hash == train(at_once).weights_hash);
 }

@@ -58,7 +58,7 @@ TEST_CASE("every option of the synchronous schedules trains as one piece does, t
     TrainOptions run = tiny_run(
         of.name,
         {.num_devices = of.p, .num_microbatches = of.m, .chunks = of.chunks, .updates = 2, .options = of.options}, 7);
-    run.steps = 2;
+    run.optimization.steps = 2;
     const TrainResult expected = unpipelined_training(run);
     const TrainResult result = train(run);
     CHECK(largest_difference(result.parameters, expected.parameters) <= 1e-11);

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/ground/run_aborted.hpp"
 #include "trainer/ground/run_clock.hpp"
-#include "trainer/ground/stopped.hpp"
 #include "trainer/processes/process_group.hpp"
 #include "trainer/processes/processes.hpp"
 #include "trainer/train.hpp"
@@ -46,7 +46,7 @@ class ThreadProcess : public Processes {
     std::unique_lock lock(job_->mutex);
     auto& box = job_->boxes[rank_];
     job_->arrived.wait(lock, [&] { return job_->aborted != 0 || !box.empty(); });
-    if (box.empty()) throw Stopped();
+    if (box.empty()) throw RunAborted();
     Packet packet = std::move(box.front());
     box.pop_front();
     return packet;
@@ -80,14 +80,14 @@ inline std::vector<ProcessOutcome> train_in_processes(
     threads.emplace_back([&, rank] {
       ProcessGroup group(std::make_unique<ThreadProcess>(job, rank));
       TrainOptions own = options;
-      own.executor = "threads";
-      own.processes = &group;
+      own.execution.executor = "threads";
+      own.execution.processes = &group;
       if (change) change(rank, own);
       try {
         outcomes[rank].result = train(own);
       } catch (const AgreedError&) {
         outcomes[rank].failure = std::current_exception();
-      } catch (const Stopped&) {
+      } catch (const RunAborted&) {
         outcomes[rank].failure = std::current_exception();
       } catch (const std::exception&) {
         outcomes[rank].failure = std::current_exception();

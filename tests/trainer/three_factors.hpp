@@ -12,24 +12,24 @@ namespace plumb {
 /// outlive it.
 inline TrainOptions three_factors(const ValueData& data, Schedule schedule) {
   TrainOptions options;
-  options.network = {.name = "three factors", .source = "", .sequence = 1, .samples = 1, .layers = {}};
-  options.network.layers.push_back({.kind = LayerKind::kValues, .name = "x", .width = 1});
+  options.model.network = {.name = "three factors", .source = "", .sequence = 1, .samples = 1, .layers = {}};
+  options.model.network.layers.push_back({.kind = LayerKind::kValues, .name = "x", .width = 1});
   for (const std::string name : {"w1", "w2", "w3"}) {
-    options.network.layers.push_back(
+    options.model.network.layers.push_back(
         {.kind = LayerKind::kLinear, .name = name, .width = 1, .outputs = 1, .bias = false});
   }
-  options.network.layers.push_back({.kind = LayerKind::kSquaredError, .name = "loss", .width = 1});
-  options.partition = {{0, 2, 3, 5}};
+  options.model.network.layers.push_back({.kind = LayerKind::kSquaredError, .name = "loss", .width = 1});
+  options.model.partition = {{0, 2, 3, 5}};
   options.schedule = std::move(schedule);
-  options.shape = {1, 1};
+  options.model.shape = {1, 1};
   options.data = &data;
-  options.initial_parameters = {{"w1.weight", {0.9}}, {"w2.weight", {0.8}}, {"w3.weight", {0.7}}};
-  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0, .weight_decay = 0};
-  options.learning_rate.base = 0.05;
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
-  options.keep_parameters = true;
-  options.poison_memory = true;
+  options.model.initial_parameters = {{"w1.weight", {0.9}}, {"w2.weight", {0.8}}, {"w3.weight", {0.7}}};
+  options.optimization.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0, .weight_decay = 0};
+  options.optimization.learning_rate.base = 0.05;
+  options.model.numbers = NumberType::kFloat64;
+  options.execution.executor = "serial";
+  options.observation.keep_parameters = true;
+  options.hooks.poison_memory = true;
   return options;
 }
 

@@ -50,17 +50,17 @@ inline std::int32_t blocks_for(std::int32_t stages) { return std::max(2, (stages
 /// A run of `schedule` on the tiny network, in double, on one thread.
 inline TrainOptions tiny_run(Schedule schedule, std::int32_t blocks, bool tied) {
   TrainOptions options;
-  options.network = tiny_language_model(blocks, tied);
+  options.model.network = tiny_language_model(blocks, tied);
   options.schedule = std::move(schedule);
-  options.partition = equal_partition(options.network, options.schedule.num_stages);
-  options.shape = {2, 5};
+  options.model.partition = equal_partition(options.model.network, options.schedule.num_stages);
+  options.model.shape = {2, 5};
   options.data = &test_text();
-  options.seed = 3;
-  options.learning_rate.base = 0.01;
-  options.numbers = NumberType::kFloat64;
-  options.executor = "serial";
-  options.keep_parameters = true;
-  options.poison_memory = true;
+  options.model.seed = 3;
+  options.optimization.learning_rate.base = 0.01;
+  options.model.numbers = NumberType::kFloat64;
+  options.execution.executor = "serial";
+  options.observation.keep_parameters = true;
+  options.hooks.poison_memory = true;
   return options;
 }
 

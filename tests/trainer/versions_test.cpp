@@ -23,7 +23,7 @@ TrainOptions flush_free_run(const std::string& name, std::int32_t p, std::int64_
       name,
       {.num_devices = p, .num_microbatches = n, .updates = updates, .options = {{"timing", slots ? "slots" : "1f1b"}}},
       3);
-  options.steps = updates;
+  options.optimization.steps = updates;
   return options;
 }
 

@@ -35,16 +35,16 @@ Network layers_of(std::int64_t width) {
 /// Trains it with 1F1B, a microbatch of 64 rows at a time; the layers spread evenly over `stages`.
 TrainOptions options_of(std::int64_t width, std::int32_t stages, const TrainingData& data) {
   TrainOptions options;
-  options.network = layers_of(width);
+  options.model.network = layers_of(width);
   for (std::int32_t stage = 0; stage < stages; ++stage) {
-    options.partition.bounds.push_back(stage == 0 ? 0 : 1 + static_cast<std::size_t>(stage * kLayers / stages));
+    options.model.partition.bounds.push_back(stage == 0 ? 0 : 1 + static_cast<std::size_t>(stage * kLayers / stages));
   }
-  options.partition.bounds.push_back(options.network.layers.size());
+  options.model.partition.bounds.push_back(options.model.network.layers.size());
   options.schedule = generate("1f1b", {.num_devices = stages, .num_microbatches = kMicrobatches});
-  options.shape = {.samples = kRows, .sequence = 1};
+  options.model.shape = {.samples = kRows, .sequence = 1};
   options.data = &data;
-  options.executor = "serial";
-  options.steps = kUpdates;
+  options.execution.executor = "serial";
+  options.optimization.steps = kUpdates;
   return options;
 }
 
@@ -66,19 +66,19 @@ class PlainTraining {
  public:
   explicit PlainTraining(const TrainOptions& options)
       : options_(options),
-        layout_(stage_layout(options.network.layers, {0, options.network.layers.size()}, options.shape,
-                             precision_of<float>(options.optimizer))),
-        module_(layout_, options.shape),
+        layout_(stage_layout(options.model.network.layers, {0, options.model.network.layers.size()},
+                             options.model.shape, precision_of<float>(options.optimization.optimizer))),
+        module_(layout_, options.model.shape),
         weights_(static_cast<std::size_t>(layout_.memory.weight_bytes) / sizeof(float)),
         gradients_(weights_.size()),
         state_(static_cast<std::size_t>(layout_.memory.optimizer_bytes) / sizeof(float)) {
-    fill_parameters(std::span<const ParameterFacts>(layout_.parameters), options.seed, weights_.data());
+    fill_parameters(std::span<const ParameterFacts>(layout_.parameters), options.model.seed, weights_.data());
   }
 
   void update() {
     for (std::int64_t k = 0; k < kMicrobatches; ++k) pass(updates_ * kMicrobatches + k);
-    const UpdateStep step{updates_, learning_rate(options_.learning_rate, updates_), 1.0 / kMicrobatches};
-    plumb::update<float>(options_.optimizer, step, layout_.parameters,
+    const UpdateStep step{updates_, learning_rate(options_.optimization.learning_rate, updates_), 1.0 / kMicrobatches};
+    plumb::update<float>(options_.optimization.optimizer, step, layout_.parameters,
                          {weights_.data(), gradients_.data(), state_.data()});
     std::ranges::fill(gradients_, 0.0F);
     ++updates_;
@@ -89,7 +89,7 @@ class PlainTraining {
 
  private:
   void pass(std::int64_t microbatch) {
-    const Microbatch data = options_.data->microbatch(microbatch, options_.shape, options_.seed);
+    const Microbatch data = options_.data->microbatch(microbatch, options_.model.shape, options_.model.seed);
     StageStash stash(layout_, arena_);
     const StageBlocks forward = stash.begin_forward(Block());
     const double start = seconds();
@@ -142,7 +142,7 @@ void serial_executor(benchmark::State& state) {
     add_steps(ends, plain);
     forward_s = training.seconds_per_forward();
     ends.clear();
-    options.on_update = [&](std::int64_t, double) { ends.push_back(seconds()); };
+    options.observation.on_update = [&](std::int64_t, double) { ends.push_back(seconds()); };
     benchmark::DoNotOptimize(train(options));
     add_steps(ends, serial);
   }

@@ -24,7 +24,7 @@ TrainRun parse_train_run(const std::string& command) {
   const Schedule schedule = load_schedule(name, size);
   TrainRun run;
   run.options = training.options(schedule.num_stages, steps.value_or(0));
-  run.data = training.model.load_data(run.options.network);
+  run.data = training.model.load_data(run.options.model.network);
   run.options.schedule = schedule;
   run.options.data = run.data.get();
   return run;

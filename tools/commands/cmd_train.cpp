@@ -158,17 +158,17 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   TrainOptions& options = prepared.options;
   options = command.training.options(schedule.num_stages, command.steps.value_or(0));
   options.schedule = schedule;
-  prepared.data = command.training.model.load_data(options.network);
+  prepared.data = command.training.model.load_data(options.model.network);
   options.data = prepared.data.get();
   if (goes_by_links(command.transport)) {
-    const Backend& chosen = backend(options.backend);
+    const Backend& chosen = backend(options.execution.backend);
     if (!chosen.only_streams) {
       throw Error("transport nccl: is between GPUs; expected --backend cuda instead of " + std::string(chosen.name));
     }
     prepared.links = nccl::load_library();
-    options.links = &*prepared.links;
+    options.execution.links = &*prepared.links;
   }
-  options.checkpoint = {
+  options.observation.checkpoint = {
       .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
 }
 
@@ -176,7 +176,7 @@ TrainResult run(const TrainCommand& command, TrainOptions options) {
   const Schedule& schedule = options.schedule;
   const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
   Progress progress("train");
-  options.on_update = [&](std::int64_t update, double loss) {
+  options.observation.on_update = [&](std::int64_t update, double loss) {
     progress.show(update + 1, total, "loss " + fixed_text(loss, 3));
   };
   return train(options);
@@ -246,7 +246,7 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   if (is_first && command.resume && !newest_checkpoint(command.checkpoint)) {
     std::cerr << "plumbline: note: " << command.checkpoint << " has no checkpoint yet, so the run begins anew\n";
   }
-  prepared.options.processes = job;
+  prepared.options.execution.processes = job;
   const TrainResult result = run(command, prepared.options);
   if (output) output->write(command, result);
   return ExitStatus::kDone;

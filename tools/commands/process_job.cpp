@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "trainer/ground/stopped.hpp"
+#include "trainer/ground/run_aborted.hpp"
 #include "trainer/processes/mpi_processes.hpp"
 
 namespace plumb {
@@ -49,7 +49,7 @@ ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command)
     return command();
   } catch (const AgreedError&) {
     throw;
-  } catch (const Stopped&) {
+  } catch (const RunAborted&) {
     return ExitStatus::kDone;  // the first process tells why, and with what status the job ends
   } catch (const Error& error) {
     return end_job(*job, ExitStatus::kWrongInput, std::string("error: ") + error.what());

@@ -140,23 +140,23 @@ void TrainArguments::add_to(ArgumentParser& parser) {
 
 TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps) const {
   TrainOptions options;
-  options.network = model.load_network();
-  options.partition = load_partition(model.partition, options.network, num_stages, {});
-  options.shape = model.shape(options.network);
-  options.seed = static_cast<std::uint64_t>(seed.value_or(0));
-  options.optimizer = model.optimizer_options();
-  options.learning_rate = learning_rate_options(*this, steps);
+  options.model.network = model.load_network();
+  options.model.partition = load_partition(model.partition, options.model.network, num_stages, {});
+  options.model.shape = model.shape(options.model.network);
+  options.model.seed = static_cast<std::uint64_t>(seed.value_or(0));
+  options.optimization.optimizer = model.optimizer_options();
+  options.optimization.learning_rate = learning_rate_options(*this, steps);
   if (clip_norm && *clip_norm == 0) throw Error("--clip-norm: 0 leaves nothing of a gradient, expected a norm above 0");
-  options.clip_norm = clip_norm.value_or(0);
-  if (!clip.empty()) options.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
+  options.optimization.clip_norm = clip_norm.value_or(0);
+  if (!clip.empty()) options.optimization.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
   if (!clip.empty() && !clip_norm) throw Error("--clip: the largest norm is not known, expected --clip-norm X");
-  options.steps = steps;
-  options.evaluation = {
+  options.optimization.steps = steps;
+  options.observation.evaluation = {
       .every = model.evaluate_every.value_or(0), .samples = evaluate_samples.value_or(0), .on_evaluation = {}};
-  options.numbers = model.number_type();
-  options.backend = model.backend;
-  options.executor = executor.empty() ? std::string(usual_executor(backend(model.backend))) : executor;
-  options.streams = streams.options(backend(options.backend), options.executor);
+  options.model.numbers = model.number_type();
+  options.execution.backend = model.backend;
+  options.execution.executor = executor.empty() ? std::string(usual_executor(backend(model.backend))) : executor;
+  options.execution.streams = streams.options(backend(options.execution.backend), options.execution.executor);
   return options;
 }
 

@@ -47,10 +47,10 @@ ProfileOptions profile_options(const DemoPlan& plan, const Network& network, con
 
 TrainResult train_once(const ProfileOptions& profiled, const Schedule& schedule) {
   TrainOptions options;
-  options.network = profiled.network;
-  options.partition = profiled.partition;
+  options.model.network = profiled.network;
+  options.model.partition = profiled.partition;
   options.schedule = schedule;
-  options.shape = profiled.shape;
+  options.model.shape = profiled.shape;
   options.data = profiled.data;
   return train(options);
 }

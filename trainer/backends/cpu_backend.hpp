@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// The stage's layers on the calling thread.
+/// Computes the layers of a stage on the calling thread.
 std::unique_ptr<StageBackend> make_cpu_stage(NumberType type, const StageSpec& spec);
 
 /// `sum += term` on the calling thread.

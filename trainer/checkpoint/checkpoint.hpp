@@ -9,7 +9,7 @@ namespace plumb {
 
 /// Saves `run` as `directory`/update-<number>, two files: state.json and tensors.safetensors. They are written under a
 /// temporary name, flushed to the disk and then renamed, so a kill at any moment leaves the newest complete checkpoint
-/// behind. With several processes all of them call this, and the first one writes. Afterwards only the newest two
+/// intact. With several processes all of them call this, and the first one writes. Afterwards only the newest two
 /// remain. Throws `Error` when it cannot be written; nothing partial is left.
 void save_checkpoint(TrainingRun& run, const std::filesystem::path& directory, std::int64_t updates_done);
 

@@ -13,7 +13,7 @@ class CutSearch {
     cut_.assign(program.lane_begin.begin(), program.lane_begin.end() - 1);
   }
 
-  std::vector<InstrIndex> behind_updates(std::int64_t updates) {
+  std::vector<InstrIndex> after_updates(std::int64_t updates) {
     std::vector<std::int64_t> done(program_.holders.size(), 0);
     std::vector<std::int64_t> validated(program_.holders.size(), 0);
     for (InstrIndex at = 0; at < program_.size(); ++at) {
@@ -30,7 +30,7 @@ class CutSearch {
     return index(program_.holders[program_.rows[program_.instrs[at].row].holder].device);
   }
 
-  /// Moves the cut behind `at` and its pair.
+  /// Moves the cut after `at` and its pair.
   void include(InstrIndex at) {
     InstrIndex& cut = cut_[device_of(at)];
     if (at < cut) return;
@@ -66,7 +66,7 @@ class CutSearch {
 }  // namespace
 
 std::vector<InstrIndex> checkpoint_cut(const Program& program, std::int64_t updates) {
-  return CutSearch(program).behind_updates(updates);
+  return CutSearch(program).after_updates(updates);
 }
 
 }  // namespace plumb

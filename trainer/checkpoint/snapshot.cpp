@@ -38,7 +38,7 @@ Op value_op(std::string_view text) {
 /// Collects a run's state.
 class Taker {
  public:
-  explicit Taker(TrainingRun& run) : run_(run), numbers_(run.plan().options.numbers) {}
+  explicit Taker(TrainingRun& run) : run_(run), numbers_(run.plan().options.model.numbers) {}
 
   Snapshot take() {
     Json state;
@@ -113,7 +113,7 @@ class Taker {
       }
       add("send_buffer" + std::to_string(transfer), own(std::move(message)));
     }
-    for (const auto& [move, block] : live.guests) state["guests"].push_back(move);
+    for (const auto& [move, block] : live.remote_stashes) state["guests"].push_back(move);
     for (const auto& [key, blocks] : live.evicted) take_evicted(key, blocks, state["evicted"]);
     for (const auto& [transfer, blocks] : live.slots) state["slots"].push_back(transfer);
   }
@@ -236,7 +236,7 @@ class Restorer {
     for (const JsonValue& value : state_.at("values").elements()) restore_value(value);
     for (const JsonValue& transfer : state_.at("send_buffers").elements()) restore_send_buffer(transfer);
     for (const JsonValue& transfer : state_.at("slots").elements()) restore_slot(transfer);
-    for (const JsonValue& move : state_.at("guests").elements()) restore_guest(move);
+    for (const JsonValue& move : state_.at("guests").elements()) restore_remote_stash(move);
     for (const JsonValue& evicted : state_.at("evicted").elements()) restore_evicted(evicted);
     restore_losses();
   }
@@ -274,7 +274,7 @@ class Restorer {
     memory.write(into.data(), bytes);
   }
 
-  /// `blocks` one behind the other.
+  /// `blocks` one after the other.
   void fill_all(DeviceMemory& memory, const std::vector<Block>& blocks, const std::string& name) const {
     std::size_t size = 0;
     for (const Block& block : blocks) size += static_cast<std::size_t>(block.bytes());
@@ -367,7 +367,7 @@ class Restorer {
       fill(memory, (*blocks.corrections)[i].span(), holder_name(number) + ".correction" + std::to_string(i));
     }
     restore_notes(saved.at("notes"), blocks.notes);
-    const std::int64_t number_bytes = host_number_bytes(run_.plan().options.numbers);
+    const std::int64_t number_bytes = host_number_bytes(run_.plan().options.model.numbers);
     const std::int64_t count = parameter_offsets(holder.layout()).back();
     std::vector<std::byte> weights(static_cast<std::size_t>(count * number_bytes));
     std::span<std::byte> rest = weights;
@@ -394,11 +394,11 @@ class Restorer {
     }
   }
 
-  void restore_guest(const JsonValue& saved) const {
+  void restore_remote_stash(const JsonValue& saved) const {
     const auto last = static_cast<std::int64_t>(program().moves.size()) - 1;
     const auto move = static_cast<std::uint32_t>(saved.integer(0, last));
     if (program().moves[move].guest == Move::kHost) saved.fail("expected a move to another device");
-    if (DeviceWorker* worker = worker_at(program().moves[move].guest)) worker->add_guest(move);
+    if (DeviceWorker* worker = worker_at(program().moves[move].guest)) worker->add_remote_stash(move);
   }
 
   void restore_evicted(const JsonValue& saved) const {
@@ -426,7 +426,7 @@ class Restorer {
     }
   }
 
-  /// Who takes a value: the holder whose F, I or B of that stage and microbatch stands behind its device's position.
+  /// Who takes a value: the holder whose F, I or B of that stage and microbatch stands after its device's position.
   std::uint32_t consumer_holder(const ValueKey& key) const {
     for (std::size_t device = 0; device < run_.positions().size(); ++device) {
       for (InstrIndex at = run_.positions()[device]; at < program().lane_begin[device + 1]; ++at) {

@@ -11,15 +11,16 @@
 
 namespace plumb {
 
-/// Everything that a run needs to go on where it stands: a small JSON document and the bytes of all blocks.
-/// Document and tensors are described in trainer/README.md.
+/// Everything that a run needs to continue from where it is: a small JSON document and the bytes of all blocks.
+/// Document and tensors are described in trainer/checkpoint/CHECKPOINT_FORMAT.md.
 struct Snapshot {
   std::string state;
   std::vector<TensorView> tensors;          ///< views into the run, and into `owned`
   std::list<std::vector<std::byte>> owned;  ///< bytes that the run has in another form
 };
 
-/// Between two parts of `run`. Valid until the run goes on. With several processes: what is in this one.
+/// Takes the snapshot between two parts of `run`. It is valid until the run continues. With several processes it has
+/// what is in this one.
 Snapshot take_snapshot(TrainingRun& run);
 
 /// Puts a new run where the snapshot was taken. Throws `Error` when the snapshot belongs to another run (naming what

@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// The snapshot of a run from what every process has of it; all call this. At the first process: everything, as if all
-/// devices were there; elsewhere nothing.
+/// Puts the snapshot of a run together from those of all processes, which must all call this. Returns everything in the
+/// first process, as if all devices were there, and an empty snapshot in the others.
 Snapshot gather_snapshot(ProcessGroup& group, const Snapshot& own);
 
 }  // namespace plumb

@@ -37,7 +37,7 @@ CudaStreams::CudaStreams(const StreamOptions& options) : options_(options) {
   if (found.names.empty()) throw Error(found.reason);
   const auto count = static_cast<int>(found.names.size());
   if (options.gpus < 1 || options.gpus > count) {
-    throw Error("--gpus " + std::to_string(options.gpus) + "; expected 1 to " + std::to_string(count));
+    throw Error("GPUs: " + std::to_string(options.gpus) + "; expected 1 to " + std::to_string(count));
   }
   options_.gpus = std::min(options.gpus, options.devices);
   options_.first_gpu = options.first_gpu % (count - options_.gpus + 1);
@@ -67,7 +67,7 @@ CudaStreams::~CudaStreams() {
     for (auto& gpu : gpus_) static_cast<void>(gpu.release());  // a GPU that hangs cannot be waited for
     return;
   }
-  open_gates();  // what has failed half-way may have left them closed, and memory is given back behind all work
+  open_gates();  // what has failed half-way may have left them closed, and memory is given back after all work
   for (const Stream& stream : streams_) cudaFree(stream.workspace);
   for (const auto& chunks : stamps_) {
     for (std::int64_t* chunk : chunks) cudaFree(chunk);
@@ -88,7 +88,7 @@ StreamId CudaStreams::make_stream(DeviceId device, StreamKind kind) {
   // One more is the gate's. Streams that share a queue wait for each other, and links that do may wait for ever.
   if (is_link && static_cast<int>(streams_.size()) + 1 >= kMostStreams) {
     throw Error("device " + std::to_string(index(device)) + ": more than " + std::to_string(kMostStreams - 4) +
-                " links to other devices; expected --transport mpi");
+                " links to other devices; expected the transport mpi");
   }
   Gpu& gpu = *gpus_[place_of_gpu(device)];
   int local = 0;  // of the GPU's devices
@@ -267,7 +267,7 @@ void CudaStreams::begin_part() {
   held_.close();
 }
 
-/// Before the host would have to wait in front of them.
+/// Before the host would have to wait for them.
 void CudaStreams::count(Held work) {
   if (held_.must_open(work)) open_gates();
 }

@@ -41,7 +41,7 @@ class Gpu {
   /// work.
   void check_streams();
 
-  /// Whether work that is replayed stays on its multiprocessors. Known behind `check_streams`.
+  /// Whether work that is replayed stays on its multiprocessors. Known after `check_streams`.
   bool takes_graphs() const { return takes_graphs_; }
 
   /// A moment that the times of the following events are told from. Nothing runs.

@@ -57,8 +57,8 @@ struct ProductLimits {
   int cluster_size = 1;  ///< the largest one that the partition holds
 };
 
-/// The candidates with the same bits whenever they run: sums in one order, nobody waits for somebody else's block, and
-/// they fit. In the order given; behind them those that fit but for their clusters, which a partition may hold or not.
+/// The candidates with the same bits whenever they run: sums in one order, no block waits for another block, and
+/// they fit. In the order given; after them those that fit but for their clusters, which a partition may hold or not.
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
 
 /// The algorithms of a machine, chosen once. A text file: a line that says which library and GPU they are for, then a

@@ -7,10 +7,10 @@
 
 namespace plumb {
 
-/// Images to train on as other cuts of themselves: `padding` black pixels are put on every side, a piece as large as
-/// the image is cut out at a random place, and mirrored or not. (He et al., ResNet, CVPR 2016, section 4.2: padding 4.)
-/// What is done to an image follows from the seed and its number in the run, so every executor sees the same bits, and
-/// every epoch other ones. What is held out stays as it is.
+/// Random crops of images: `padding` black pixels are put on every side, a piece as large as the image is cut out at a
+/// random place, and mirrored or not. (He et al., ResNet, CVPR 2016, section 4.2: padding 4.) What is done to an image
+/// follows from the seed and its number in the run, so every executor sees the same bits, and every epoch other crops.
+/// Held-out images are not changed.
 class AugmentedImages final : public TrainingData {
  public:
   /// Throws `Error` when a row of `images` is not one of `image`, and for a padding below 0 or above the sides.

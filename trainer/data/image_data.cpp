@@ -37,7 +37,7 @@ void read_cifar_file(const std::filesystem::path& path, LabelledImages& images) 
   }
 }
 
-LabelledImages split_behind(LabelledImages& images, std::size_t count, std::size_t features) {
+LabelledImages split_off_from(LabelledImages& images, std::size_t count, std::size_t features) {
   LabelledImages rest;
   rest.labels.assign(images.labels.begin() + static_cast<std::ptrdiff_t>(count), images.labels.end());
   rest.bytes.assign(images.bytes.begin() + static_cast<std::ptrdiff_t>(count * features), images.bytes.end());
@@ -78,7 +78,7 @@ ImageData ImageData::from_cifar10(const std::filesystem::path& path) {
   } else {
     read_cifar_file(path, training);
     const std::size_t count = training.labels.size();
-    held_out = split_behind(training, count - count / 10, static_cast<std::size_t>(kCifarImage.features()));
+    held_out = split_off_from(training, count - count / 10, static_cast<std::size_t>(kCifarImage.features()));
   }
   return ImageData("images of CIFAR-10", kCifarImage, std::move(training), std::move(held_out));
 }

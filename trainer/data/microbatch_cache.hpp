@@ -16,14 +16,14 @@ struct LoadedMicrobatch {
   double counted = 1;  ///< share of its targets that count
 };
 
-/// What one part of a microbatch brings along.
+/// The data of one part of a microbatch.
 struct PartData {
   std::shared_ptr<const LoadedMicrobatch> whole;
   Microbatch part;    ///< empty where the part is all of it
   MicrobatchIds ids;  ///< point into one of the two
 };
 
-/// The microbatches under way, so that many stages that read the same one do not make it as often. Thread-safe.
+/// Keeps the newest microbatches, so that one which many stages read is made once. Thread-safe.
 class MicrobatchCache {
  public:
   /// Remembers the newest `capacity` ones. `data` must outlive this.

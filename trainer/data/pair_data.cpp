@@ -50,7 +50,7 @@ std::vector<std::int32_t> looked_up(const Words& words, const Ids& ids) {
   return result;
 }
 
-/// `front`, then `ids`, then `behind`, padded with `padding`.
+/// Appends `ids`, padded with `padding` to `sequence` numbers.
 void append_padded(std::vector<std::int32_t>& to, const std::vector<std::int32_t>& ids, std::int64_t sequence,
                    std::int32_t padding) {
   to.insert(to.end(), ids.begin(), ids.end());

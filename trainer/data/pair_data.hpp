@@ -17,7 +17,7 @@ struct WordPair {
 
 /// Pairs of sentences for an encoder-decoder. Ids: 0 padding, 1 begin, 2 end, then the words by frequency, for source
 /// and target apart. Streams of a sample, padded to its length: tokens = source, end; target tokens = begin, target;
-/// targets = target, end, and behind it -1. Every epoch goes through all pairs, in an order that follows from the seed.
+/// targets = target, end, and after it -1. Every epoch goes through all pairs, in an order that follows from the seed.
 class PairData final : public TrainingData {
  public:
   static constexpr std::int32_t kPadding = 0;

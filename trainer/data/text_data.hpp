@@ -25,7 +25,7 @@ class TextData final : public TrainingData {
   /// Samples begin at places that follow from `seed`, `k` and the sample alone. Throws Error when the text is shorter
   /// than a sample and its last target.
   Microbatch microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const override;
-  /// One sample behind the other.
+  /// One sample after the other.
   std::int64_t held_out_samples(std::int64_t sequence) const override;
   Microbatch held_out(std::int64_t first, const MicrobatchShape& shape) const override;
 
@@ -33,7 +33,7 @@ class TextData final : public TrainingData {
   void append(std::int64_t start, std::int64_t sequence, Microbatch& batch) const;
 
   std::string text_;
-  std::int64_t training_bytes_;  ///< in front
+  std::int64_t training_bytes_;  ///< at the beginning of the text
 };
 
 }  // namespace plumb

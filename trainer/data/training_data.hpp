@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-/// What one microbatch brings along: streams, sample after sample. One that the data do not have is empty.
+/// The data of one microbatch: streams, sample after sample. A stream that the data do not have is empty.
 struct Microbatch {
   std::vector<std::int32_t> tokens;         ///< ids, or the bytes of an image (a row of them per sample)
   std::vector<std::int32_t> target_tokens;  ///< ids that a decoder reads
@@ -42,7 +42,7 @@ struct DataFacts {
   std::string identity;                ///< equal for equal data
 };
 
-/// A data set: the seam between files or generators and training. Same arguments, same microbatch, on every machine.
+/// A data set, from files or generated. The same arguments give the same microbatch on every machine.
 class TrainingData {
  public:
   virtual ~TrainingData() = default;

@@ -8,7 +8,7 @@
 namespace plumb {
 
 /// Real numbers to be predicted from real numbers, row by row: microbatch k takes the rows that follow those of
-/// microbatch k - 1, in order and over and over. Nothing is random, and nothing is held out.
+/// microbatch k - 1, in order, and from the first row again after the last. Nothing is random, and nothing is held out.
 class ValueData final : public TrainingData {
  public:
   /// `features` values and `target_features` target values per row. Throws Error unless both make the same number of

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "schedules/document/action_text.hpp"
-#include "trainer/device/queued_stage.hpp"
 
 namespace plumb {
 
@@ -73,11 +72,10 @@ DeviceQueue::~DeviceQueue() {
   for (std::byte* scratch : stage_scratch_) machine_.free(device_, scratch);
 }
 
-std::unique_ptr<StageBackend> DeviceQueue::make_stage(const Backend& backend, NumberType type, StageSpec spec) {
-  spec.place = machine_.place(stream(StreamKind::kCompute));
-  const std::int64_t scratch = backend.scratch_bytes == nullptr ? 0 : backend.scratch_bytes(type, spec);
-  if (scratch > 0) spec.place.scratch = stage_scratch_.emplace_back(machine_.allocate(device_, scratch));
-  return std::make_unique<QueuedStage>(*this, type, spec, backend.make_stage(type, spec));
+StreamPlace DeviceQueue::make_stage_place(std::int64_t scratch_bytes) {
+  StreamPlace place = machine_.place(stream(StreamKind::kCompute));
+  if (scratch_bytes > 0) place.scratch = stage_scratch_.emplace_back(machine_.allocate(device_, scratch_bytes));
+  return place;
 }
 
 void DeviceQueue::launch(Work work) {
@@ -110,12 +108,12 @@ void DeviceQueue::mark() {
   own_marks_.push_back(marks_.mark(stream(StreamKind::kCompute)));
 }
 
-void DeviceQueue::begin_unit(InstrIndex first, InstrIndex behind, const Action& action) {
+void DeviceQueue::begin_unit(InstrIndex first, InstrIndex end, const Action& action) {
   std::string name;
   append_text(name, action);
   machine_.begin_instr(stream(StreamKind::kCompute), first, name);
   mark();
-  units_.push_back({first, behind, last_mark(), last_mark()});
+  units_.push_back({first, end, last_mark(), last_mark()});
 }
 
 void DeviceQueue::end_unit() {
@@ -157,7 +155,7 @@ void DeviceQueue::finish_part(const RunClock& clock, RunTimes& times) {
   mark_times_.clear();
   for (const EventId event : own_marks_) mark_times_.push_back(machine_.time_ns(event) - clock.origin_ns());
   for (const Unit& unit : units_) {
-    for (InstrIndex at = unit.first; at < unit.behind; ++at) {
+    for (InstrIndex at = unit.first; at < unit.end; ++at) {
       times.start[at] = mark_times_[unit.begin_mark];
       times.end[at] = mark_times_[unit.end_mark];
     }

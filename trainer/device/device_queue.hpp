@@ -20,8 +20,8 @@
 
 namespace plumb {
 
-/// The streams of one device, for those that issue its work: what they ask for is done later, in the order of asking.
-/// What the host wants to know of it (times, losses) is known when the part of the run is finished.
+/// The streams of one device, for the thread that issues its work: work is done later, in the order in which it was
+/// issued. Times and losses are known to the host when the part of the run is finished.
 class DeviceQueue {
  public:
   /// All must outlive this.
@@ -30,30 +30,31 @@ class DeviceQueue {
   DeviceQueue& operator=(const DeviceQueue&) = delete;
   ~DeviceQueue();
 
-  /// How the host waits for what it reads, instead of for the whole machine. `wait` throws when that will never be.
+  /// Sets how the host waits for what it reads, instead of synchronizing the whole machine. `wait` throws when the
+  /// event will never be done.
   void wait_by(std::function<void(EventId)> wait) { wait_ = std::move(wait); }
 
   DeviceMemory& memory() { return *memory_; }
   DeviceId device() const { return device_; }
   StreamId stream(StreamKind kind) const { return streams_[static_cast<std::size_t>(kind)]; }
-  /// A stage's arithmetic on the compute stream.
-  std::unique_ptr<StageBackend> make_stage(const Backend& backend, NumberType type, StageSpec spec);
+  /// Where a stage's arithmetic runs: the compute stream, with as much scratch memory of its own.
+  StreamPlace make_stage_place(std::int64_t scratch_bytes);
   void launch(Work work);
   void add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
 
-  /// What follows on the compute stream waits for `event`.
+  /// Work that is issued to the compute stream from now on waits for `event`.
   void need(EventId event) { needed_.push_back(event); }
-  /// Makes the waits that are needed, now.
+  /// Issues the waits that `need` has collected.
   void flush();
-  /// What stands on the compute stream up to here.
+  /// An event that is done when all work issued to the compute stream so far is.
   EventId done();
 
-  /// The instrs [first, behind) begin when everything needed is done, and end with what has been asked for so far.
-  void begin_unit(InstrIndex first, InstrIndex behind, const Action& action);
+  /// The instrs [first, end) begin when everything needed is done, and end with the work issued before `end_unit`.
+  void begin_unit(InstrIndex first, InstrIndex end, const Action& action);
   void end_unit();
   std::uint32_t last_mark() const { return static_cast<std::uint32_t>(own_marks_.size()) - 1; }
   Ticks time_of(std::uint32_t mark) const { return mark_times_[mark]; }
-  /// An EVICT or LOAD is done with the unit under way.
+  /// An EVICT or LOAD ends with the current unit.
   void note_move(std::uint32_t transfer) { moves_.emplace_back(transfer, units_.size() - 1); }
   /// Holds the data until the part is finished; the ids are for the device.
   MicrobatchIds keep(PartData data);
@@ -61,7 +62,7 @@ class DeviceQueue {
   double* loss(const NotedLoss& noted);
 
   void begin_part();
-  /// Behind `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
+  /// After `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
   void finish_part(const RunClock& clock, RunTimes& times);
   std::vector<NotedLoss> take_losses();
   /// For a part that makes no progress: the first unit that has not ended.
@@ -71,7 +72,7 @@ class DeviceQueue {
   class Memory;
   struct Unit {
     InstrIndex first = 0;
-    InstrIndex behind = 0;
+    InstrIndex end = 0;
     std::uint32_t begin_mark = 0;
     std::uint32_t end_mark = 0;
   };

@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-/// Room that the forwards behind the update may need once more.
+/// Room that the forwards after the update may need once more.
 void DeviceWorker::begin_validation(InstrIndex at) {
   const StageMemory& memory = holders_.at(holder_index(at)).layout().memory;
   const bool again = plan_.row(at).recompute;
@@ -23,7 +23,7 @@ UpdateDecision DeviceWorker::decision(std::span<const std::uint32_t> known, std:
     squared.push_back(unknown ? std::vector<double>()
                               : norms_from(outputs_.transport.published(holder, update)).squared);
   }
-  const GradientClip clip{plan_.options.clip_norm, plan_.options.clip_scope};
+  const GradientClip clip{plan_.options.optimization.clip_norm, plan_.options.optimization.clip_scope};
   const double scale = norms_from(outputs_.transport.published(own, update)).scale;
   return decide(clip, scale, squared, index(plan_.program.holders[own].stage));
 }
@@ -41,11 +41,11 @@ void DeviceWorker::validate(InstrIndex at, HolderState& holder) {
   const ValidationPlan::Window& window = plan_.validation.window(at);
   holder.validate(decision(plan_.validation.known(at), holder_index(at), window.number));
   if (!was_wrong(at)) return;
-  if (!unsettled_) {
+  if (!pending_reruns_) {
     const auto messages = plan_.validation.messages_to(device_, window.number);
-    unsettled_ = Unsettled{window.number, {}, {messages.begin(), messages.end()}};
+    pending_reruns_ = PendingReruns{window.number, {}, {messages.begin(), messages.end()}};
   }
-  std::vector<InstrIndex>& forwards = unsettled_->forwards;
+  std::vector<InstrIndex>& forwards = pending_reruns_->forwards;
   forwards.insert(forwards.end(), window.forwards.begin(), window.forwards.end());
   std::ranges::sort(forwards);
 }
@@ -61,17 +61,17 @@ bool DeviceWorker::was_wrong(InstrIndex validation) const {
   });
 }
 
-bool DeviceWorker::must_settle() const {
-  if (!unsettled_) return false;
+bool DeviceWorker::must_rerun() const {
+  if (!pending_reruns_) return false;
   const InstrIndex end = plan_.program.lane_begin[index(device_) + 1];
   return position_ == end || plan_.row(position_).op != Op::kV;
 }
 
-void DeviceWorker::settle() {
-  if (!unsettled_) return;
-  for (const std::uint32_t transfer : unsettled_->messages) outputs_.transport.await_again(transfer);
-  for (const InstrIndex forward : unsettled_->forwards) run_again(forward);
-  unsettled_.reset();
+void DeviceWorker::rerun_forwards() {
+  if (!pending_reruns_) return;
+  for (const std::uint32_t transfer : pending_reruns_->messages) outputs_.transport.await_again(transfer);
+  for (const InstrIndex forward : pending_reruns_->forwards) run_again(forward);
+  pending_reruns_.reset();
 }
 
 /// The forward once more, on the stash that it has made: with the weights as they are now, and its input as it came
@@ -109,7 +109,7 @@ void DeviceWorker::run_again(InstrIndex forward) {
   }
 }
 
-/// The input of a forward that came again, its parts one behind the other; empty when it has none, or had it already.
+/// The input of a forward that came again, its parts one after the other; empty when it has none, or had it already.
 std::vector<std::byte> DeviceWorker::message_again(InstrIndex forward) {
   for (const Wait& wait : plan_.waits(forward)) {
     if (!is_for_message(wait)) continue;

@@ -32,8 +32,8 @@ DeviceWorker::DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutput
     : plan_(plan),
       device_(device),
       outputs_(outputs),
-      arena_({.log_events = plan.options.memory_curve,
-              .poison = plan.options.poison_memory,
+      arena_({.log_events = plan.options.observation.memory_curve,
+              .poison = plan.options.hooks.poison_memory,
               .memory = outputs.queue == nullptr ? nullptr : &outputs.queue->memory()}),
       position_(plan.program.lane_begin[index(device)]) {
   for (std::uint32_t holder = 0; holder < plan.program.holders.size(); ++holder) {
@@ -93,22 +93,22 @@ Ticks DeviceWorker::now() const {
 
 void DeviceWorker::prepare() {
   if (std::exchange(prepared_, true)) return;
-  const InstrIndex behind = plan_.behind(position_);
-  for (InstrIndex at = position_; at < behind; ++at) before(at);
+  const InstrIndex unit_end = plan_.unit_end(position_);
+  for (InstrIndex at = position_; at < unit_end; ++at) before(at);
   note_memory(now());
 }
 
 void DeviceWorker::step() {
   const InstrIndex first = position_;
-  const InstrIndex behind = plan_.behind(first);
-  if (must_settle()) settle();
+  const InstrIndex unit_end = plan_.unit_end(first);
+  if (must_rerun()) rerun_forwards();
   const auto each = [&](void (DeviceWorker::*part)(InstrIndex)) {
-    for (InstrIndex at = first; at < behind; ++at) (this->*part)(at);
+    for (InstrIndex at = first; at < unit_end; ++at) (this->*part)(at);
   };
   prepare();
   prepared_ = false;
   each(&DeviceWorker::await);
-  if (outputs_.queue != nullptr) outputs_.queue->begin_unit(first, behind, plan_.program.instrs[first].action);
+  if (outputs_.queue != nullptr) outputs_.queue->begin_unit(first, unit_end, plan_.program.instrs[first].action);
   const Ticks start = now();
   each(&DeviceWorker::take_messages);
   each(&DeviceWorker::begin);
@@ -120,12 +120,12 @@ void DeviceWorker::step() {
   if (outputs_.queue != nullptr) outputs_.queue->end_unit();
   const Ticks end = now();
   note_memory(end);
-  for (InstrIndex at = first; at < behind; ++at) {
+  for (InstrIndex at = first; at < unit_end; ++at) {
     outputs_.times.start[at] = start;
     outputs_.times.end[at] = end;
   }
-  position_ = behind;
-  if (plan_.has_direct_edges) outputs_.transport.passed(device_, behind);
+  position_ = unit_end;
+  if (plan_.has_direct_edges) outputs_.transport.passed(device_, unit_end);
   if (outputs_.queue == nullptr) end_lane();
 }
 
@@ -133,7 +133,7 @@ void DeviceWorker::end_lane() {
   if (position_ != plan_.program.lane_begin[index(device_) + 1]) return;
   for (const auto& [transfer, blocks] : live_.send_buffers) outputs_.transport.await_sent(transfer);
   live_.send_buffers.clear();
-  change_guests(plan_.program.size() + index(device_));
+  update_remote_stashes(plan_.program.size() + index(device_));
   note_memory(now());
 }
 
@@ -157,17 +157,17 @@ void DeviceWorker::before(InstrIndex at) {
     if (plan_.program.is_move(transfer)) continue;
     outputs_.transport.post(transfer, live_.slots.emplace(transfer, allocate_message(transfer)).first->second);
   }
-  change_guests(at);
+  update_remote_stashes(at);
 }
 
 /// What the device holds for others from `place` on, and no longer.
-void DeviceWorker::change_guests(std::size_t place) {
-  for (const std::uint32_t move : plan_.held.of(place)) add_guest(move);
-  for (const std::uint32_t move : plan_.released.of(place)) live_.guests.erase(move);
+void DeviceWorker::update_remote_stashes(std::size_t place) {
+  for (const std::uint32_t move : plan_.held.of(place)) add_remote_stash(move);
+  for (const std::uint32_t move : plan_.released.of(place)) live_.remote_stashes.erase(move);
 }
 
-void DeviceWorker::add_guest(std::uint32_t move) {
-  live_.guests.emplace(move, arena_.allocate(MemoryClass::kEvicted, plan_.program.moves[move].bytes));
+void DeviceWorker::add_remote_stash(std::uint32_t move) {
+  live_.remote_stashes.emplace(move, arena_.allocate(MemoryClass::kEvicted, plan_.program.moves[move].bytes));
 }
 
 void DeviceWorker::await(InstrIndex at) {
@@ -365,7 +365,7 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   if (again) backend.run(Op::kR, pass);
   const bool passes_on = op == Op::kR && plan_.segment(at).passes;
   backend.run(passes_on ? Op::kF : op, pass);
-  if (plan_.options.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
+  if (plan_.options.hooks.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
   if (ends && outputs_.queue == nullptr) outputs_.losses.add(microbatch, slice, slices, loss);
 }
 
@@ -374,7 +374,7 @@ void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) 
   std::vector<std::byte> scratch;
   const std::span<const std::byte> seen = arena_.memory().view(there, scratch);
   const bool here = seen.data() == there.data();
-  plan_.options.on_gradients(holder.stage(), microbatch, here ? there : std::span<std::byte>(scratch));
+  plan_.options.hooks.on_gradients(holder.stage(), microbatch, here ? there : std::span<std::byte>(scratch));
   if (!here) arena_.memory().write(there.data(), scratch);
 }
 

@@ -14,7 +14,7 @@
 #include "trainer/memory/arena.hpp"
 #include "trainer/memory/live_buffers.hpp"
 #include "trainer/plan/run_plan.hpp"
-#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 
 namespace plumb {
 
@@ -37,19 +37,19 @@ class DeviceWorker {
   /// Runs until `limit`, which stands between units.
   void run_to(InstrIndex limit) {
     while (position_ < limit) step();
-    settle();
+    rerun_forwards();
   }
 
-  /// Forwards to be run again before anything but a V, because a V has taken back weights that they read, here or in
-  /// front; and the messages that come again for it. (trainer/device/device_validation.cpp)
-  struct Unsettled {
+  /// Forwards that must be run again before anything but a V, because a V took back weights that they read, on this
+  /// device or an earlier one; and the messages that arrive again for it. (trainer/device/device_validation.cpp)
+  struct PendingReruns {
     std::int32_t update = 0;
     std::vector<InstrIndex> forwards;
     std::vector<std::uint32_t> messages;
   };
-  const std::optional<Unsettled>& unsettled() const { return unsettled_; }
-  bool must_settle() const;
-  void settle();
+  const std::optional<PendingReruns>& pending_reruns() const { return pending_reruns_; }
+  bool must_rerun() const;
+  void rerun_forwards();
   /// With a queue: everything is done, and the times of the memory are known.
   void note_times();
   /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
@@ -70,7 +70,7 @@ class DeviceWorker {
   std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
   /// One block for every part of the message.
   const std::vector<Block>& add_buffer(std::uint32_t transfer, bool sending);
-  void add_guest(std::uint32_t move);
+  void add_remote_stash(std::uint32_t move);
 
  private:
   /// A part of a microbatch that the unit under way works on.
@@ -83,7 +83,7 @@ class DeviceWorker {
   bool is_for_message(const Wait& wait) const { return is_for_transfer(wait) && !plan_.program.is_move(wait.via); }
   std::uint32_t holder_index(InstrIndex at) const { return plan_.row(at).holder; }
   void before(InstrIndex at);
-  void change_guests(std::size_t place);
+  void update_remote_stashes(std::size_t place);
   void evict(InstrIndex at);
   void free_evicted(std::uint32_t transfer);
   void load(InstrIndex at);
@@ -137,7 +137,7 @@ class DeviceWorker {
   std::int64_t first_microbatch_ = 0;
   LiveBuffers live_;
   std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
-  std::optional<Unsettled> unsettled_;
+  std::optional<PendingReruns> pending_reruns_;
   std::vector<Block> spare_;  ///< of the V under way: room for a forward
   std::vector<VersionRead> versions_read_;
   std::vector<MemoryPoint> memory_;

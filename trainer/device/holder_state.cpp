@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "trainer/device/device_queue.hpp"
+#include "trainer/device/queued_stage.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
 
 namespace plumb {
@@ -17,9 +17,9 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
       layout_(&plan.layout(plan.program.holders[holder].stage, 0)),
       shared_(&shared) {
   for (std::size_t part = 0; part < plan.places.size(); ++part) {
-    const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimizer};
-    backends_.push_back(queue == nullptr ? plan.backend.make_stage(plan.options.numbers, spec)
-                                         : queue->make_stage(plan.backend, plan.options.numbers, spec));
+    const StageSpec spec{&plan.layout(stage(), part), plan.places[part].shape, plan.options.optimization.optimizer};
+    backends_.push_back(queue == nullptr ? plan.backend.make_stage(plan.options.model.numbers, spec)
+                                         : make_queued_stage(*queue, plan.backend, plan.options.model.numbers, spec));
   }
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {
@@ -31,11 +31,11 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     }
   }
   initialize();
-  if (!plan.options.initial_parameters.empty()) set_initial_parameters();
+  if (!plan.options.model.initial_parameters.empty()) set_initial_parameters();
   if (plan.method_places.empty()) return;
   const TrainOptions& options = plan.options;
-  chain_ = CorrectionChain({options.schedule, options.optimizer, options.learning_rate}, plan.method_places[holder],
-                           corrections_);
+  chain_ = CorrectionChain({options.schedule, options.optimization.optimizer, options.optimization.learning_rate},
+                           plan.method_places[holder], corrections_);
   chain_.start(corrected(nullptr));
 }
 
@@ -43,7 +43,7 @@ void HolderState::initialize() {
   HolderBlocks blocks = holder_blocks();
   std::optional<LentMemory> made;
   if (!away_.empty()) blocks.weights = made.emplace(memory(), layout_->memory.weight_bytes).span().data();
-  backend(0).initialize(plan_->options.seed, blocks);
+  backend(0).initialize(plan_->options.model.seed, blocks);
   memory().wait();
   if (!made) return;
   std::vector<std::byte> scratch;
@@ -54,16 +54,17 @@ void HolderState::set_initial_parameters() {
   const std::span<const std::byte> drawn = stored_weights();
   std::vector<std::byte> values(drawn.begin(), drawn.end());
   const std::span<const ParameterFacts> parameters(layout_->parameters);
-  if (plan_->options.numbers == NumberType::kFloat64) {
-    set_parameters(parameters, plan_->options.initial_parameters, reinterpret_cast<double*>(values.data()));
+  if (plan_->options.model.numbers == NumberType::kFloat64) {
+    set_parameters(parameters, plan_->options.model.initial_parameters, reinterpret_cast<double*>(values.data()));
   } else {
-    set_parameters(parameters, plan_->options.initial_parameters, reinterpret_cast<float*>(values.data()));
+    set_parameters(parameters, plan_->options.model.initial_parameters, reinterpret_cast<float*>(values.data()));
   }
   set_weights(values);
 }
 
 CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
-  const double rate = learning_rate(plan_->options.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
+  const double rate =
+      learning_rate(plan_->options.optimization.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
   return {.arithmetic = backend(0),
           .blocks = holder_blocks(),
           .weight_bytes = layout_->memory.weight_bytes,
@@ -85,7 +86,7 @@ void HolderState::take_weights(std::vector<std::byte> sum, std::size_t members) 
   const LentMemory there(memory(), layout_->memory.weight_bytes);
   memory().write(there.span().data(), sum);
   if (chain_.exchange(Exchange::kTake, there.span(), corrected(nullptr))) return memory().wait();
-  plan_->backend.scale(plan_->options.numbers, sum, 1.0 / static_cast<double>(members));
+  plan_->backend.scale(plan_->options.model.numbers, sum, 1.0 / static_cast<double>(members));
   set_weights(sum);
 }
 
@@ -123,13 +124,13 @@ WeightsPlace HolderState::weights_place() const {
 }
 
 std::span<std::byte> HolderState::masters() {
-  if (plan_->options.numbers != NumberType::kBFloat16 || state_.bytes() == 0) return {};
+  if (plan_->options.model.numbers != NumberType::kBFloat16 || state_.bytes() == 0) return {};
   return state_.span().first(2 * static_cast<std::size_t>(layout_->memory.weight_bytes));
 }
 
 std::span<const std::byte> HolderState::stored_weights() {
   if (!masters().empty()) return memory().view(masters(), seen_);
-  if (plan_->options.numbers == NumberType::kBFloat16) {
+  if (plan_->options.model.numbers == NumberType::kBFloat16) {
     std::vector<std::byte> scratch;
     seen_ = widened_from_bfloat16(away_.empty() ? memory().view(weights_.span(), scratch) : away_);
     return seen_;
@@ -149,7 +150,7 @@ void HolderState::place_weights(WeightsPlace place) {
 void HolderState::set_weights(std::span<const std::byte> weights) {
   std::vector<std::byte> rounded;
   if (!masters().empty()) memory().write(masters().data(), weights);
-  if (plan_->options.numbers == NumberType::kBFloat16) weights = rounded = rounded_to_bfloat16(weights);
+  if (plan_->options.model.numbers == NumberType::kBFloat16) weights = rounded = rounded_to_bfloat16(weights);
   if (weights_.bytes() > 0) memory().write(weights_.data(), weights);
   if (!away_.empty()) std::ranges::copy(weights, away_.data());
 }
@@ -166,7 +167,7 @@ void HolderState::begin_update(bool keep, bool with_state) {
 }
 
 void HolderState::keep_last_gradients() {
-  if (!plan_->options.keep_parameters) return;
+  if (!plan_->options.observation.keep_parameters) return;
   std::vector<std::byte> scratch;
   const std::span<const std::byte> gradients = memory().view(gradients_.span(), scratch);
   last_gradients_.assign(gradients.begin(), gradients.end());
@@ -175,7 +176,8 @@ void HolderState::keep_last_gradients() {
 UpdateStep HolderState::next_step() const {
   UpdateStep step;
   step.update = updates_done_;
-  step.learning_rate = learning_rate(plan_->options.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
+  step.learning_rate =
+      learning_rate(plan_->options.optimization.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
   step.gradient_scale = gradient_scale();
   return step;
 }
@@ -191,7 +193,7 @@ void HolderState::update(std::int32_t forward_version) {
   keep_last_gradients();
   UpdateStep step = next_step();
   chain_.before_update(step, corrected(forward_version < 0 ? nullptr : weights(forward_version)));
-  const double limit = plan_->options.clip_norm;
+  const double limit = plan_->options.optimization.clip_norm;
   if (limit > 0) step.gradient_scale *= clip_factor(squared_norms(), step.gradient_scale, limit);
   backend(0).update(step, holder_blocks());
   ++version_;

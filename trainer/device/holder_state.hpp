@@ -40,11 +40,11 @@ class HolderState {
   const std::byte* weights(std::int32_t version) const;
   /// What the methods of the schedule make a pass read; otherwise those of its version.
   const std::byte* weights(const WeightRead& read);
-  /// SYNC_WEIGHTS: what is summed over the holders, and what becomes of the sum over `members`.
+  /// SYNC_WEIGHTS: the weights that are summed over the holders, and the new weights from the sum over `members`.
   std::vector<std::byte> given_weights();
   void take_weights(std::vector<std::byte> sum, std::size_t members);
 
-  /// U begins: keeps the newest version when somebody will still read it; `with_state`: the optimizer state, too,
+  /// U begins: keeps the newest version when an action will still read it; `with_state`: the optimizer state, too,
   /// because the update may be taken back.
   void begin_update(bool keep, bool with_state = false);
   /// U: applies the gradients, which are zero afterwards. `forward_version`: what methods that look back want; -1:
@@ -66,7 +66,7 @@ class HolderState {
     kept_state_ = Block();
   }
 
-  /// EVICT of the weights: copies them to another memory, then lets go of them; LOAD: brings them back.
+  /// EVICT of the weights: copies them to another memory, then frees them; LOAD: brings them back.
   void copy_weights_away();
   void free_weights() { weights_ = Block(); }
   void bring_weights_back();
@@ -75,7 +75,7 @@ class HolderState {
   /// float32 with bf16.
   std::span<const std::byte> stored_weights();
 
-  /// The document begins anew: its versions count from 0 again.
+  /// The document starts again: its versions count from 0.
   void restart_document() { version_ = 0; }
 
   /// Gradient blocks as they were before the last update, when the run keeps parameters.

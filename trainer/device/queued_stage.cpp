@@ -186,4 +186,10 @@ std::vector<double> QueuedStage::squared_norms(const HolderBlocks& blocks) {
   return *norms;
 }
 
+std::unique_ptr<StageBackend> make_queued_stage(DeviceQueue& queue, const Backend& backend, NumberType type,
+                                                StageSpec spec) {
+  spec.place = queue.make_stage_place(backend.scratch_bytes == nullptr ? 0 : backend.scratch_bytes(type, spec));
+  return std::make_unique<QueuedStage>(queue, type, spec, backend.make_stage(type, spec));
+}
+
 }  // namespace plumb

@@ -8,8 +8,8 @@ namespace plumb {
 
 class DeviceQueue;
 
-/// A stage's arithmetic, asked for now and done when the device's queue comes to it. What must be known at once
-/// (`products`, `squared_norms`) waits for it.
+/// A stage's arithmetic, issued now and done when the device's compute stream comes to it. Functions that return
+/// numbers (`products`, `squared_norms`) wait for them.
 class QueuedStage : public StageBackend {
  public:
   QueuedStage(DeviceQueue& queue, NumberType type, const StageSpec& spec, std::shared_ptr<StageBackend> stage)
@@ -35,5 +35,9 @@ class QueuedStage : public StageBackend {
   StageSpec spec_;
   std::shared_ptr<StageBackend> stage_;
 };
+
+/// The stage of `backend` on the compute stream of `queue`, which must outlive it.
+std::unique_ptr<StageBackend> make_queued_stage(DeviceQueue& queue, const Backend& backend, NumberType type,
+                                                StageSpec spec);
 
 }  // namespace plumb

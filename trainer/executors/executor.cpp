@@ -14,8 +14,8 @@ constexpr std::array kExecutors{
     Executor{"threads", "one thread per device: real time", true, false, run_threads},
     Executor{"serial", "one thread, any number of virtual devices: exact semantics and memory", false, false,
              run_serial},
-    Executor{"streams", "one thread issues, devices work behind it in streams: what GPUs do, on any back end", false,
-             true, run_streams},
+    Executor{"streams", "one thread issues the work of all devices, streams do it: what GPUs do, on any back end",
+             false, true, run_streams},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/executors/executor.hpp"
+#include "trainer/executors/run_part.hpp"
 
 namespace plumb {
 

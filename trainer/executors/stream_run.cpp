@@ -15,10 +15,10 @@ namespace plumb {
 namespace {
 
 StreamOptions options_for(const RunPlan& plan) {
-  StreamOptions options = plan.options.streams;
+  StreamOptions options = plan.options.execution.streams;
   options.devices = plan.program.num_devices;
-  options.links = plan.options.links != nullptr;
-  if (const ProcessGroup* processes = plan.options.processes) {
+  options.links = plan.options.execution.links != nullptr;
+  if (const ProcessGroup* processes = plan.options.execution.processes) {
     options.devices = 1;
     options.first_device = static_cast<std::int32_t>(processes->rank());
     options.first_gpu = static_cast<std::int32_t>(processes->local_rank());
@@ -27,7 +27,7 @@ StreamOptions options_for(const RunPlan& plan) {
 }
 
 std::unique_ptr<StreamMachine> machine_of(const RunPlan& plan) {
-  if (plan.options.own_streams != nullptr) return nullptr;
+  if (plan.options.hooks.own_streams != nullptr) return nullptr;
   if (plan.backend.make_streams == nullptr) {
     throw Error("train: the back end " + std::string(plan.backend.name) + " has no streams; expected another executor");
   }
@@ -146,12 +146,12 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* be
     : plan_(plan),
       mailbox_(mailbox),
       own_machine_(machine_of(plan)),
-      machine_(own_machine_ ? *own_machine_ : *plan.options.own_streams),
+      machine_(own_machine_ ? *own_machine_ : *plan.options.hooks.own_streams),
       order_(machine_),
       marks_(machine_),
       queues_([this] {
         std::vector<std::unique_ptr<DeviceQueue>> queues;
-        const ProcessGroup* processes = plan_.options.processes;
+        const ProcessGroup* processes = plan_.options.execution.processes;
         for (std::int32_t device = 0; device < plan_.program.num_devices; ++device) {
           const bool is_here = processes == nullptr || static_cast<std::size_t>(device) == processes->rank();
           queues.push_back(is_here ? std::make_unique<DeviceQueue>(machine_, order_, marks_, DeviceId{device})
@@ -161,27 +161,28 @@ StreamRun::StreamRun(const RunPlan& plan, Mailbox& mailbox, ProcessTransport* be
         return queues;
       }()),
       messages_({plan.program, machine_, order_, marks_, queues_}),
-      reductions_({plan.program, machine_, order_, marks_, queues_}, plan.options.numbers),
+      reductions_({plan.program, machine_, order_, marks_, queues_}, plan.options.model.numbers),
       collective_ends_(plan.program.collectives.size(), -1),
       passed_(queues_.size()) {
   if (between == nullptr) {
     for (DeviceQueue* queue : here_) ports_.push_back(std::make_unique<Port>(*this, queue->device()));
     return;
   }
-  if (plan.options.links != nullptr) {
+  if (plan.options.execution.links != nullptr) {
     links_ = std::make_unique<LinkMessages>(StreamSetting{plan.program, machine_, order_, marks_, queues_},
-                                            *plan.options.links, index(here_.front()->device()), plan.options.numbers,
-                                            part_bytes(plan));
+                                            *plan.options.execution.links, index(here_.front()->device()),
+                                            plan.options.model.numbers, part_bytes(plan));
   }
-  staged_ = std::make_unique<StagedTransport>(StagedTransport::Setting{.program = plan.program,
-                                                                       .between = *between,
-                                                                       .mailbox = mailbox,
-                                                                       .machine = machine_,
-                                                                       .order = order_,
-                                                                       .queue = *here_.front(),
-                                                                       .patience_s = plan.options.streams.watchdog_s,
-                                                                       .give_up = [this] { give_up(); },
-                                                                       .links = links_.get()});
+  staged_ = std::make_unique<StagedTransport>(
+      StagedTransport::Setting{.program = plan.program,
+                               .between = *between,
+                               .mailbox = mailbox,
+                               .machine = machine_,
+                               .order = order_,
+                               .queue = *here_.front(),
+                               .patience_s = plan.options.execution.streams.watchdog_s,
+                               .give_up = [this] { give_up(); },
+                               .links = links_.get()});
   // A message may be waited for by a link whose other end waits for this device: never for the whole machine.
   if (links_) here_.front()->wait_by([this](EventId event) { staged_->wait_for(event); });
 }
@@ -200,7 +201,7 @@ std::string StreamRun::description() const {
 void StreamRun::connect() {
   if (!links_) return;
   under_way_ = true;
-  links_->connect(*plan_.options.processes);
+  links_->connect(*plan_.options.execution.processes);
   under_way_ = false;
 }
 
@@ -208,7 +209,7 @@ void StreamRun::leave() {
   if (!under_way_) return;
   if (links_) links_->abort();
   try {
-    machine_.synchronize();          // what streams and links read and write may be freed behind this
+    machine_.synchronize();          // what streams and links read and write may be freed after this
   } catch (const std::exception&) {  // of what was left undone
   }
 }
@@ -252,7 +253,7 @@ void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) 
 /// Waits as long as there is progress. What hangs is told by the first action of every device that has not ended.
 void StreamRun::watch() {
   using Clock = std::chrono::steady_clock;
-  const std::chrono::duration<double> patience(plan_.options.streams.watchdog_s);
+  const std::chrono::duration<double> patience(plan_.options.execution.streams.watchdog_s);
   Clock::time_point progressed = Clock::now();
   for (std::vector<std::optional<InstrIndex>> before;;) {
     std::vector<std::optional<InstrIndex>> stuck;
@@ -281,7 +282,7 @@ void StreamRun::give_up() {
   }
   if (text.empty()) text = "every action is done, but messages are under way";
   machine_.abandon();
-  const auto seconds = std::llround(plan_.options.streams.watchdog_s);
+  const auto seconds = std::llround(plan_.options.execution.streams.watchdog_s);
   throw Error("train: no progress for " + std::to_string(seconds) + " s; " + text);
 }
 

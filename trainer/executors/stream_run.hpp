@@ -15,9 +15,9 @@
 
 namespace plumb {
 
-/// The side of a run that works behind the thread that issues: queues, messages and reductions of all devices. Little
-/// things that the host has to know anyway (norms of gradients, weights that are synchronized), and what comes from a
-/// checkpoint, go through the mailbox.
+/// What a run with streams has besides its workers: queues, messages and reductions of all devices. Small data that the
+/// host has to know anyway (norms of gradients, weights that are synchronized), and what comes from a checkpoint, go
+/// through the mailbox.
 class StreamRun {
  public:
   /// All must outlive this. The machine is the back end's, unless the options bring their own. `between`: of several
@@ -34,22 +34,21 @@ class StreamRun {
 
   /// With several processes and links: in all of them, once, before anything runs.
   void connect();
-  /// Around every part of the run, in which the devices go from `positions` to `limits`. `finish` waits, and fills in
-  /// what is known then: times by `clock`, losses.
+  /// Call these around every part of the run, in which the devices go from `positions` to `limits`. `finish` waits for
+  /// all work, and fills in times by `clock`, and losses.
   void begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits);
   void finish(const RunClock& clock, RunTimes& times, LossLog& losses);
   /// When reductions ended; -1 where they have not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
-  /// A part that has not been finished never will be: whoever waits for a link waits no more, and nothing is in flight
-  /// any more behind this.
+  /// Abandons a part that was not finished: waits for links end, and nothing is in flight after this.
   void leave();
-  /// Throws when the run was stopped, or a link has failed.
+  /// Throws when the run was aborted, or a link has failed.
   void check();
 
-  /// The document begins anew, or where `contents` say.
+  /// The document starts again, or continues from `contents`.
   void restart(const Mailbox::Contents& contents);
-  /// What crosses a cut. Behind `finish`.
+  /// Messages and reductions that cross a cut. Call it after `finish`.
   Mailbox::Contents contents();
 
  private:

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "trainer/executors/settling.hpp"
+#include "trainer/executors/forward_reruns.hpp"
 #include "trainer/executors/stream_run.hpp"
-#include "trainer/ground/stopped.hpp"
+#include "trainer/ground/run_aborted.hpp"
 
 namespace plumb {
 namespace {
 
 class Rounds {
  public:
-  explicit Rounds(const RunPart& part) : part_(part), settling_(part) {}
+  explicit Rounds(const RunPart& part) : part_(part), reruns_(part) {}
 
   void run() {
     while (!is_over()) {
@@ -20,7 +20,7 @@ class Rounds {
       for (std::size_t device = 0; device < part_.workers.size(); ++device) changed |= go_on(device);
       if (!changed && !force_one()) throw std::logic_error("no device can go on");
     }
-    for (const auto& worker : part_.workers) settling_.settle(*worker);
+    for (const auto& worker : part_.workers) reruns_.rerun_forwards(*worker);
     for (const auto& worker : part_.workers) worker->end_lane();
   }
 
@@ -43,8 +43,8 @@ class Rounds {
       worker.prepare();
       changed = true;
     }
-    if (!worker.is_prepared() || !settling_.is_ready(worker)) return changed;
-    if (worker.must_settle()) settling_.settle(worker);
+    if (!worker.is_prepared() || !reruns_.is_ready(worker)) return changed;
+    if (worker.must_rerun()) reruns_.rerun_forwards(worker);
     worker.step();
     return true;
   }
@@ -52,7 +52,7 @@ class Rounds {
   /// The receivers of the messages that are to be gone have posted them.
   bool has_room(const DeviceWorker& worker) const {
     const RunPlan& plan = worker.plan();
-    for (InstrIndex at = worker.position(); at < plan.behind(worker.position()); ++at) {
+    for (InstrIndex at = worker.position(); at < plan.unit_end(worker.position()); ++at) {
       const auto sent = plan.sent.of(at);
       const bool all = std::ranges::all_of(sent, [&](std::uint32_t transfer) {
         return plan.program.is_move(transfer) || part_.streams->is_posted(transfer);
@@ -73,7 +73,7 @@ class Rounds {
   }
 
   const RunPart& part_;
-  Settling settling_;
+  ForwardReruns reruns_;
 };
 
 }  // namespace
@@ -87,8 +87,8 @@ void run_streams(const RunPart& part) {
     try {
       part.workers[device]->run_to(part.limits[device]);
       part.workers[device]->end_lane();
-    } catch (const Stopped&) {
-      return;  // what has stopped the run comes out where the processes meet
+    } catch (const RunAborted&) {
+      return;  // the cause is rethrown where the processes meet
     }
   }
 }

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "trainer/executors/executor.hpp"
+#include "trainer/executors/run_part.hpp"
 
 namespace plumb {
 
-/// One thread asks all devices for their work, in rounds, one action of each that may be asked for. What an action
-/// waits for has been asked for before, so no wait is for an event that is not recorded, and nothing can hang.
+/// One thread issues the work of all devices, in rounds: one action of each device that may be issued. What an action
+/// waits for has been issued before, so no wait is for an event that is not recorded, and nothing can hang.
 void run_streams(const RunPart& part);
 
 }  // namespace plumb

@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-/// The first exception of any device; the others are stopped, and their `Stopped` says nothing new.
+/// The first exception of any device; the others are stopped, and their `RunAborted` says nothing new.
 class FirstFailure {
  public:
   void note(Mailbox& mailbox) {
@@ -40,7 +40,7 @@ void run_threads(const RunPart& part) {
   const auto run = [&](std::size_t device) {
     try {
       part.workers[device]->run_to(part.limits[device]);
-    } catch (const Stopped&) {
+    } catch (const RunAborted&) {
       return;
     } catch (const std::exception&) {
       failure.note(part.mailbox);

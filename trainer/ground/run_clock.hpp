@@ -5,17 +5,17 @@
 
 namespace plumb {
 
-/// Nanoseconds since the run began, without its pauses. It stands until it is resumed.
+/// Nanoseconds since the run began, without its pauses. It does not run until it is resumed.
 class RunClock {
  public:
-  /// Of the clock that all run clocks of this machine go by.
+  /// The time of the clock that all run clocks of this machine use.
   static std::int64_t steady_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
 
   std::int64_t now_ns() const { return steady_ns() - origin_ns_; }
-  /// Back to 0, and stands.
+  /// Goes back to 0, and does not run.
   void restart() { origin_ns_ = paused_at_ns_ = steady_ns(); }
 
   /// Time between `pause` and `resume` does not count. Only while no device runs.

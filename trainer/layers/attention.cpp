@@ -27,7 +27,7 @@ template <class U>
 struct KeyRows {
   U* rows = nullptr;
   std::int64_t stride = 0;
-  std::int64_t shift = 0;  ///< columns of qkv that are left out in front
+  std::int64_t shift = 0;  ///< columns of qkv left out at the beginning
 };
 
 /// Some rows of the scores with the keys that they may see.
@@ -48,7 +48,7 @@ MatrixView<const T> view(MatrixView<T> m) {
 /// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional).
 /// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I).
 /// The scores exist for 64 rows at a time; causal heads skip the keys after those rows. On a sequence slice the keys
-/// and values of the earlier slices are gathered in front of its own, sample by sample.
+/// and values of the earlier slices are gathered before its own, sample by sample.
 template <class T>
 class Attention final : public Layer<T> {
  public:
@@ -146,7 +146,7 @@ class Attention final : public Layer<T> {
     return {gathered, keys_width(), width_};
   }
 
-  /// Keys and values of `rows` tokens one behind the other; returns where the next goes.
+  /// Keys and values of `rows` tokens one after the other; returns where the next goes.
   T* copy_rows(const T* from, std::int64_t stride, std::int64_t rows, T* to) const {
     for (std::int64_t t = 0; t < rows; ++t, from += stride) to = std::copy(from, from + keys_width(), to);
     return to;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "models/network/network.hpp"
 #include "trainer/layers/layer.hpp"
 
 namespace plumb {

@@ -2,10 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-
-#include "models/network/network.hpp"
 
 namespace plumb {
 
@@ -68,10 +65,5 @@ class Layer {
   /// W: gradients of the parameters. May run any time after I.
   virtual void weight_grad(const LayerPass<T>& pass) const = 0;
 };
-
-/// The layer of `spec`, for float or double. Throws Error for kinds that have no arithmetic of their own: profiled
-/// layers, and residual blocks (which `StageLayout` opens up).
-template <class T>
-std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShape& shape);
 
 }  // namespace plumb

@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// A row-major matrix in somebody else's memory.
+/// A row-major matrix in memory that it does not own.
 template <class T>
 struct MatrixView {
   T* data = nullptr;

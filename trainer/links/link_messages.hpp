@@ -15,13 +15,13 @@
 
 namespace plumb {
 
-/// Messages between devices of several processes, from GPU to GPU: each by its channel's link, on a stream of its own
-/// at both ends, behind its producer here and behind the post of its receive there (rendezvous). Nobody waits but
-/// streams.
+/// Messages between devices of several processes, from GPU to GPU: each over the link of its channel, on a stream of
+/// its own at both ends, after its producer on this side and after the post of its receive on the other (rendezvous).
+/// Only streams wait.
 ///
-/// Where a part of the run ends, nothing may be under way. Both ends know the places where all devices stop, and so
-/// which messages would be sent but not posted by then: those go by the hosts. A receive that is posted, but whose
-/// message is sent in the next part only, is asked for then.
+/// When a part of the run ends, no message may be in flight. Both ends know where all devices stop, and so which
+/// messages would be sent but not posted by then: those go through the hosts. A receive that is posted, but whose
+/// message is sent only in the next part, is issued in that part.
 class LinkMessages {
  public:
   /// `rank`: that of the process, whose device is the only one with a queue.
@@ -32,8 +32,8 @@ class LinkMessages {
   LinkMessages& operator=(const LinkMessages&) = delete;
   ~LinkMessages();
 
-  /// In all processes, once: connects the links, and sends something by each, because NCCL makes a connection with the
-  /// first message, and lets the host wait for the other one meanwhile.
+  /// In all processes, once: connects the links, and sends a first message over each, because NCCL makes the connection
+  /// with it and blocks the host until the other host does so, too.
   void connect(ProcessGroup& group);
 
   /// The devices go from the instrs `begin` on to `end`.
@@ -42,26 +42,26 @@ class LinkMessages {
   void finish_part(const RunClock& clock, RunTimes& times);
   void forget();
 
-  /// False: by the hosts.
+  /// False when the message goes through the hosts.
   bool send(std::uint32_t transfer, std::span<const Block> message);
   bool await_sent(std::uint32_t transfer);
   void post(std::uint32_t transfer, std::span<const Block> slots);
-  /// False: the message comes, or has come again, by the hosts. Then it may be written to the slots.
+  /// False when the message comes, or was sent again, through the hosts; it may be written to the slots then.
   bool await(std::uint32_t transfer, TransferTimes& times);
   bool take(std::uint32_t transfer);
-  /// The message has come again by the hosts.
+  /// The message was sent again through the hosts.
   void replace(std::uint32_t transfer);
 
   LinkReductions& reductions() { return reductions_; }
 
-  /// So much has been asked for that somebody must look whether it goes well before there is more.
+  /// Whether so many messages have been issued that the host must check their progress before it issues more.
   bool is_far_ahead();
-  /// Whatever was asked for is there.
+  /// Whether everything that was issued has arrived.
   bool is_idle();
   /// Throws `Error` when a link has failed.
   void check() { links_.check(); }
   void abort() { links_.abort(); }
-  /// Bytes of what was received and not taken. Behind `finish_part`.
+  /// Bytes of what was received and not taken. After `finish_part`.
   std::map<std::uint32_t, std::vector<std::byte>> under_way();
   std::string description() const { return links_.description(); }
 
@@ -96,10 +96,10 @@ class LinkMessages {
   std::vector<InstrIndex> begin_;        ///< by device; of the part under way, otherwise empty
   std::vector<InstrIndex> end_;
   std::map<std::uint32_t, Incoming> incoming_;
-  std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free behind this
+  std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free after this
   std::map<std::uint32_t, std::uint32_t> posted_;  ///< by channel: the last one
   std::set<std::uint32_t> replaced_;               ///< before they were posted
-  std::deque<EventId> asked_;                      ///< of the device's own work, in front of its messages
+  std::deque<EventId> asked_;                      ///< of the device's own work before its messages
   std::vector<Travel> travels_;                    ///< of this part of the run; ...
   std::size_t arrived_ = 0;                        ///< ... the first ones are over
 };

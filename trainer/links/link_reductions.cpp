@@ -110,7 +110,7 @@ bool LinkReductions::join(std::uint32_t collective, std::size_t member, Pieces p
   Part& own_part = part(collective, member);
   // Not the stream for gradients of the hosts' way, and nothing that waits for others stands on it.
   const StreamId on = own().stream(StreamKind::kActivations);
-  std::vector<EventId> before = own_part.copy.free_behind;
+  std::vector<EventId> before = own_part.copy.free_after;
   before.push_back(own().done());
   setting.order.wait(on, before);
   std::byte* to = own_part.copy.data;
@@ -138,7 +138,7 @@ void LinkReductions::receive_up_to(std::uint32_t collective, DeviceId from) {
     coming.pop_front();
     Part& incoming = part(next.collective, next.member);
     const std::uint32_t by = link(from, setup_.device);
-    setup_.setting.order.wait(setup_.streams.at(by), incoming.copy.free_behind);
+    setup_.setting.order.wait(setup_.streams.at(by), incoming.copy.free_after);
     incoming.there = move(by, incoming.copy, false);
     arrivals_.emplace_back(next.collective, setup_.setting.marks.mark(setup_.streams.at(by)));
   }

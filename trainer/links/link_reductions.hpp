@@ -15,16 +15,16 @@
 namespace plumb {
 
 /// The links between devices that reduce gradients together: a pair in each direction, in order. They are numbered
-/// behind the program's channels.
+/// after the program's channels.
 std::vector<std::pair<DeviceId, DeviceId>> reduction_pairs(const Program& program);
 
 /// Reductions between devices of several processes, from GPU to GPU. Every member sends a copy of its part to all other
-/// devices, by a link and a stream of its own for each; the update adds up what has come, in the order of the members,
-/// so that all have the bits of one process.
+/// devices, over a separate link and stream for each; the update adds up the parts in the order of the members, so that
+/// all have the bits of a run in one process.
 ///
-/// Parts match in the order in which the sender joins, which the receiver knows: whoever joins a reduction asks for all
-/// parts that come before it. So a part waits for the joining of both ends and for nothing else. A reduction of which a
-/// member joins, or takes the sum, behind the place where its device stops goes by the hosts.
+/// Parts match in the order in which the sender joins, which the receiver knows: a device that joins a reduction issues
+/// the receives of all parts that come before it. So a part waits for both ends to join, and for nothing else. When a
+/// member would join, or take the sum, only after its device stops, the reduction goes through the hosts.
 class LinkReductions {
  public:
   struct Setup {
@@ -43,12 +43,12 @@ class LinkReductions {
   void finish_part(const RunClock& clock, std::vector<Ticks>& ends);
   void forget();
 
-  /// False: by the hosts.
+  /// False when the reduction goes through the hosts.
   bool join(std::uint32_t collective, std::size_t member, Pieces part);
   bool await(std::uint32_t collective);
   bool collect(std::uint32_t collective, Pieces sum);
 
-  /// Whatever was asked for is there.
+  /// Whether everything that was issued has arrived.
   bool is_idle();
 
  private:

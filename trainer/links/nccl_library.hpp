@@ -20,7 +20,7 @@ enum class Result : int {
   kInProgress = 7,
 };
 
-/// Made by one end of a communicator; the others are told.
+/// Made by one end of a communicator, and sent to the other.
 struct UniqueId {
   std::array<char, 128> internal{};
 };
@@ -40,7 +40,7 @@ struct Config {
 };
 
 using Communicator = struct OpaqueCommunicator*;
-/// The type of numbers that messages are told to consist of.
+/// The type of the numbers in a message.
 inline constexpr int kBytes = 0;
 
 /// The functions, by their names without "nccl". Streams are cudaStream_t.
@@ -60,13 +60,13 @@ struct Library {
   std::string version = {};  ///< "2.28.9"
 };
 
-/// What the dynamic loader is asked for.
+/// The file name for the dynamic loader.
 inline constexpr const char* kLibraryFile = "libnccl.so.2";
 
 /// Loads the library, which stays loaded. Throws `Error` when it is missing, is too old, or has no such function.
 Library load_library(const std::string& file = kLibraryFile);
 
-/// Where the library is missing, in what words: "libnccl.so.2: cannot open shared object file ..."; empty: it is there.
+/// Why the library cannot be loaded: "libnccl.so.2: cannot open shared object file ..."; empty: it is there.
 std::string why_no_library(const std::string& file = kLibraryFile);
 
 }  // namespace plumb::nccl

@@ -16,7 +16,7 @@
 
 namespace plumb {
 
-/// The other end of a link has failed, or is gone. Who failed there says more about it.
+/// The other end of a link has failed, or is gone. The process at that end reports the cause.
 class PeerLost : public Error {
  public:
   using Error::Error;
@@ -30,7 +30,7 @@ struct LinkEnds {
 };
 
 /// The links between this process and others, each with a communicator of its own: messages carry no names, and match
-/// in the order in which both ends ask for them. Rank 0 sends, rank 1 receives. May be used from several threads, each
+/// in the order in which both ends issue them. Rank 0 sends, rank 1 receives. May be used from several threads, each
 /// with its own channel, as a link is called here.
 class NcclLinks {
  public:
@@ -44,7 +44,7 @@ class NcclLinks {
   const std::vector<std::uint32_t>& channels() const { return channels_; }
   bool sends(std::uint32_t channel) const;
 
-  /// In all processes: senders make the names of their links, and tell their receivers.
+  /// In all processes: senders make the ids of their links, and send them to their receivers.
   void exchange_names(ProcessGroup& group);
   /// Both ends of a link, those of all links in the same order (or at once). The GPU is the one that CUDA calls of this
   /// thread are for.
@@ -54,10 +54,10 @@ class NcclLinks {
   void send(std::uint32_t channel, Pieces parts, void* stream);
   void receive(std::uint32_t channel, Pieces parts, void* stream);
 
-  /// Throws `Error` when a link has failed, maybe long after it was asked for something: `PeerLost` only as long as
-  /// none has failed at this end.
+  /// Throws `Error` when a link has failed, perhaps long after the call that failed. It is `PeerLost` only when no link
+  /// has failed at this end.
   void check();
-  /// Whatever is under way ends, and nothing goes by a link any more.
+  /// Aborts all messages in flight; links cannot be used any more.
   void abort();
   /// "NCCL 2.28.9".
   std::string description() const { return "NCCL " + library_.version; }

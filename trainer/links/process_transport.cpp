@@ -28,7 +28,7 @@ ProcessTransport::ProcessTransport(const RunPlan& plan, ProcessGroup& group, Mai
     if (device == here) continue;
     for (const Wait& wait : plan.waits(at)) {
       if (!is_plain(wait) || plan.holder(wait.source).device != here) continue;
-      add_once(awaited_[plan.behind(wait.source)], device);
+      add_once(awaited_[plan.unit_end(wait.source)], device);
     }
   }
   if (group.is_first()) return;

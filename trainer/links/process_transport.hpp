@@ -15,9 +15,10 @@
 
 namespace plumb {
 
-/// Transport between processes that have one device each: what another device has to know goes there as data of the
-/// group, and into its mailbox, where it waits as the devices of one process do. Every member of a reduction gets all
-/// parts and adds them up itself, so nobody waits for a root. Losses go to the first process.
+/// Transport between processes that have one device each: messages, parts of reductions and completions are sent as
+/// data of the group into the mailbox of the other process, where its device waits as the devices of one process do.
+/// Every member of a reduction gets all parts and adds them up itself, so there is no root to wait for. Losses go to
+/// the first process.
 class ProcessTransport : public Transport, private ProcessGroup::Sink {
  public:
   /// All must outlive this. Losses that are noted here go to the first process from now on.
@@ -45,9 +46,9 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override { mailbox_.await_instr(device, instr); }
 
-  /// Between two cuts, in all processes: `clock`, which stands, goes on as that of the first process; data flows.
+  /// Begins a part of the run, in all processes: the paused `clock` continues as that of the first process.
   void begin(RunClock& clock);
-  /// All have come to their cut, and what crosses it is in the mailboxes of those whom it is for.
+  /// Returns when all processes have come to the cut; what crosses it is in the mailboxes of its receivers then.
   void end() { group_.meet(); }
 
  private:

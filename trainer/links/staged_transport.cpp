@@ -35,7 +35,7 @@ void StagedTransport::give_back(const Buffers& buffers) {
   }
 }
 
-/// By a stream of its own, behind all that stands on the compute stream.
+/// By a stream of its own, after all that stands on the compute stream.
 EventId StagedTransport::copy_out(StreamKind by, Pieces from, const Buffers& to) {
   const StreamId on = setting_.queue.stream(by);
   setting_.order.wait(on, std::array{setting_.queue.done()});
@@ -48,7 +48,7 @@ EventId StagedTransport::copy_out(StreamKind by, Pieces from, const Buffers& to)
 bool StagedTransport::do_what_is_due() {
   bool any = false;
   for (auto at = pending_.begin(); at != pending_.end();) {
-    if (at->behind != StreamOrder::kAlways && !setting_.machine.is_done(at->behind)) {
+    if (at->after != StreamOrder::kAlways && !setting_.machine.is_done(at->after)) {
       ++at;
       continue;
     }

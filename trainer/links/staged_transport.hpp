@@ -18,13 +18,13 @@
 
 namespace plumb {
 
-/// What a device that works behind streams and the devices of other processes tell each other, by way of the host's
-/// memory. What leaves is copied to the host by a stream of its own, behind the work that makes it, and handed to the
-/// processes when that is done: the issuing thread looks whenever it comes by, and while it waits. It waits itself for
-/// what comes in, and the compute stream copies that to the device. Where there are links, messages go by them.
+/// Transport between a device that works through streams and the devices of other processes, through the host's memory.
+/// Outgoing data are copied to the host by a separate stream, after the work that makes them, and sent when the copy is
+/// done: the issuing thread checks for that at every call, and while it waits. It waits itself for incoming data, and
+/// the compute stream copies them to the device. Where there are links, messages go over them.
 class StagedTransport : public Transport {
  public:
-  /// All must outlive this. `give_up` throws: what has been asked for is not done within `patience_s`.
+  /// All must outlive this. `give_up` must throw; it is called when issued work is not done within `patience_s`.
   struct Setting {
     const Program& program;
     ProcessTransport& between;
@@ -57,19 +57,19 @@ class StagedTransport : public Transport {
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override;
 
-  /// The host waits for an event, and looks after everything else meanwhile.
+  /// The host waits for an event, and serves all other transfers meanwhile.
   void wait_for(EventId event);
-  /// Throws `Stopped` when the run was, and `Error` when a link has failed.
+  /// Throws `RunAborted` when the run was aborted, and `Error` when a link has failed.
   void check();
-  /// Waits until everything that was asked for has left.
+  /// Waits until everything that was issued has been sent.
   void flush();
-  /// Behind `flush`; the machine has been waited for.
+  /// After `flush`; the machine has been waited for.
   void finish_part();
 
  private:
   /// What is to be done when the device is that far.
   struct Pending {
-    EventId behind{};
+    EventId after{};
     std::function<void()> then;
   };
   using Buffers = std::vector<std::span<std::byte>>;
@@ -87,7 +87,7 @@ class StagedTransport : public Transport {
 
   Setting setting_;
   std::list<Pending> pending_;
-  std::map<std::uint32_t, EventId> left_;  ///< by transfer: its send buffer is free behind this
+  std::map<std::uint32_t, EventId> left_;  ///< by transfer: its send buffer is free after this
   std::map<std::size_t, Buffers> free_;    ///< by size
   std::vector<std::span<std::byte>> all_;  ///< memory that the host and the device see
 };

@@ -82,7 +82,7 @@ void StreamMessages::put_aside(std::uint32_t transfer, Message& message) {
   for (std::span<std::byte>& part : message.parts) {
     Staging& buffer =
         message.staging.emplace_back(pool_.take(channel(transfer).from, static_cast<std::int64_t>(part.size())));
-    before.insert(before.end(), buffer.free_behind.begin(), buffer.free_behind.end());
+    before.insert(before.end(), buffer.free_after.begin(), buffer.free_after.end());
   }
   setting_.order.wait(on, before);
   for (std::size_t i = 0; i < message.parts.size(); ++i) {

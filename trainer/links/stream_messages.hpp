@@ -16,7 +16,7 @@
 
 namespace plumb {
 
-/// What the parts of a run that share its streams need of each other.
+/// What the classes that share the streams of a run need.
 struct StreamSetting {
   const Program& program;
   StreamMachine& machine;
@@ -26,20 +26,20 @@ struct StreamSetting {
 };
 
 /// Messages between the devices of a stream machine. A message goes from the send buffer to the slots in one copy, on a
-/// stream of the sender, when it is made and there is room for it (rendezvous): the copy is asked for as soon as both
-/// places are known. A sender that cannot wait for that copies it out of the way first.
+/// stream of the sender, when it is made and its receive is posted (rendezvous): the copy is issued as soon as both
+/// buffers are known. A sender that cannot wait for the post copies the message to a staging buffer first.
 class StreamMessages {
  public:
   explicit StreamMessages(const StreamSetting& setting) : setting_(setting), pool_(setting.machine) {}
 
   void send(std::uint32_t transfer, std::span<const Block> message);
   void post(std::uint32_t transfer, std::span<const Block> slots);
-  /// The receive is posted, so that the sender need not copy anything out of the way.
+  /// Whether the receive is posted, so that the sender needs no staging buffer.
   bool is_posted(std::uint32_t transfer) const;
   void await_sent(std::uint32_t transfer);
   /// False when the message has not been sent.
   bool await(std::uint32_t transfer);
-  /// The slots belong to the consumer now. False when the message has to come from somewhere else.
+  /// Gives the slots to the consumer. False when the message has to come from the mailbox.
   bool take(std::uint32_t transfer);
   /// The message comes from somewhere else: what has been sent does not count.
   void replace(std::uint32_t transfer) { messages_[transfer].replaced = true; }

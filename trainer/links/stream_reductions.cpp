@@ -14,7 +14,7 @@ void StreamReductions::join(std::uint32_t collective, std::size_t number, Device
   std::vector<EventId> before{queue(device).done()};
   for (const std::span<std::byte> piece : part) {
     Staging& copy = member.copies.emplace_back(pool_.take(device, static_cast<std::int64_t>(piece.size())));
-    before.insert(before.end(), copy.free_behind.begin(), copy.free_behind.end());
+    before.insert(before.end(), copy.free_after.begin(), copy.free_after.end());
   }
   const StreamId on = queue(device).stream(StreamKind::kGradients);
   setting_.order.wait(on, before);
@@ -43,7 +43,7 @@ void StreamReductions::add_up(Reduction& reduction, Member& own) {
   std::vector<Staging> terms;
   for (const std::span<std::byte> piece : own.pieces) {
     Staging& term = terms.emplace_back(pool_.take(own.device, static_cast<std::int64_t>(piece.size())));
-    before.insert(before.end(), term.free_behind.begin(), term.free_behind.end());
+    before.insert(before.end(), term.free_after.begin(), term.free_after.end());
   }
   setting_.order.wait(on, before);
   for (std::size_t i = 0; i < own.pieces.size(); ++i) {

@@ -12,8 +12,8 @@ namespace plumb {
 
 /// Reductions between the devices of a stream machine. Every member keeps a copy of its part for the others; when all
 /// have joined, every member adds up all parts in the order of the members into its own pieces, on its stream for
-/// gradients, so that computing goes on. Nobody touches the pieces between `join` and what is behind `await`: the copy
-/// waits for all that was computed before, and no backward of a stage stands between its reduction and its U
+/// gradients, while computing continues. Nothing else accesses the pieces between `join` and the work after `await`:
+/// the copy waits for all that was computed before, and no backward of a stage stands between its reduction and its U
 /// (`RunPlan`).
 class StreamReductions {
  public:

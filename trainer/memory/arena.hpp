@@ -14,8 +14,8 @@ namespace plumb {
 
 class Arena;
 
-/// A piece of a device's memory, returned to its arena when it goes. An empty block (no bytes) is valid and has no
-/// data.
+/// A piece of a device's memory, returned to its arena when the block is destroyed. An empty block (no bytes) is valid
+/// and has no data.
 class Block {
  public:
   Block() = default;
@@ -35,7 +35,7 @@ class Block {
   void move_to(MemoryClass cls);
   void swap(Block& other) noexcept;
   /// Exchanges the storage with a block of the same size, perhaps of another arena of the same memory; both stay
-  /// counted where they are. False where that cannot be: then nothing was done.
+  /// counted where they are. Returns false, and does nothing, where that is not possible.
   bool trade_storage(Block& other) noexcept;
 
  private:

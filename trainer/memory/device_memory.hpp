@@ -8,7 +8,7 @@
 namespace plumb {
 
 /// The memory of a device, as the thread that issues its work sees it. Everything happens in the order of the device's
-/// work, which may run behind that thread; only `view`, `write` and `wait` wait for it.
+/// work, which may run later than that thread; only `view`, `write` and `wait` wait for it.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -26,12 +26,12 @@ class DeviceMemory {
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void wait() {}
 
-  /// A block of an arena begins or ends here: nobody may touch it before or after (for checks of the order).
+  /// A block of an arena begins or ends here: it must not be accessed before or after (for checks of the order).
   virtual void begin_block(std::span<const std::byte>) {}
   virtual void end_block(std::span<const std::byte>) {}
 };
 
-/// Memory of a device that no arena counts, for a moment.
+/// Memory of a device that no arena counts, for the lifetime of this object.
 class LentMemory {
  public:
   LentMemory(DeviceMemory& memory, std::int64_t bytes)
@@ -48,7 +48,7 @@ class LentMemory {
   std::size_t bytes_;
 };
 
-/// This machine's memory, where everything is done when a call returns.
+/// The memory of the host, where every operation is done when its call returns.
 DeviceMemory& host_memory();
 
 }  // namespace plumb

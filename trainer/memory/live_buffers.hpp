@@ -41,7 +41,7 @@ struct LiveBuffers {
   std::map<std::uint32_t, std::vector<Block>> send_buffers;  ///< by transfer: made, and the send not waited for
   std::map<std::uint32_t, std::vector<Block>> slots;         ///< by transfer: posted, and not taken over
   std::map<StashKey, EvictedBlocks> evicted;                 ///< what was copied to another memory
-  std::map<std::uint32_t, Block> guests;                     ///< by move: held for another device
+  std::map<std::uint32_t, Block> remote_stashes;             ///< by move: stashes of other devices that this one stores
 };
 
 }  // namespace plumb

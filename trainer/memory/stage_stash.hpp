@@ -33,8 +33,8 @@ struct EarlierSlice {
   StageBlocks blocks;
 };
 
-/// What becomes of the stash of F: it lives on, is dropped and made again before the backward (with the input that was
-/// kept, or with one that comes again), or is not wanted again.
+/// What happens to the stash of F: it is kept until the backward; it is dropped, and made again before the backward
+/// from the input that was kept, or from an input that arrives again; or no backward follows.
 enum class StashLife : std::uint8_t { kUntilBackward, kUntilEndOfForward, kInputComesAgain, kForwardOnly };
 
 /// Blocks of a stash that can be alive between two actions.
@@ -44,8 +44,8 @@ inline constexpr std::array kKeptBlocks{
 
 /// The memory of one microbatch in one stage, by the rules of `schedules/program/program.hpp`, "Life of a buffer".
 ///
-/// `begin_x` does what stands under "start" in that table and returns the blocks for the pass, `end_x` what stands
-/// under "end" and hands back the value to send. Values travel as blocks of class transfer: a receive slot that the
+/// `begin_x` does what that table says under "start" and returns the blocks for the pass; `end_x` does what it says
+/// under "end" and returns the value to send. Values travel as blocks of class transfer: a receive slot that the
 /// executor allocated, or the block that the neighbour on the same device handed back. On the first stage the input is
 /// an empty block, on the last one the output gradient. F comes first, then either B, or I and later W; the stash is
 /// empty again after B or W. A stash that F dropped is allocated again by R, or else by the backward; the keys and
@@ -72,7 +72,7 @@ class StageStash {
   [[nodiscard]] Block end_backward();  ///< the input gradient
 
   /// Sequence slices: makes the sums of the gradients of the keys and values, all 0, when the backward of the last
-  /// slice of the microbatch begins. They go with the backward of this one.
+  /// slice of the microbatch begins. They are freed by the backward of this slice.
   void make_key_grads();
 
   /// Everything that is alive.

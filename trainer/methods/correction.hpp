@@ -29,7 +29,7 @@ struct WeightRead {
 /// By stage: a buffer of one copy of it that its other copies on the device use, too.
 using SharedBuffers = std::map<StageId, std::byte*>;
 
-/// The holder that a correction works on, as it is at the moment.
+/// The current state of the holder that a correction works on.
 struct CorrectedHolder {
   StageBackend& arithmetic;
   HolderBlocks blocks;  ///< newest weights, gradients, state of the optimizer
@@ -45,7 +45,7 @@ struct CorrectedHolder {
   const std::byte* second_moments() const { return blocks.state + weight_bytes; }
 };
 
-/// What SYNC_WEIGHTS asks for: what the holder gives to the others, and what it does with the sum.
+/// The two steps of SYNC_WEIGHTS: what the holder gives to the others, and what it does with the sum.
 enum class Exchange : std::uint8_t { kGive, kTake };
 
 /// What the methods of a run work in; outlives the corrections.
@@ -62,8 +62,9 @@ struct CorrectionFacts {
   MethodPlace place;
 };
 
-/// The seam of the methods: what weights do F, B and R read, and what does the update do. One for each method and
-/// holder; it sees all passes and updates of the holder in order. What it must remember is in its buffers and notes.
+/// The interface of a method: which weights F, B and R read, and what the update does. There is one for each method and
+/// holder (a stage on a device); it sees all passes and updates of the holder in order. Its state is in its buffers and
+/// notes.
 class Correction {
  public:
   virtual ~Correction() = default;
@@ -76,8 +77,8 @@ class Correction {
   /// Changes the gradients, or how they are applied.
   virtual void before_update(UpdateStep&, const CorrectedHolder&) {}
   virtual void after_update(const UpdateStep&, const CorrectedHolder&) {}
-  /// SYNC_WEIGHTS: fills `values` to be summed over the holders, or takes the sum. False: it has no say, and weights
-  /// become their mean.
+  /// SYNC_WEIGHTS: fills `values` to be summed over the holders, or takes the sum. False when the method does not take
+  /// part; the weights become their mean then.
   virtual bool exchange(Exchange, std::span<std::byte> /*values*/, const CorrectedHolder&) { return false; }
   /// For checkpoints: what it remembers besides its buffers, in this order; all 0 at the beginning.
   virtual std::vector<std::int64_t*> notes() { return {}; }
@@ -86,8 +87,8 @@ class Correction {
 /// The correction of a method (trainer/methods/table.cpp).
 std::unique_ptr<Correction> make_correction(const CorrectionFacts& facts);
 
-/// Number of an asynchronous update among those behind the synchronous phase; negative in the phase.
-inline std::int64_t behind_phase(const Schedule& schedule, std::int64_t update) {
+/// Number of an asynchronous update among those after the synchronous phase; negative in the phase.
+inline std::int64_t updates_after_phase(const Schedule& schedule, std::int64_t update) {
   return update - synchronous_updates(schedule);
 }
 

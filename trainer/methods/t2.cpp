@@ -13,7 +13,7 @@ namespace {
 ///
 /// Kept is u itself, which is all that a pass reads: u' = w' + gamma (u - w) - n (1 - gamma) (w' - w).
 struct Extrapolation {
-  double lag = 0;    ///< n: updates that the forward is further behind
+  double lag = 0;    ///< n: updates by which the forward lags further
   double gamma = 0;  ///< of the mean
 
   Follower follower(std::byte* buffer, bool in_phase) const {
@@ -49,7 +49,7 @@ class DiscrepancyCorrection : public Correction {
   }
 
   void before_update(UpdateStep& step, const CorrectedHolder& holder) override {
-    const bool in_phase = behind_phase(schedule_, step.update) < 0;
+    const bool in_phase = updates_after_phase(schedule_, step.update) < 0;
     if (backward_) step.followers.push_back(backward_->follower(holder.buffers.front(), in_phase));
     if (recompute_) step.followers.push_back(recompute_->follower(holder.buffers.back(), in_phase));
   }

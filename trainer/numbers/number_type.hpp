@@ -16,7 +16,7 @@ enum class NumberType : std::uint8_t {
   kFloat32,
   kFloat64,
   /// Passes read bf16 weights and make bf16 values; gradients, optimizer state and the weights that updates work on
-  /// ("masters", in front of the optimizer's state) are float32.
+  /// ("masters", before the optimizer's state) are float32.
   kBFloat16,
 };
 

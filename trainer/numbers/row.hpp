@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// Reductions over a row in a fixed order: 16 partial results, then those from first to last. The compiler vectorises
-/// them without licence to reorder.
+/// Reductions over a row in a fixed order: 16 partial results, which are then combined from first to last. So the
+/// compiler may vectorise them without reordering.
 inline constexpr std::int64_t kRowLanes = 16;
 
 /// Sum of f(i) for i in [0, n).

@@ -66,7 +66,7 @@ void ValidationPlan::find_windows(const Program& program) {
       open[row.holder] = {at, number, {}};
       updates_[number].push_back(at);
     } else if (row.op == Op::kV && found != open.end()) {
-      behind_[{device_at(program, at), found->second.number}] = at + 1;
+      ends_[{device_at(program, at), found->second.number}] = at + 1;
       windows_.emplace(at, std::move(found->second));
       open.erase(found);
     } else if (found != open.end() && row.op != Op::kReduceGrad) {
@@ -156,9 +156,9 @@ std::span<const std::uint32_t> ValidationPlan::messages_to(DeviceId device, std:
   return found == messages_.end() ? std::span<const std::uint32_t>() : found->second;
 }
 
-InstrIndex ValidationPlan::behind_validation(DeviceId device, std::int32_t number) const {
-  const auto found = behind_.find({device, number});
-  return found == behind_.end() ? 0 : found->second;
+InstrIndex ValidationPlan::end_of_validation(DeviceId device, std::int32_t number) const {
+  const auto found = ends_.find({device, number});
+  return found == ends_.end() ? 0 : found->second;
 }
 
 std::vector<std::byte> to_bytes(const GradientNorms& norms) {

@@ -41,7 +41,7 @@ class ValidationPlan {
   ValidationPlan(const Program& program, const TrainOptions& options);
 
   bool any() const { return !windows_.empty(); }
-  /// By stage: the holder whose norm a U or V knows, `kNobody` where it knows none.
+  /// By stage: the holder whose norm a U or V knows, `kNobody` where it knows no norm.
   std::span<const std::uint32_t> known(InstrIndex at) const { return known_.at(at); }
 
   struct Window {
@@ -54,8 +54,8 @@ class ValidationPlan {
   std::span<const InstrIndex> updates(std::int32_t number) const { return updates_.at(number); }
   /// Messages to `device` that are made by forwards between U and V of this update.
   std::span<const std::uint32_t> messages_to(DeviceId device, std::int32_t number) const;
-  /// Position behind the last V of `number` on `device`.
-  InstrIndex behind_validation(DeviceId device, std::int32_t number) const;
+  /// Position after the last V of `number` on `device`.
+  InstrIndex end_of_validation(DeviceId device, std::int32_t number) const;
 
  private:
   void find_windows(const Program& program);
@@ -68,16 +68,16 @@ class ValidationPlan {
   std::map<InstrIndex, Window> windows_;                     ///< by V
   std::map<std::int32_t, std::vector<InstrIndex>> updates_;  ///< by number
   std::map<std::pair<DeviceId, std::int32_t>, std::vector<std::uint32_t>> messages_;
-  std::map<std::pair<DeviceId, std::int32_t>, InstrIndex> behind_;
+  std::map<std::pair<DeviceId, std::int32_t>, InstrIndex> ends_;
 };
 
-/// What a holder tells all devices about its gradients when it updates.
+/// What a holder publishes to all devices about its gradients when it updates.
 struct GradientNorms {
   double scale = 1;             ///< makes means of the sums
   std::vector<double> squared;  ///< by parameter (trainer/numbers/gradient_clip.hpp)
 };
 
-/// As `Transport::publish` carries it.
+/// The bytes for `Transport::publish`, and back.
 std::vector<std::byte> to_bytes(const GradientNorms& norms);
 GradientNorms norms_from(std::span<const std::byte> bytes);
 

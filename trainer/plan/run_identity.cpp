@@ -41,17 +41,19 @@ std::string text_of(const LearningRateOptions& of) {
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
   const TrainOptions& options = plan.options;
   // The first that differs is told: steps before what follows from them, as the schedule of an asynchronous run.
-  return {{"steps", std::to_string(passes * plan.document_updates)},
-          {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
-          {"network", options.network.name + " " + hash_of(network_to_json(options.network))},
-          {"partition", to_string(options.partition)},
-          {"microbatch", std::to_string(options.shape.samples) + "x" + std::to_string(options.shape.sequence)},
-          {"data", options.data->facts().identity},
-          {"seed", std::to_string(options.seed)},
-          {"optimizer", text_of(options.optimizer)},
-          {"learning_rate", text_of(options.learning_rate)},
-          {"clip_norm", text_of(options.clip_norm) + (options.clip_scope == ClipScope::kGlobal ? " global" : "")},
-          {"numbers", std::string(name_of(options.numbers))}};
+  return {
+      {"steps", std::to_string(passes * plan.document_updates)},
+      {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
+      {"network", options.model.network.name + " " + hash_of(network_to_json(options.model.network))},
+      {"partition", to_string(options.model.partition)},
+      {"microbatch", std::to_string(options.model.shape.samples) + "x" + std::to_string(options.model.shape.sequence)},
+      {"data", options.data->facts().identity},
+      {"seed", std::to_string(options.model.seed)},
+      {"optimizer", text_of(options.optimization.optimizer)},
+      {"learning_rate", text_of(options.optimization.learning_rate)},
+      {"clip_norm", text_of(options.optimization.clip_norm) +
+                        (options.optimization.clip_scope == ClipScope::kGlobal ? " global" : "")},
+      {"numbers", std::string(name_of(options.model.numbers))}};
 }
 
 }  // namespace plumb

@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// What makes two runs compute the same, name and value by name and value: a checkpoint goes on only with the same.
-/// Executor, back end and what is watched may differ.
+/// The names and values that make two runs compute the same: a checkpoint resumes only in a run with equal ones.
+/// Executor, back end and what is observed may differ.
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes);
 
 }  // namespace plumb

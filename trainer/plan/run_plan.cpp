@@ -19,7 +19,9 @@
 namespace plumb {
 namespace {
 
-Precision precision(const TrainOptions& options) { return precision_of(options.numbers, options.optimizer); }
+Precision precision(const TrainOptions& options) {
+  return precision_of(options.model.numbers, options.optimization.optimizer);
+}
 
 [[noreturn]] void refuse(const TrainOptions& options, const std::string& what) {
   throw Error("train '" + options.schedule.name + "': " + what);
@@ -27,13 +29,13 @@ Precision precision(const TrainOptions& options) { return precision_of(options.n
 
 void check_schedule(const TrainOptions& options) {
   const Schedule& schedule = options.schedule;
-  if (options.partition.num_stages() != static_cast<std::size_t>(schedule.num_stages)) {
-    refuse(options, "the partition has " + std::to_string(options.partition.num_stages()) + " stages; expected " +
+  if (options.model.partition.num_stages() != static_cast<std::size_t>(schedule.num_stages)) {
+    refuse(options, "the partition has " + std::to_string(options.model.partition.num_stages()) + " stages; expected " +
                         std::to_string(schedule.num_stages));
   }
-  if (options.partition.num_layers() != options.network.layers.size()) {
-    refuse(options, "the partition has " + std::to_string(options.partition.num_layers()) + " layers; expected " +
-                        std::to_string(options.network.layers.size()));
+  if (options.model.partition.num_layers() != options.model.network.layers.size()) {
+    refuse(options, "the partition has " + std::to_string(options.model.partition.num_layers()) + " layers; expected " +
+                        std::to_string(options.model.network.layers.size()));
   }
   if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
 }
@@ -57,13 +59,14 @@ void check_gradients(const TrainOptions& options, const Program& program) {
 
 void check_data(const TrainOptions& options) {
   if (options.data == nullptr) refuse(options, "no data given");
-  const LayerSpec& first = options.network.layers.front();
-  const LayerSpec& last = options.network.layers.back();
+  const LayerSpec& first = options.model.network.layers.front();
+  const LayerSpec& last = options.model.network.layers.back();
   if (!begins_network(first.kind) || !ends_network(last.kind)) {
-    refuse(options, "network '" + options.network.name + "': expected a layer that reads data first and a loss last");
+    refuse(options,
+           "network '" + options.model.network.name + "': expected a layer that reads data first and a loss last");
   }
   try {
-    plumb::check_data(options.data->facts(), options.network, options.shape.sequence);
+    plumb::check_data(options.data->facts(), options.model.network, options.model.shape.sequence);
   } catch (const Error& error) {
     refuse(options, error.what());
   }
@@ -73,26 +76,26 @@ void check_data(const TrainOptions& options) {
 void check_program(const TrainOptions& options, const Program& program) {
   const bool shared = std::any_of(program.collectives.begin(), program.collectives.end(),
                                   [](const Collective& of) { return of.kind == Collective::Kind::kReduceTied; });
-  if (shared && options.clip_norm > 0 && options.clip_scope == ClipScope::kStage) {
-    refuse(options, "clipping every stage by itself would part the copies of a shared weight; expected --clip global");
+  if (shared && options.optimization.clip_norm > 0 && options.optimization.clip_scope == ClipScope::kStage) {
+    refuse(options,
+           "clipping every stage by itself would part the copies of a shared weight; expected the clip scope global");
   }
   const bool moves_weights = std::ranges::any_of(program.moves, [](const Move& move) { return move.weights; });
   const bool validates = std::ranges::any_of(program.rows, [](const Row& row) { return row.op == Op::kV; });
-  if (moves_weights && validates) refuse(options, "weights that move cannot be validated; expected --clip stage");
+  if (moves_weights && validates)
+    refuse(options, "weights that move cannot be validated; expected the clip scope stage");
 }
 
 /// Arithmetic on weights beside passes and updates would have to keep masters and their rounded copies together.
 void check_bfloat16(const TrainOptions& options, const Backend& backend, const Program& program) {
-  if (options.numbers != NumberType::kBFloat16) return;
+  if (options.model.numbers != NumberType::kBFloat16) return;
   if (!backend.bfloat16) {
-    refuse(options,
-           "the back end '" + std::string(backend.name) + "' has no bf16; expected --numbers float32 or float64");
+    refuse(options, "the back end '" + std::string(backend.name) + "' has no bf16; expected float32 or float64");
   }
   const bool syncs = std::ranges::any_of(
       program.collectives, [](const Collective& of) { return of.kind == Collective::Kind::kSyncWeights; });
   if (syncs || !options.schedule.weights.methods.empty()) {
-    refuse(options,
-           "methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected --numbers float32");
+    refuse(options, "methods and SYNC_WEIGHTS change weights between updates, which bf16 has twice; expected float32");
   }
 }
 
@@ -106,10 +109,11 @@ Cluster free_links(std::int32_t num_devices) {
 }
 
 Program lowered(const TrainOptions& options) {
-  StageCosts costs = untimed_costs(options.network, options.partition, options.shape, precision(options));
-  LowerOptions lowering = options.lowering;
-  lowering.global_norm |= options.clip_norm > 0 && options.clip_scope == ClipScope::kGlobal;
-  if (options.cluster != nullptr) return lower(options.schedule, costs, options.cluster, lowering);
+  StageCosts costs =
+      untimed_costs(options.model.network, options.model.partition, options.model.shape, precision(options));
+  LowerOptions lowering = options.execution.lowering;
+  lowering.global_norm |= options.optimization.clip_norm > 0 && options.optimization.clip_scope == ClipScope::kGlobal;
+  if (options.execution.cluster != nullptr) return lower(options.schedule, costs, options.execution.cluster, lowering);
   const Cluster cluster = free_links(options.schedule.num_devices);
   return lower(options.schedule, costs, &cluster, lowering);
 }
@@ -117,7 +121,8 @@ Program lowered(const TrainOptions& options) {
 }  // namespace
 
 RunPlan::RunPlan(const TrainOptions& given)
-    : options(given), backend(given.own_backend != nullptr ? *given.own_backend : plumb::backend(given.backend)) {
+    : options(given),
+      backend(given.hooks.own_backend != nullptr ? *given.hooks.own_backend : plumb::backend(given.execution.backend)) {
   check_schedule(options);
   check_data(options);
   program = lowered(options);
@@ -125,16 +130,17 @@ RunPlan::RunPlan(const TrainOptions& given)
   check_program(options, program);
   check_bfloat16(options, backend, program);
   validation = ValidationPlan(program, options);
-  for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.shape));
-  for (std::size_t stage = 0; stage < options.partition.num_stages(); ++stage) {
+  for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.model.shape));
+  for (std::size_t stage = 0; stage < options.model.partition.num_stages(); ++stage) {
     for (const PartPlace& place : places) {
-      layouts.push_back(stage_layout(options.network.layers, options.partition.range(stage), place.shape,
-                                     precision(options), options.partition.before(stage)));
+      layouts.push_back(stage_layout(options.model.network.layers, options.model.partition.range(stage), place.shape,
+                                     precision(options), options.model.partition.before(stage)));
     }
   }
   const auto goes_back = [](const StageLayout& of) { return reverses(of.memory) || !of.returned.empty(); };
-  if (given.own_backend == nullptr && options.backend != "cpu" && std::ranges::any_of(layouts, goes_back)) {
-    refuse(options, "the back end '" + options.backend + "' cannot reverse stages; expected cpu");
+  if (given.hooks.own_backend == nullptr && options.execution.backend != "cpu" &&
+      std::ranges::any_of(layouts, goes_back)) {
+    refuse(options, "the back end '" + options.execution.backend + "' cannot reverse stages; expected cpu");
   }
   if (program.parts.causal() && std::ranges::any_of(layouts, goes_back)) {
     refuse(options, "reversible stages drop the keys that later sequence slices read; expected whole sequences");
@@ -243,7 +249,7 @@ WeightRead RunPlan::weight_read(InstrIndex at, std::int32_t version) const {
 }
 
 double RunPlan::loss_tokens(std::size_t microbatch) const {
-  if (options.schedule.microbatch_sizes.empty()) return static_cast<double>(options.shape.tokens());
+  if (options.schedule.microbatch_sizes.empty()) return static_cast<double>(options.model.shape.tokens());
   const StageId last{program.num_stages - 1};
   const auto per_update = static_cast<std::size_t>(options.schedule.per_update(last));
   const std::size_t begin = microbatch / per_update * per_update;
@@ -259,9 +265,9 @@ std::vector<ByteRange> RunPlan::reduced_ranges(std::uint32_t collective, StageId
   const bool whole_network_in_one = program.num_stages < 2;
   const bool wants_tied = program.collectives[collective].kind == Collective::Kind::kReduceTied;
   const std::int64_t number_bytes = precision(options).gradient_bytes;
-  const LayerSpec& head = options.network.layers.back();
+  const LayerSpec& head = options.model.network.layers.back();
   const std::string tied_name =
-      head.tied && !whole_network_in_one ? last_embedding(options.network.layers)->name + ".weight" : "";
+      head.tied && !whole_network_in_one ? last_embedding(options.model.network.layers)->name + ".weight" : "";
   std::vector<ByteRange> ranges;
   std::int64_t at = 0;
   for (const ParameterFacts& parameter : layout(stage, 0).parameters) {

@@ -85,10 +85,10 @@ struct RunPlan {
   std::int32_t looked_back_at(InstrIndex update) const {
     return program.version_read.empty() ? -1 : program.version_read[update];
   }
-  /// What corrections are told about an instr that reads `version`.
+  /// The facts that methods get about an instr that reads `version`.
   WeightRead weight_read(InstrIndex at, std::int32_t version) const;
-  /// First instr behind the unit (overlapped pair) that begins with `at`.
-  InstrIndex behind(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
+  /// First instr after the unit (overlapped pair) that begins with `at`.
+  InstrIndex unit_end(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
 
   /// The parts of a stage's gradients that a collective adds up.
   std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;

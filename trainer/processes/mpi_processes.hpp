@@ -9,8 +9,8 @@ namespace plumb {
 /// Whether this program was built with MPI.
 bool has_mpi();
 
-/// Joins the MPI job that this process was started in (without mpirun: a job of one). Once in the life of a process.
-/// Leaves it when destroyed. Throws `Error` when the program was built without MPI.
+/// Joins the MPI job that this process was started in (without mpirun: a job of one). May be called once in a process.
+/// The job is left when the result is destroyed. Throws `Error` when the program was built without MPI.
 std::unique_ptr<Processes> join_mpi_job();
 
 }  // namespace plumb

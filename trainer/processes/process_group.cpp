@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "trainer/ground/run_aborted.hpp"
 #include "trainer/ground/run_clock.hpp"
-#include "trainer/ground/stopped.hpp"
 #include "trainer/transport/packet.hpp"
 
 namespace plumb {
@@ -100,7 +100,7 @@ void ProcessGroup::agree(const std::function<std::string()>& prepare) {
     std::string text_there = reader.get_text();
     if (from == 0) first_text = text_there;
     if (!failed_there && text_there == first_text) continue;
-    if (!is_first()) throw Stopped();
+    if (!is_first()) throw RunAborted();
     if (!failed_there) text_there = "is about to do '" + text_there + "'; expected '" + first_text + "', as process 0";
     throw AgreedError(from == 0 ? text_there : "process " + std::to_string(from) + ": " + text_there);
   }

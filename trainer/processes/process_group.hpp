@@ -21,15 +21,15 @@
 
 namespace plumb {
 
-/// An input error that all processes know of; only the first one has it to say.
+/// An input error that all processes know of; only the first one throws it.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-/// The processes of a run, and how they talk: in rounds. In a round everybody sends data to whom it wants; it ends when
-/// everybody has come to an exchange, and then all data of the round has arrived. All processes make the same exchanges
-/// in the same order. A thread of its own receives, so that nobody's computing holds up a packet.
+/// The processes of a run, which communicate in rounds. In a round every process sends data to any others; the round
+/// ends when all processes have come to an exchange, and all data of the round has arrived by then. All processes make
+/// the same exchanges in the same order. A separate thread receives, so that computing never delays a packet.
 class ProcessGroup {
  public:
   using Bytes = std::vector<std::byte>;
@@ -40,7 +40,7 @@ class ProcessGroup {
     virtual ~Sink() = default;
     /// From the receiving thread; one packet after another, in order per sender.
     virtual void deliver(std::span<const std::byte> data) = 0;
-    /// Nothing will come any more.
+    /// No more data will come.
     virtual void stop() = 0;
   };
 
@@ -60,7 +60,8 @@ class ProcessGroup {
 
   /// Data of this round for another process. Thread-safe.
   void send(std::size_t to, std::span<const std::byte> data);
-  /// From now on `sink` gets the data of this round, what has come already first; until the exchange that ends it.
+  /// From now on, until the exchange that ends the round, `sink` gets its data, beginning with what has arrived
+  /// already.
   void open(Sink& sink);
   void close();
 
@@ -68,21 +69,22 @@ class ProcessGroup {
   std::vector<Bytes> exchange(std::vector<Bytes> parcels);
   /// An exchange of nothing.
   void meet() { exchange(std::vector<Bytes>(size_)); }
-  /// An exchange in which everybody gives its bytes to the first process. There: by rank; elsewhere nothing of use.
+  /// An exchange in which every process gives its bytes to the first one. Returns them by rank in the first process;
+  /// the result in the others means nothing.
   std::vector<Bytes> gather(Bytes own);
 
   /// Does the same in all processes, which must come to equal texts (what they are about to do). When `prepare` throws
-  /// `Error` somewhere, or the texts differ, the first process throws `AgreedError`, and the others `Stopped`.
+  /// `Error` somewhere, or the texts differ, the first process throws `AgreedError`, and the others `RunAborted`.
   void agree(const std::function<std::string()>& prepare);
 
-  /// The first process tells all others; they wait for it.
+  /// `announce`: the first process sends `number` to all others, which wait for it in `await_announcement`.
   void announce(std::int64_t number);
   std::int64_t await_announcement();
 
   /// What is to be added to the own clock to get that of the first process.
   std::int64_t offset_to_first();
 
-  /// Waits at most so long for the job to end; throws `Stopped` when it does.
+  /// Waits at most so long for the job to end; throws `RunAborted` when it does.
   void await_end(std::chrono::milliseconds patience);
   /// Ends the job.
   void abort(int status) { processes_->abort(status); }

@@ -11,8 +11,8 @@ struct Packet {
   std::vector<std::byte> bytes;
 };
 
-/// The seam to what connects the processes of a run. All of them are the same program on machines that lay out numbers
-/// the same way; they are numbered from 0 (their rank).
+/// The interface of what connects the processes of a run. All processes run the same program, on machines with the same
+/// representation of numbers; their ranks count from 0.
 class Processes {
  public:
   virtual ~Processes() = default;
@@ -24,9 +24,9 @@ class Processes {
   /// Hands over a packet and returns at once. Packets between two processes arrive in the order of sending; a process
   /// may send to itself. Thread-safe.
   virtual void send(std::size_t to, std::vector<std::byte> bytes) = 0;
-  /// Sleeps until the next packet is there. Called from one thread. Throws `Stopped` when the job ends instead.
+  /// Sleeps until the next packet is there. Called from one thread. Throws `RunAborted` when the job ends instead.
   virtual Packet receive() = 0;
-  /// Ends all processes of the job, which has this exit status then. May not return.
+  /// Ends all processes of the job, with this exit status. May not return.
   virtual void abort(int status) = 0;
 };
 

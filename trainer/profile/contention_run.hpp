@@ -13,10 +13,10 @@ struct ContentionRun {
 };
 
 /// Measures all stages alone (one action at a time), in 1F1B and with all microbatches in flight, with fused and with
-/// split backwards, `options.rounds` times, and fits what devices take from each other: pipelines that fill and drain
-/// bring together every number of neighbours. One more run lets updates with one action at a time and updates of 1F1B
-/// take turns: what a clock that follows the load with a lag shows itself by. Where reductions are
-/// asked for, two copies of the pipeline are trained as well.
+/// split backwards, `options.rounds` times, and fits how much devices slow each other down: while pipelines fill and
+/// drain, every number of devices is at work. One more run alternates updates with one action at a time and updates of
+/// 1F1B, which shows a clock frequency that follows the load with a lag. With `options.reductions` two copies of the
+/// pipeline are trained as well.
 ContentionRun measure_contention(const ProfileOptions& options);
 
 }  // namespace plumb

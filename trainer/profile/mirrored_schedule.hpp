@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// Two copies of a pipeline, the second one the other way round, whose gradients are reduced while weight gradients are
-/// still computed: what shows how much of a device a reduction takes.
+/// Two copies of a pipeline, the second one in the opposite direction, whose gradients are reduced while weight
+/// gradients are still computed: this shows how much a reduction slows computing down.
 ///
 ///     d0: F of stage 0 and of the last one by turns, I likewise, all W of the last stage,
 ///         its reduction beside all W of stage 0, the reduction of that, updates

@@ -22,17 +22,17 @@ constexpr double kUncountedBytesPerSecond = 1e12;
 
 Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& schedule) {
   TrainOptions train_options;
-  train_options.network = options.network;
-  train_options.partition = options.partition;
+  train_options.model.network = options.network;
+  train_options.model.partition = options.partition;
   train_options.schedule = schedule;
-  train_options.shape = options.shape;
+  train_options.model.shape = options.shape;
   train_options.data = options.data;
-  train_options.optimizer = options.optimizer;
-  train_options.numbers = options.numbers;
-  train_options.backend = options.backend;
-  train_options.executor = usual_executor(backend(options.backend));
-  train_options.streams = options.streams;
-  train_options.memory_curve = false;
+  train_options.optimization.optimizer = options.optimizer;
+  train_options.model.numbers = options.numbers;
+  train_options.execution.backend = options.backend;
+  train_options.execution.executor = usual_executor(backend(options.backend));
+  train_options.execution.streams = options.streams;
+  train_options.observation.memory_curve = false;
   return train(train_options).timeline.value();
 }
 
@@ -90,30 +90,30 @@ ProfileOptions with_devices(ProfileOptions options) {
 
 StageProfiler::StageProfiler(ProfileOptions options)
     : options_(with_devices(std::move(options))),
-      calm_(options_.partition.num_stages()),
+      regular_(options_.partition.num_stages()),
       crowded_(options_.partition.num_stages()) {
   const ProfileShape shape{.devices = options_.num_devices,
                            .stages = static_cast<std::int32_t>(options_.partition.num_stages()),
                            .microbatches = options_.microbatches,
                            .updates = 1};
-  calm_.set_in_flight(peak_in_flight(profile_schedule(shape, {})));
+  regular_.set_in_flight(peak_in_flight(profile_schedule(shape, {})));
   crowded_.set_in_flight(peak_in_flight(profile_schedule(shape, {.crowded = true})));
 }
 
 void StageProfiler::measure_round() {
   for (const bool split : {false, true}) {
-    calm_.add(profiled_run(options_, {.split = split}), options_.microbatches);
+    regular_.add(profiled_run(options_, {.split = split}), options_.microbatches);
     if (!options_.crowded) continue;
     crowded_.add(profiled_run(options_, {.split = split, .crowded = true}), options_.microbatches);
   }
-  if (options_.crowded) calm_.add_copies(profiled_run(options_, {.copies = true}), options_.microbatches);
+  if (options_.crowded) regular_.add_copies(profiled_run(options_, {.copies = true}), options_.microbatches);
 }
 
 Profile StageProfiler::profile() const {
   Profile profile = described_profile(options_);
-  profile.stages = calm_.stages(options_.partition);
+  profile.stages = regular_.stages(options_.partition);
   if (options_.crowded) profile.crowded = crowded_.stages(options_.partition);
-  if (options_.num_devices > 1) profile.transfers = {profiled_transfer(options_, calm_)};
+  if (options_.num_devices > 1) profile.transfers = {profiled_transfer(options_, regular_)};
   return profile;
 }
 

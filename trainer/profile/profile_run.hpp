@@ -27,24 +27,24 @@ struct ProfileOptions {
   NumberType numbers = NumberType::kFloat32;
   std::string backend = "cpu";
   StreamOptions streams;
-  std::int64_t microbatches = 8;                     ///< per update; and in flight where the stages are crowded
-  std::int64_t updates = 3;                          ///< measured, per round
-  std::int64_t rounds = 2;                           ///< each trains with fused and split backwards, calm and crowded
-  bool crowded = true;                               ///< false: 1F1B only, without copies
-  bool reductions = false;                           ///< of contention: also what reductions take
+  std::int64_t microbatches = 8;  ///< per update; and in flight where the stages are crowded
+  std::int64_t updates = 3;       ///< measured, per round
+  std::int64_t rounds = 2;        ///< each trains with fused and split backwards, with 1F1B and crowded
+  bool crowded = true;            ///< false: 1F1B only, without copies
+  bool reductions = false;        ///< of contention: also what reductions take
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
 };
 
-/// Measures every stage's F, B, I, W and U and the hand-over of messages by really training, all devices at work at
-/// once (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other); then
-/// once more with all microbatches of an update in flight (`Profile::crowded`), and with every stash going to the host
-/// and back (EVICT and LOAD; on a CPU they are copies by the device's own thread). The first update of every training
-/// warms up and is not counted.
+/// Measures every stage's F, B, I, W and U and the hand-over of messages by training, with all devices at work at once
+/// (1F1B; where there are more stages than devices, a device runs neighbouring stages one after the other); then once
+/// more with all microbatches of an update in flight (`Profile::crowded`), and with every stash going to the host and
+/// back (EVICT and LOAD; on a CPU they are copies by the device's own thread). The first update of every run warms up
+/// and is not counted.
 ///
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
 /// is the time until a waiting device goes on, whatever the size: its latency.
 ///
-/// Rounds may stand between runs of something else: then both meet the same moods of the machine.
+/// Rounds may alternate with runs of something else, so that both are measured in the same conditions of the machine.
 class StageProfiler {
  public:
   /// Throws `Error` for more devices than stages.
@@ -59,12 +59,12 @@ class StageProfiler {
 
  private:
   ProfileOptions options_;
-  ProfileSamples calm_;
+  ProfileSamples regular_;
   ProfileSamples crowded_;
 };
 
-/// One run of `profile_schedule` as the options say; the first update warms up. Alone, with so many more updates that
-/// every action is met as often.
+/// One run of `profile_schedule` as the options say; the first update warms up. A run with one action at a time has so
+/// many more updates that every action is measured as often.
 Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind);
 
 /// One run of `mirrored_schedule`, likewise: with two copies of every stage.

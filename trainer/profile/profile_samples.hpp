@@ -12,7 +12,8 @@
 
 namespace plumb {
 
-/// Collects what measured runs tell of every stage: durations by op, and how long messages take to be taken up.
+/// Collects measurements of every stage from measured runs: durations by op, and the time from the arrival of a message
+/// until its receiver continues.
 class ProfileSamples {
  public:
   explicit ProfileSamples(std::size_t stages) : by_op_(stages), in_flight_(stages) {}

@@ -47,7 +47,7 @@ class GroupedSchedule {
     return action;
   }
 
-  /// What could run beside something else waits for it: behind the last input gradient come the weight gradients, then
+  /// What could run beside something else waits for it: after the last input gradient come the weight gradients, then
   /// the updates, from the last stage to the first.
   void separate(std::int64_t update) {
     Action before = action(0, kind_.split ? Op::kI : Op::kB, (update + 1) * m_ - 1);

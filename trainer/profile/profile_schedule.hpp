@@ -25,7 +25,7 @@ struct ProfileShape {
 
 /// 1F1B of devices, or GPipe where it is crowded; device d runs stages [d S / P, (d + 1) S / P), forwards in order,
 /// backwards in reverse. With split backwards, W is put off by d microbatches. Where everything is to be alone, extra
-/// edges put the weight gradients, then the updates, one behind the other; where the load changes, the updates only: a
+/// edges put the weight gradients, then the updates, one after the other; where the load changes, the updates only: a
 /// microbatch that is fused and is through before the next one begins is alone anyway.
 Schedule profile_schedule(const ProfileShape& shape, const ProfileKind& kind);
 

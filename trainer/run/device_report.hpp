@@ -10,7 +10,7 @@
 #include "sim/rules/run_times.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "trainer/device/device_worker.hpp"
-#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 #include "trainer/processes/process_group.hpp"
 
 namespace plumb {
@@ -21,7 +21,7 @@ struct HolderReport {
   std::span<const std::byte> gradients;  ///< as the last update used them; empty unless parameters are kept
 };
 
-/// What one device leaves behind of a run besides losses: plain data, wherever the device was. Versions, times and
+/// What one device reports of a run besides losses: plain data, wherever the device was. Versions, times and
 /// memory are those of the last run of the document.
 struct DeviceReport {
   DeviceId device{};
@@ -39,12 +39,12 @@ struct DeviceReport {
   std::int64_t updates_rolled_back = 0;           ///< of all holders
 };
 
-/// Valid until the run goes on. `times` has at least what the worker has written.
+/// The report is valid until the run continues. `times` must have at least what the worker has written.
 DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTimes& times,
                        std::span<const Ticks> collective_ends);
 
 /// The times of all devices together. A message that both ends have seen begin begins when both are ready. Where
-/// devices saw a collective end at different times, the first counts, so that none goes on before the end.
+/// devices saw a collective end at different times, the first counts, so that no device continues before the end.
 RunTimes run_times(const Program& program, std::span<const DeviceReport> reports);
 
 /// The reports of all devices at the first process.

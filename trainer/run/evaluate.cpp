@@ -16,9 +16,9 @@ template <class T>
 class Evaluator {
  public:
   Evaluator(const TrainOptions& options, const NamedValues& parameters)
-      : layout_(stage_layout(options.network.layers, {0, options.network.layers.size()}, options.shape,
-                             precision_of<T>(options.optimizer))),
-        module_(layout_, options.shape),
+      : layout_(stage_layout(options.model.network.layers, {0, options.model.network.layers.size()},
+                             options.model.shape, precision_of<T>(options.optimization.optimizer))),
+        module_(layout_, options.model.shape),
         weights_(static_cast<std::size_t>(layout_.memory.weight_bytes) / sizeof(T)) {
     for (const ParameterFacts& parameter : layout_.parameters) {
       if (!parameters.contains(parameter.name))
@@ -50,9 +50,9 @@ class Evaluator {
 
 template <class T>
 Evaluation evaluated(const TrainOptions& options, const NamedValues& parameters) {
-  const MicrobatchShape& shape = options.shape;
+  const MicrobatchShape& shape = options.model.shape;
   std::int64_t samples = options.data->held_out_samples(shape.sequence);
-  if (options.evaluation.samples > 0) samples = std::min(samples, options.evaluation.samples);
+  if (options.observation.evaluation.samples > 0) samples = std::min(samples, options.observation.evaluation.samples);
   if (samples < shape.samples) {
     throw Error("evaluation: " + std::to_string(samples) + " samples are held out, expected at least a microbatch of " +
                 std::to_string(shape.samples));
@@ -75,8 +75,8 @@ Evaluation evaluated(const TrainOptions& options, const NamedValues& parameters)
 }  // namespace
 
 Evaluation evaluate(const TrainOptions& options, const NamedValues& parameters) {
-  return options.numbers == NumberType::kFloat64 ? evaluated<double>(options, parameters)
-                                                 : evaluated<float>(options, parameters);
+  return options.model.numbers == NumberType::kFloat64 ? evaluated<double>(options, parameters)
+                                                       : evaluated<float>(options, parameters);
 }
 
 }  // namespace plumb

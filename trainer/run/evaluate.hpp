@@ -4,10 +4,10 @@
 
 namespace plumb {
 
-/// Forward over the held-out data with the given weights, in one piece and in microbatches of the run's shape; what
-/// does not fill a last one is left out. Reads network, shape, data, number type and `evaluation.samples` of `options`.
-/// Batch norm takes the statistics of the evaluated microbatch, as in training. Throws `Error` when nothing is held out
-/// or a parameter is missing.
+/// Runs the forward of the whole network over the held-out data with the given weights, in microbatches of the run's
+/// shape; samples that do not fill a last microbatch are left out. Reads `model`, `data` and
+/// `observation.evaluation.samples` of `options`. Batch norm takes the statistics of the evaluated microbatch, as in
+/// training. Throws `Error` when nothing is held out or a parameter is missing.
 Evaluation evaluate(const TrainOptions& options, const NamedValues& parameters);
 
 }  // namespace plumb

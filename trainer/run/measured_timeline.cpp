@@ -29,7 +29,7 @@ void fill_idle_causes(Timeline& timeline) {
     causes[static_cast<std::size_t>(IdleCause::kDrain)] = timeline.makespan - device.last_end;
     const Ticks told = std::accumulate(causes.begin(), causes.end(), Ticks{0});
     Ticks rest = timeline.makespan - device.busy - told;
-    // A wait may seem to have ended behind the start of what waited: threads note both. What is told too much goes off
+    // A wait may seem to have ended after the start of what waited: threads note both. What is told too much goes off
     // the largest causes.
     while (rest < 0) {
       Ticks& largest = *std::ranges::max_element(causes);
@@ -50,20 +50,20 @@ void name_overhead(const Program& program, const RunTimes& times, Timeline& time
     const InstrIndex begin = program.lane_begin[device];
     InstrIndex previous = begin;
     for (InstrIndex at = begin; at < program.lane_begin[device + 1];) {
-      const InstrIndex behind = unit_end(program, at);
+      const InstrIndex end = unit_end(program, at);
       while (span->lane != Lane::kCompute) ++span;
       if (at > begin && span->idle_before > 0) {
         CauseTimes gap{};
-        rules.add_gap(previous, at, behind, times.end[previous], gap);
+        rules.add_gap(previous, at, end, times.end[previous], gap);
         const Ticks told = std::accumulate(gap.begin(), gap.end(), Ticks{0});
         if (2 * told < span->idle_before) span->waited_for = IdleCause::kOverhead;
       }
-      for (InstrIndex member = at; member < behind; ++member) {
+      for (InstrIndex member = at; member < end; ++member) {
         while (span->lane != Lane::kCompute) ++span;
         ++span;
       }
       previous = at;
-      at = behind;
+      at = end;
     }
   }
 }

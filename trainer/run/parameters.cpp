@@ -53,11 +53,11 @@ std::uint64_t weights_hash(const RunPlan& plan, DeviceReports reports) {
 }
 
 NamedValues final_parameters(const RunPlan& plan, DeviceReports reports) {
-  return as_doubles(by_name(plan, reports, &HolderReport::weights), plan.options.numbers);
+  return as_doubles(by_name(plan, reports, &HolderReport::weights), plan.options.model.numbers);
 }
 
 NamedValues last_gradients(const RunPlan& plan, DeviceReports reports) {
-  return as_doubles(by_name(plan, reports, &HolderReport::gradients), plan.options.numbers);
+  return as_doubles(by_name(plan, reports, &HolderReport::gradients), plan.options.model.numbers);
 }
 
 }  // namespace plumb

@@ -4,12 +4,12 @@
 #include <span>
 
 #include "trainer/plan/run_plan.hpp"
-#include "trainer/plan/train_options.hpp"
+#include "trainer/plan/train_result.hpp"
 #include "trainer/run/device_report.hpp"
 
 namespace plumb {
 
-/// What the devices of a run leave behind, by device.
+/// What the devices of a run report at its end, by device.
 using DeviceReports = std::span<const DeviceReport>;
 
 /// FNV-1a over the newest weights, parameter by parameter in order of name, each once (further copies of a tied weight

@@ -22,7 +22,7 @@ std::int64_t passes_of(const RunPlan& plan) {
   const std::string name = plan.options.schedule.name;
   const std::int64_t in_document = plan.document_updates;
   if (in_document < 1) throw Error("train '" + name + "': the document updates nothing; expected at least one update");
-  const std::int64_t steps = plan.options.steps == 0 ? in_document : plan.options.steps;
+  const std::int64_t steps = plan.options.optimization.steps == 0 ? in_document : plan.options.optimization.steps;
   if (plan.program.asynchronous && steps != in_document) {
     throw Error("train '" + name + "': an asynchronous document of " + std::to_string(in_document) +
                 " updates cannot do " + std::to_string(steps) + " steps; expected one document for the whole run");
@@ -43,20 +43,20 @@ RunTimes empty_times(const Program& program) {
 }
 
 std::optional<DeviceId> own_device(const TrainOptions& options) {
-  if (options.processes == nullptr) return std::nullopt;
-  return DeviceId{static_cast<std::int32_t>(options.processes->rank())};
+  if (options.execution.processes == nullptr) return std::nullopt;
+  return DeviceId{static_cast<std::int32_t>(options.execution.processes->rank())};
 }
 
 void check_executor(const RunPlan& plan, const Executor& executor) {
   if (!plan.backend.only_streams || executor.queues) return;
   throw Error("train '" + plan.options.schedule.name + "': the back end " + std::string(plan.backend.name) +
-              " works behind streams; expected --executor streams instead of " + std::string(executor.name));
+              " works through streams; expected the executor streams instead of " + std::string(executor.name));
 }
 
 void check_processes(const RunPlan& plan, const Executor& executor) {
-  if (plan.options.processes == nullptr) return;
+  if (plan.options.execution.processes == nullptr) return;
   const std::string run = "train '" + plan.options.schedule.name + "': ";
-  const std::size_t size = plan.options.processes->size();
+  const std::size_t size = plan.options.execution.processes->size();
   const auto devices = static_cast<std::size_t>(plan.program.num_devices);
   if (size != devices) {
     throw Error(run + std::to_string(size) + (size == 1 ? " process" : " processes") + " and " +
@@ -70,16 +70,16 @@ void check_processes(const RunPlan& plan, const Executor& executor) {
 }
 
 /// Messages that go by links must find their way without anybody's buffers. What `lower` makes always does: where the
-/// lanes would hang, a send is waited for only behind the post of its receive, in an order in which every instr stands
-/// behind all that it waits for (`put_off_send_waits`, `rendezvous_test.cpp`), so no cycle of waits is left. This holds
+/// lanes would hang, a send is waited for only after the post of its receive, in an order in which every instr stands
+/// after all that it waits for (`put_off_send_waits`, `rendezvous_test.cpp`), so no cycle of waits is left. This holds
 /// lowering to it before a GPU finds out.
 void check_links(const RunPlan& plan, const Executor& executor) {
-  if (plan.options.links == nullptr) return;
+  if (plan.options.execution.links == nullptr) return;
   const std::string run = "train '" + plan.options.schedule.name + "': ";
-  if (plan.options.processes == nullptr) throw Error(run + "links are between processes; expected several");
+  if (plan.options.execution.processes == nullptr) throw Error(run + "links are between processes; expected several");
   if (!executor.queues) {
     throw Error(run + "the executor " + std::string(executor.name) +
-                " has no streams for links; expected --executor streams");
+                " has no streams for links; expected the executor streams");
   }
   const std::string cycle = describe_deadlock(plan.program, TransferMode::kRendezvous);
   if (!cycle.empty()) throw Error(run + cycle);
@@ -89,18 +89,18 @@ void check_links(const RunPlan& plan, const Executor& executor) {
 
 TrainingRun::TrainingRun(const TrainOptions& options)
     : plan_(options),
-      executor_(executor(options.executor)),
+      executor_(executor(options.execution.executor)),
       passes_(passes_of(plan_)),
       times_(empty_times(plan_.program)),
       losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
-              passes_ * plan_.document_updates, options.on_update),
-      data_(*options.data, options.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
+              passes_ * plan_.document_updates, options.observation.on_update),
+      data_(*options.data, options.model.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
       mailbox_(
           plan_.program, clock_,
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {
-            plan_.backend.add(plan_.options.numbers, sum, term);
+            plan_.backend.add(plan_.options.model.numbers, sum, term);
           },
-          executor_.waits || options.processes != nullptr, own_device(options)) {
+          executor_.waits || options.execution.processes != nullptr, own_device(options)) {
   check_executor(plan_, executor_);
   check_processes(plan_, executor_);
   check_links(plan_, executor_);
@@ -120,14 +120,14 @@ TrainingRun::~TrainingRun() {
 }
 
 void TrainingRun::connect() {
-  if (streams_) leave_the_word_to_peers([&] { streams_->connect(); });
+  if (streams_) rethrow_root_cause([&] { streams_->connect(); });
 }
 
 template <class Part>
-void TrainingRun::leave_the_word_to_peers(const Part& part) {
+void TrainingRun::rethrow_root_cause(const Part& part) {
   try {
     part();
-  } catch (const Stopped&) {
+  } catch (const RunAborted&) {
     if (processes() != nullptr) processes()->await_end(std::chrono::milliseconds(0));
     throw;
   } catch (const PeerLost&) {
@@ -175,7 +175,7 @@ void TrainingRun::next_pass() {
 }
 
 void TrainingRun::run_to(std::span<const InstrIndex> limits) {
-  leave_the_word_to_peers([&] { run_part(limits); });
+  rethrow_root_cause([&] { run_part(limits); });
 }
 
 void TrainingRun::run_part(std::span<const InstrIndex> limits) {
@@ -197,7 +197,7 @@ void TrainingRun::run_part(std::span<const InstrIndex> limits) {
   positions_.assign(limits.begin(), limits.end());
 }
 
-bool TrainingRun::is_behind(std::span<const InstrIndex> positions) const {
+bool TrainingRun::has_passed(std::span<const InstrIndex> positions) const {
   for (std::size_t device = 0; device < positions_.size(); ++device) {
     if (positions_[device] < positions[device]) return false;
   }
@@ -233,8 +233,8 @@ NamedValues TrainingRun::newest_weights() const {
 
 TrainResult TrainingRun::result() const {
   std::vector<DeviceReport> reports;
-  const bool behind_streams = streams_ && !between_processes_;
-  const std::vector<Ticks>& collective_ends = behind_streams ? streams_->collective_ends() : mailbox_.collective_ends();
+  const bool with_streams = streams_ && !between_processes_;
+  const std::vector<Ticks>& collective_ends = with_streams ? streams_->collective_ends() : mailbox_.collective_ends();
   for (const auto& worker : workers_) {
     if (worker) reports.push_back(report_of(*worker, plan_.program, times_, collective_ends));
   }
@@ -252,7 +252,7 @@ TrainResult TrainingRun::result() const {
     result.updates_skipped = std::max(result.updates_skipped, report.updates_skipped);
   }
   result.weights_hash = weights_hash(plan_, reports);
-  if (plan_.options.keep_parameters) {
+  if (plan_.options.observation.keep_parameters) {
     result.parameters = final_parameters(plan_, reports);
     result.gradients = last_gradients(plan_, reports);
   }

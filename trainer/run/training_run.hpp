@@ -17,8 +17,8 @@
 
 namespace plumb {
 
-/// A run under way: its devices, what travels between them, and how far they are. What `train` drives and a checkpoint
-/// saves. With several processes all of them do the same, each with its own device.
+/// A run in progress: its devices, their positions, and the messages in flight between them. `train` drives it, and a
+/// checkpoint saves it. With several processes every process has one, with its own device.
 class TrainingRun {
  public:
   /// Allocates and initializes everything, without talking to other processes. `options` must outlive the run.
@@ -30,29 +30,29 @@ class TrainingRun {
   /// With several processes: in all of them, before anything runs.
   void connect();
   const RunPlan& plan() const { return plan_; }
-  /// Runs of the document that the run consists of, and the one under way.
+  /// How many times the document is run, and the number of the current time.
   std::int64_t passes() const { return passes_; }
   std::int64_t pass() const { return pass_; }
 
-  /// Every device goes on to its limit (a consistent cut; trainer/executors/executor.hpp). Time between such parts does
+  /// Runs every device to its limit (a consistent cut; trainer/executors/run_part.hpp). Time between such calls does
   /// not count.
   void run_to(std::span<const InstrIndex> limits);
-  /// The document begins anew with the next microbatches.
+  /// Starts the document again, with the next microbatches.
   void next_pass();
   /// Every device has reached `positions` already.
-  bool is_behind(std::span<const InstrIndex> positions) const;
+  bool has_passed(std::span<const InstrIndex> positions) const;
 
   /// By device; null for those of other processes.
   std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
   /// Of all devices.
   std::span<const InstrIndex> positions() const { return positions_; }
   /// Null when all devices are here.
-  ProcessGroup* processes() const { return plan_.options.processes; }
+  ProcessGroup* processes() const { return plan_.options.execution.processes; }
   /// Messages and reductions that cross the cut where the run stands.
   Mailbox::Contents under_way() { return streams_ ? streams_->contents() : mailbox_.contents(); }
   LossLog& losses() { return losses_; }
 
-  /// The run goes on in the middle of `pass`, as a checkpoint says; the timeline of that pass is lost.
+  /// Continues in the middle of `pass`, where a checkpoint was saved; that pass has no timeline.
   void resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents);
 
   /// The newest weights of every stage, by name; in processes other than the first, nothing.
@@ -63,11 +63,12 @@ class TrainingRun {
  private:
   void start_pass();
   void run_part(std::span<const InstrIndex> limits);
-  /// Of processes that fail together the one speaks that knows why; those that have only lost it end with it. And what
-  /// has stopped this one, not that it was stopped, is what comes out.
+  /// Runs `part`. When processes fail together, the exception that leaves is the cause: a process that was only
+  /// aborted, or has only lost a peer, waits for the process that knows the cause to report it.
   template <class Part>
-  void leave_the_word_to_peers(const Part& part);
-  /// A link has lost its other end: throws why when a peer, or a link of this process, says so within some seconds.
+  void rethrow_root_cause(const Part& part);
+  /// A link has lost its peer: waits some seconds for the cause, which a peer or a link of this process reports, and
+  /// throws it.
   void await_reason();
   bool is_here(std::int32_t device) const;
   RunOutputs outputs_of(DeviceId device);

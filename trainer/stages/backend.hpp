@@ -35,7 +35,8 @@ struct HolderBlocks {
   std::byte* state = nullptr;
 };
 
-/// The arithmetic of one holder on some hardware: what an executor needs of a back end. One thread at a time.
+/// The arithmetic of one holder (a stage on a device) on some hardware: what an executor needs of a back end. One
+/// thread at a time.
 class StageBackend {
  public:
   virtual ~StageBackend() = default;
@@ -72,7 +73,7 @@ struct StreamPlace {
   std::byte* scratch = nullptr;                 ///< as much as `Backend::scratch_bytes` has asked for; not counted
 };
 
-/// What a back end is made for.
+/// What a `StageBackend` is made for.
 struct StageSpec {
   const StageLayout* layout = nullptr;  ///< outlives the back end
   MicrobatchShape shape;
@@ -92,7 +93,7 @@ struct Backend {
   void (*add)(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
   /// Multiplies every number by `factor`.
   void (*scale)(NumberType type, std::span<std::byte> numbers, double factor);
-  /// What the executor `streams` lets devices work on. Throws `Error` when this machine has none.
+  /// Makes the streams that the executor `streams` uses. Throws `Error` when this machine has none.
   std::unique_ptr<StreamMachine> (*make_streams)(const StreamOptions& options) = nullptr;
   /// Memory that a stage needs besides its blocks, at its `StreamPlace`; null: none.
   std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;

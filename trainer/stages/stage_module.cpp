@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "trainer/layers/make_layer.hpp"
 #include "trainer/stages/step_pass.hpp"
 
 namespace plumb {

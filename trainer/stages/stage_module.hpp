@@ -70,7 +70,7 @@ class StageModule {
   Step step_pass(std::size_t k, PassPlace place, const T* weights, T* gradients, const StageBlocks& blocks) const;
   /// Of a stage that reverses, and for one that does.
   void reverse(const T* weights, const StageBlocks& blocks, PassPlace place) const;
-  /// Does the moves at `at`, from `next` on; returns the first one behind them.
+  /// Does the moves at `at`, from `next` on; returns the first one after them.
   static std::size_t move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,
                           const StageBlocks& blocks);
 

@@ -37,7 +37,7 @@ struct StepPass {
   }
 };
 
-/// Where each parameter begins in the flat blocks of a stage, in numbers; behind them the size of all.
+/// Where each parameter begins in the flat blocks of a stage, in numbers; after them the size of all.
 inline std::vector<std::int64_t> parameter_offsets(const StageLayout& layout) {
   std::vector<std::int64_t> offsets{0};
   for (const ParameterFacts& parameter : layout.parameters) offsets.push_back(offsets.back() + parameter.count());

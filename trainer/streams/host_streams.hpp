@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// Streams of the host's own arithmetic and memory. How the work of a stream is done is left to `enqueue`.
+/// Streams of the host's own arithmetic and memory. A derived class decides in `enqueue` when and where work is done.
 class HostStreams : public StreamMachine {
  public:
   using Add = void (*)(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
@@ -35,10 +35,7 @@ class HostStreams : public StreamMachine {
   Add add_;
 };
 
-/// All work is done at once, on the calling thread.
-std::unique_ptr<StreamMachine> immediate_streams(HostStreams::Add by);
-
-/// One thread per stream, so that what the events do not order happens in any order.
+/// Streams with one thread each, so that work which no event orders is really done in any order.
 std::unique_ptr<StreamMachine> thread_streams(HostStreams::Add by);
 
 }  // namespace plumb

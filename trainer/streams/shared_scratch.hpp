@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// Little things that the host and a device both see, until all of them are forgotten together.
+/// Small pieces of memory that the host and a device both access. All are released together by `forget`.
 class SharedScratch {
  public:
   explicit SharedScratch(StreamMachine& machine) : machine_(machine) {}

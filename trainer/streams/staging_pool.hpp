@@ -9,18 +9,18 @@
 
 namespace plumb {
 
-/// A buffer of a device outside of its arena, like those of a communication library, and what must be done before it
-/// is written again.
+/// A buffer of a device outside of its arena, like those of a communication library, and the events that must be done
+/// before it is written again.
 struct Staging {
   DeviceId device{};
   std::int64_t bytes = 0;
   std::byte* data = nullptr;
-  std::vector<EventId> free_behind;
+  std::vector<EventId> free_after;
 
   std::span<std::byte> span() const { return {data, static_cast<std::size_t>(bytes)}; }
 };
 
-/// Buffers that are used again.
+/// Keeps buffers for reuse, by device and size.
 class StagingPool {
  public:
   explicit StagingPool(StreamMachine& machine) : machine_(machine) {}
@@ -37,15 +37,15 @@ class StagingPool {
     same.pop_back();
     return buffer;
   }
-  /// Whoever takes it next waits for `behind`.
-  void give_back(Staging buffer, std::vector<EventId> behind) {
-    buffer.free_behind = std::move(behind);
+  /// The next user of the buffer must wait for the events `uses`.
+  void give_back(Staging buffer, std::vector<EventId> uses) {
+    buffer.free_after = std::move(uses);
     free_[{buffer.device, buffer.bytes}].push_back(std::move(buffer));
   }
-  /// The machine has been waited for.
+  /// Call after the machine has been synchronized: all uses are done.
   void restart() {
     for (auto& [key, buffers] : free_) {
-      for (Staging& buffer : buffers) buffer.free_behind.clear();
+      for (Staging& buffer : buffers) buffer.free_after.clear();
     }
   }
 

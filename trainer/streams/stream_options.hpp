@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// What virtual devices are for: to be predicted (few multiprocessors each, so that memory and power are far from their
-/// limits), or to be fast (all of the GPU).
+/// Whether virtual devices should run as predicted (few multiprocessors each, so that memory and power are far from
+/// their limits), or fast (all of the GPU).
 enum class PartitionMode : std::uint8_t { kAccuracy, kThroughput };
 
 /// How the executor `streams` uses the machine. All but the devices matter to GPUs only.
@@ -16,13 +16,13 @@ struct StreamOptions {
   std::int32_t first_gpu = 0;     ///< of the machine that this process uses, round robin
   PartitionMode mode = PartitionMode::kAccuracy;
   std::int32_t sms = 0;         ///< multiprocessors of a virtual device; 0: as the mode says
-  std::int32_t gpus = 1;        ///< devices are dealt out to them, neighbours together
+  std::int32_t gpus = 1;        ///< devices are spread over them, neighbouring devices on one GPU
   double link_latency_s = 0;    ///< of a link between virtual devices of one GPU, ...
   double link_bytes_per_s = 0;  ///< ... and its bandwidth; 0: as fast as it goes
   bool graphs = true;           ///< a pass of a stage is one launch
   std::string product_table;    ///< file of the algorithms of matrix products: read if there, written; empty: none
-  bool links = false;           ///< other processes are waited for on streams, so nothing may wait for all of the GPU
-  double watchdog_s = 120;      ///< without progress for so long, the run ends with what everybody waits for
+  bool links = false;           ///< streams wait for other processes, so the host must never wait for a whole GPU
+  double watchdog_s = 120;      ///< the run fails after so long without progress, and says why
 };
 
 }  // namespace plumb

@@ -8,25 +8,24 @@
 
 namespace plumb {
 
-/// Gives streams their records and waits, and leaves out waits that say nothing new: for what the stream knows to be
-/// done already, by earlier waits of its own or of those that it has waited for. So every wait that is made is needed,
-/// and a stream's queue is not filled with others.
+/// Issues the records and waits of streams. It leaves out a wait for work that the stream knows to be done, from
+/// earlier waits of its own or of the streams that it has waited for. So every wait that is issued is needed.
 class StreamOrder {
  public:
-  /// No event: what is always done.
+  /// Stands for an event that is always done.
   static constexpr EventId kAlways{0xFFFFFFFFU};
 
   explicit StreamOrder(StreamMachine& machine) : machine_(machine) {}
 
-  /// What stands on `stream` up to here.
+  /// Records an event on `stream`: it is done when all work issued to the stream so far is.
   EventId record(StreamId stream);
-  /// What follows on `stream` waits for all of `events`.
+  /// Work that is issued to `stream` from now on waits for all of `events`.
   void wait(StreamId stream, std::span<const EventId> events);
-  /// Waits for the machine in the middle of a part: everything asked for so far is known to be done.
+  /// Synchronizes the machine in the middle of a part: all work issued so far is known to be done.
   void synchronize();
-  /// The host has seen that `event` is done: so it is for all that follows.
+  /// The host has seen that `event` is done, so no later work needs to wait for it.
   void see(EventId event);
-  /// The machine has been waited for: the events may be used again, and those given out are `kAlways` from now on.
+  /// Call after the machine has been synchronized: events may be used again, and those given out earlier are invalid.
   void restart();
 
  private:

@@ -32,7 +32,7 @@ class LossLog {
         on_update_(std::move(on_update)) {}
 
   /// The loss of slice `slice` of the `of` slices of a microbatch; the losses of its slices add up to its own. A
-  /// forward that is run again replaces what it said before.
+  /// forward that is run again replaces its earlier loss.
   void add(std::int64_t microbatch, std::size_t slice, std::size_t of, double loss) {
     if (pass_on_) return pass_on_({microbatch, slice, of, loss});
     const std::scoped_lock lock(mutex_);
@@ -46,10 +46,10 @@ class LossLog {
     if (missing_[update] == 0 && on_update_) on_update_(static_cast<std::int64_t>(update), mean(update));
   }
 
-  /// Losses are not kept here, but go elsewhere from now on.
+  /// From now on losses are handed to `pass_on` instead of being kept here.
   void pass_on(std::function<void(const NotedLoss&)> pass_on) { pass_on_ = std::move(pass_on); }
 
-  /// Mean loss of every update whose microbatches are all there.
+  /// Mean loss of the first updates, as far as the losses of all their microbatches are known.
   std::vector<double> means() const {
     std::vector<double> means;
     for (std::size_t update = 0; update < missing_.size() && missing_[update] == 0; ++update)

@@ -35,7 +35,7 @@ template <class Ready>
 void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, const Ready& ready) {
   if (!may_wait_ && !ready()) throw std::logic_error("awaited by the only thread, but never sent");
   changed.wait(lock, [&] { return stopped_ || ready(); });
-  if (stopped_) throw Stopped();
+  if (stopped_) throw RunAborted();
 }
 
 void Mailbox::send(std::uint32_t transfer, std::span<Block> message) {
@@ -78,13 +78,13 @@ TransferTimes Mailbox::await(std::uint32_t transfer) {
 bool Mailbox::has(std::uint32_t transfer) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
-  if (stopped_) throw Stopped();
+  if (stopped_) throw RunAborted();
   return box.letters.contains(transfer);
 }
 
 bool Mailbox::is_reduced(std::uint32_t collective) {
   const std::scoped_lock lock(reductions_mutex_);
-  if (stopped_) throw Stopped();
+  if (stopped_) throw RunAborted();
   const auto found = reductions_.find(collective);
   return found != reductions_.end() && found->second.joined == program_.collectives[collective].members.size();
 }
@@ -196,8 +196,8 @@ std::size_t Mailbox::collected(std::uint32_t collective, std::span<const InstrIn
   for (std::size_t device = 0; device < boxes_.size(); ++device) {
     if (!is_here(DeviceId{static_cast<std::int32_t>(device)})) continue;
     const std::uint32_t first = program_.instrs[program_.lane_begin[device]].first_wait;
-    const std::uint32_t behind = program_.instrs[positions[device]].first_wait;
-    for (std::uint32_t i = first; i < behind; ++i) {
+    const std::uint32_t end = program_.instrs[positions[device]].first_wait;
+    for (std::uint32_t i = first; i < end; ++i) {
       const Wait& wait = program_.waits[i];
       count += is_for_collective(wait) && collective_of(wait) == collective ? 1 : 0;
     }

@@ -12,20 +12,20 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/ground/run_aborted.hpp"
 #include "trainer/ground/run_clock.hpp"
-#include "trainer/ground/stopped.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {
 
-/// The bytes of blocks or pieces of the host's memory, one behind the other.
+/// The bytes of blocks or pieces of the host's memory, one after the other.
 std::vector<std::byte> gathered(std::span<const Block> blocks);
 std::vector<std::byte> gathered(Pieces pieces);
 
 /// Transport between the threads of one process, and where a device of another process waits for what comes from there.
-/// A device that waits sleeps on a condition variable of its own, so 2 cores can carry any number of devices. A
-/// message between threads is not copied: the receiver's blocks trade their storage with the sender's. What is under
-/// way otherwise lives outside of the devices' arenas, like the buffers of a communication library.
+/// A device that waits sleeps on a condition variable of its own, so 2 cores can run any number of devices. A message
+/// between threads is not copied: the receiver's blocks exchange their storage with the sender's. Other data in flight
+/// lives outside of the devices' arenas, like the buffers of a communication library.
 class Mailbox : public Transport {
  public:
   using Add = std::function<void(std::span<std::byte>, std::span<const std::byte>)>;
@@ -50,24 +50,24 @@ class Mailbox : public Transport {
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override;
 
-  /// A message that was handed over at `start`, perhaps by another process, and is here now.
+  /// Delivers a message that was sent at `start`, perhaps by another process.
   void put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start);
-  /// Whether `await` would return at once; throws `Stopped` as it does.
+  /// Whether `await` would return at once; throws `RunAborted` as it does.
   bool has(std::uint32_t transfer);
-  /// Whether `await_reduced` would.
+  /// Whether `await_reduced` would return at once.
   bool is_reduced(std::uint32_t collective);
 
-  /// A part of a reduction, perhaps of a device of another process.
+  /// Delivers a part of a reduction, perhaps from a device of another process.
   void put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part);
 
-  /// Wakes everybody; all waits throw `Stopped` from now on.
+  /// Wakes all that wait; all waits throw `RunAborted` from now on.
   void stop();
-  /// Throws `Stopped` behind `stop`.
+  /// Throws `RunAborted` after `stop`.
   void check() const {
-    if (stopped_) throw Stopped();
+    if (stopped_) throw RunAborted();
   }
 
-  /// When the last part of every collective came in; -1 where it has not.
+  /// When the last part of every collective arrived; -1 where it has not arrived.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
   /// A reduction that not all members here have collected.
@@ -78,18 +78,18 @@ class Mailbox : public Transport {
     std::size_t collected = 0;
   };
 
-  /// What is under way at a checkpoint to a device of this process. Only while no device runs.
+  /// Messages and reductions in flight to a device of this process at a checkpoint. Only while no device runs.
   struct Contents {
     std::map<std::uint32_t, std::vector<std::byte>> messages;  ///< by transfer
     std::map<std::uint32_t, Reduction> reductions;             ///< by collective
   };
   Contents contents() const;
-  /// Puts that part of `contents` under way which is for a device of this process, and the devices at `positions`;
-  /// everything else is forgotten.
+  /// Puts the devices at `positions`, and what is for a device of this process among `contents` in flight again;
+  /// everything else is dropped.
   void restore(Contents contents, std::span<const InstrIndex> positions);
 
  private:
-  /// A message is in the blocks of its sender until somebody needs them: then it is copied.
+  /// A message is in the blocks of its sender until they are needed for something else: then it is copied.
   struct Letter {
     std::span<Block> lent;
     std::vector<std::byte> bytes;  ///< when nothing is lent

@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// Puts values one behind the other, as the bytes that this program has them in.
+/// Writes values one after the other, as the bytes that they have in this program's memory.
 class PacketWriter {
  public:
   template <class T>
@@ -39,7 +39,7 @@ class PacketWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Takes them out again, in the same order. The bytes must outlive it.
+/// Reads the values of a `PacketWriter`, in the same order. The bytes must outlive it.
 class PacketReader {
  public:
   explicit PacketReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -61,9 +61,9 @@ class PacketReader {
     const std::vector<char> text = get_all<char>();
     return {text.begin(), text.end()};
   }
-  /// A view of what `put_all` of bytes has put.
+  /// A view of bytes that `put_all` has written.
   std::span<const std::byte> get_view() { return next(static_cast<std::size_t>(get<std::uint64_t>())); }
-  /// Whatever is left.
+  /// The bytes that were not read yet.
   std::span<const std::byte> rest() const { return rest_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// Numbers that lie in several places, one behind the other.
+/// Numbers that lie in several places, one after the other.
 using Pieces = std::span<const std::span<std::byte>>;
 
 /// How the devices of a run exchange what a `Program` says: messages, reductions and bare edges. Thread-safe: every
@@ -20,36 +20,38 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Hands over the message of `transfer`, its parts in `message`: what is in them is the transport's from now on, they
-  /// themselves behind `await_sent`, which never waits for the receiver of a buffered send.
+  /// Sends the message of `transfer`, whose parts are the blocks of `message`. The blocks must stay until `await_sent`
+  /// returns, which never waits for the receiver of a buffered send; what is in them afterwards is not defined.
   virtual void send(std::uint32_t transfer, std::span<Block> message) = 0;
-  /// The sender is about to free its buffer.
+  /// Returns when the sender may free the blocks of the message.
   virtual void await_sent(std::uint32_t /*transfer*/) {}
-  /// The receiver has made room for the parts of a message: from now on it may be written there.
+  /// The receiver has allocated `slots` for the parts of a message; it may be written there at any time from now on.
   virtual void post(std::uint32_t /*transfer*/, std::span<const Block> /*slots*/) {}
-  /// Waits for the message of `transfer`, and says when it travelled.
+  /// Waits for the message of `transfer`; returns when it was sent and arrived.
   virtual TransferTimes await(std::uint32_t transfer) = 0;
   /// Writes the parts of the awaited message to `slots` and forgets it.
   virtual void take(std::uint32_t transfer, std::span<Block> slots) = 0;
 
-  /// Replaces a message by the value of a forward that was run again. Whoever took it already gets another one.
+  /// Replaces a message by the value of a forward that was run again. A receiver that took the first message already
+  /// gets another one.
   virtual void send_again(std::uint32_t transfer, std::span<const std::byte> message) = 0;
   /// Waits until the message was sent again.
   virtual void await_again(std::uint32_t transfer) = 0;
   /// As `take`; false when there is no further message, because the first one was the new one already.
   virtual bool take_again(std::uint32_t transfer, std::span<std::byte> slot) = 0;
 
-  /// Tells all devices something small about an update of a holder (the norms of its gradients).
+  /// Publishes a small note about an update of a holder to all devices (the norms of its gradients).
   virtual void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) = 0;
-  /// Waits for what the holder published. Of the last three updates of a holder.
+  /// Waits for the note of an update, and returns it. Only the notes of the last three updates of a holder are kept.
   virtual std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) = 0;
 
   /// Gives the part of member `member` of `collective`.
   virtual void join(std::uint32_t collective, std::size_t member, Pieces part) = 0;
   /// Waits until all members have joined.
   virtual void await_reduced(std::uint32_t collective) = 0;
-  /// Writes the sum of the parts of an awaited collective, added in the order of the members, so that all get the same
-  /// bits. Every member collects once; `sum` are the pieces that it gave as its part, or others of the same length.
+  /// Writes the sum of the parts of an awaited collective to `sum`. Parts are added in the order of the members, so all
+  /// members get the same bits. Every member collects once; `sum` may be the pieces that it gave as its part, or others
+  /// of the same length.
   virtual void collect(std::uint32_t collective, Pieces sum) = 0;
 
   /// Says that a device has finished all its instrs before `position`.

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 TrainOptions run_of(const std::string& name) {
   TrainOptions options = tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 5}, 4, name == "chimera");
-  options.numbers = NumberType::kFloat32;
+  options.model.numbers = NumberType::kFloat32;
   return options;
 }
 
@@ -40,7 +40,7 @@ std::optional<TrainOptions> run_of(const ScheduleSpec& spec, const std::string& 
   if (!schedule || schedule->forward_only) return std::nullopt;
   const std::int32_t blocks = blocks_for(schedule->num_stages);
   TrainOptions options = tiny_run(*std::move(schedule), blocks, spec.name == "chimera");
-  options.numbers = NumberType::kFloat32;
+  options.model.numbers = NumberType::kFloat32;
   return options;
 }
 
@@ -50,7 +50,7 @@ struct Killed : std::runtime_error {
 
 /// Runs with checkpoints until update `at` has its loss, and dies there.
 void run_and_die(TrainOptions options, std::int64_t at) {
-  options.on_update = [at](std::int64_t update, double) {
+  options.observation.on_update = [at](std::int64_t update, double) {
     if (update == at) throw Killed();
   };
   CHECK_THROWS_AS(train(options), Killed);
@@ -73,11 +73,11 @@ TEST_CASE("a run that died goes on to the bits of the run that did not, for ever
         CAPTURE(at);
         const testing::ScratchDirectory scratch;
         TrainOptions options = *run;
-        options.executor = at % 2 == 0 ? "serial" : "threads";
-        options.checkpoint.directory = scratch.path();
-        options.checkpoint.resume = true;
+        options.execution.executor = at % 2 == 0 ? "serial" : "threads";
+        options.observation.checkpoint.directory = scratch.path();
+        options.observation.checkpoint.resume = true;
         run_and_die(options, at);
-        options.executor = at % 2 == 0 ? "threads" : "serial";
+        options.execution.executor = at % 2 == 0 ? "threads" : "serial";
         const TrainResult resumed = train(options);
         CHECK(resumed.weights_hash == whole.weights_hash);
         CHECK(resumed.losses == whole.losses);
@@ -89,13 +89,13 @@ TEST_CASE("a run that died goes on to the bits of the run that did not, for ever
 
 TEST_CASE("repeated documents are saved between and inside their runs") {
   TrainOptions options = tiny_run("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 2});
-  options.steps = 6;
+  options.optimization.steps = 6;
   const TrainResult whole = train(options);
   for (const std::int64_t at : {1, 4}) {
     CAPTURE(at);
     const testing::ScratchDirectory scratch;
-    options.checkpoint.directory = scratch.path();
-    options.checkpoint.resume = true;
+    options.observation.checkpoint.directory = scratch.path();
+    options.observation.checkpoint.resume = true;
     run_and_die(options, at);
     CHECK(train(options).weights_hash == whole.weights_hash);
   }
@@ -104,10 +104,10 @@ TEST_CASE("repeated documents are saved between and inside their runs") {
 TEST_CASE("a run that is resumed after its end does nothing and has the same result") {
   const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("zb-h1");
-  options.checkpoint.directory = scratch.path();
-  options.checkpoint.resume = true;
+  options.observation.checkpoint.directory = scratch.path();
+  options.observation.checkpoint.resume = true;
   const TrainResult first = train(options);
-  options.on_update = [](std::int64_t, double) { throw Killed(); };
+  options.observation.on_update = [](std::int64_t, double) { throw Killed(); };
   const TrainResult second = train(options);
   CHECK(second.weights_hash == first.weights_hash);
   CHECK(second.losses == first.losses);
@@ -116,8 +116,8 @@ TEST_CASE("a run that is resumed after its end does nothing and has the same res
 TEST_CASE("the newest two checkpoints are kept, and what was left unfinished is passed over") {
   const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path();
-  options.checkpoint.every = 2;
+  options.observation.checkpoint.directory = scratch.path();
+  options.observation.checkpoint.every = 2;
   train(options);
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(scratch.path())) names.push_back(entry.path().filename().string());
@@ -131,11 +131,11 @@ TEST_CASE("the newest two checkpoints are kept, and what was left unfinished is 
 TEST_CASE("a checkpoint of another run is refused by what differs, and a directory in use by a new run") {
   const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path();
+  options.observation.checkpoint.directory = scratch.path();
   train(options);
   CHECK_THROWS_WITH_AS(train(options), doctest::Contains("holds checkpoints of a run; expected to resume it"), Error);
-  options.checkpoint.resume = true;
-  options.seed = 4;
+  options.observation.checkpoint.resume = true;
+  options.model.seed = 4;
   CHECK_THROWS_WITH_AS(train(options),
                        doctest::Contains("run.seed: the checkpoint was saved with '3', this run has '4'"), Error);
 }
@@ -143,8 +143,8 @@ TEST_CASE("a checkpoint of another run is refused by what differs, and a directo
 TEST_CASE("a damaged checkpoint is refused in one line") {
   const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("pipedream");
-  options.checkpoint.directory = scratch.path();
-  options.checkpoint.resume = true;
+  options.observation.checkpoint.directory = scratch.path();
+  options.observation.checkpoint.resume = true;
   run_and_die(options, 3);
   const fs::path tensors = *newest_checkpoint(scratch.path()) / "tensors.safetensors";
   fs::resize_file(tensors, fs::file_size(tensors) - 1);
@@ -157,7 +157,7 @@ TEST_CASE("a directory that cannot be written is refused with the reason, and no
   const testing::ScratchDirectory scratch;
   const fs::path file = scratch.write("file", "no directory");
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = file / "below";
+  options.observation.checkpoint.directory = file / "below";
   CHECK_THROWS_AS(train(options), Error);
   CHECK(fs::is_regular_file(file));
 }
@@ -165,14 +165,14 @@ TEST_CASE("a directory that cannot be written is refused with the reason, and no
 TEST_CASE("the weights of a checkpoint are tensors with the names and shapes of the network's parameters") {
   const testing::ScratchDirectory scratch;
   TrainOptions options = run_of("1f1b");
-  options.checkpoint.directory = scratch.path();
+  options.observation.checkpoint.directory = scratch.path();
   train(options);
   const SafetensorsFile file(*newest_checkpoint(scratch.path()) / "tensors.safetensors");
   CHECK(file.at("holder0.weights.embedding.weight").shape == std::vector<std::int64_t>{256, 8});
   CHECK(file.at("holder0.weights.embedding.weight").dtype == "F32");
 }
 
-TEST_CASE("a cut behind an update holds it on every device, and nothing before it waits for anything behind it") {
+TEST_CASE("a cut after an update holds it on every device, and nothing before it waits for anything after it") {
   const Schedule schedule = generate("pipedream", {.num_devices = 4, .num_microbatches = 2, .updates = 6});
   StageCosts costs;
   costs.times.resize(4);

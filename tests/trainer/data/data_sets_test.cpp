@@ -144,7 +144,7 @@ TEST_CASE("numbers are said in words") {
   CHECK(said(90019) == "ninety thousand nineteen");
 }
 
-TEST_CASE("a pair is padded: source and end, begin and target, target and end, and nothing to predict behind it") {
+TEST_CASE("a pair is padded: source and end, begin and target, target and end, and nothing to predict after it") {
   const PairData data("pairs", {{{"b", "a", "a"}, {"y"}}}, {});
   const Microbatch batch = data.microbatch(0, {1, 5}, 0);
   CHECK(batch.tokens == std::vector<std::int32_t>{4, 3, 3, 2, 0});  // the more frequent word comes first

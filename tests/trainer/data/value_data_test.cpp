@@ -31,9 +31,9 @@ TEST_CASE("a synchronous scalar pipeline has the published losses and weights") 
 
 TEST_CASE("given weights replace drawn ones, and one of another size is refused") {
   TrainOptions options = three_factors(kData, generate("gpipe", {.num_devices = 3, .num_microbatches = 4}));
-  options.learning_rate.base = 0;
+  options.optimization.learning_rate.base = 0;
   CHECK(train(options).parameters.at("w3.weight")[0] == 0.7);
-  options.initial_parameters["w2.weight"] = {1, 2};
+  options.model.initial_parameters["w2.weight"] = {1, 2};
   CHECK_THROWS_WITH_AS(train(options), "parameter 'w2.weight': 2 numbers given, expected 1", Error);
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("values and target values must make as many whole rows") {
 
 TEST_CASE("a network that reads ids is refused on values") {
   TrainOptions options = three_factors(kData, generate("gpipe", {.num_devices = 3, .num_microbatches = 4}));
-  options.network.layers.front() = {.kind = LayerKind::kEmbedding, .name = "e", .width = 1, .vocabulary = 5};
+  options.model.network.layers.front() = {.kind = LayerKind::kEmbedding, .name = "e", .width = 1, .vocabulary = 5};
   CHECK_THROWS_WITH_AS(train(options),
                        "train 'gpipe': network 'three factors': layer 'e' reads what values do not have", Error);
 }

@@ -20,8 +20,8 @@ TrainOptions threads_run(const std::string& name, std::int32_t p) {
   TrainOptions options =
       tiny_run(name, {.num_devices = p, .num_microbatches = 4, .chunks = name == "interleaved" ? 2 : 1, .updates = 6},
                3, name == "chimera");
-  options.numbers = NumberType::kFloat32;
-  options.executor = "threads";
+  options.model.numbers = NumberType::kFloat32;
+  options.execution.executor = "threads";
   return options;
 }
 
@@ -32,10 +32,10 @@ TEST_CASE("threads give the bits of one thread, for every schedule of the catalo
     CAPTURE(spec.name);
     auto options = tiny_run(spec, {.num_devices = 4, .num_microbatches = 4, .updates = 2}, spec.name == "chimera");
     if (!options) continue;
-    options->numbers = NumberType::kFloat32;
-    options->executor = "threads";
+    options->model.numbers = NumberType::kFloat32;
+    options->execution.executor = "threads";
     const TrainResult many = train(*options);
-    options->executor = "serial";
+    options->execution.executor = "serial";
     const TrainResult one = train(*options);
     CHECK(many.weights_hash == one.weights_hash);
     CHECK(many.losses == one.losses);
@@ -49,7 +49,7 @@ TEST_CASE("a measured timeline is complete: every action once, idle causes add u
       CAPTURE(executor);
       CAPTURE(schedule);
       TrainOptions options = threads_run(schedule, 4);
-      options.executor = executor;
+      options.execution.executor = executor;
       const Timeline timeline = train(options).timeline.value();
       CHECK(timeline.kind == Timeline::Kind::kMeasured);
       CHECK(timeline.updates == 6);
@@ -60,7 +60,7 @@ TEST_CASE("a measured timeline is complete: every action once, idle causes add u
 
 TEST_CASE("on one thread, the time while others compute is the runtime's: gaps without a reason are overhead") {
   TrainOptions options = threads_run("gpipe", 2);
-  options.executor = "serial";
+  options.execution.executor = "serial";
   const Timeline timeline = train(options).timeline.value();
   std::size_t overheads = 0;
   for (const Span& span : timeline.spans) {
@@ -73,8 +73,8 @@ TEST_CASE("an exception on one device stops all of them and comes out of train")
   for (const std::string executor : {"threads", "serial"}) {
     CAPTURE(executor);
     TrainOptions options = threads_run("1f1b", 4);
-    options.executor = executor;
-    options.on_update = [](std::int64_t update, double) {
+    options.execution.executor = executor;
+    options.observation.on_update = [](std::int64_t update, double) {
       if (update == 2) throw std::runtime_error("the last device gave up");
     };
     CHECK_THROWS_WITH_AS(train(options), "the last device gave up", std::runtime_error);
@@ -84,7 +84,7 @@ TEST_CASE("an exception on one device stops all of them and comes out of train")
 TEST_CASE("updates are reported in order with their losses") {
   TrainOptions options = threads_run("zb-h1", 2);
   std::vector<double> reported;
-  options.on_update = [&](std::int64_t update, double loss) {
+  options.observation.on_update = [&](std::int64_t update, double loss) {
     CHECK(update == static_cast<std::int64_t>(reported.size()));
     reported.push_back(loss);
   };
@@ -94,17 +94,17 @@ TEST_CASE("updates are reported in order with their losses") {
 
 TEST_CASE("what the trainer cannot do is refused in one line, before anything runs") {
   TrainOptions options = threads_run("1f1b", 2);
-  options.executor = "thread";
+  options.execution.executor = "thread";
   CHECK_THROWS_WITH_AS(train(options), "unknown executor 'thread' (did you mean 'threads'?)", Error);
   options = threads_run("pipemare", 2);
-  options.steps = 12;
+  options.optimization.steps = 12;
   CHECK_THROWS_WITH_AS(train(options), doctest::Contains("asynchronous document of 6 updates cannot do 12 steps"),
                        Error);
   options = threads_run("1f1b", 2);
-  options.steps = 7;
+  options.optimization.steps = 7;
   CHECK_THROWS_WITH_AS(train(options), doctest::Contains("multiple of the document's 6 updates"), Error);
   options = threads_run("1f1b", 2);
-  options.partition.bounds = {0, options.network.layers.size()};
+  options.model.partition.bounds = {0, options.model.network.layers.size()};
   CHECK_THROWS_WITH_AS(train(options), doctest::Contains("the partition has 1 stages; expected 2"), Error);
 }
 

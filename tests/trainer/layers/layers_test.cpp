@@ -183,7 +183,7 @@ TEST_CASE("grouped-query attention equals full attention whose key and value hea
 }
 
 TEST_CASE("rotary attention depends on distances, not on positions") {
-  // Token 0 alone, or behind a token whose key is far away from it: shifting two equal tokens by one position leaves
+  // Token 0 alone, or after a token whose key is far away from it: shifting two equal tokens by one position leaves
   // their scores to each other unchanged.
   LayerSpec layer = kOneHead;
   layer.rotary = true;
@@ -303,7 +303,7 @@ TEST_CASE("every listed tensor is written whole, and nothing beside it") {
   }
 }
 
-TEST_CASE("a stash that went through F, I and W, or F and B, leaves nothing behind") {
+TEST_CASE("a stash that went through F, I and W, or F and B, leaves no memory allocated") {
   for (const BackwardMode mode : {BackwardMode::kFused, BackwardMode::kSplit}) {
     TinyPipeline<float> pipeline(tiny_gpt(), {2, 4}, {.samples = 2, .sequence = 5});
     const Ids ids(1);

@@ -21,12 +21,12 @@ namespace {
 
 using Change = std::function<void(std::size_t rank, TrainOptions& own)>;
 
-/// Every process has one device, which works behind streams, and links to those of the others.
+/// Every process has one device, which works through streams, and links to those of the others.
 std::vector<ProcessOutcome> run_by_links(const FakeNccl& fake, const TrainOptions& options, const Change& change = {}) {
   return train_in_processes(options, static_cast<std::size_t>(options.schedule.num_devices),
                             [&](std::size_t rank, TrainOptions& own) {
-                              own.executor = "streams";
-                              own.links = &fake.library();
+                              own.execution.executor = "streams";
+                              own.execution.links = &fake.library();
                               if (change) change(rank, own);
                             });
 }
@@ -44,7 +44,7 @@ std::multiset<std::string> words(const std::vector<ProcessOutcome>& outcomes) {
     try {
       if (outcome.failure) std::rethrow_exception(outcome.failure);
       all.insert("");
-    } catch (const Stopped&) {
+    } catch (const RunAborted&) {
       all.insert("stopped");
     } catch (const std::exception& error) {
       all.insert(error.what());
@@ -117,12 +117,12 @@ TEST_CASE("at a cut nothing is left on a link: runs are saved there, and go on b
       const testing::ScratchDirectory scratch;
       TrainOptions options = small_process_run(name);
       const TrainResult whole = train(options);
-      options.checkpoint = {.directory = scratch.path(), .resume = true};
-      options.on_update = [](std::int64_t update, double) {
+      options.observation.checkpoint = {.directory = scratch.path(), .resume = true};
+      options.observation.on_update = [](std::int64_t update, double) {
         if (update == 3) throw Error("killed");
       };
       CHECK(testing::error_message([&] { train_by_links(fake, options); }) == "killed");
-      options.on_update = nullptr;
+      options.observation.on_update = nullptr;
       const TrainResult resumed = on_one_thread ? train(options) : train_by_links(fake, options);
       CHECK(resumed.weights_hash == whole.weights_hash);
       CHECK(resumed.losses == whole.losses);
@@ -134,9 +134,9 @@ TEST_CASE("a document that is repeated and saved within goes by the same links")
   const FakeNccl fake;
   const testing::ScratchDirectory scratch;
   TrainOptions options = small_process_run("1f1b", 2);
-  options.steps = 6;
+  options.optimization.steps = 6;
   const std::uint64_t expected = train(options).weights_hash;
-  options.checkpoint = {.directory = scratch.path(), .every = 1};
+  options.observation.checkpoint = {.directory = scratch.path(), .every = 1};
   CHECK(train_by_links(fake, options).weights_hash == expected);
   CHECK(fake.calls("connect") == 2 * 6);
 }
@@ -165,7 +165,7 @@ TEST_CASE("a link that cannot be made ends all processes with one line") {
 TEST_CASE("a message that never comes ends the run, with where devices stand") {
   const FakeNccl fake("receive 20 hang");
   const auto outcomes = run_by_links(fake, small_process_run("1f1b"),
-                                     [](std::size_t, TrainOptions& own) { own.streams.watchdog_s = 0.2; });
+                                     [](std::size_t, TrainOptions& own) { own.execution.streams.watchdog_s = 0.2; });
   std::multiset<std::string> said = words(outcomes);
   said.erase("stopped");
   REQUIRE(!said.empty());
@@ -176,7 +176,7 @@ TEST_CASE("a process that dies stops those that wait for its links") {
   const FakeNccl fake;
   const auto outcomes = run_by_links(fake, small_process_run("zb-h1"), [](std::size_t rank, TrainOptions& own) {
     if (rank != 0) return;
-    own.on_update = [](std::int64_t update, double) {
+    own.observation.on_update = [](std::int64_t update, double) {
       if (update == 2) throw std::runtime_error("gave up");
     };
   });
@@ -186,12 +186,13 @@ TEST_CASE("a process that dies stops those that wait for its links") {
 TEST_CASE("links need streams, and several processes") {
   const FakeNccl fake;
   TrainOptions options = small_process_run("1f1b");
-  options.links = &fake.library();
+  options.execution.links = &fake.library();
   CHECK(testing::error_message([&] { train(options); }) ==
         "train '1f1b': links are between processes; expected several");
-  const auto outcomes = run_by_links(fake, options, [](std::size_t, TrainOptions& own) { own.executor = "threads"; });
+  const auto outcomes =
+      run_by_links(fake, options, [](std::size_t, TrainOptions& own) { own.execution.executor = "threads"; });
   CHECK(words(outcomes).contains(
-      "train '1f1b': the executor threads has no streams for links; expected --executor streams"));
+      "train '1f1b': the executor threads has no streams for links; expected the executor streams"));
 }
 
 TEST_CASE("a library that is missing, or is another one, is told in one line") {

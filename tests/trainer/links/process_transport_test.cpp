@@ -45,7 +45,7 @@ TEST_CASE("processes go through repeated documents together: nothing of the next
     CAPTURE(name);
     TrainOptions options =
         tiny_run(name, {.num_devices = 4, .num_microbatches = 4, .updates = 1}, 4, name == "chimera");
-    options.steps = 20;
+    options.optimization.steps = 20;
     check_same_run(train_in_processes(options), train(options));
   }
 }
@@ -54,7 +54,7 @@ TEST_CASE("the first process alone hears of updates, in order, and has the resul
   const TrainOptions options = small_process_run("1f1b");
   std::vector<std::int64_t> heard;
   const auto outcomes = train_in_processes(options, 4, [&](std::size_t rank, TrainOptions& own) {
-    own.on_update = [&heard, rank](std::int64_t update, double) {
+    own.observation.on_update = [&heard, rank](std::int64_t update, double) {
       if (rank == 0) heard.push_back(update);
       if (rank != 0) throw std::logic_error("told another process");
     };
@@ -81,9 +81,9 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
       const testing::ScratchDirectory scratch;
       TrainOptions options = small_process_run(name);
       const TrainResult whole = train(options);
-      options.checkpoint.directory = scratch.path();
-      options.checkpoint.resume = true;
-      options.on_update = [](std::int64_t update, double) {
+      options.observation.checkpoint.directory = scratch.path();
+      options.observation.checkpoint.resume = true;
+      options.observation.on_update = [](std::int64_t update, double) {
         if (update == 3) throw KilledPlayer();
       };
       if (first_in_one) {
@@ -92,7 +92,7 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
         CHECK_THROWS_AS(train_in_processes(options), KilledPlayer);
       }
       REQUIRE(newest_checkpoint(scratch.path()).has_value());
-      options.on_update = nullptr;
+      options.observation.on_update = nullptr;
       const TrainResult resumed = first_in_one ? train_in_processes(options) : train(options);
       CHECK(resumed.weights_hash == whole.weights_hash);
       CHECK(resumed.losses == whole.losses);
@@ -104,7 +104,7 @@ TEST_CASE("a process that fails stops the others, and none of them ends well") {
   const TrainOptions options = small_process_run("zb-h1");
   const auto outcomes = train_in_processes(options, 4, [](std::size_t rank, TrainOptions& own) {
     if (rank != 0) return;
-    own.on_update = [](std::int64_t update, double) {
+    own.observation.on_update = [](std::int64_t update, double) {
       if (update == 2) throw std::runtime_error("the first process gave up");
     };
   });
@@ -112,17 +112,17 @@ TEST_CASE("a process that fails stops the others, and none of them ends well") {
   for (std::size_t rank = 1; rank < 4; ++rank) {
     CAPTURE(rank);
     REQUIRE(outcomes[rank].failure);
-    CHECK_THROWS_AS(std::rethrow_exception(outcomes[rank].failure), Stopped);
+    CHECK_THROWS_AS(std::rethrow_exception(outcomes[rank].failure), RunAborted);
   }
 }
 
 TEST_CASE("what all processes find wrong is said once, by the first; the others stop") {
   TrainOptions options = small_process_run("1f1b");
-  options.steps = 7;
+  options.optimization.steps = 7;
   const auto outcomes = train_in_processes(options, 4);
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure),
                        doctest::Contains("multiple of the document's 5 updates"), AgreedError);
-  CHECK_THROWS_AS(std::rethrow_exception(outcomes[3].failure), Stopped);
+  CHECK_THROWS_AS(std::rethrow_exception(outcomes[3].failure), RunAborted);
 }
 
 TEST_CASE("what one process finds wrong, or is about to do otherwise, is said by the first with its number") {
@@ -133,7 +133,7 @@ TEST_CASE("what one process finds wrong, or is about to do otherwise, is said by
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure), "process 2: train '1f1b': no data given",
                        AgreedError);
   outcomes = train_in_processes(options, 4, [](std::size_t rank, TrainOptions& own) {
-    if (rank == 1) own.seed = 8;
+    if (rank == 1) own.model.seed = 8;
   });
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure), doctest::Contains("process 1: is about to do"),
                        AgreedError);
@@ -145,7 +145,7 @@ TEST_CASE("one process per device, each with an executor that waits") {
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure),
                        "train '1f1b': 1 process and 4 devices; expected one process per device (mpirun -np 4 ...)",
                        AgreedError);
-  outcomes = train_in_processes(options, 4, [](std::size_t, TrainOptions& own) { own.executor = "serial"; });
+  outcomes = train_in_processes(options, 4, [](std::size_t, TrainOptions& own) { own.execution.executor = "serial"; });
   CHECK_THROWS_WITH_AS(std::rethrow_exception(outcomes[0].failure),
                        doctest::Contains("serial runs all devices in one process; expected threads"), AgreedError);
 }

@@ -20,12 +20,12 @@ constexpr std::int64_t kUpdates = 9;
 double final_weight(const std::string& schedule, std::int32_t devices, std::map<std::string, std::string> options) {
   TrainOptions run = three_factors(generate(
       schedule, {.num_devices = devices, .num_microbatches = 2, .updates = kUpdates, .options = std::move(options)}));
-  run.network.layers = {run.network.layers[0], run.network.layers[1], run.network.layers[4]};
-  run.partition = {{0, 3}};
-  run.initial_parameters = {{"w1.weight", {0.9}}};
-  run.learning_rate.base = kRate;
-  run.own_backend = nullptr;
-  run.keep_parameters = true;
+  run.model.network.layers = {run.model.network.layers[0], run.model.network.layers[1], run.model.network.layers[4]};
+  run.model.partition = {{0, 3}};
+  run.model.initial_parameters = {{"w1.weight", {0.9}}};
+  run.optimization.learning_rate.base = kRate;
+  run.hooks.own_backend = nullptr;
+  run.observation.keep_parameters = true;
   return train(run).parameters.at("w1.weight")[0];
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("virtual workers add up what each has changed, at once or a wave late"
   CHECK(std::abs(w[0] - together) > 1e-5);
 }
 
-TEST_CASE("copies of a model and the reference model give way to each other behind every update") {
+TEST_CASE("copies of a model and the reference model give way to each other after every update") {
   std::array<double, 2> w{0.9, 0.9};
   double reference = 0.9;
   for (std::int64_t t = 0; t < kUpdates; ++t) {
@@ -75,9 +75,9 @@ TEST_CASE("elastic averaging wants the copies of a stage on one device") {
   const Schedule schedule =
       with_methods(generate("amdp", {.num_devices = 4, .num_microbatches = 4, .updates = 3}), "elastic");
   TrainOptions run = three_factors(schedule);
-  run.network.layers.insert(run.network.layers.end() - 1,
-                            {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
-  run.partition = {{0, 2, 3, 4, 6}};
+  run.model.network.layers.insert(run.model.network.layers.end() - 1,
+                                  {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
+  run.model.partition = {{0, 2, 3, 4, 6}};
   CHECK_THROWS_WITH_AS(
       train(run), doctest::Contains("are on several devices; expected them on one, with the reference model"), Error);
 }

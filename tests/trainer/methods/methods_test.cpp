@@ -34,8 +34,8 @@ TrainOptions options_of(const Real& real) {
       .num_devices = 3, .num_microbatches = real.n, .updates = static_cast<std::int64_t>(kMethodUpdates)};
   if (real.slots) params.options = {{"timing", "slots"}};
   TrainOptions options = three_factors(with_methods(generate(real.schedule, params), real.methods));
-  options.optimizer = real.optimizer;
-  options.learning_rate.base = kMethodRate;
+  options.optimization.optimizer = real.optimizer;
+  options.optimization.learning_rate.base = kMethodRate;
   return options;
 }
 

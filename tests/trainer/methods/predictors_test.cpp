@@ -29,11 +29,11 @@ double predicted(const std::string& method, const OptimizerOptions& optimizer, s
   Schedule schedule = with_methods(generate("pipemare", {.num_devices = 3, .num_microbatches = 1}), method);
   schedule.weights.prediction.forward = {steps, steps, steps};
   TrainOptions options = three_factors(schedule);
-  const StageLayout layout =
-      stage_layout(options.network.layers, options.partition.range(0), options.shape, precision_of<double>(optimizer));
-  const auto backend = make_cpu_stage(NumberType::kFloat64, {&layout, options.shape, optimizer});
-  const auto correction =
-      make_correction({{schedule, optimizer, options.learning_rate}, schedule.weights.methods.front(), {}});
+  const StageLayout layout = stage_layout(options.model.network.layers, options.model.partition.range(0),
+                                          options.model.shape, precision_of<double>(optimizer));
+  const auto backend = make_cpu_stage(NumberType::kFloat64, {&layout, options.model.shape, optimizer});
+  const auto correction = make_correction(
+      {{schedule, optimizer, options.optimization.learning_rate}, schedule.weights.methods.front(), {}});
   const auto bytes = [](double* number) { return reinterpret_cast<std::byte*>(number); };
   SharedBuffers shared;
   std::array<std::byte*, 2> buffers{bytes(&state.buffer), bytes(&state.buffer)};

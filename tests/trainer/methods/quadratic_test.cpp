@@ -49,12 +49,13 @@ const Backend kQuadratic{"quadratic", "", make_quadratic_stage, add_on_cpu, scal
 TrainOptions quadratic(const std::string& schedule, const std::string& methods, std::int64_t updates) {
   TrainOptions options = three_factors(
       with_methods(generate(schedule, {.num_devices = 4, .num_microbatches = 1, .updates = updates}), methods));
-  options.network.layers.insert(options.network.layers.end() - 1,
-                                {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
-  options.partition = {{0, 2, 3, 4, 6}};
-  options.initial_parameters = {{"w1.weight", {1}}, {"w2.weight", {1}}, {"w3.weight", {1}}, {"w4.weight", {1}}};
-  options.learning_rate.base = 0.3;
-  options.own_backend = &kQuadratic;
+  options.model.network.layers.insert(
+      options.model.network.layers.end() - 1,
+      {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
+  options.model.partition = {{0, 2, 3, 4, 6}};
+  options.model.initial_parameters = {{"w1.weight", {1}}, {"w2.weight", {1}}, {"w3.weight", {1}}, {"w4.weight", {1}}};
+  options.optimization.learning_rate.base = 0.3;
+  options.hooks.own_backend = &kQuadratic;
   return options;
 }
 

@@ -39,10 +39,11 @@ Schedule with_replays() {
 /// y = w3 w2 b a x: the first stage has two factors, so that what is run again matters.
 TrainOptions four_factors(Schedule schedule) {
   TrainOptions options = three_factors(std::move(schedule));
-  options.network.layers.insert(options.network.layers.begin() + 1,
-                                {.kind = LayerKind::kLinear, .name = "a", .width = 1, .outputs = 1, .bias = false});
-  options.initial_parameters["a.weight"] = {0.95};
-  options.partition = {{0, 3, 4, 6}};
+  options.model.network.layers.insert(
+      options.model.network.layers.begin() + 1,
+      {.kind = LayerKind::kLinear, .name = "a", .width = 1, .outputs = 1, .bias = false});
+  options.model.initial_parameters["a.weight"] = {0.95};
+  options.model.partition = {{0, 3, 4, 6}};
   return options;
 }
 
@@ -75,10 +76,11 @@ std::vector<double> plain(bool corrected) {
 /// y = w4 w3 w2 w1 x, a factor per stage, in slots.
 TrainOptions four_stages(Schedule schedule) {
   TrainOptions options = three_factors(std::move(schedule));
-  options.network.layers.insert(options.network.layers.end() - 1,
-                                {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
-  options.initial_parameters["w4.weight"] = {0.95};
-  options.partition = {{0, 2, 3, 4, 6}};
+  options.model.network.layers.insert(
+      options.model.network.layers.end() - 1,
+      {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});
+  options.model.initial_parameters["w4.weight"] = {0.95};
+  options.model.partition = {{0, 2, 3, 4, 6}};
   return options;
 }
 

@@ -69,7 +69,7 @@ inline const ValueData& data() {
 /// The run of the three factors on those data and this back end. (reference 11.6)
 inline TrainOptions three_factors(Schedule schedule) {
   TrainOptions options = plumb::three_factors(data(), std::move(schedule));
-  options.own_backend = &kRecording;
+  options.hooks.own_backend = &kRecording;
   return options;
 }
 

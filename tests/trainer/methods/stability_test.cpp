@@ -15,7 +15,7 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-/// As printed with six digits behind the point.
+/// As printed with six digits after the point.
 bool prints_as(double value, double printed) { return std::abs(value - printed) <= 0.5000001e-6; }
 
 DelayedQuadratic delayed(std::int32_t tau) { return {.tau_fwd = tau}; }

@@ -54,7 +54,7 @@ std::vector<MethodCase> method_cases() {
 TrainOptions run_of(const MethodCase& of) {
   const ScheduleParams params{.num_devices = 4, .num_microbatches = of.m, .updates = 6, .options = of.options};
   TrainOptions run = tiny_run(with_methods(generate(of.schedule, params), of.methods), 3, false);
-  run.optimizer.kind = of.optimizer;
+  run.optimization.optimizer.kind = of.optimizer;
   return run;
 }
 
@@ -80,14 +80,14 @@ TEST_CASE("a run with methods that died goes on to the bits of the run that did 
     CAPTURE(of.methods);
     TrainOptions options = run_of(of);
     const TrainResult whole = train(options);
-    options.executor = "threads";
+    options.execution.executor = "threads";
     CHECK(train(options).weights_hash == whole.weights_hash);
     const fs::path directory = fs::temp_directory_path() / ("plumbline-methods-" + std::to_string(getpid()));
     fs::remove_all(directory);
-    options.executor = "serial";
-    options.checkpoint = {.directory = directory, .resume = true};
+    options.execution.executor = "serial";
+    options.observation.checkpoint = {.directory = directory, .resume = true};
     TrainOptions dies = options;
-    dies.on_update = [](std::int64_t update, double) {
+    dies.observation.on_update = [](std::int64_t update, double) {
       if (update == 4) throw KilledRun();
     };
     CHECK_THROWS_AS(train(dies), KilledRun);

@@ -161,8 +161,8 @@ TrainOptions options_of(const VersionRow& row) {
       generate(row.schedule, {.num_devices = 3, .num_microbatches = row.n, .updates = 12, .options = row.options}),
       row.methods));
   if (row.variant.ends_with("momentum")) {
-    options.optimizer.momentum = 0.9;
-    options.learning_rate.base = 0.01;
+    options.optimization.optimizer.momentum = 0.9;
+    options.optimization.learning_rate.base = 0.01;
   }
   return options;
 }

@@ -13,7 +13,7 @@ TEST_SUITE_BEGIN("trainer");
 namespace plumb {
 namespace {
 
-/// One instr after the other, 10 ns each; every message is said to have been there `late_ns` behind the start of what
+/// One instr after the other, 10 ns each; every message is said to have been there `late_ns` after the start of what
 /// takes it.
 std::vector<DeviceReport> reports_of(const RunPlan& plan, Ticks late_ns) {
   const Program& program = plan.program;

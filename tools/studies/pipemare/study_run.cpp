@@ -92,7 +92,7 @@ StudyRun train_one(const Planned& planned) {
   try {
     const std::string command = study_command(*planned.task, *planned.method);
     TrainRun training = parse_train_run(command + " --seed " + std::to_string(planned.seed));
-    training.options.memory_curve = false;
+    training.options.observation.memory_curve = false;
     run.points = points_of(train(training.options));
   } catch (const Error& error) {
     run.error = error.what();

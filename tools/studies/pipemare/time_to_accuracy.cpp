@@ -88,7 +88,8 @@ SimulatedClock simulated_clock(const std::string& train_command, const std::stri
     throw Error(cluster_name + ": has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
                 std::to_string(needed) + " (as in a100-4x8)");
   }
-  const StageCosts costs = roofline_costs(options.network, options.partition, cluster, {.shape = options.shape});
+  const StageCosts costs =
+      roofline_costs(options.model.network, options.model.partition, cluster, {.shape = options.model.shape});
   const Program program = lower(options.schedule, costs, &cluster);
   const Timeline timeline = simulate(program, {.memory_curve = false, .idle_causes = false, .critical_path = false});
   SimulatedClock clock;

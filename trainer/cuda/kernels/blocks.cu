@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "trainer/cuda/kernels/segments.cuh"
+#include "trainer/cuda/kernels/segment_table.cuh"
 
 namespace plumb::kernels {
 

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "trainer/cuda/kernels/segment.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 #include "trainer/numbers/elementwise.hpp"
 #include "trainer/numbers/number.hpp"
@@ -27,13 +28,6 @@ void clear(void* bytes, std::int64_t count, Stream stream);
 void convert(BFloat16* to, const float* from, std::int64_t count, Stream stream);
 template <class T>
 void convert(T* to, const double* from, std::int64_t count, Stream stream);
-
-/// Parameters that lie one behind the other in a flat block.
-struct Segment {
-  std::int64_t count = 0;
-  bool decayed = false;
-  double factor = 1;  ///< for `scale`
-};
 
 /// Multiplies every segment by its factor.
 template <class T>

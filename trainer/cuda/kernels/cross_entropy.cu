@@ -15,7 +15,7 @@ struct RowResult {
 };
 
 /// f(column, pack) for this thread's packs of a row of any alignment: single numbers up to the first multiple of 16
-/// bytes and behind the last one.
+/// bytes and after the last one.
 template <class T, class F>
 __device__ inline void for_row(T* row, std::int64_t width, F f) {
   constexpr int N = kVector<T>;
@@ -99,7 +99,7 @@ __device__ inline void for_column(const CrossEntropy<T>& head, std::int64_t colu
 /// What is known of the tokens of a block.
 template <int N>
 struct ColumnMeasures {
-  float largest[kDown][kAcross * N];  ///< by thread; behind `join`, the first row holds the token's
+  float largest[kDown][kAcross * N];  ///< by thread; after `join`, the first row holds the token's
   float sum[kDown][kAcross * N];
 };
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "models/ground/error.hpp"
-#include "trainer/cuda/kernels/segments.cuh"
+#include "trainer/cuda/kernels/segment_table.cuh"
 
 namespace plumb::kernels {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trainer/cuda/kernels/blocks.hpp"
+#include "trainer/cuda/kernels/segment.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 #include "trainer/numbers/optimizer.hpp"
 
@@ -14,7 +14,7 @@ template <class T>
 struct OptimizerBlocks {
   T* weights = nullptr;
   const float* gradients = nullptr;
-  /// Float: as on the CPU, all velocities or first moments, then all second moments. bf16: in front of those the
+  /// Float: as on the CPU, all velocities or first moments, then all second moments. bf16: before those the
   /// weights in float, which the update works on; `weights` are their rounded copies.
   float* state = nullptr;
 };

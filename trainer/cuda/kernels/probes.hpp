@@ -34,8 +34,8 @@ struct ClockReading {
 };
 void read_clock(ClockReading* reading, Stream stream);
 
-/// Waits until somebody writes a number other than 0 (in memory that the host shares): a gate in front of a step. Not
-/// longer than `longest_ns`: the host may be waiting itself for what stands in front of the gate.
+/// Waits until the host writes a number other than 0 (in memory that the host shares): a gate before a step. Not
+/// longer than `longest_ns`: the host may be waiting itself for work before the gate.
 void wait_for(const volatile unsigned int* gate, std::int64_t longest_ns, Stream stream);
 
 /// Writes the device's time in nanoseconds.

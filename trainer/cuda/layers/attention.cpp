@@ -39,7 +39,7 @@ class CudaAttention final : public CudaLayer<T> {
     attention_forward<T>({.shape = sizes_.shape(shape_, causal_),
                           .queries = {qkv, sizes_.row},
                           .keys = keys,
-                          .values = values_behind(keys),
+                          .values = values_after(keys),
                           .attended = {attended, sizes_.width},
                           .log_sums = pass.statistics(1)},
                          pass.device.stream);
@@ -63,7 +63,7 @@ class CudaAttention final : public CudaLayer<T> {
     attention_backward<T>({.shape = sizes_.shape(shape_, causal_),
                            .queries = {qkv, sizes_.row},
                            .keys = keys,
-                           .values = values_behind(keys),
+                           .values = values_after(keys),
                            .attended = {pass.stash_values(2), sizes_.width},
                            .attended_grad = {attended_grad, sizes_.width},
                            .log_sums = pass.statistics(1),
@@ -102,7 +102,7 @@ class CudaAttention final : public CudaLayer<T> {
   std::int64_t gathered() const { return shape_.samples * all_keys() * sizes_.keys_width; }
   SampleShape own_keys() const { return {shape_.samples, shape_.sequence, sizes_.keys_width}; }
 
-  HeadRows<const T> values_behind(const HeadRows<const T>& keys) const {
+  HeadRows<const T> values_after(const HeadRows<const T>& keys) const {
     return {keys.rows + sizes_.keys_width / 2, keys.stride};
   }
   /// Keys and values of this slice, in rows q | k | v.
@@ -124,7 +124,7 @@ class CudaAttention final : public CudaLayer<T> {
             pass.device.stream);
   }
 
-  /// The keys (and behind them the values) of all slices up to this one.
+  /// The keys (and after them the values) of all slices up to this one.
   HeadRows<const T> keys_of(const CudaPass<T>& pass, const T* qkv, ScratchPieces& scratch) const {
     if (shape_.before == 0) return {qkv + sizes_.width, sizes_.row};
     T* all = scratch.take<T>(gathered());

@@ -2,10 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
-#include "models/network/network.hpp"
 #include "trainer/cuda/kernels/products/matrix_products.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 #include "trainer/layers/layer.hpp"
@@ -63,9 +61,5 @@ class CudaLayer {
   /// Whether F and I take `CudaPass::added`.
   virtual bool adds() const { return false; }
 };
-
-/// Throws Error for kinds that have no arithmetic on CUDA.
-template <class T>
-std::unique_ptr<CudaLayer<T>> make_cuda_layer(const LayerSpec& spec, const MicrobatchShape& shape);
 
 }  // namespace plumb::kernels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainer/cuda/kernels/blocks.hpp"
+#include "trainer/cuda/layers/make_cuda_layer.hpp"
 
 namespace plumb::kernels {
 
@@ -32,7 +33,7 @@ struct CudaStageModule<T>::Moves {
     for (; waits(at); ++next) make(all[next]);
   }
 
-  /// All at `at`; but if the last one adds to `value`, what it adds is returned for somebody else to add.
+  /// All at `at`; but if the last one adds to `value`, what it adds is returned for the caller to add.
   const T* make_all_but_sum(std::size_t at, const T* value) {
     while (waits(at)) {
       const ValueMove& move = all[next++];

@@ -46,7 +46,7 @@ class CudaStageModule {
   struct Moves;
 
   Step step_pass(std::size_t k, PassPlace place, const Pass& pass) const;
-  /// I of all layers, last one first, and W of each behind it.
+  /// I of all layers, last one first, and W of each after it.
   void go_back(const Pass& pass, PassPlace place, bool with_weights) const;
 
   const StageLayout* layout_;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "models/network/network.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
 
 namespace plumb::kernels {

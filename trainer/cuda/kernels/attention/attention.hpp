@@ -12,7 +12,7 @@ namespace plumb::kernels {
 struct AttentionShape {
   std::int64_t samples = 0;
   std::int64_t sequence = 0;  ///< queries of a sample
-  std::int64_t before = 0;    ///< keys of a sample in front of that of its first query
+  std::int64_t before = 0;    ///< keys of a sample before the key of its first query
   std::int64_t heads = 0;
   std::int64_t group = 1;  ///< heads that share keys and values
   std::int64_t head_width = 0;

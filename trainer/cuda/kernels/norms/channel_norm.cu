@@ -155,7 +155,7 @@ LaunchShape thread_each(std::int64_t count) {
   return {dim3(static_cast<unsigned int>(ceil_div(count, kThreads))), dim3(kThreads)};
 }
 StatisticPlace place_in(const ChannelNormShape& shape) { return {shape.channels, shape.pixels, shape.groups}; }
-/// The sums of a stage lie behind two rows of means.
+/// The sums of a stage lie after two rows of means.
 ColumnSums<float> columns_of(const ChannelNormShape& shape, std::byte* scratch) {
   const std::int64_t means = 2 * shape.channels * static_cast<std::int64_t>(sizeof(float));
   return {nullptr, shape.rows(), shape.channels, nullptr, scratch + means};

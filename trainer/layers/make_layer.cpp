@@ -1,4 +1,4 @@
-#include "trainer/layers/layer.hpp"
+#include "trainer/layers/make_layer.hpp"
 
 #include <array>
 

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/platform.cuh"
+#include "trainer/cuda/kernels/segment.hpp"
 
 namespace plumb::kernels {
 

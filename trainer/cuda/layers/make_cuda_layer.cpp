@@ -1,4 +1,4 @@
-#include "trainer/cuda/layers/cuda_layer.hpp"
+#include "trainer/cuda/layers/make_cuda_layer.hpp"
 
 #include <string>
 
