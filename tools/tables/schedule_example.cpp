@@ -26,11 +26,13 @@ struct ExampleSize {
   std::int64_t microbatches = 0;  ///< per update
 };
 
-/// The first that a schedule accepts and that can be drawn is taken; the last is drawn whatever it looks like.
-constexpr std::array kSynchronousSizes{ExampleSize{4, 8}, ExampleSize{4, 4}, ExampleSize{3, 6}, ExampleSize{3, 4},
-                                       ExampleSize{2, 4}, ExampleSize{3, 3}, ExampleSize{2, 2}, ExampleSize{2, 1}};
+/// The first that a schedule accepts and that can be drawn action by action is taken.
+constexpr std::array kSynchronousSizes{ExampleSize{4, 8}, ExampleSize{4, 4}, ExampleSize{3, 6},
+                                       ExampleSize{3, 4}, ExampleSize{2, 4}, ExampleSize{3, 3},
+                                       ExampleSize{2, 2}, ExampleSize{2, 5}, ExampleSize{2, 1}};
 constexpr std::array kAsynchronousSizes{ExampleSize{4, 2}, ExampleSize{4, 4}, ExampleSize{3, 2},
                                         ExampleSize{3, 3}, ExampleSize{2, 2}, ExampleSize{2, 1}};
+constexpr int kExampleColumns = 116;
 constexpr std::int64_t kAsynchronousUpdates = 3;  ///< the pipeline fills, is full, and drains
 
 /// One unit for a forward and for each half of a backward, and for the shortest piece of extra work.
@@ -65,7 +67,7 @@ Timeline predicted(const std::string& name, const ScheduleArguments& size, const
 }
 
 /// The example of this size; none when the schedule does not accept the size.
-std::optional<ScheduleExample> example_of(const ScheduleSpec& spec, ExampleSize of, bool colour) {
+std::optional<ScheduleExample> example_of(const ScheduleSpec& spec, ExampleSize of) {
   ScheduleArguments size;
   size.devices = of.devices;
   size.microbatches = of.microbatches;
@@ -73,13 +75,11 @@ std::optional<ScheduleExample> example_of(const ScheduleSpec& spec, ExampleSize 
   const std::string name(spec.name);
   try {
     const std::string costs = natural_costs(load_schedule(name, size));
-    ScheduleExample example{
-        "simulate " + name + " -p " + std::to_string(of.devices) + " -m " + std::to_string(of.microbatches) +
-            (size.updates ? " --updates " + std::to_string(*size.updates) : "") + " --cost " + costs,
-        predicted(name, size, costs),
-        {}};
-    example.drawing = text_timeline(example.timeline, {.columns = kExampleColumns, .colour = colour});
-    return example;
+    return ScheduleExample{"simulate " + name + " -p " + std::to_string(of.devices) + " -m " +
+                               std::to_string(of.microbatches) +
+                               (size.updates ? " --updates " + std::to_string(*size.updates) : "") + " --cost " + costs,
+                           predicted(name, size, costs),
+                           {}};
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -90,15 +90,15 @@ std::optional<ScheduleExample> example_of(const ScheduleSpec& spec, ExampleSize 
 ScheduleExample schedule_example(const ScheduleSpec& spec, bool colour) {
   const std::span<const ExampleSize> sizes =
       spec.synchronous ? std::span<const ExampleSize>(kSynchronousSizes) : kAsynchronousSizes;
-  std::optional<ScheduleExample> last;
-  for (const ExampleSize size : sizes) {
-    std::optional<ScheduleExample> example = example_of(spec, size, colour);
-    if (!example) continue;
-    if (is_drawn_in_cells(example->timeline, kExampleColumns)) return *std::move(example);
-    last = std::move(example);
+  for (const int columns : {kExampleColumns, kMostExampleColumns}) {
+    for (const ExampleSize size : sizes) {
+      std::optional<ScheduleExample> example = example_of(spec, size);
+      if (!example || !is_drawn_in_cells(example->timeline, columns)) continue;
+      example->drawing = text_timeline(example->timeline, {.columns = columns, .colour = colour});
+      return *std::move(example);
+    }
   }
-  if (!last) throw std::logic_error(std::string(spec.name) + ": no size of an example fits its rule");
-  return *std::move(last);
+  throw std::logic_error(std::string(spec.name) + ": no size of an example fits its rule and a drawing");
 }
 
 }  // namespace plumb

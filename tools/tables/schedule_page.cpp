@@ -117,7 +117,7 @@ std::vector<std::pair<std::string, std::string>> example_figures(const Timeline&
   for (const StageDelays& stage : timeline.delays) copies = std::max(copies, stage.copies);
   if (copies > 1) figures.emplace_back("weights", "up to " + std::to_string(copies) + " copies of a stage's weights");
   if (has_pairs(timeline)) {
-    figures.emplace_back("overlap", "a forward and a backward that run at once are drawn one after the other");
+    figures.emplace_back("overlap", "two passes that run at once are drawn one after the other");
   }
   return figures;
 }

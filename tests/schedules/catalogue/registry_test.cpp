@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/ground/error.hpp"
 #include "schedules/checks/validate.hpp"
@@ -72,7 +74,55 @@ bool in_own_terms(const ScheduleSpec& spec, const std::string& message) {
          });
 }
 
+/// The default of `option` as it can be given: a word that it offers, or a number from 1; empty otherwise.
+std::string default_value(const ScheduleOption& option, const ScheduleParams& params) {
+  const std::string text(option.default_value);
+  if (text == "p") return std::to_string(params.num_devices);
+  if (text == "m") return std::to_string(params.num_microbatches);
+  const bool number = text.find_first_not_of("0123456789") == std::string::npos && text != "0";
+  const bool word = ("|" + std::string(option.values) + "|").find("|" + text + "|") != std::string::npos;
+  return number || word ? text : "";
+}
+
+/// The words that `option` offers (of several letters, none of them capital: others stand for numbers), and `usual`.
+std::vector<std::string> values_of(const ScheduleOption& option, const std::string& usual) {
+  std::vector<std::string> values;
+  std::istringstream words{std::string(option.values)};
+  for (std::string word; std::getline(words, word, '|');) {
+    const bool capital = std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
+    if (word.size() > 1 && !capital && word != usual) values.push_back(word);
+  }
+  if (!usual.empty()) values.push_back(usual);
+  return values;
+}
+
 }  // namespace
+
+TEST_CASE("an option takes every word that it offers, and its default makes the schedule that is made without it") {
+  const ScheduleParams plain{.num_devices = 4, .num_microbatches = 8};
+  int defaults = 0;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    CAPTURE(spec.name);
+    const std::string without = schedule_to_text(generate(spec.name, plain));
+    for (const ScheduleOption& option : spec.options) {
+      CAPTURE(option.name);
+      const std::string usual = default_value(option, plain);
+      for (const std::string& value : values_of(option, usual)) {
+        CAPTURE(value);
+        ScheduleParams params = plain;
+        params.options[std::string(option.name)] = value;
+        std::string with;
+        const std::string refusal =
+            error_message([&] { with = schedule_to_text(generate(spec.name, params)); });  // it may need another option
+        CHECK(refusal.find("'" + value + "'") == std::string::npos);
+        if (value != usual) continue;
+        CHECK(with == without);
+        ++defaults;
+      }
+    }
+  }
+  CHECK(defaults > 50);
+}
 
 TEST_CASE("odd sizes make a schedule that is valid and cannot hang, or break a rule that is told in its own terms") {
   int made = 0;

@@ -56,9 +56,9 @@ TEST_CASE("the example of every schedule is drawn action by action and is what i
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     const ScheduleExample example = schedule_example(spec);
-    CHECK(is_drawn_in_cells(example.timeline, kExampleColumns));
+    CHECK(is_drawn_in_cells(example.timeline, kMostExampleColumns));
     const CommandResult printed =
-        run_command("COLUMNS=" + std::to_string(kExampleColumns) + " plumbline " + example.command, scratch.path());
+        run_command("COLUMNS=" + std::to_string(kMostExampleColumns) + " plumbline " + example.command, scratch.path());
     CHECK(contains_text(printed.out, example.drawing));
   }
 }
