@@ -4,7 +4,7 @@
 #include "models/ground/error.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/parse_range.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/stability_study.hpp"
 #include "tools/terminal/output_file.hpp"

@@ -6,6 +6,7 @@
 #include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/order_arguments.hpp"
+#include "tools/options/parse_range.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"

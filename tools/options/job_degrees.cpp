@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/parse_range.hpp"
 
 namespace plumb {
 namespace {

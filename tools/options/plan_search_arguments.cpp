@@ -10,7 +10,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/parse_range.hpp"
 
 namespace plumb {
 namespace {
