@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "models/ground/error.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tools/sweep/sweep_pareto.hpp"
