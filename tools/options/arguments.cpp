@@ -140,7 +140,7 @@ ArgumentParser& ArgumentParser::positionals(std::vector<std::string>& values, st
 
 bool ArgumentParser::parse(const CommandLine& arguments) {
   bool help = false;
-  flag("help,h", help, "print this page");
+  flag("help,h", help, "print this help");
   po::options_description all;
   for (const po::options_description& group : state_->groups) all.add(group);
   all.add_options()(kPositional, po::value<std::vector<std::string>>()->composing());
