@@ -7,10 +7,10 @@ const FIGURES = [
   ["bubble", (run) => run.bubbleFraction, percentText, true],
   ["bubble rate", (run) => run.bubbleRate, percentText, true],
   ["utilization", (run) => run.utilization, percentText, false],
-  ["lost to others", slowedShare, percentText, true],
+  ["slowdown by other devices", slowedShare, percentText, true],
   ["samples/s", (run) => run.samplesPerSecond, countText, false],
   ["tokens/s", (run) => run.tokensPerSecond, countText, false],
-  ["model FLOPs used", (run) => run.modelFlopsUtilization, percentText, false],
+  ["model FLOPs utilization", (run) => run.modelFlopsUtilization, percentText, false],
   ["peak memory", peakMemory, bytesText, true],
   ["peak stashes", peakStashes, numberText, true],
 ];

@@ -54,7 +54,7 @@ inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleTitles{"warm
                                                                            "another device computes",
                                                                            "transfer: latency",
                                                                            "transfer: bandwidth",
-                                                                           "transfer: behind another message",
+                                                                           "transfer: link busy with another message",
                                                                            "collective or update",
                                                                            "memory limit",
                                                                            "runtime overhead"};
