@@ -18,7 +18,7 @@ enum class ClaimKind : std::uint8_t {
 
 inline constexpr std::array<std::string_view, 4> kClaimKindNames{"exact", "formula", "modelled", "trained"};
 
-/// One published number (document: results/claims.json, described in tools/README.md).
+/// One published number (document: results/claims.json, described in tools/commands/reproduce.md).
 struct Claim {
   std::string id;      ///< "zb-h1-p8-m24"
   std::string system;  ///< "Zero Bubble"
