@@ -7,19 +7,19 @@
 
 namespace plumb {
 
-/// A claim and what became of it.
+/// A claim and its result.
 struct CheckedClaim {
   Claim claim;
   ClaimResult result;
 };
 
-/// For a terminal: a line per system, then every claim that was not reached, with the reason.
+/// Text for a terminal: a line per system, then every claim that was not reached, with the reason.
 std::string claims_text(const std::vector<CheckedClaim>& claims);
 
-/// For programs.
+/// The results as JSON.
 std::string claims_json(const std::vector<CheckedClaim>& claims);
 
-/// For readers: a table of the systems, then one of the claims of each.
+/// Markdown: a table of the systems, then one of the claims of each.
 std::string claims_markdown(const std::vector<CheckedClaim>& claims);
 
 /// `page` with what stands between the lines `<!-- claims -->` and `<!-- end of claims -->` replaced by `markdown`.

@@ -70,7 +70,7 @@ void check_devices(const Cluster& cluster, const CostShape& shape, const std::st
               std::to_string(needed) + " (append NODESxDEVICES to the name for more, such as " + name + "-2x8)");
 }
 
-/// Refuses options of networks beside abstract costs.
+/// Throws `Error` when options of networks are combined with abstract costs.
 void check_abstract(const CostArguments& arguments) {
   const std::string why = "applies to --network, expected no --cost with it";
   refuse(arguments.profile, "--profile", "has measured times, expected no --cost with it");
@@ -81,7 +81,7 @@ void check_abstract(const CostArguments& arguments) {
   if (arguments.sequence) throw Error("--sequence: " + why);
 }
 
-/// Refuses what a profile already says.
+/// Throws `Error` for options that a profile has already decided.
 void check_profile(const CostArguments& arguments) {
   const std::string why = "is part of the profile, expected no --profile with it";
   if (arguments.samples) throw Error("--samples: " + why);
@@ -345,7 +345,7 @@ std::int64_t parse_bytes(std::string_view text, std::string_view where) {
   }
   const bool is_number = !number.empty() && number.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
   if (!is_number) {
-    throw Error(std::string(where) + ": '" + std::string(text) + "' is no size, expected bytes such as 80GiB");
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is not a size, expected bytes such as 80GiB");
   }
   const double bytes = parse_real(number, where) * factor;
   if (!(bytes >= 0 && bytes < 0x1p62)) {

@@ -17,7 +17,7 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
   for (const std::string& part : split(text, ',')) {
     const std::vector<std::string> ends = split(part, ':');
     if (ends.empty() || ends.size() > 3) {
-      throw Error(std::string(where) + ": '" + part + "' is no range, expected numbers such as 2,4,8 or 8:64:8");
+      throw Error(std::string(where) + ": '" + part + "' is not a range, expected numbers such as 2,4,8 or 8:64:8");
     }
     const std::int64_t first = parse_whole(ends.front(), within, where);
     const std::int64_t last = ends.size() > 1 ? parse_whole(ends[1], {first, within.most}, where) : first;
@@ -29,7 +29,8 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
       numbers.push_back(number);
     }
   }
-  if (numbers.empty()) throw Error(std::string(where) + ": is empty, expected numbers such as 2,4,8 or 8:64:8");
+  if (numbers.empty())
+    throw Error(std::string(where) + ": the range is empty, expected numbers such as 2,4,8 or 8:64:8");
   return numbers;
 }
 

@@ -51,7 +51,7 @@ function offenderTable(comparison, names, difference, show) {
   }));
 }
 
-/** What the bound said, and how many runs stand behind it. */
+/** The verdict of the bound, and how many runs it is based on. */
 function verdictLine(comparison, names) {
   const step = comparison.step_time_ns;
   const words = [`step time ${timeText(step.predicted)} ${names[0]}, ${timeText(step.measured)} ${names[1]}: ${differenceText(step.error)}`];

@@ -25,7 +25,7 @@ function slowedShare(run) {
 function peakMemory(run) { return Math.max(...run.devices.map((device) => device.peak)) || undefined; }
 function peakStashes(run) { return Math.max(...run.devices.map((device) => device.peakActivations)) || undefined; }
 
-/** The difference of a prediction to the measurement beside it: shares in points, the rest relative. */
+/** The difference between a prediction and its measurement: shares in points, the rest relative. */
 function errorText(figure, predicted, measured) {
   if (predicted === undefined || predicted === null || measured === undefined || measured === null) return "";
   if (figure[2] === percentText) return pointsText(predicted - measured);

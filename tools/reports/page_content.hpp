@@ -8,13 +8,13 @@
 
 namespace plumb {
 
-/// One run of a page, or two that are laid over each other: predicted and measured, or two schedules.
+/// One run of a page, or two that are compared: predicted and measured, or two schedules.
 struct HtmlSection {
   std::string title = {};
-  std::string note = {};             ///< e.g. the command that made it; may be empty
+  std::string note = {};             ///< such as the command that made it; may be empty
   const Timeline* first = nullptr;   ///< never null; must outlive the call
   const Timeline* second = nullptr;  ///< null when there is nothing to compare with
-  /// Of the two, e.g. with a bound; null: made from `first` and `second` without one.
+  /// The comparison of the two, such as one with a bound; null: it is made from `first` and `second` without a bound.
   const Comparison* comparison = nullptr;
 };
 

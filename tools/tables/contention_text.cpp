@@ -26,12 +26,8 @@ std::string clock_text(const FittedClock& clock) {
 }  // namespace
 
 std::string contention_text(const ContentionFit& fit) {
-  TextTable table({{"action"},
-                   {"beside", '>'},
-                   {"others of kind"},
-                   {"slowdown", '>'},
-                   {"95 % interval", '>'},
-                   {"observed for", '>'}});
+  TextTable table(
+      {{"action"}, {"others", '>'}, {"of kind"}, {"slowdown", '>'}, {"95 % interval", '>'}, {"observed for", '>'}});
   for (const FittedGamma& point : fit.gammas) {
     table.add_row({std::string(kLoadNames[static_cast<std::size_t>(point.of)]), std::to_string(point.others),
                    std::string(kLoadNames[static_cast<std::size_t>(point.by)]), share_text(point.gamma.value),

@@ -46,7 +46,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-CommandLine words_behind(std::string_view name, std::string_view command) {
+CommandLine words_after(std::string_view name, std::string_view command) {
   CommandLine words;
   for (std::string& word : split(command, ' ')) {
     if (!word.empty()) words.push_back(std::move(word));

@@ -114,7 +114,7 @@ TEST_CASE("numbers out of range are refused with the range") {
           {"plumbline stability --rate -1", {"--rate: '-1' is out of range"}},
           {"plumbline stability t1+t1", {"'t1+t1'", "t1 is named twice"}},
           {"plumbline plan --network gpt-tiny --cluster a100 --batch 4 --memory-limit 80XB",
-           {"'80XB' is no size", "80GiB"}},
+           {"'80XB' is not a size", "80GiB"}},
       },
       scratch);
 }
