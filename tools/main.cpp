@@ -1,12 +1,9 @@
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <string>
-
-#include <unistd.h>
 
 #include "models/ground/error.hpp"
 #include "tools/commands/command.hpp"
@@ -21,12 +18,6 @@ void print_error(std::string_view prefix, std::string message) {
   std::cerr << "plumbline: " << prefix << message << '\n';
 }
 
-std::string out_of_memory() {
-  const std::int64_t bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return "this input needs more memory than is free on this machine, which has " + std::to_string(bytes >> 30) +
-         " GiB; expected a smaller one";
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -39,7 +30,7 @@ int main(int argc, char** argv) {
     print_error("error: ", error.what());
     status = ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {
-    print_error("error: ", out_of_memory());
+    print_error("error: ", "this input needs more memory than there is; expected a smaller one");
     status = ExitStatus::kWrongInput;
   } catch (const std::exception& error) {
     print_error("internal error: ", error.what());

@@ -103,10 +103,10 @@ PlannerResult run_planner_case(const PlannerCase& asked) {
 
 std::string planner_results_text(const std::vector<PlannerResult>& results) {
   TextTable table({{"plan"},
-                   {"theirs ms", '>'},
+                   {"published ms", '>'},
                    {"ours ms", '>'},
                    {"states", '>'},
-                   {"their s", '>'},
+                   {"published s", '>'},
                    {"our s", '>'},
                    {"faster", '>'},
                    {"holds"}});
