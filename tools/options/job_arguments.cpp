@@ -13,11 +13,13 @@ constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"
 }  // namespace
 
 void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
-  parser.group("Parallelism inside a stage, with --network and --cluster");
+  const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
+    parser.group(title);
     ranges->add_to(parser);
   } else {
-    parser.whole("tp", degrees.tensor, {}, "tensor-parallel degree")
+    parser.group(title + " (also --recompute selective or full)")
+        .whole("tp", degrees.tensor, {}, "tensor-parallel degree")
         .whole("cp", degrees.context, {}, "context-parallel degree: parts that each sequence is split into")
         .whole("ep", degrees.expert, {}, "expert-parallel degree, part of the CP x DP ranks")
         .whole("dp", degrees.data, {}, "data-parallel degree: copies of the pipeline")

@@ -72,7 +72,8 @@ void ScheduleArguments::add_to(ArgumentParser& parser) {
       .whole("microbatches,m", microbatches, {}, "microbatches per update")
       .whole("chunks,v", chunks, kPositive32, "stages per device, for interleaved and V-shaped schedules")
       .whole("updates", updates, {},
-             "optimizer updates to simulate (default: 1; asynchronous schedules: enough to reach a steady state)")
+             "optimizer updates that the schedule covers (default: 1; asynchronous schedules: enough to reach a steady "
+             "state)")
       .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
       .text("recompute", recompute, "STAGES",
             "drop the activations of these stages and recompute them before the backward: all, 2 or 1-2")

@@ -35,9 +35,9 @@ std::string cost_text(const ScoredPlan& score, const PlanQuestion& question) {
   return number_text(plan_cost(score, question) * 1e6);
 }
 
-std::string cost_title(const PlanQuestion& question) {
-  return std::string(has_prices(question) ? "price" : "device-seconds") + " per million " + question.unit();
-}
+std::string cost_unit(const PlanQuestion& question) { return has_prices(question) ? "price" : "device-seconds"; }
+
+std::string cost_title(const PlanQuestion& question) { return cost_unit(question) + " per million " + question.unit(); }
 
 /// Of the front, what costs least.
 const ScoredPlan& cheapest(const PlanAnswer& answer) {
@@ -154,14 +154,14 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
   columns.insert(columns.end(), {{"schedule"},
                                  {"v", '>'},
                                  {"m", '>'},
-                                 {"microbatch size", '>'},
+                                 {"size", '>', "microbatch"},
                                  {"recompute"},
                                  {"zero", '>'},
                                  {"step time", '>'},
                                  {"bubble", '>'},
                                  {"peak memory", '>'},
-                                 {cost_title(question), '>'}});
-  if (stale) columns.push_back({"weights updates old", '>'});
+                                 {"per million " + std::string(question.unit()), '>', cost_unit(question)}});
+  if (stale) columns.push_back({"of the weights", '>', "age"});
   TextTable table(columns);
   for (std::size_t at = 0; at < std::min(plans.size(), most); ++at) {
     const ScoredPlan& score = plans[at];

@@ -11,14 +11,21 @@
 namespace plumb {
 namespace {
 
-/// No sign where nothing is left of the error when it is written.
+/// A relative error with its sign; no sign where it rounds to 0.
 std::string error_text(double error) {
   const std::string digits = fixed_text(100 * error, 2);
   if (digits == "-0.00") return "0.00 %";
   return (error > 0 && digits != "0.00" ? "+" : "") + digits + " %";
 }
 
-/// Of something that only one of the two has there is none.
+/// A difference of two shares: "+0.67 points".
+std::string points_text(double difference) {
+  const std::string digits = fixed_text(100 * difference, 2);
+  if (digits == "-0.00") return "0.00 points";
+  return (difference > 0 && digits != "0.00" ? "+" : "") + digits + " points";
+}
+
+/// There is no relative error of something that only one of the two has.
 std::string relative_text(std::int64_t predicted, std::int64_t measured) {
   if (measured == 0 || predicted == 0) return predicted == measured ? error_text(0) : "-";
   return error_text(static_cast<double>(predicted - measured) / static_cast<double>(measured));
@@ -31,7 +38,7 @@ std::string figures(const Comparison& c, const ComparedNames& names) {
     table.add_row({name, ns_text(f.predicted), ns_text(f.measured), error_text(f.error)});
   };
   const auto share = [&](const char* name, const FigureError& f) {
-    table.add_row({name, share_text(f.predicted), share_text(f.measured), error_text(f.error)});
+    table.add_row({name, share_text(f.predicted), share_text(f.measured), points_text(f.predicted - f.measured)});
   };
   time("makespan", c.makespan_ns);
   time("step time", c.step_time_ns);
@@ -48,10 +55,10 @@ std::string figures(const Comparison& c, const ComparedNames& names) {
 
 std::string kinds(const Comparison& c, const ComparedNames& names) {
   TextTable table({{"actions"},
-                   {"count " + names.first, '>'},
-                   {"count " + names.second, '>'},
-                   {"time " + names.first, '>'},
-                   {"time " + names.second, '>'},
+                   {names.first, '>', "count"},
+                   {names.second, '>', "count"},
+                   {names.first, '>', "time"},
+                   {names.second, '>', "time"},
                    {names.apart, '>'},
                    {"median " + names.apart, '>'},
                    {"90th percentile", '>'}});
@@ -73,10 +80,10 @@ std::string kinds(const Comparison& c, const ComparedNames& names) {
 
 std::string causes(const Comparison& c, const ComparedNames& names) {
   TextTable table({{"idle time"},
-                   {names.first, '>'},
-                   {names.second, '>'},
-                   {"share " + names.first, '>'},
-                   {"share " + names.second, '>'}});
+                   {names.first, '>', "time"},
+                   {names.second, '>', "time"},
+                   {names.first, '>', "share"},
+                   {names.second, '>', "share"}});
   for (const CauseError& cause : c.causes) {
     table.add_row({std::string(kIdleCauseTitles[static_cast<std::size_t>(cause.cause)]), time_text(cause.predicted_ns),
                    time_text(cause.measured_ns), share_text(cause.predicted_share), share_text(cause.measured_share)});
@@ -97,10 +104,10 @@ std::string memory(const Comparison& c, const ComparedNames& names) {
 std::string offenders(const Comparison& c, const ComparedNames& names) {
   TextTable table({{"largest differences"},
                    {"device", '>'},
-                   {names.first, '>'},
-                   {names.second, '>'},
-                   {"start " + names.first, '>'},
-                   {"start " + names.second, '>'}});
+                   {names.first, '>', "duration"},
+                   {names.second, '>', "duration"},
+                   {names.first, '>', "start"},
+                   {names.second, '>', "start"}});
   for (const Offender& o : c.offenders) {
     table.add_row({to_string(o.action), std::to_string(index(o.device)), time_text(o.predicted_ns),
                    time_text(o.measured_ns), time_text(o.predicted_start_ns), time_text(o.measured_start_ns)});

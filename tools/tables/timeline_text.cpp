@@ -76,13 +76,13 @@ std::string devices_text(const Timeline& timeline) {
     slowed |= device.slowed != 0;
   }
   std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}};
-  if (slowed) columns.push_back({"busy: slowdown", '>'});
+  if (slowed) columns.push_back({"slowdown", '>', "busy:"});
   columns.push_back({"idle", '>'});
   for (const std::size_t cause : causes) {
-    columns.push_back({"idle: " + std::string(kIdleCauseTitles[cause]), '>'});
+    columns.push_back({std::string(kIdleCauseTitles[cause]), '>', "idle:"});
   }
-  columns.push_back({"peak stashes", '>'});
-  if (has_memory) columns.push_back({"peak memory", '>'});
+  columns.push_back({"stashes", '>', "peak"});
+  if (has_memory) columns.push_back({"memory", '>', "peak"});
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
