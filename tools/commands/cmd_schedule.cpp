@@ -40,7 +40,7 @@ struct ScheduleCommand {
   }
 };
 
-/// What is to be written; no value when the schedule is invalid and all findings have been told.
+/// The text to write; no value when the schedule is invalid and all findings have been printed.
 std::optional<std::string> text_of(const ScheduleCommand& command, const ScheduleFormat& format, Schedule schedule) {
   if (!command.explain) return written_schedule(command.name, format, std::move(schedule));
   if (const auto violations = check_schedule(schedule); !violations.empty()) {

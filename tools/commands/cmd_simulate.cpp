@@ -27,9 +27,9 @@
 namespace plumb {
 namespace {
 
-/// Longer schedules are not drawn in characters: nobody could read them.
+/// Longer schedules are not drawn in characters, because the drawing would be unreadable.
 constexpr std::int64_t kMostDrawnActions = 20'000;
-/// The table of delays needs the whole program; longer schedules get it only when it is asked for.
+/// The table of delays needs the whole program; longer schedules get it only with --delays.
 constexpr std::int64_t kMostCountedActions = 1'000'000;
 
 struct SimulateArguments {
@@ -89,10 +89,10 @@ bool counts_delays(const SimulateArguments& arguments, const Schedule& schedule)
   return false;
 }
 
-/// What a run of the command found out.
+/// The result of a run of the command.
 struct PredictedRun {
   Timeline timeline;
-  std::string what_if;  ///< a table; empty when nothing was asked
+  std::string what_if;  ///< a table; empty without --what-if
 };
 
 /// A summary jumps over steady states; every other question needs the whole program.

@@ -38,7 +38,7 @@ namespace {
 
 /// Rows of the table of losses.
 constexpr std::size_t kMostLosses = 12;
-/// More spans are not drawn in characters: nobody could read them.
+/// More spans are not drawn in characters, because the drawing would be unreadable.
 constexpr std::size_t kMostDrawnSpans = 20'000;
 
 struct TrainCommand {
@@ -115,7 +115,7 @@ std::string losses_text(const std::vector<double>& losses) {
   return table.to_string();
 }
 
-/// What held-out data said; nothing when they were not asked.
+/// Evaluations on held-out data; empty when there were none.
 std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
   if (evaluations.empty()) return "";
   TextTable table({{"updates", '>'}, {"held-out loss", '>'}, {"accuracy", '>'}});
@@ -141,7 +141,7 @@ std::string training_json(const TrainResult& result) {
   return json.dump();
 }
 
-/// What became of updates that were validated; nothing when all were right.
+/// Updates that validation rejected; empty when there were none.
 std::string validation_text(const TrainResult& result) {
   if (result.updates_skipped == 0 && result.updates_rolled_back == 0) return "";
   return "\nupdates skipped because a gradient was not finite: " + std::to_string(result.updates_skipped) +

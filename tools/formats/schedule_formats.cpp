@@ -72,7 +72,7 @@ const ScheduleFormat& format_of(std::string_view text) {
   return named(says("ForwardPass") ? "deepspeed" : "torch-csv");
 }
 
-/// Reads `text`; what a CSV's letters were translated to is told on standard error.
+/// Reads `text`; a translation of old letters in a CSV is noted on standard error.
 Schedule read_as(const ScheduleFormat& format, std::string_view text, std::string_view name) {
   Schedule schedule = format.read(text, name);
   const auto letters = schedule.parameters.find("letters");

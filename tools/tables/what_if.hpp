@@ -15,7 +15,7 @@ struct WhatIf {
   double factor = 1;
 };
 
-/// Reads "W=0.9" (a share of the time). Throws `Error` for anything else.
+/// Reads "W=0.9" (a factor of the time). Throws `Error` for anything else.
 WhatIf parse_what_if(std::string_view text);
 
 /// A table of the makespan with each change, compared with `makespan`, that of `program` as it is.

@@ -37,7 +37,7 @@ CommandLine words_after(std::string_view name, std::string_view command);
 /// The name of a JSON key for a table: "weight_versions" as "weight versions".
 std::string with_spaces(std::string_view key);
 
-/// "key=value" apart. Throws `Error` without a key or an equals sign.
+/// Splits "key=value". Throws `Error` without a key or an equals sign.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where);
 
 }  // namespace plumb
