@@ -80,9 +80,9 @@ if "$plumbline" version | grep -q '^back ends.* cuda' && ! ldconfig -p | grep -q
   expect_error 2 "no CUDA device (driver missing)" \
     "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --backend cuda
 fi
-expect_error 2 "mpirun has started 4 processes, which would all do the same; expected --transport mpi" \
+expect_error 2 "mpirun has started 4 processes, which would all do the same work; expected --transport mpi" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}"
-expect_error 2 "transport nccl: is between GPUs; expected --backend cuda instead of cpu" \
+expect_error 2 "--transport nccl: works between GPUs only, expected --backend cuda instead of cpu" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport nccl
 expect_error 2 "process 0: error: /dev/full: cannot write" \
   "${launch[@]}" -np 4 "$plumbline" "${run[@]}" --transport mpi --losses /dev/full

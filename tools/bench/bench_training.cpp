@@ -118,7 +118,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Appends the times of the updates behind the first.
+/// Appends the times of all updates but the first.
 void add_steps(const std::vector<double>& ends, std::vector<double>& steps) {
   for (std::size_t i = 1; i < ends.size(); ++i) steps.push_back(ends[i] - ends[i - 1]);
 }

@@ -77,7 +77,7 @@ Timeline simulated(const std::string& command) {
   size.add_to(parser);
   costs.add_to(parser);
   simulation.add_to(parser);
-  if (!parser.parse(words_behind("simulate", command))) throw Error("'" + command + "': expected no --help");
+  if (!parser.parse(words_after("simulate", command))) throw Error("'" + command + "': expected no --help");
   const CostDocuments documents = load_cost_documents(costs);
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
   const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));

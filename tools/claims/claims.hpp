@@ -11,14 +11,14 @@ namespace plumb {
 
 enum class ClaimKind : std::uint8_t {
   kExact,     ///< a simulation must give the published number
-  kFormula,   ///< only a closed form was published; a simulation may stand beside it
+  kFormula,   ///< only a closed form was published; a simulation may accompany it
   kModelled,  ///< their hardware, modelled by us
   kTrained,   ///< their experiment, trained by us
 };
 
 inline constexpr std::array<std::string_view, 4> kClaimKindNames{"exact", "formula", "modelled", "trained"};
 
-/// One published number (document: results/claims.json, described in tools/README.md).
+/// One published number (document: results/claims.json, described in tools/commands/reproduce.md).
 struct Claim {
   std::string id;      ///< "zb-h1-p8-m24"
   std::string system;  ///< "Zero Bubble"
@@ -36,10 +36,10 @@ struct Claim {
   bool is_long = false;         ///< only run when asked for by name or with --long
 };
 
-/// What became of a claim.
+/// The result of checking a claim.
 struct ClaimResult {
-  std::optional<double> ours;       ///< none when it could not be run
-  std::optional<double> simulated;  ///< by the command; beside a formula
+  std::optional<double> ours;       ///< no value when it could not be run
+  std::optional<double> simulated;  ///< by the command, when a formula gives `ours`
   std::string error;                ///< one line; empty when it ran
   bool reached = false;
 

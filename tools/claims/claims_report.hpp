@@ -7,16 +7,16 @@
 
 namespace plumb {
 
-/// A claim and what became of it.
+/// A claim and its result.
 struct CheckedClaim {
   Claim claim;
   ClaimResult result;
 };
 
-/// For a terminal: a line per system, then every claim that was not reached, with the reason.
+/// Text for a terminal: a line per system, then every claim that was not reached, with the reason.
 std::string claims_text(const std::vector<CheckedClaim>& claims);
 
-/// For programs.
+/// The results as JSON.
 std::string claims_json(const std::vector<CheckedClaim>& claims);
 
 /// For readers: a table of the systems, with links to their pages.

@@ -19,7 +19,7 @@ TrainRun parse_train_run(const std::string& command) {
   parser.positional(name, "NAME").whole("steps", steps, {}, "");
   size.add_to(parser);
   training.add_to(parser);
-  if (!parser.parse(words_behind("train", command))) throw Error("'" + command + "': expected no --help");
+  if (!parser.parse(words_after("train", command))) throw Error("'" + command + "': expected no --help");
   if (!size.updates) size.updates = steps;
   const Schedule schedule = load_schedule(name, size);
   TrainRun run;

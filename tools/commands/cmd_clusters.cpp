@@ -18,7 +18,7 @@ std::string clusters_json() {
   auto rows = nlohmann::ordered_json::array();
   for (const std::string_view name : builtin_clusters()) {
     if (name == kHost) {
-      rows.push_back({{"name", name}, {"source", "this machine, measured when asked for"}});
+      rows.push_back({{"name", name}, {"source", "this machine, measured when the cluster is used"}});
       continue;
     }
     const Cluster cluster = load_cluster(name);
@@ -39,15 +39,15 @@ std::string clusters_table() {
   TextTable table({{"name"},
                    {"devices", '>'},
                    {"per node", '>'},
-                   {"compute each", '>'},
-                   {"memory each", '>'},
-                   {"inside a node", '>'},
-                   {"between nodes", '>'},
-                   {"to the host", '>'},
+                   {"compute per device", '>'},
+                   {"memory per device", '>'},
+                   {"link inside a node", '>'},
+                   {"link between nodes", '>'},
+                   {"link to the host", '>'},
                    {"source"}});
   for (const std::string_view name : builtin_clusters()) {
     if (name == kHost) {
-      table.add_row({std::string(name), "", "", "", "", "", "", "", "this machine, measured when asked for"});
+      table.add_row({std::string(name), "", "", "", "", "", "", "", "this machine, measured when the cluster is used"});
       continue;
     }
     const Cluster cluster = load_cluster(name);
@@ -66,9 +66,11 @@ std::string clusters_table() {
 }  // namespace
 
 ExitStatus run_clusters(const CommandLine& arguments) {
-  ArgumentParser parser("clusters [NAME|FILE] [options]",
-                        "Lists the built-in clusters, or prints the document of one (devices and links).\n"
-                        "NAME-4x8 has 4 nodes of 8 devices; host measures this machine.");
+  ArgumentParser parser(
+      "clusters [NAME|FILE] [options]",
+      "Lists the built-in clusters, or prints the document of one (its devices and links).\n"
+      "NAME-4x8 is the same cluster with 4 nodes of 8 devices each, such as h100-8x8 for 64 devices.\n"
+      "The cluster `host` is this machine, measured when the command runs.");
   std::vector<std::string> names;
   bool json = false;
   parser.positionals(names, 0, "NAME").flag("json", json, "print the list as JSON");

@@ -31,32 +31,35 @@ struct CompareArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "compare A B... [options]",
-        "Lays timeline A (JSON of simulate or train) over B: predicted and measured, or two schedules.\n"
-        "Several B are runs of the same thing: A is compared with their median.");
+        "Compares timeline A with timeline B, action by action: a prediction with a measurement, or two schedules.\n"
+        "A and B are files that `simulate --json` or `train --json` wrote. Several B are repeated runs of one\n"
+        "configuration; A is then compared with their median.");
     parser.positional(first, "A")
         .positionals(others, 1, "B")
-        .text("html", html, "FILE", "one page to explore both in a browser")
-        .text("json", json, "FILE", "everything, for programs (- is standard output)")
+        .text("html", html, "FILE", "write a page that shows both in a browser")
+        .text("json", json, "FILE", "write all figures as JSON (- is standard output)")
         .text("max-error", max_error, "X%",
-              "exit status 3 when the step time is off by more, or the runs spread by more")
-        .flag("memory-exact", memory_exact, "exit status 3 when peaks differ by a byte")
+              "fail (exit status 3) if the step times differ by more than this, or if the runs of B spread by more")
+        .flag("memory-exact", memory_exact, "fail (exit status 3) if the peak memory of any device differs")
         .flag("ranking", ranking,
-              "files are pairs: predicted, measured, predicted, measured ...; exit status 3 when measured step times "
-              "stand in another order than predictions that differ by more than 2 %")
-        .whole("first-step", first_step, {}, "of the measured steps that --ranking counts (default: 0)")
-        .text("max-idle", max_idle, "X%", "with --ranking: exit status 3 when a device's idle share is off by more");
+              "the files are pairs (predicted, measured, predicted, measured, ...): check that configurations rank in "
+              "the "
+              "predicted order; fail (exit status 3) if two whose predictions differ by more than 2 % are swapped")
+        .whole("first-step", first_step, {}, "with --ranking: ignore measured steps before this one (default: 0)")
+        .text("max-idle", max_idle, "X%",
+              "with --ranking: fail (exit status 3) if the idle share of a device differs by more than this");
     return parser.parse(arguments);
   }
 
   CompareOptions options() const {
     if (first_step || !max_idle.empty()) {
-      throw Error("--first-step, --max-idle: are about several configurations, expected --ranking beside them");
+      throw Error("--first-step and --max-idle apply to --ranking only, expected --ranking with them");
     }
     return {.max_error = share(max_error, "--max-error"), .memory_exact = memory_exact};
   }
 
   RankingOptions ranking_options() const {
-    if (memory_exact || !html.empty()) throw Error("--ranking: expected no --memory-exact and no --html beside it");
+    if (memory_exact || !html.empty()) throw Error("--ranking: cannot be combined with --memory-exact or --html");
     if (others.size() % 2 == 0) {
       throw Error("--ranking: found " + std::to_string(others.size() + 1) +
                   " files, expected pairs: predicted, measured");

@@ -13,20 +13,24 @@ namespace plumb {
 ExitStatus run_convert(const CommandLine& arguments) {
   ArgumentParser parser(
       "convert IN OUT [options]",
-      "Rewrites a schedule in another format, by extension (.json, .csv, .txt, .megatron, .deepspeed) or as given:\n"
-      "json, text, torch-csv (compute only), torch-comms and torch-comms-late (with PyTorch's transfers; late "
-      "receives),\n"
-      "megatron (pipeline options), zero-bubble (Python table); deepspeed (instruction lists), read only.\n"
-      "- is standard input or output.\n"
-      "Exit status 3: the schedule is invalid, or would be in that format.");
+      "Converts a schedule to another format. The format follows from the file's extension (.json, .csv, .txt,\n"
+      ".megatron, .deepspeed) or from --from and --to:\n"
+      "  json              the document of Plumbline\n"
+      "  text              one line per device, such as d0: 0F0 0B0\n"
+      "  torch-csv         PyTorch's CSV, compute actions only\n"
+      "  torch-comms       PyTorch's CSV with sends and receives; torch-comms-late posts receives late\n"
+      "  megatron          the pipeline options of Megatron-LM\n"
+      "  zero-bubble       the Python table of the zero-bubble repository\n"
+      "  deepspeed         DeepSpeed's instruction lists (can only be read)\n"
+      "- is standard input or standard output. Exit status 3: the schedule is invalid, or would be in that format.");
   std::string in;
   std::string out;
   std::string from;
   std::string to;
   parser.positional(in, "IN")
       .positional(out, "OUT")
-      .text("from", from, "FORMAT", "format of IN (default: by extension, then by how it begins)")
-      .text("to", to, "FORMAT", "format of OUT");
+      .text("from", from, "FORMAT", "format of IN (default: by its extension, then by its first characters)")
+      .text("to", to, "FORMAT", "format of OUT (default: by its extension)");
   ScheduleArguments size;
   size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;

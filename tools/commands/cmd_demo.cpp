@@ -22,14 +22,14 @@ struct DemoArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "demo [options]",
-        "Measures a small transformer on this machine, predicts four schedules, really trains with each\n"
-        "on two threads, and lays prediction and measurement over each other.");
+        "Measures a small transformer on this machine, predicts four schedules, trains with each of them on\n"
+        "two threads, and compares the predictions with the measurements.");
     constexpr std::int64_t kMost = 10'000;
-    parser.text("output,o", directory, "DIR", "where to write the report and all figures (default: plumbline-demo)")
+    parser.text("output,o", directory, "DIR", "folder for the report and all figures (default: plumbline-demo)")
         .text("network", network, "NAME|FILE", "model (default: gpt-mini)")
-        .whole("microbatches,m", microbatches, {1, kMost}, "per update (default: 8)")
-        .whole("updates", updates, {1, kMost}, "of every run (default: 12)")
-        .whole("rounds", rounds, {1, kMost}, "runs of every schedule (default: 5)");
+        .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
+        .whole("updates", updates, {1, kMost}, "updates per run (default: 12)")
+        .whole("rounds", rounds, {1, kMost}, "runs per schedule (default: 5)");
     return parser.parse(arguments);
   }
 
@@ -69,7 +69,7 @@ ExitStatus run_demo(const CommandLine& command_line) {
   std::filesystem::create_directories(directory, error);
   if (error) throw Error(directory.string() + ": cannot make the directory: " + error.message());
   Progress progress("demo");
-  progress.note("demo: measuring what the stages take, and really training with every schedule, in turns ...");
+  progress.note("demo: measuring the stages and training with each schedule ...");
   const DemoRun run = demo_run(plan, progress);
   write_files(directory, plan, run);
   print(demo_text(plan, run.results) + "\nopen " + (directory / "report.html").string() + " in a browser\n");

@@ -64,7 +64,7 @@ std::string networks_table() {
 
 ExitStatus run_networks(const CommandLine& arguments) {
   ArgumentParser parser("networks [NAME|FILE] [options]",
-                        "Lists the built-in networks, or prints the document of one (the layers of a model).");
+                        "Lists the built-in models, or prints the document of one (its layers).");
   std::vector<std::string> names;
   bool json = false;
   parser.positionals(names, 0, "NAME").flag("json", json, "print the list as JSON");

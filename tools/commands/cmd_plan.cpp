@@ -27,12 +27,13 @@ ExitStatus run_plan(const CommandLine& command_line) {
   std::string method;
   std::string json;
   bool list = false;
-  ArgumentParser parser("plan --method NAME --network N (--cluster C | --devices N --bandwidth RATE) [options]",
-                        "Where to cut a network, how often to replicate its parts, as published planners decide it.\n"
-                        "`plan --list` names the methods, what each minimises, and what its source leaves open.");
-  parser.text("method", method, "NAME", "a published planner").flag("list", list, "list the methods");
+  ArgumentParser parser(
+      "plan --method NAME --network N (--cluster C | --devices N --bandwidth RATE) [options]",
+      "Runs a published planner: it cuts the network into stages and decides how often to replicate each.\n"
+      "`plan --list` lists the planners, what each minimises, and what its paper leaves open.");
+  parser.text("method", method, "NAME", "the published planner to run").flag("list", list, "list the planners");
   arguments.add_to(parser);
-  parser.group("Output").text("json", json, "FILE", "the plan, or the list, for programs (- is standard output)");
+  parser.group("Output").text("json", json, "FILE", "write the plan, or the list, as JSON (- is standard output)");
   if (!parser.parse(command_line)) return ExitStatus::kDone;
   std::optional<OutputFile> file;
   if (!json.empty()) file.emplace(json);
@@ -41,7 +42,7 @@ ExitStatus run_plan(const CommandLine& command_line) {
     if (json != "-") print(planners_text());
     return ExitStatus::kDone;
   }
-  if (method.empty()) throw Error("plan: expected --method (plan --list names them)");
+  if (method.empty()) throw Error("plan: the planner is missing, expected --method NAME (`plan --list` lists them)");
   const Planner& planner = find_planner(method);
   const PlanProblem problem = plan_problem(arguments);
   const Plan plan = make_plan(planner, problem);

@@ -51,17 +51,18 @@ struct SearchCommand {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "plan --network N --cluster C --batch B [options]",
-        "The fastest pipeline that fits: degrees, cut, order of unlike devices, schedule, microbatch,\n"
-        "recompute, searched together, scored by the simulator, with a proved bound.\n"
-        "With --method NAME a published planner answers instead (see plan --method NAME --help).");
+        "Finds the fastest configuration that fits: TP/CP/EP/DP degrees, pipeline length, layer split, device\n"
+        "order, schedule, microbatch size, recomputation and ZeRO stage. Every candidate is simulated; a lower\n"
+        "bound tells how much faster any other plan could be. Exit status 3: nothing fits in memory.\n"
+        "With --method NAME a published planner runs instead (see `plumbline plan --method NAME --help`).");
     job.add_to(parser);
     parser.group("Output")
-        .text("output,o", output, "FILE", "the schedule of the best plan")
-        .text("json", json, "FILE", "the answer for programs (- is standard output)")
-        .text("html", html, "FILE", "the best plans side by side, and why they differ")
-        .flag("explain", explain, "what would help most: every resource made better in turn")
-        .flag("front", front, "search the fastest plan of every number of devices, too")
-        .flag("guide", guide, "settings for Megatron-LM and PyTorch");
+        .text("output,o", output, "FILE", "write the schedule of the best plan")
+        .text("json", json, "FILE", "write all plans as JSON (- is standard output)")
+        .text("html", html, "FILE", "write a page that shows the best plans side by side and why they differ")
+        .flag("explain", explain, "show which resource limits the plan: improve each one in turn and simulate again")
+        .flag("front", front, "also find the fastest plan for every smaller number of devices")
+        .flag("guide", guide, "print the settings for Megatron-LM and PyTorch");
     return parser.parse(arguments);
   }
 
@@ -96,9 +97,9 @@ PlanEffort effort_of(const PlanSearchArguments& arguments, Progress& progress, d
   effort.stop = [begin, limit] { return interrupted != 0 || Clock::now() >= begin + limit; };
   effort.stop_seeds = [begin, limit] { return interrupted != 0 || Clock::now() >= begin + kSeedShare * limit; };
   effort.progress = [&progress](const PlanProgress& so_far) {
-    const std::string remark = so_far.best_ns == 0
-                                   ? "nothing fits so far"
-                                   : "best " + time_text(so_far.best_ns) + ", bound " + time_text(so_far.bound_ns);
+    const std::string remark =
+        so_far.best_ns == 0 ? "nothing fits yet"
+                            : "best " + time_text(so_far.best_ns) + ", lower bound " + time_text(so_far.bound_ns);
     progress.show(so_far.simulated, so_far.simulated + so_far.open, remark);
   };
   return effort;
@@ -158,7 +159,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   if (command.guide) text += "\n" + plan_guide(question, best);
   print(text);
   if (command.explain) {
-    Progress progress("plan: what would help");
+    Progress progress("plan: sensitivities");
     const PlanEffort effort = effort_of(command.job, progress, 0.25);
     print("\n" + sensitivities_text(plan_sensitivities(question, best, effort), best.score.step_ns));
   }

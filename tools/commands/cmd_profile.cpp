@@ -37,20 +37,20 @@ struct ProfileArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "profile --network N [options]",
-        "Measures what every stage's actions take on this machine, with all devices at work at once.\n"
-        "`simulate --profile FILE` predicts with it.");
+        "Measures how long the actions of every stage take on this machine while all devices work at once.\n"
+        "`simulate --profile FILE` predicts with these times.");
     constexpr std::int64_t kMost = 4096;
-    parser.text("output,o", path, "FILE", "where to write (default: standard output)")
-        .whole("stages,p", stages, {1, kMost}, "stages that the model is cut into (default: one per hardware thread)")
-        .whole("devices", devices, {1, kMost}, "threads that run at once (default: one per stage)")
+    parser.text("output,o", path, "FILE", "file to write (default: standard output)")
+        .whole("stages,p", stages, {1, kMost}, "number of stages (default: one per hardware thread)")
+        .whole("devices", devices, {1, kMost}, "devices (threads or GPUs) that work at once (default: one per stage)")
         .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
-        .whole("rounds", rounds, {1, kMost}, "how often everything is measured (default: 2)")
-        .flag("calm", calm, "1F1B only: no runs that keep all microbatches in flight or copy to the host")
+        .whole("rounds", rounds, {1, kMost}, "repetitions of every measurement (default: 2)")
+        .flag("calm", calm, "measure 1F1B runs only, none that keep all microbatches in flight or copy to the host")
         .flag("contention", contention,
-              "times of actions that run alone, and how much longer they take among others: what `simulate` then "
-              "reckons with")
+              "also measure how much slower an action runs while other devices work, so that `simulate` can model it")
         .flag("reductions", reductions,
-              "with --contention: also trains two copies of every stage, to see what reducing their gradients takes");
+              "with --contention: also train two copies of every stage, to measure gradient reductions (twice the "
+              "memory)");
     model.add_to(parser);
     streams.add_to(parser);
     return parser.parse(arguments);
@@ -67,7 +67,7 @@ struct Measurement {
 
 Measurement measure(const ProfileArguments& arguments) {
   if (arguments.reductions && !arguments.contention) {
-    throw Error("--reductions: says nothing without what they take, expected --contention with it");
+    throw Error("--reductions: is part of measuring contention, expected --contention with it");
   }
   ProfileOptions options;
   options.network = arguments.model.load_network();

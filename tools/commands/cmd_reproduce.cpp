@@ -25,15 +25,15 @@ struct ReproduceArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "reproduce [CLAIM]... [options]",
-        "Reproduces published numbers (claims): a claim is named by its id or its system (default: all).\n"
-        "Without names, it also rewrites README.md and claims/*.md beside the document of claims. Exit status 3:\n"
-        "some number is not what the document of claims expects.\n"
-        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with a --help of\n"
-        "their own.");
+        "Reproduces published results. A CLAIM is the id of one published number or the name of a system\n"
+        "(default: all). Without names, README.md and claims/*.md beside the document of claims are updated.\n"
+        "Exit status 3: a result differs from what the document of claims expects.\n"
+        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with their own "
+        "--help.");
     parser.positionals(names, 0, "CLAIM")
-        .text("claims", claims, "FILE", "document of claims (default: results/claims.json of the source tree)")
-        .flag("long", with_long, "also reproduce the claims marked long")
-        .text("json", json, "FILE", "everything, for programs (- is standard output)");
+        .text("claims", claims, "FILE", "document of claims (default: results/claims.json)")
+        .flag("long", with_long, "include claims that take long")
+        .text("json", json, "FILE", "write all results as JSON (- is standard output)");
     return parser.parse(arguments);
   }
 };

@@ -28,7 +28,7 @@ ExitStatus reproduce_scores(const std::vector<std::string>& parts) {
     const auto has = [&](const std::string& part) { return profile.network.find(part) != std::string::npos; };
     return !parts.empty() && std::none_of(parts.begin(), parts.end(), has);
   });
-  if (profiles.empty()) throw Error("reproduce planners --scores: no profile is called so, see " + path.string());
+  if (profiles.empty()) throw Error("reproduce planners --scores: no profile has this name, see " + path.string());
   Progress progress("reproduce planners");
   std::vector<ProfileScores> scores;
   for (const ScoredProfile& profile : profiles) {
@@ -53,14 +53,14 @@ ExitStatus run_reproduce_planners(const CommandLine& command_line) {
   bool scores = false;
   ArgumentParser parser(
       "reproduce planners [CASE]... [options]",
-      "Plans what published planners were run on, by their own formulas: their number and time beside\n"
-      "ours. Without names, all cases of results/planners/cases.json, and its README is refreshed.\n"
-      "Exit status 3: a plan is worse than theirs, or took more than a tenth of their time.");
+      "Runs the published planners on the inputs of their papers and compares cost and run time with the\n"
+      "published programs. Without names, all cases of results/planners/cases.json run and its README is updated.\n"
+      "Exit status 3: a plan is worse than the published one, or took more than a tenth of its time.");
   parser.positionals(names, 0, "CASE")
-      .text("json", json, "FILE", "everything, for programs (- is standard output)")
+      .text("json", json, "FILE", "write all results as JSON (- is standard output)")
       .flag("scores", scores,
-            "instead: every planner's plans of the profiles in results/planners/scored.json, simulated, "
-            "beside those of the joint search; exit status 3: one of theirs is faster");
+            "instead: simulate every planner's plan for the profiles in results/planners/scored.json and compare it "
+            "with the plan of `plumbline plan`; exit status 3: a published planner's plan is faster");
   if (!parser.parse(command_line)) return ExitStatus::kDone;
   if (scores) return reproduce_scores(names);
   const std::filesystem::path path = in_results("planners/cases.json");

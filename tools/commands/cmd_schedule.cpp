@@ -26,21 +26,21 @@ struct ScheduleCommand {
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser("schedule NAME|FILE [options]",
-                          "Writes the document of a schedule, or explains how to run it elsewhere.");
+                          "Writes a schedule to a file, or explains how to run it in PyTorch and Megatron-LM.");
     parser.positional(name, "NAME|FILE")
-        .text("output,o", path, "FILE", "where to write (default: standard output)")
+        .text("output,o", path, "FILE", "file to write (default: standard output)")
         .text("format", format, "FORMAT",
               "json, text, torch-csv, torch-comms, torch-comms-late or megatron\n(default: by the file's extension, or "
               "json)")
-        .flag("explain", explain, "how to run it in PyTorch and Megatron-LM: files, classes, flags, layout")
-        .text("layers", layers, "N", "with --explain: decoder layers of the model (26), or of every stage (3,4,4,3)");
+        .flag("explain", explain, "explain how to run it in PyTorch and Megatron-LM: files, classes, flags, layout")
+        .text("layers", layers, "N", "with --explain: decoder layers of the model (26), or of each stage (3,4,4,3)");
     size.add_to(parser);
     costs.add_search_to(parser);
     return parser.parse(arguments);
   }
 };
 
-/// What is to be written; no value when the schedule is invalid and all findings have been told.
+/// The text to write; no value when the schedule is invalid and all findings have been printed.
 std::optional<std::string> text_of(const ScheduleCommand& command, const ScheduleFormat& format, Schedule schedule) {
   if (!command.explain) return written_schedule(command.name, format, std::move(schedule));
   if (const auto violations = check_schedule(schedule); !violations.empty()) {
@@ -58,7 +58,7 @@ ExitStatus run_schedule(const CommandLine& arguments) {
   ScheduleCommand command;
   if (!command.parse(arguments)) return ExitStatus::kDone;
   if (!command.layers.empty() && !command.explain)
-    throw Error("--layers: says nothing here, expected --explain with it");
+    throw Error("--layers: is used by --explain only, expected --explain with it");
   if (command.format.empty() && !command.explain) check_extension(command.path, "--format");
   const ScheduleFormat& format = written_format(command.format, command.path);
   OutputFile file(command.path);

@@ -27,9 +27,9 @@
 namespace plumb {
 namespace {
 
-/// Longer schedules are not drawn in characters: nobody could read them.
+/// Longer schedules are not drawn in characters, because the drawing would be unreadable.
 constexpr std::int64_t kMostDrawnActions = 20'000;
-/// The table of delays needs the whole program; longer schedules get it only when it is asked for.
+/// The table of delays needs the whole program; longer schedules get it only with --delays.
 constexpr std::int64_t kMostCountedActions = 1'000'000;
 
 struct SimulateArguments {
@@ -48,20 +48,23 @@ struct SimulateArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "simulate NAME|FILE [options]",
-        "Predicts what running a schedule would look like: a schedule of the catalogue, or a document.\n"
-        "Exit status 3: the schedule is invalid or does not fit in memory.");
+        "Predicts the timeline, bubbles and memory of a schedule. NAME is a built-in schedule (see `plumbline\n"
+        "schedules`), FILE a schedule in any format of `plumbline convert`, or a program that prints one.\n"
+        "Exit status 3: the schedule is invalid, deadlocks, or does not fit in memory.");
     parser.positional(schedule, "NAME|FILE");
     size.add_to(parser);
     costs.add_to(parser);
     simulation.add_to(parser);
     order.add_to(parser);
     reports.add_to(parser);
-    parser.text("chakra", chakra, "PREFIX", "Chakra execution traces, PREFIX.0.et and so on, one per device");
+    parser.text("chakra", chakra, "PREFIX",
+                "Chakra execution traces for ASTRA-sim, one per device: PREFIX.0.et, PREFIX.1.et, ...");
     parser.group("Questions")
-        .flag("peak", peak, "list what is alive at every device's peak")
-        .flag("critical-path", critical_path, "list what the critical path is spent on")
-        .flag("delays", delays, "how often weights of each age are read, by stage")
-        .texts("what-if", what_if, "KIND=X", "the makespan if all actions of a kind took X of their time, as W=0.9");
+        .flag("peak", peak, "list the tensors that are alive when each device's memory peaks")
+        .flag("critical-path", critical_path, "list what kinds of actions the critical path consists of")
+        .flag("delays", delays, "list how often each stage reads weights of each age (asynchronous schedules)")
+        .texts("what-if", what_if, "KIND=X",
+               "predict the makespan if all actions of a kind took X times as long, such as W=0.9");
     const bool run = parser.parse(arguments);
     costs.job.take_recompute(size.recompute);
     return run;
@@ -86,10 +89,10 @@ bool counts_delays(const SimulateArguments& arguments, const Schedule& schedule)
   return false;
 }
 
-/// What a run of the command found out.
+/// The result of a run of the command.
 struct PredictedRun {
   Timeline timeline;
-  std::string what_if;  ///< a table; empty when nothing was asked
+  std::string what_if;  ///< a table; empty without --what-if
 };
 
 /// A summary jumps over steady states; every other question needs the whole program.
@@ -153,14 +156,14 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   }
   const CostInput input = cost_input(arguments.costs, documents, schedule);
   if (arguments.peak && input.costs.memory.empty()) {
-    throw Error("--peak: abstract costs have no tensors, expected --network or --profile");
+    throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
   }
   const MemoryLimit limit = parse_memory_limit(arguments.costs.memory_limit, input.costs);
   ReportFiles files(arguments.reports, arguments.order.save);
   const bool quiet = arguments.reports.takes_standard_output();
   const bool draw = !quiet && !arguments.reports.summary && action_count(schedule) <= kMostDrawnActions;
   if (quiet && !arguments.what_if.empty()) {
-    throw Error("--what-if: prints a table, expected no report on standard output");
+    throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
   const PredictedRun prediction = predict(arguments, schedule, input, draw);

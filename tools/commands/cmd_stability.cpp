@@ -4,7 +4,7 @@
 #include "models/ground/error.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/parse_range.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/stability_study.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -37,26 +37,32 @@ struct StabilityArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "stability [METHOD]... [options]",
-        "The largest learning rate for which delayed gradient descent on lambda w^2 / 2 is stable, by delay.\n"
-        "METHOD: delay, momentum, naive (the gradient depends on the mismatch of forward and backward weights),\n"
-        "t2 (its correction), t1 (the rate divided by tau), recompute; joined by + as in t1+t2.\n"
-        "Default: delay momentum naive t2 naive+t1 t1+t2.");
+        "Finds the largest learning rate for which delayed gradient descent on the loss lambda w^2 / 2 is stable,\n"
+        "for each delay tau (in updates). METHOD is one of\n"
+        "  delay      the gradient is tau updates old\n"
+        "  momentum   the same with momentum\n"
+        "  naive      forward and backward read weights of different ages\n"
+        "  t2         naive with the discrepancy correction T2\n"
+        "  t1         the learning rate is divided by tau\n"
+        "  recompute  activations are computed again with newer weights\n"
+        "or several joined by +, such as t1+t2. Default: delay momentum naive t2 naive+t1 t1+t2.");
     parser.positionals(methods, 0, "METHOD")
-        .text("tau", taus, "RANGE", "delays of the forward in updates: 0:20, 1,2,4 or 0:40:4 (default: 0:20)")
-        .whole("tau-bkwd", tau_bkwd, {0, kMostTau}, "delay of the backward, at most that of the forward (default: 0)")
-        .whole("tau-recomp", tau_recomp, {0, kMostTau}, "delay of the recompute (default: half of the forward's)")
+        .text("tau", taus, "RANGE", "forward delays in updates: 0:20, 1,2,4 or 0:40:4 (default: 0:20)")
+        .whole("tau-bkwd", tau_bkwd, {0, kMostTau}, "backward delay, at most the forward delay (default: 0)")
+        .whole("tau-recomp", tau_recomp, {0, kMostTau}, "delay of the recompute (default: half of the forward delay)")
         .real("curvature", curvature, {}, "lambda (default: 1)")
-        .real("sensitivity", sensitivity, {}, "Delta, of naive, t2 and recompute (default: 5)")
-        .real("recompute-sensitivity", recompute_sensitivity, {}, "Phi, of recompute (default: 1)")
-        .real("momentum", momentum, {}, "of momentum (default: 0.9)")
-        .real("discount", discount, {}, "D of t2: gamma = D^(1/n) (default: gamma = 1 - 2/(n + 1))")
-        .real("rate", rate, {0}, "also the spectral radius at this learning rate")
-        .real("most", most, {}, "largest rate tried (default: 4)")
-        .whole("iterate", iterations, {100, kMostIterations}, "also by running so many steps of the recursion");
+        .real("sensitivity", sensitivity, {}, "Delta, for naive, t2 and recompute (default: 5)")
+        .real("recompute-sensitivity", recompute_sensitivity, {}, "Phi, for recompute (default: 1)")
+        .real("momentum", momentum, {}, "momentum coefficient (default: 0.9)")
+        .real("discount", discount, {}, "D for t2: gamma = D^(1/n) (default: gamma = 1 - 2/(n + 1))")
+        .real("rate", rate, {0}, "also print the spectral radius at this learning rate")
+        .real("most", most, {}, "largest learning rate to try (default: 4)")
+        .whole("iterate", iterations, {100, kMostIterations},
+               "also find the limit by running this many steps of the recursion");
     parser.group("Reports")
-        .text("svg", svg, "FILE", "the stable regions as a picture")
-        .text("html", html, "FILE", "the same to explore in a browser")
-        .text("json", json, "FILE", "everything, for programs (- is standard output)")
+        .text("svg", svg, "FILE", "picture of the stable regions")
+        .text("html", html, "FILE", "interactive page of the stable regions")
+        .text("json", json, "FILE", "all figures as JSON (- is standard output)")
         .text("csv", csv, "FILE", "one row per method and delay");
     return parser.parse(arguments);
   }
@@ -76,9 +82,10 @@ struct StabilityArguments {
   }
 
   static void check(const StabilityOptions& options) {
-    if (options.curvature <= 0) throw Error("--curvature: is not positive, expected lambda above 0");
-    if (options.most <= 0) throw Error("--most: is not positive, expected a learning rate");
-    if (options.momentum < 0 || options.momentum >= 1) throw Error("--momentum: expected a number from 0 to below 1");
+    if (options.curvature <= 0) throw Error("--curvature: expected a number above 0");
+    if (options.most <= 0) throw Error("--most: expected a learning rate above 0");
+    if (options.momentum < 0 || options.momentum >= 1)
+      throw Error("--momentum: expected a number of at least 0 and below 1");
     if (options.discount && (*options.discount <= 0 || *options.discount >= 1)) {
       throw Error("--discount: expected a number above 0 and below 1");
     }

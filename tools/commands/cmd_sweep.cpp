@@ -6,6 +6,7 @@
 #include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/order_arguments.hpp"
+#include "tools/options/parse_range.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
@@ -39,20 +40,20 @@ struct SweepArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "sweep NAME... -p RANGE -m RANGE [options]",
-        "Simulates schedules over ranges of sizes, several at a time; NAME may be 'all', a program\n"
-        "that prints a schedule, or a document of one of the sizes. A RANGE is 2,4,8 or 8:64:8. --cost takes\n"
-        "several lists with semicolons between, --memory-limit several limits with commas. Degrees of jobs\n"
-        "(--tp, --dp, --zero, ...) are ranges, too: as `simulate` with a network and a cluster takes them.");
+        "Simulates schedules over ranges of sizes and lists the best choices. NAME is a built-in schedule, 'all',\n"
+        "a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is 2,4,8 or 8:64:8\n"
+        "(from 8 to 64 in steps of 8). --cost takes several lists separated by semicolons, --memory-limit several\n"
+        "limits separated by commas. --tp, --dp, --zero and the other degrees take ranges as well.");
     parser.positionals(schedules, 1, "NAME")
         .text("devices,p", devices, "RANGE", "pipeline devices")
         .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
-        .text("chunks,v", chunks, "RANGE", "stages per device (default: the schedule's)")
-        .whole("updates", updates, {}, "optimizer updates to cover (default: the schedule's)")
-        .texts("opt", options, "KEY=VALUE", "option of the schedules")
+        .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
+        .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
+        .texts("opt", options, "KEY=VALUE", "option of the schedules, see `plumbline schedules --json`")
         .whole("runs", runs, {1, 1'000'000},
-               "with --jitter: runs of every point, for medians and intervals (default: 100)")
+               "with --jitter: simulations per point, for medians and intervals (default: 100)")
         .text("csv", csv, "FILE", "one row per simulation (- is standard output)")
-        .text("html", html, "FILE", "one page with the timelines, at most 24");
+        .text("html", html, "FILE", "page with the timelines of at most 24 simulations");
     costs.add_to(parser, &jobs);
     simulation.add_to(parser);
     return parser.parse(arguments);
@@ -132,8 +133,8 @@ ExitStatus run_sweep(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const std::vector<SweepPoint> points = points_of(arguments);
   if (!arguments.html.empty() && points.size() > kMostSections) {
-    throw Error("sweep: --html: " + std::to_string(points.size()) + " runs do not fit on a page, expected at most " +
-                std::to_string(kMostSections));
+    throw Error("sweep: --html: " + std::to_string(points.size()) +
+                " simulations do not fit on a page, expected at most " + std::to_string(kMostSections));
   }
   check_distinct_outputs({arguments.csv, arguments.html});
   std::optional<OutputFile> csv;

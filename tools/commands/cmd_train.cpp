@@ -38,7 +38,7 @@ namespace {
 
 /// Rows of the table of losses.
 constexpr std::size_t kMostLosses = 12;
-/// More spans are not drawn in characters: nobody could read them.
+/// More spans are not drawn in characters, because the drawing would be unreadable.
 constexpr std::size_t kMostDrawnSpans = 20'000;
 
 struct TrainCommand {
@@ -55,17 +55,18 @@ struct TrainCommand {
   std::string transport = "local";
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser("train NAME|FILE --network N [options]",
-                          "Really trains a model with a schedule and measures what `simulate` predicts.");
+    ArgumentParser parser(
+        "train NAME|FILE --network N [options]",
+        "Trains a model with a schedule and measures what `simulate` predicts: timeline, bubbles and memory.");
     parser.positional(schedule, "NAME|FILE")
-        .whole("steps", steps, {}, "updates to do (default: those of the schedule)")
-        .text("checkpoint", checkpoint, "DIR", "save weights, optimizer and position there")
+        .whole("steps", steps, {}, "number of optimizer updates (default: those of the schedule)")
+        .text("checkpoint", checkpoint, "DIR", "folder for checkpoints of the weights, the optimizer and the position")
         .whole("checkpoint-every", checkpoint_every, {}, "updates between checkpoints (default: 1)")
-        .flag("resume", resume, "go on from the newest checkpoint")
-        .text("losses", losses, "FILE", "mean loss of every update as CSV")
+        .flag("resume", resume, "continue from the newest checkpoint")
+        .text("losses", losses, "FILE", "write the mean loss of every update as CSV")
         .text("transport", transport, "NAME",
               "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
-              "nccl (likewise, with messages from GPU to GPU) (default: local)");
+              "nccl (one process per device, messages from GPU to GPU) (default: local)");
     size.add_to(parser);
     costs.add_search_to(parser);
     training.add_to(parser);
@@ -114,7 +115,7 @@ std::string losses_text(const std::vector<double>& losses) {
   return table.to_string();
 }
 
-/// What held-out data said; nothing when they were not asked.
+/// Evaluations on held-out data; empty when there were none.
 std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
   if (evaluations.empty()) return "";
   TextTable table({{"updates", '>'}, {"held-out loss", '>'}, {"accuracy", '>'}});
@@ -140,11 +141,11 @@ std::string training_json(const TrainResult& result) {
   return json.dump();
 }
 
-/// What became of updates that were validated; nothing when all were right.
+/// Updates that validation rejected; empty when there were none.
 std::string validation_text(const TrainResult& result) {
   if (result.updates_skipped == 0 && result.updates_rolled_back == 0) return "";
-  return "\nupdates skipped, not finite: " + std::to_string(result.updates_skipped) +
-         "; updates of a stage taken back and made again: " + std::to_string(result.updates_rolled_back) + "\n";
+  return "\nupdates skipped because a gradient was not finite: " + std::to_string(result.updates_skipped) +
+         "; updates of a stage rolled back and repeated: " + std::to_string(result.updates_rolled_back) + "\n";
 }
 
 /// What is trained, on what.
@@ -163,7 +164,8 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   if (goes_by_links(command.transport)) {
     const Backend& chosen = backend(options.execution.backend);
     if (!chosen.only_streams) {
-      throw Error("transport nccl: is between GPUs; expected --backend cuda instead of " + std::string(chosen.name));
+      throw Error("--transport nccl: works between GPUs only, expected --backend cuda instead of " +
+                  std::string(chosen.name));
     }
     prepared.links = nccl::load_library();
     options.execution.links = &*prepared.links;
@@ -219,7 +221,7 @@ struct RunOutput {
       files.write(*result.timeline, training_json(result));
     } else if (command.reports.any()) {
       std::cerr
-          << "plumbline: note: the run went on in the middle of its document, so there is no timeline to report\n";
+          << "plumbline: note: the run continued in the middle of its schedule, so there is no timeline to report\n";
     }
     if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
   }
@@ -244,7 +246,8 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
     return ExitStatus::kNo;
   }
   if (is_first && command.resume && !newest_checkpoint(command.checkpoint)) {
-    std::cerr << "plumbline: note: " << command.checkpoint << " has no checkpoint yet, so the run begins anew\n";
+    std::cerr << "plumbline: note: " << command.checkpoint
+              << " has no checkpoint yet, so the run starts from the beginning\n";
   }
   prepared.options.execution.processes = job;
   const TrainResult result = run(command, prepared.options);
@@ -258,7 +261,7 @@ ExitStatus run_train(const CommandLine& command_line) {
   TrainCommand command;
   if (!command.parse(command_line)) return ExitStatus::kDone;
   if (command.resume && command.checkpoint.empty())
-    throw Error("--resume: from where is not known, expected --checkpoint DIR");
+    throw Error("--resume: the folder of the checkpoints is missing, expected --checkpoint DIR");
   const std::unique_ptr<ProcessGroup> job = join_job(command.transport);
   return run_in(job.get(), [&] { return train_in(job.get(), command); });
 }

@@ -37,17 +37,20 @@ std::string size_text(const std::string& path, const Schedule& schedule) {
 }  // namespace
 
 ExitStatus run_validate(const CommandLine& arguments) {
-  ArgumentParser parser("validate NAME|FILE [options]",
-                        "Checks a schedule document: exit status 0 when it is valid, 3 with all findings when not.");
+  ArgumentParser parser(
+      "validate NAME|FILE [options]",
+      "Checks that a schedule is complete, in a possible order, and free of deadlocks. Exit status 0: it is valid;\n"
+      "3: it is not, and all findings are printed.");
   std::string path;
   std::string format;
   std::string transfers;
   ScheduleArguments size;
   parser.positional(path, "NAME|FILE")
       .text("from", format, "FORMAT",
-            "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by extension)")
+            "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by the extension)")
       .text("transfers", transfers, "MODELS",
-            "also look for hangs of sends and receives: buffered, rendezvous, pair-fifo, several with commas, or all");
+            "also look for sends and receives that would hang when messages are buffered, rendezvous or pair-fifo "
+            "(several with commas, or all)");
   size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;
   const std::vector<TransferModel> models = parse_models(transfers);

@@ -14,13 +14,13 @@ namespace {
 /// NCCL is looked for when the program runs.
 std::string process_transports() {
   if (!has_mpi()) return "";
-  return std::string(" mpi nccl") + (nccl::why_no_library().empty() ? "" : " (there is no libnccl.so.2 here)");
+  return std::string(" mpi nccl") + (nccl::why_no_library().empty() ? "" : " (no libnccl.so.2 was found)");
 }
 
 }  // namespace
 
 ExitStatus run_version(const CommandLine& arguments) {
-  ArgumentParser parser("version", "Prints the version and what this build can do.");
+  ArgumentParser parser("version", "Prints the version, and the back ends, executors and transports of this build.");
   if (!parser.parse(arguments)) return ExitStatus::kDone;
   std::ostringstream out;
   out << "plumbline " PLUMB_VERSION

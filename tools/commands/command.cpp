@@ -11,32 +11,33 @@ namespace plumb {
 namespace {
 
 constexpr std::array kCommands{
-    Command{"schedules", "list the schedules that Plumbline knows", run_schedules},
-    Command{"schedule", "write the document of a schedule", run_schedule},
-    Command{"validate", "check a schedule document", run_validate},
-    Command{"convert", "rewrite a schedule in another format", run_convert},
-    Command{"simulate", "predict timeline, bubbles and memory of a schedule", run_simulate},
-    Command{"profile", "measure what actions take on this machine", run_profile},
-    Command{"train", "really train a model with a schedule", run_train},
-    Command{"compare", "lay one timeline over another", run_compare},
-    Command{"sweep", "simulate schedules over ranges of sizes", run_sweep},
-    Command{"plan", "decide where to cut a network, as published planners do", run_plan},
-    Command{"stability", "learning rates for which delayed descent is stable", run_stability},
-    Command{"reproduce", "run published claims again", run_reproduce},
-    Command{"networks", "list the built-in networks, or print one", run_networks},
+    Command{"schedules", "list the built-in schedules", run_schedules},
+    Command{"schedule", "write a schedule to a file, or explain how to run it in PyTorch and Megatron-LM",
+            run_schedule},
+    Command{"validate", "check that a schedule is valid and does not deadlock", run_validate},
+    Command{"convert", "convert a schedule to another format", run_convert},
+    Command{"simulate", "predict the timeline, bubbles and memory of a schedule", run_simulate},
+    Command{"profile", "measure how long each stage takes on this machine", run_profile},
+    Command{"train", "train a model with a schedule and measure it", run_train},
+    Command{"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
+    Command{"sweep", "simulate schedules over ranges of sizes and list the best", run_sweep},
+    Command{"plan", "find the fastest parallel configuration for a cluster", run_plan},
+    Command{"stability", "find the largest stable learning rate of asynchronous training", run_stability},
+    Command{"reproduce", "reproduce published results", run_reproduce},
+    Command{"networks", "list the built-in models, or print one", run_networks},
     Command{"clusters", "list the built-in clusters, or print one", run_clusters},
-    Command{"demo", "predict, really train, compare: two minutes", run_demo},
-    Command{"version", "print the version and what this build can do", run_version},
+    Command{"demo", "predict, train and compare a small model on this machine", run_demo},
+    Command{"version", "print the version and the back ends of this build", run_version},
 };
 
 void print_help() {
   std::ostringstream out;
-  out << "plumbline: which pipeline schedule, and what will it cost me?\n\n"
+  out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
          "usage: plumbline COMMAND [OPTIONS]\n\n";
   for (const Command& command : kCommands) {
     out << "  " << command.name << std::string(12 - command.name.size(), ' ') << command.summary << '\n';
   }
-  out << "\nplumbline COMMAND --help explains a command and its options.\n";
+  out << "\n`plumbline COMMAND --help` explains a command and its options.\n";
   print(out.str());
 }
 

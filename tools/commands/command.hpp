@@ -15,7 +15,7 @@ struct Command {
 };
 
 /// All commands, in the order of the help page. Adding one: `cmd_<name>.cpp`, its declaration here, its row in
-/// `command.cpp`, its line in CMakeLists.txt.
+/// `command.cpp`, its page in tools/commands.
 std::span<const Command> command_table();
 
 /// Runs one command line (without the program's name). Throws what the command throws.

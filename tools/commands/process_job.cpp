@@ -28,8 +28,8 @@ std::unique_ptr<ProcessGroup> join_job(const std::string& transport) {
   if (transport == kTransports[0]) {
     const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
     if (size == nullptr || std::string_view(size) == "1") return nullptr;
-    throw Error("transport local: mpirun has started " + std::string(size) +
-                " processes, which would all do the same; expected --transport mpi");
+    throw Error("--transport local: mpirun has started " + std::string(size) +
+                " processes, which would all do the same work; expected --transport mpi");
   }
   if (transport != kTransports[1] && !goes_by_links(transport)) throw_unknown("transport", transport, kTransports);
   return std::make_unique<ProcessGroup>(join_mpi_job());

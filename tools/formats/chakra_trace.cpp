@@ -77,7 +77,7 @@ class Node {
   ChakraMessage message_;
 };
 
-/// Nodes have the index of their instr; sends and receives those behind, two per transfer.
+/// A node has the index of its instr; sends and receives follow after all instrs, two per transfer.
 class ChakraWriter {
  public:
   explicit ChakraWriter(const Program& program) : program_(program), traces_(program.lane_begin.size() - 1) {
@@ -183,7 +183,7 @@ std::vector<std::string> chakra_traces(const Program& program) {
   if (program.comm) throw Error("--chakra: abstract costs have no messages, expected --network and --cluster");
   const auto moves = [](const Instr& instr) { return instr.action.op == Op::kEvict || instr.action.op == Op::kLoad; };
   if (std::ranges::any_of(program.instrs, moves)) {
-    throw Error("--chakra: the schedule moves stashes or weights, expected one that does not");
+    throw Error("--chakra: the schedule moves activations or weights between memories, expected one that does not");
   }
   return ChakraWriter(program).write();
 }

@@ -66,7 +66,8 @@ std::optional<std::string> written_schedule(const std::string& where, const Sche
     return std::nullopt;
   }
   if (schedule.policy && format.name != "json") {
-    throw Error(where + ": says a policy and has no lists to write as " + std::string(format.name) +
+    throw Error(where + ": has a run-time policy instead of lists, which cannot be written as " +
+                std::string(format.name) +
                 "; expected json, or the lists of one run, which simulate --save-order writes");
   }
   if (format.lower != nullptr) {

@@ -23,7 +23,8 @@ bool is_only_update(std::string_view cell, const std::string& where) {
   const std::size_t letter = cell.find('U');
   if (letter == std::string_view::npos || cell.find_first_not_of("0123456789") != letter) return false;
   if (cell.substr(letter) == "U0") return true;
-  throw Error(where + ": '" + std::string(cell) + "' is a later update, expected one update (JSON has several)");
+  throw Error(where + ": '" + std::string(cell) +
+              "' is a second update, expected one update per file (JSON can have several)");
 }
 
 /// Text is PyTorch CSV with other separators, a name before each line and the update at its end, so one parser reads
@@ -71,12 +72,12 @@ const ScheduleFormat& format_of(std::string_view text) {
   return named(says("ForwardPass") ? "deepspeed" : "torch-csv");
 }
 
-/// Reads `text`; what a CSV's letters were translated to is told on standard error.
+/// Reads `text`; a translation of old letters in a CSV is noted on standard error.
 Schedule read_as(const ScheduleFormat& format, std::string_view text, std::string_view name) {
   Schedule schedule = format.read(text, name);
   const auto letters = schedule.parameters.find("letters");
   if (format.read == schedule_from_torch_csv && letters != schedule.parameters.end()) {
-    std::cerr << name << ": older letters translated: " << std::get<std::string>(letters->second) << '\n';
+    std::cerr << name << ": old action letters were translated: " << std::get<std::string>(letters->second) << '\n';
   }
   return schedule;
 }
@@ -117,7 +118,8 @@ void check_document_extension(std::string_view path, std::string_view option) {
 const ScheduleFormat& written_format(std::string_view name, std::string_view path) {
   const ScheduleFormat& format = schedule_format(name, path);
   if (format.write == nullptr) {
-    throw Error("format '" + std::string(format.name) + "' is only read, expected json, torch-csv or another to write");
+    throw Error("format '" + std::string(format.name) +
+                "' can only be read, expected json, torch-csv or another format to write");
   }
   return format;
 }

@@ -19,24 +19,24 @@ struct ScheduleFormat {
 
 std::span<const ScheduleFormat> schedule_formats();
 
-/// The format called `name`, or, when `name` is empty, the one that `path` ends in; JSON when it ends in none.
+/// The format called `name`; when `name` is empty, the one of the extension of `path`, or JSON without an extension.
 /// Throws `Error` for unknown names, with the nearest one.
 const ScheduleFormat& schedule_format(std::string_view name, std::string_view path);
 
-/// Throws `Error` when `path` ends in an extension that no format has; `option` names the format otherwise.
+/// Throws `Error` when the extension of `path` belongs to no format; the message names `option`, which can give it.
 void check_extension(std::string_view path, std::string_view option);
 
-/// Throws `Error` when `path` ends in an extension, and that is not the one of schedule documents.
+/// Throws `Error` when `path` has an extension other than that of schedule documents.
 void check_document_extension(std::string_view path, std::string_view option);
 
-/// `schedule_format` of something to be written. Throws `Error` for formats that are only read.
+/// `schedule_format` for writing. Throws `Error` for formats that can only be read.
 const ScheduleFormat& written_format(std::string_view name, std::string_view path);
 
 /// Reads a schedule in the format `format` (empty: by extension, then by how it begins). "-" is standard input. A
-/// translation that the reader should know about is told on standard error.
+/// translation that the user should know about is noted on standard error.
 Schedule read_schedule(const std::string& path, std::string_view format = {});
 
-/// The schedule that `text` is, its format told by how it begins.
+/// The schedule in `text`; its first characters tell the format.
 Schedule schedule_from_text_of_any_format(std::string_view text, std::string_view name);
 
 }  // namespace plumb

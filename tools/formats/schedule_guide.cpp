@@ -105,7 +105,7 @@ void explain_torch(std::ostream& out, const Schedule& schedule, const std::vecto
   out << " (stage@rank" << (style.empty() ? "" : ", style " + std::string(style)) << ")\n";
   if (!layers.empty()) out << "  layers:   " << listed(layers) << " per stage\n";
   if (style.empty()) {
-    out << "  torchtitan: no, it places stages as loop or v only\n";
+    out << "  torchtitan: no, it supports the placements loop and v only\n";
     return;
   }
   out << "  torchtitan: --parallelism.pipeline_parallel_schedule_csv schedule.csv\n"
@@ -138,7 +138,7 @@ void explain_transfers(std::ostream& out, const Schedule& schedule) {
     out << "  " << name << ": " << std::string(12 - name.size(), ' ');
     try {
       const auto hang = find_hang(schedule, static_cast<TransferModel>(model));
-      out << (hang ? hang->reason : "runs to its end") << "\n";
+      out << (hang ? hang->reason : "runs without a hang") << "\n";
     } catch (const Error& error) {
       out << error.what() << "\n";
     }
@@ -154,8 +154,9 @@ std::vector<std::int64_t> parse_layers(std::string_view text, std::int32_t num_s
   for (const std::string& part : parts) layers.push_back(parse_whole(part, {1, 1'000'000}, kWhere));
   if (layers.size() == static_cast<std::size_t>(num_stages)) return layers;
   if (layers.size() != 1 || layers[0] < num_stages) {
-    throw Error("--layers: '" + std::string(text) + "' does not give every one of " + std::to_string(num_stages) +
-                " stages a layer, expected one number of at least that, or " + std::to_string(num_stages) + " numbers");
+    throw Error("--layers: '" + std::string(text) + "' does not give each of the " + std::to_string(num_stages) +
+                " stages a layer, expected one number of at least that many layers, or " + std::to_string(num_stages) +
+                " numbers");
   }
   const std::int64_t all = layers[0];
   layers.assign(static_cast<std::size_t>(num_stages), all / num_stages);
@@ -167,7 +168,7 @@ std::string schedule_guide(const Schedule& schedule, const std::vector<std::int6
   for (const DeviceList& list : schedule.devices) {
     if (expanded_size(list) <= kMostActions) continue;
     throw Error("schedule '" + schedule.name + "' has " + std::to_string(expanded_size(list)) +
-                " actions on a device, expected at most " + std::to_string(kMostActions) + " to explain");
+                " actions on a device, expected at most " + std::to_string(kMostActions) + " for --explain");
   }
   std::ostringstream out;
   out << schedule.name << ": " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "

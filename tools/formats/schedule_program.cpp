@@ -95,7 +95,7 @@ std::string schedule_program_output(const std::string& path, const std::vector<s
   output.close_end(1);
   std::string text = read_all(output.end(0));
   const int status = wait_for(child);
-  if (WIFSIGNALED(status)) throw Error(path + ": was ended by signal " + std::to_string(WTERMSIG(status)));
+  if (WIFSIGNALED(status)) throw Error(path + ": was terminated by signal " + std::to_string(WTERMSIG(status)));
   if (WEXITSTATUS(status) != 0) {
     throw Error(path + ": ended with status " + std::to_string(WEXITSTATUS(status)) + ", expected 0 and a schedule");
   }

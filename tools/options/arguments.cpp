@@ -40,7 +40,17 @@ struct ArgumentParser::State {
     for (const po::options_description& group : groups) {
       if (!group.options().empty()) out << '\n' << group;
     }
-    return out.str();
+    return without_trailing_spaces(out.str());
+  }
+
+  /// Boost leaves a space at the end of a line that it breaks.
+  static std::string without_trailing_spaces(const std::string& text) {
+    std::string kept;
+    for (const char letter : text) {
+      if (letter == '\n') kept.erase(kept.find_last_not_of(' ') + 1);
+      kept += letter;
+    }
+    return kept;
   }
 };
 
@@ -140,7 +150,7 @@ ArgumentParser& ArgumentParser::positionals(std::vector<std::string>& values, st
 
 bool ArgumentParser::parse(const CommandLine& arguments) {
   bool help = false;
-  flag("help,h", help, "print this page");
+  flag("help,h", help, "print this help");
   po::options_description all;
   for (const po::options_description& group : state_->groups) all.add(group);
   all.add_options()(kPositional, po::value<std::vector<std::string>>()->composing());

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// The options of one command: declared with the variable that each fills, then parsed once.
+/// The options of one command. Each is declared with the variable that it fills; then the command line is parsed once.
 ///
 /// Names are long ("json") or long and short ("devices,p"). Every mistake is an `Error` that names the command and the
 /// option; unknown options come with the nearest known one.

@@ -67,23 +67,23 @@ void check_devices(const Cluster& cluster, const CostShape& shape, const std::st
   const auto needed = static_cast<std::size_t>(shape.num_devices);
   if (cluster.devices.size() >= needed) return;
   throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
-              std::to_string(needed) + " (NODESxDEVICES behind the name says how many, such as " + name + "-2x8)");
+              std::to_string(needed) + " (append NODESxDEVICES to the name for more, such as " + name + "-2x8)");
 }
 
-/// Refuses options of networks beside abstract costs.
+/// Throws `Error` when options of networks are combined with abstract costs.
 void check_abstract(const CostArguments& arguments) {
-  const std::string why = "goes with --network, expected no --cost beside it";
-  refuse(arguments.profile, "--profile", "has measured times, expected no --cost beside it");
-  refuse(arguments.network, "--network", "has computed times, expected no --cost beside it");
+  const std::string why = "applies to --network, expected no --cost with it";
+  refuse(arguments.profile, "--profile", "has measured times, expected no --cost with it");
+  refuse(arguments.network, "--network", "has computed times, expected no --cost with it");
   refuse(arguments.partition, "--partition", why);
   refuse(arguments.precision, "--precision", why);
   if (arguments.samples) throw Error("--samples: " + why);
   if (arguments.sequence) throw Error("--sequence: " + why);
 }
 
-/// Refuses what a profile already says.
+/// Throws `Error` for options that a profile has already decided.
 void check_profile(const CostArguments& arguments) {
-  const std::string why = "is part of the profile, expected no --profile beside it";
+  const std::string why = "is part of the profile, expected no --profile with it";
   if (arguments.samples) throw Error("--samples: " + why);
   if (arguments.sequence) throw Error("--sequence: " + why);
   refuse(arguments.precision, "--precision", why);
@@ -136,7 +136,7 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
-    throw Error("--recompute: the schedule recomputes whole stages, expected it without full beside that");
+    throw Error("--recompute: the schedule recomputes whole stages already, expected no full recompute of layers");
   }
   CostInput input;
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
@@ -208,34 +208,37 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 }  // namespace
 
 void CostArguments::add_search_to(ArgumentParser& parser) {
-  parser.group("Costs that a searched schedule is made for (default: F = I = W)")
-      .text("cost", cost, "LIST", "abstract units, as of `plumbline simulate`")
-      .text("memory", memory, "LIST", "what F, I and W add to the stash, in abstract units")
-      .flag("per-device", per_device,
-            "costs are those of all stages together that a device has of one copy of the model")
+  parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W)")
+      .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
+      .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
+      .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")
-      .text("memory-limit", memory_limit, "X", "of the stashes of every device, in units of --memory or bytes (80GiB)");
+      .text("memory-limit", memory_limit, "X",
+            "memory for activations on each device, in units of --memory or in bytes (80GiB)");
 }
 
 void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
       .text("cost", cost, "LIST",
-            "abstract units (1 unit = 1 ms): F=1,I=1,W=1,comm=0; keys F B I W R U X AR EVICT LOAD "
-            "comm, F.comm and I.comm (communication in F and I), FB FW ... (overlapped pairs)")
-      .text("memory", memory, "LIST", "changes of the stash in abstract units: F=1,I=0,W=-1")
-      .flag("per-device", per_device,
-            "costs are those of all stages together that a device has of one copy of the model")
+            "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R U X AR "
+            "EVICT "
+            "LOAD comm, F.comm and I.comm (communication inside F and I), FB FW ... (overlapped pairs)")
+      .text("memory", memory, "LIST",
+            "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
+      .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")
       .text(
           "partition", partition, "HOW",
-          "equal, balanced, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
-      .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
-      .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
-      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
-      .real("jitter", jitter, {0, 1}, "standard deviation of every action's time, relative to it")
-      .text("memory-limit", memory_limit, "X", "of every device, in units of --memory or bytes (80GiB)");
+          "how layers are split into stages: equal, balanced, finest (one layer with weights per stage), or the number "
+          "of layers of each stage, 3,4,4,3 (default: equal)")
+      .text("precision", precision, "NAME",
+            "mixed (bf16 compute) or single (default: mixed; single on the cluster host)")
+      .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
+      .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
+      .real("jitter", jitter, {0, 1}, "relative standard deviation of the time of every action")
+      .text("memory-limit", memory_limit, "X", "memory of each device, in units of --memory or in bytes (80GiB)");
   job.add_to(parser, ranges);
 }
 
@@ -244,22 +247,24 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
   if (!arguments.cost.empty()) {
     check_abstract(arguments);
   } else {
-    refuse(arguments.memory, "--memory", "goes with --cost, expected --cost LIST");
-    if (arguments.per_device) throw Error("--per-device: goes with --cost, expected --cost LIST");
+    refuse(arguments.memory, "--memory", "applies to --cost, expected --cost LIST with it");
+    if (arguments.per_device) throw Error("--per-device: applies to --cost, expected --cost LIST with it");
     if (!arguments.profile.empty()) {
       check_profile(arguments);
       documents.profile = profile_from_json(read_text_file(arguments.profile), arguments.profile);
       documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
     } else if (arguments.network.empty()) {
-      throw Error("costs are not known, expected --cost LIST, --profile FILE, or --network NAME --cluster NAME");
+      throw Error(
+          "the costs are missing, expected --cost LIST (such as F=1,B=2), --profile FILE, or --network NAME --cluster "
+          "NAME");
     } else if (arguments.cluster.empty()) {
-      throw Error("--network: the machine is not known, expected --cluster NAME or --profile FILE");
+      throw Error("--network: the machine is missing, expected --cluster NAME or --profile FILE");
     } else {
       documents.network = load_network(arguments.network);
     }
   }
   if (arguments.job.any() && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
-    throw Error("--tp, --dp and the other options of jobs: expected --network NAME --cluster NAME beside them");
+    throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
   }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;
@@ -341,7 +346,7 @@ std::int64_t parse_bytes(std::string_view text, std::string_view where) {
   }
   const bool is_number = !number.empty() && number.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
   if (!is_number) {
-    throw Error(std::string(where) + ": '" + std::string(text) + "' is no size, expected bytes such as 80GiB");
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is not a size, expected bytes such as 80GiB");
   }
   const double bytes = parse_real(number, where) * factor;
   if (!(bytes >= 0 && bytes < 0x1p62)) {

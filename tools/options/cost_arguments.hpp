@@ -17,7 +17,7 @@
 
 namespace plumb {
 
-/// Options that say what actions cost and how much memory there is: abstract units, a roofline, or a profile.
+/// Options for what actions cost and how much memory there is: abstract units, a roofline, or a profile.
 struct CostArguments {
   std::string cost;
   std::string memory;
@@ -33,11 +33,11 @@ struct CostArguments {
   std::optional<double> jitter;
   JobArguments job;
 
-  /// Declares the options; this object must outlive the parsing. With `ranges` these have the degrees of jobs.
+  /// Declares the options; this object must outlive the parsing. With `ranges` the degrees of jobs go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
-  /// Only what says what a searched schedule is made for: abstract costs, or a profile.
+  /// Declares only the options that a searched schedule needs: abstract costs, or a profile.
   void add_search_to(ArgumentParser& parser);
-  /// Whether costs are named.
+  /// Whether any costs are given.
   bool any() const { return per_device || !(cost + memory + profile + network).empty(); }
 };
 
@@ -48,16 +48,16 @@ struct CostDocuments {
   std::optional<Cluster> cluster;
 };
 
-/// Throws `Error` for missing and contradicting options.
+/// Throws `Error` for missing and contradictory options.
 CostDocuments load_cost_documents(const CostArguments& arguments);
 
-/// What the options came to for one schedule.
+/// The costs that the options give for one schedule.
 struct CostInput {
   StageCosts costs;
   std::optional<Cluster> cluster;  ///< none: edges between devices are latencies
   std::optional<Network> network;  ///< known unless costs are abstract
   std::optional<Partition> partition;
-  std::optional<KernelRates> job_rates;  ///< of a job: `cluster` is then its pipeline, a device per place
+  std::optional<KernelRates> job_rates;  ///< of a job: `cluster` is then its pipeline, with one device per pp rank
   std::string description;               ///< "F=1,B=2" or "gpt-1.5b on a100, equal partition"
 
   const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }
@@ -67,12 +67,12 @@ struct CostInput {
 /// fit the schedule.
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule);
 
-/// What a searched schedule over `num_devices` devices with the same number of stages each is made for. Where messages
-/// take a cluster's links, every edge takes as long as the longest message between neighbours. `arguments` and
-/// `documents` are copied.
+/// The costs and the memory limit that a schedule is searched for, over `num_devices` devices with equally many stages.
+/// Where messages take a cluster's links, every edge takes as long as the longest message between neighbours.
+/// `arguments` and `documents` are copied.
 SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices);
 
-/// `network` as it is to be cut: "finest" cuts residual blocks, too.
+/// `network` as it will be cut: "finest" also cuts inside residual blocks.
 Network network_to_cut(const std::string& partition, const Network& network);
 
 /// The cut of `network` into stages that `--partition` asks for: "equal" (also when empty), "balanced" by

@@ -13,26 +13,30 @@ constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"
 }  // namespace
 
 void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
-  parser.group("Jobs: how every stage is spread over devices, with --network and --cluster");
+  const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
+    parser.group(title);
     ranges->add_to(parser);
   } else {
-    parser.whole("tp", degrees.tensor, {}, "tensor-parallel devices of a stage")
-        .whole("cp", degrees.context, {}, "context-parallel devices: parts of a sample")
-        .whole("ep", degrees.expert, {}, "devices that share the experts, among those of context and data")
-        .whole("dp", degrees.data, {}, "data-parallel copies of the pipeline")
+    parser.group(title + " (also --recompute selective or full)")
+        .whole("tp", degrees.tensor, {}, "tensor-parallel degree")
+        .whole("cp", degrees.context, {}, "context-parallel degree: parts that each sequence is split into")
+        .whole("ep", degrees.expert, {}, "expert-parallel degree, part of the CP x DP ranks")
+        .whole("dp", degrees.data, {}, "data-parallel degree: copies of the pipeline")
         .whole("zero", degrees.zero, {0, 3},
-               "what the copies divide: 1 optimizer, 2 and gradients, 3 and weights (FSDP)")
+               "ZeRO stage: shard 1 the optimizer state, 2 also the gradients, 3 also the weights (FSDP)")
         .whole("microbatch-size", degrees.microbatch_size, {},
-               "samples of one copy per microbatch (default: the network's)");
+               "samples per microbatch and data-parallel rank (default: as in the network)");
   }
-  parser.flag("sequence-parallel", sequence_parallel, "norms and dropout divided over tensor ranks, too")
-      .real("capacity", capacity, {}, "tokens of the fullest expert relative to the mean (default: 1)")
-      .flag("no-flash-attention", no_flash_attention, "attention keeps and moves its scores")
-      .flag("dropout", dropout, "masks are kept (default: networks whose attention has biases)")
-      .flag("overlap-gradients", overlap_gradients, "their reduction hides behind the last backward")
-      .flag("overlap-tensor", overlap_tensor, "sums of input gradients hide behind W")
-      .text("rates", rates, "FILE", "what kernels reach (default: built in by the device's name)");
+  parser
+      .flag("sequence-parallel", sequence_parallel,
+            "sequence parallelism: split norms and dropout over the TP ranks as well")
+      .real("capacity", capacity, {}, "load of the busiest expert relative to the average (default: 1)")
+      .flag("no-flash-attention", no_flash_attention, "attention stores its score matrix")
+      .flag("dropout", dropout, "store dropout masks (default: for networks whose attention has biases)")
+      .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
+      .flag("overlap-tensor", overlap_tensor, "overlap the TP all-reduce of input gradients with W")
+      .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)");
 }
 
 bool JobArguments::any() const {

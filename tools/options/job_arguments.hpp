@@ -11,8 +11,8 @@
 
 namespace plumb {
 
-/// Options that say how a job spreads every stage over devices and how it computes (models/jobs/parallelism.hpp). With
-/// none of them, costs are the roofline of one device per stage.
+/// Options for the parallelism inside a stage and for how it computes (models/jobs/parallelism.hpp). Without any of
+/// them, costs are the roofline of one device per stage.
 struct JobArguments {
   JobDegrees degrees;
   std::optional<double> capacity;
@@ -23,14 +23,14 @@ struct JobArguments {
   bool overlap_tensor = false;
   std::string rates;  ///< document of the devices' rates; empty: built in
 
-  /// Declares the options; this object, and `ranges`, must outlive the parsing. With `ranges` these have the degrees.
+  /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Whether a job is described.
   bool any() const;
-  /// `--recompute none|selective|full` speaks of layers and is moved here; other values speak of stages and stay.
+  /// `--recompute none|selective|full` is about layers and is moved here; other values name stages and stay.
   void take_recompute(std::string& schedule_recompute);
 
-  /// Throws `Error` for values that do not exist.
+  /// Throws `Error` for values out of range.
   Parallelism parallelism(const Precision& precision) const;
   KernelRates rates_of(const DeviceSpec& device) const;
 };

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/parse_range.hpp"
 
 namespace plumb {
 namespace {
@@ -60,13 +60,16 @@ std::string JobDegrees::text() const {
 }
 
 void JobRanges::add_to(ArgumentParser& parser) {
-  parser.text("tp", tensor, "RANGE", "tensor-parallel devices of a stage")
-      .text("cp", context, "RANGE", "context-parallel devices: parts of a sample")
-      .text("ep", expert, "RANGE", "devices that share the experts, among those of context and data")
-      .text("dp", data, "RANGE", "data-parallel copies of the pipeline")
-      .text("zero", zero, "RANGE", "what the copies divide: 1 optimizer, 2 and gradients, 3 and weights (FSDP)")
-      .text("microbatch-size", microbatch_size, "RANGE", "samples of one copy per microbatch (default: the network's)")
-      .text("recompute", recompute, "LIST", "none, selective, full, commas between, of layers (default: none)");
+  parser.text("tp", tensor, "RANGE", "tensor-parallel degree")
+      .text("cp", context, "RANGE", "context-parallel degree: parts that each sequence is split into")
+      .text("ep", expert, "RANGE", "expert-parallel degree, part of the CP x DP ranks")
+      .text("dp", data, "RANGE", "data-parallel degree: copies of the pipeline")
+      .text("zero", zero, "RANGE",
+            "ZeRO stage: shard 1 the optimizer state, 2 also the gradients, 3 also the weights (FSDP)")
+      .text("microbatch-size", microbatch_size, "RANGE",
+            "samples per microbatch and data-parallel rank (default: as in the network)")
+      .text("recompute", recompute, "LIST",
+            "recomputation within layers: none, selective, full, or several with commas (default: none)");
 }
 
 std::vector<JobDegrees> JobRanges::all() const {

@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// How a job spreads every stage, as options say it; nothing: as without the option.
+/// The degrees of parallelism of a job as its options give them; no value: the option was not given.
 struct JobDegrees {
   std::optional<std::int64_t> tensor{};
   std::optional<std::int64_t> context{};
@@ -22,9 +22,9 @@ struct JobDegrees {
   bool any() const { return tensor || context || expert || data || zero || microbatch_size || !recompute.empty(); }
   /// Devices of one stage.
   std::int64_t devices_per_stage() const { return tensor.value_or(1) * context.value_or(1) * data.value_or(1); }
-  /// Of all copies, in units of the network's own where no size is said.
+  /// Samples of all data-parallel ranks; in units of the network's own microbatch where no size is given.
   std::int64_t samples_per_microbatch() const { return data.value_or(1) * microbatch_size.value_or(1); }
-  /// "tp 2, dp 4, zero 1, size 2, full recompute"; empty where nothing is said.
+  /// "tp 2, dp 4, zero 1, size 2, full recompute"; empty where no option was given.
   std::string text() const;
 
   friend bool operator==(const JobDegrees&, const JobDegrees&) = default;
@@ -38,12 +38,12 @@ struct JobRanges {
   std::string data;
   std::string zero;
   std::string microbatch_size;
-  std::string recompute;  ///< names with commas
+  std::string recompute;  ///< names separated by commas
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
-  /// All combinations, tensor outermost; one without degrees where no range is given. Throws `Error` for what is no
-  /// range.
+  /// All combinations, tensor outermost; one without degrees where no range is given. Throws `Error` for a text that
+  /// is not a range.
   std::vector<JobDegrees> all() const;
 };
 

@@ -21,25 +21,28 @@ constexpr std::array<std::string_view, 3> kOrders{"fixed", "ready", "backward-fi
 }  // namespace
 
 void note_order_without_contention() {
-  std::cerr << "plumbline: note: devices decide by times without contention; what they have decided is run with it\n";
+  std::cerr
+      << "plumbline: note: the order was decided with times without contention; the run itself includes contention\n";
 }
 
 void OrderArguments::add_to(ArgumentParser& parser) {
   parser.group("Order")
       .text("order", order, "RULE",
-            "fixed; or devices decide at run time: ready (the first of the list that can run) or backward-first")
-      .text("save-order", save, "FILE", "the order that came about, as a schedule document");
+            "fixed: as listed; ready: each device runs the first listed action that can run; backward-first: backwards "
+            "go "
+            "first (default: fixed)")
+      .text("save-order", save, "FILE", "write the resulting order as a schedule document");
 }
 
 Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
                                  const SimulationArguments& simulation) const {
   const auto rule = choice<Order>(kOrders, "order", order);
   if (schedule.policy && rule != Order::kFixed)
-    throw Error("--order: the document has a policy of its own, expected none");
+    throw Error("--order: the schedule has its own run-time policy, expected no --order");
   if (rule == Order::kFixed && !schedule.policy) {
     if (!save.empty())
       throw Error(
-          "--save-order: the order is fixed, expected --order ready or backward-first, or a document with a policy");
+          "--save-order: the order is fixed, expected --order ready or backward-first, or a schedule with a policy");
     return schedule;
   }
   check_document_extension(save, "--save-order");

@@ -12,10 +12,10 @@
 
 namespace plumb {
 
-/// Says on standard error that an order was decided at run time as if devices took nothing from each other.
+/// Notes on standard error that an order was decided at run time with times without contention.
 void note_order_without_contention();
 
-/// Options that relax a schedule's order: devices decide at run time, with their lists as priorities.
+/// Options for orders that devices decide at run time, with their lists as priorities.
 struct OrderArguments {
   std::string order = "fixed";
   std::string save;

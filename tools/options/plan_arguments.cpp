@@ -19,7 +19,7 @@ constexpr std::int64_t kMostDevices = 1 << 16;
 /// "4x8" as {8, 4}; "16" as {16}.
 std::vector<MachineLevel> levels_from(const std::string& devices, const std::string& bandwidth) {
   const std::vector<std::string> counts = split(devices, 'x');
-  if (counts.empty() || counts.size() > 2) throw Error("--devices: expected a number, or NODESxDEVICES as in 4x8");
+  if (counts.empty() || counts.size() > 2) throw Error("--devices: expected a number, or NODESxDEVICES such as 4x8");
   std::vector<MachineLevel> levels;
   std::int64_t product = 1;
   for (std::size_t k = counts.size(); k-- > 0;) {
@@ -57,11 +57,13 @@ PublishedNetwork own_network(const PlanArguments& arguments, const std::optional
 }
 
 PublishedNetwork network_from(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {
-  if (arguments.network.empty()) throw Error("plan: expected --network");
+  if (arguments.network.empty()) throw Error("plan: the network is missing, expected --network NAME|FILE");
   if (!is_document_path(arguments.network)) return own_network(arguments, cluster);
   std::optional<PublishedNetwork> published = load_published(arguments.network);
   if (!published) return own_network(arguments, cluster);
-  if (arguments.samples) throw Error("plan: --samples: '" + arguments.network + "' was measured with its own batch");
+  if (arguments.samples)
+    throw Error("plan: --samples: '" + arguments.network +
+                "' was measured with a batch size of its own, expected no --samples");
   return std::move(*published);
 }
 
@@ -85,30 +87,31 @@ void take_defaults(PlanProblem& problem) {
     problem.levels = {{placement->accelerators, 1e9}};
     problem.memory_bytes = placement->accelerator_bytes;
   } else {
-    throw Error("plan: expected --cluster, or --devices with --bandwidth");
+    throw Error("plan: the devices are missing, expected --cluster NAME|FILE, or --devices N with --bandwidth RATE");
   }
 }
 
 }  // namespace
 
 void PlanArguments::add_to(ArgumentParser& parser) {
-  parser.group("What is planned")
+  parser.group("Problem")
       .text("network", network, "N",
-            "built-in network, our document, or a file that PipeDream, DAPPLE, dnn-partitioning or Piper publish")
-      .text("cluster", cluster, "C", "built-in cluster, or a document")
-      .text("devices", devices, "N", "instead of a cluster: a number, or NODESxDEVICES as in 4x8")
-      .text("bandwidth", bandwidth, "RATE", "bytes/s between them; inside a node and between nodes: 12e9,1e9")
-      .text("speed", speeds, "LIST", "of every device, relative to the one that was measured: 1,1,0.5,0.5")
-      .text("memory-limit", memory, "SIZE", "of a device, as in 16GiB (default: that of the cluster)")
-      .whole("microbatches,m", microbatches, {1, 1 << 24}, "per update (default: that of the file, or 8)")
-      .whole("samples", samples, {1, 1 << 20}, "per microbatch, of our networks")
-      .texts("opt", options, "KEY=VALUE", "option of the method");
+            "a built-in network, a network document, or a file in the format of PipeDream, DAPPLE, dnn-partitioning or "
+            "Piper")
+      .text("cluster", cluster, "C", "a built-in cluster, or a cluster document")
+      .text("devices", devices, "N", "instead of a cluster: a number of devices, or NODESxDEVICES such as 4x8")
+      .text("bandwidth", bandwidth, "RATE", "bytes/s between the devices, or inside a node and between nodes: 12e9,1e9")
+      .text("speed", speeds, "LIST", "speed of each device relative to the measured one: 1,1,0.5,0.5")
+      .text("memory-limit", memory, "SIZE", "memory of a device, such as 16GiB (default: as in the cluster)")
+      .whole("microbatches,m", microbatches, {1, 1 << 24}, "microbatches per update (default: as in the file, or 8)")
+      .whole("samples", samples, {1, 1 << 20}, "samples per microbatch, for built-in networks and network documents")
+      .texts("opt", options, "KEY=VALUE", "option of the planner, see `plumbline plan --list`");
 }
 
 PlanProblem plan_problem(const PlanArguments& arguments) {
   std::optional<Cluster> cluster;
   if (!arguments.cluster.empty()) {
-    if (!arguments.devices.empty()) throw Error("plan: --cluster and --devices exclude each other");
+    if (!arguments.devices.empty()) throw Error("plan: --cluster and --devices cannot be combined");
     cluster = load_cluster(arguments.cluster);
   }
   PlanProblem problem;

@@ -9,13 +9,13 @@
 
 namespace plumb {
 
-/// Options that say what is to be planned: a network, devices, memory, microbatches.
+/// Options for the problem of a published planner: a network, devices, memory, microbatches.
 struct PlanArguments {
   std::string network;
   std::string cluster;
   std::string devices;    ///< "16", or "4x8": 4 nodes of 8
-  std::string bandwidth;  ///< bytes/s inside a node, and between nodes behind a comma
-  std::string speeds;     ///< by device, commas between
+  std::string bandwidth;  ///< bytes/s inside a node, then a comma and bytes/s between nodes
+  std::string speeds;     ///< by device, separated by commas
   std::string memory;     ///< of a device
   std::optional<std::int64_t> microbatches;
   std::optional<std::int64_t> samples;
@@ -25,8 +25,8 @@ struct PlanArguments {
   void add_to(ArgumentParser& parser);
 };
 
-/// The problem that the options pose. A network of ours takes its times from the cluster's roofline. Throws `Error` for
-/// missing and contradicting options.
+/// The problem that the options describe. A network document takes its times from the cluster's roofline. Throws
+/// `Error` for missing and contradictory options.
 PlanProblem plan_problem(const PlanArguments& arguments);
 
 }  // namespace plumb

@@ -10,7 +10,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/parse_range.hpp"
 
 namespace plumb {
 namespace {
@@ -179,35 +179,38 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
   parser.group("Job")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
-      .whole("batch", batch, {}, "samples of one update of the whole job")
-      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
-      .text("precision", precision, "NAME", "mixed (bf16 compute) or single (default: mixed; single on host)")
-      .text("rates", rates, "FILE", "what kernels reach (default: built in by the device's name)")
-      .text("memory-limit", memory_limit, "X", "of every device (default: the cluster's), such as 80GiB")
+      .whole("batch", batch, {}, "global batch size: samples per optimizer update")
+      .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
+      .text("precision", precision, "NAME",
+            "mixed (bf16 compute) or single (default: mixed; single on the cluster host)")
+      .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
+      .text("memory-limit", memory_limit, "X", "memory of each device, such as 80GiB (default: as in the cluster)")
       .text("host-bandwidth", host_bandwidth, "RATE",
-            "bytes/s between a device and its host: lets schedules move stashes there (25GB)");
-  parser.group("Choices, each a RANGE such as 1,2,4 (default: all that make sense)")
-      .text("tp", tensor, "RANGE", "tensor-parallel devices of a stage (default: powers of 2 up to a node)")
+            "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations");
+  parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
+      .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")
       .text("cp", context, "RANGE",
-            "context-parallel parts of a sample (default: powers of 2 that leave each 4096 tokens)")
+            "context-parallel degrees (default: powers of 2 that leave each rank at least 4096 tokens)")
       .text("ep", expert, "RANGE",
-            "devices that share the experts, among those of context and data (default: divisors of the experts)")
-      .text("dp", data, "RANGE", "data-parallel copies (default: divisors of the batch)")
-      .text("pp", places, "RANGE", "length of the pipeline (default: up to 64)")
-      .text("microbatch-size", microbatch_sizes, "RANGE", "samples of a copy (default: divisors of the batch up to 8)")
-      .text("chunks,v", chunks, "RANGE", "stages per device, for schedules that have several (default: 2,3,4)")
-      .text("zero", zero, "LIST", "0 to 3, commas between (default: 0,1)")
-      .text("recompute", recompute, "LIST", "none, selective, full, commas between (default: none,full)")
-      .text("schedule", schedules, "LIST", "names of the catalogue (default: every synchronous one)")
+            "expert-parallel degrees, part of the CP x DP ranks (default: divisors of the number of experts)")
+      .text("dp", data, "RANGE", "data-parallel degrees (default: divisors of the batch)")
+      .text("pp", places, "RANGE", "pipeline-parallel degrees: devices of the pipeline (default: 1 to 64)")
+      .text("microbatch-size", microbatch_sizes, "RANGE",
+            "samples per microbatch and data-parallel rank (default: divisors of the batch up to 8)")
+      .text("chunks,v", chunks, "RANGE", "stages per device, for interleaved and V-shaped schedules (default: 2,3,4)")
+      .text("zero", zero, "LIST", "ZeRO stages, 0 to 3, separated by commas (default: 0,1)")
+      .text("recompute", recompute, "LIST",
+            "recomputation within layers: none, selective, full, separated by commas (default: none,full)")
+      .text("schedule", schedules, "LIST", "names of schedules, separated by commas (default: every synchronous one)")
       .flag("asynchronous", asynchronous,
-            "schedules that never flush, too: steps of the steady state, weights that are some updates old");
+            "also search asynchronous schedules, which compute with weights that are some updates old");
   parser.group("Prices").real("price", price, {0, 1e9},
-                              "of a device per hour, in whatever currency (default: what the cluster's document says)");
-  parser.group("Effort")
-      .real("time-limit", time_limit_s, {}, "seconds after which the best so far is the answer (default: 60)")
+                              "price of one device per hour, in any currency (default: as in the cluster's document)");
+  parser.group("Limits of the search")
+      .real("time-limit", time_limit_s, {}, "stop after this many seconds and print the best plan found (default: 60)")
       .whole("simulations", simulations, {},
-             "simulations after which it is, planners' plans apart (default: 100000); unlike a time this gives the "
-             "same answer everywhere");
+             "stop after this many simulations, not counting the plans of published planners (default: 100000); "
+             "unlike --time-limit this gives the same answer on every machine");
 }
 
 PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_limits) const {
@@ -218,8 +221,8 @@ PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_li
 
 PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   if (arguments.network.empty()) throw Error("plan: the model is missing, expected --network NAME|FILE");
-  if (arguments.cluster.empty()) throw Error("plan: the devices are missing, expected --cluster NAME|FILE");
-  if (!arguments.batch) throw Error("plan: the samples of an update are missing, expected --batch N");
+  if (arguments.cluster.empty()) throw Error("plan: the cluster is missing, expected --cluster NAME|FILE");
+  if (!arguments.batch) throw Error("plan: the global batch size is missing, expected --batch N");
   PlanQuestion question;
   question.network = load_network(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
@@ -231,7 +234,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   if (!arguments.memory_limit.empty()) {
     question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
     if (question.limits.memory_bytes == 0)
-      throw Error("plan: --memory-limit: nothing fits in 0, expected bytes above 0");
+      throw Error("plan: --memory-limit: nothing fits in 0 bytes, expected bytes above 0");
   }
   if (!arguments.host_bandwidth.empty()) {
     question.limits.host_bytes_per_s =

@@ -14,7 +14,7 @@
 
 namespace plumb {
 
-/// Options of `plan`: what is to be trained on what, and what may be chosen.
+/// Options of `plan`: the model, the cluster, the batch, and the search space.
 struct PlanSearchArguments {
   std::string network;
   std::string cluster;
@@ -24,7 +24,7 @@ struct PlanSearchArguments {
   std::string host_bandwidth;
   std::optional<std::int64_t> batch;
   std::optional<std::int64_t> sequence;
-  std::string tensor;  ///< RANGEs; empty: what makes sense on the cluster
+  std::string tensor;  ///< this and the next ones are ranges; empty: all that make sense on the cluster
   std::string context;
   std::string expert;
   std::string data;
@@ -32,7 +32,7 @@ struct PlanSearchArguments {
   std::string microbatch_sizes;
   std::string chunks;
   std::string zero;
-  std::string recompute;  ///< names with commas
+  std::string recompute;  ///< names separated by commas
   std::string schedules;
   bool asynchronous = false;
   std::optional<double> time_limit_s;
@@ -43,7 +43,7 @@ struct PlanSearchArguments {
   void add_to(ArgumentParser& parser);
 };
 
-/// What the options came to.
+/// The search problem that the options describe.
 struct PlanQuestion {
   Network network{};
   Cluster cluster{};
@@ -52,14 +52,14 @@ struct PlanQuestion {
   PlanJob job{};
   PlanRanges ranges{};
 
-  /// What throughput and cost are told in: tokens, or samples of networks that have none.
+  /// Throughput and price are given per token, or per sample where the network has no tokens.
   std::int64_t tokens() const { return job.batch * network.sequence; }
   const char* unit() const { return network.sequence > 1 ? "tokens" : "samples"; }
   /// The same job on another cluster.
   PlanJob job_on(const Cluster& other, const PricingLimits& other_limits) const;
 };
 
-/// Throws `Error` for missing options, and for values that cannot be.
+/// Throws `Error` for missing options and impossible values.
 PlanQuestion plan_question(const PlanSearchArguments& arguments);
 
 }  // namespace plumb

@@ -11,8 +11,9 @@ ReportArguments::ReportArguments() : files(report_formats().size()) {}
 
 void ReportArguments::add_to(ArgumentParser& parser) {
   parser.group("Output (- is standard output)")
-      .flag("summary", summary, "figures only, without spans and memory curve")
-      .text("json", json, "FILE", "everything, for programs (schema: sim/README.md)");
+      .flag("summary", summary,
+            "print the figures only, without the drawing; --json then has no spans and no memory curve")
+      .text("json", json, "FILE", "the whole timeline as JSON");
   const auto formats = report_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));

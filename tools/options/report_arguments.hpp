@@ -10,11 +10,11 @@
 
 namespace plumb {
 
-/// Options that say where a timeline goes: `--json FILE` and one option per row of the report table.
+/// Options for the files that a timeline is written to: `--json FILE` and one option per row of the report table.
 struct ReportArguments {
   bool summary = false;
   std::string json;
-  std::vector<std::string> files;  ///< by row of `report_formats()`; empty: not asked for
+  std::vector<std::string> files;  ///< by row of `report_formats()`; empty: not requested
 
   ReportArguments();
 
@@ -23,9 +23,9 @@ struct ReportArguments {
 
   /// Whether standard output belongs to a report, so that nothing else may be printed there.
   bool takes_standard_output() const;
-  /// Whether any report was asked for.
+  /// Whether any report was requested.
   bool any() const;
-  /// All files, empty where a report was not asked for.
+  /// All files; empty where a report was not requested.
   std::vector<std::string> outputs() const;
   /// Whether a report needs spans and the memory curve.
   bool needs_spans() const;

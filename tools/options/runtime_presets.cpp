@@ -16,14 +16,15 @@ using For = RuntimePreset::For;
 constexpr std::int32_t kUnlimited = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::array kPresets{
-    RuntimePreset{.name = "plumbline", .what = "messages start when they exist; receives are posted one action ahead"},
-    RuntimePreset{.name = "pytorch",
-                  .transfers = TransferMode::kRendezvous,
-                  .receives = ReceivePlacement::kOnSend,
-                  .send_buffers = kUnlimited,
-                  .what =
-                      "_PipelineScheduleRuntime 2.14 over NCCL: receives where lowering put them, sends kept to the "
-                      "end of the step"},
+    RuntimePreset{.name = "plumbline",
+                  .what = "a message starts when its data exists; receives are posted one action ahead"},
+    RuntimePreset{
+        .name = "pytorch",
+        .transfers = TransferMode::kRendezvous,
+        .receives = ReceivePlacement::kOnSend,
+        .send_buffers = kUnlimited,
+        .what = "_PipelineScheduleRuntime 2.14 over NCCL: receives are posted where its lowering puts them, sends are "
+                "waited for at the end of the step"},
     RuntimePreset{
         .name = "megatron",
         .schedules = For::kOneChunk,

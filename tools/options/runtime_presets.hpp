@@ -9,15 +9,15 @@
 
 namespace plumb {
 
-/// How a system moves messages: one row of the table of presets.
+/// How a system sends and receives messages: one row of the table of presets.
 struct RuntimePreset {
   std::string_view name;  ///< as in `--runtime`
   /// Schedules that the row is for: Megatron treats those with one stage per device differently.
   enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks } schedules = For::kAll;
   TransferMode transfers = TransferMode::kBuffered;
   ReceivePlacement receives = ReceivePlacement::kAhead;
-  std::int32_t send_buffers = 2;  ///< messages per channel on their way before the sender waits
-  std::string_view what;          ///< what in the system it stands for
+  std::int32_t send_buffers = 2;  ///< messages in flight per channel before the sender waits
+  std::string_view what;          ///< which part of the system it models
 };
 
 /// All rows, `plumbline` (the defaults) first.

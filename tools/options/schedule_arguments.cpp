@@ -20,7 +20,7 @@ Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
   constexpr const char* kWhere = "--recompute";
   const std::vector<std::string> ends = split(text, '-');
   if (ends.empty() || ends.size() > 2 || text.find_first_not_of("-0123456789") != std::string::npos) {
-    throw Error(std::string(kWhere) + ": '" + text + "' names no stages, expected all, 2 or 1-2");
+    throw Error(std::string(kWhere) + ": '" + text + "' is not a range of stages, expected all, 2 or 1-2");
   }
   const std::int64_t first = parse_whole(ends.front(), {0, num_stages - 1}, kWhere);
   const std::int64_t last = parse_whole(ends.back(), {first, num_stages - 1}, kWhere);
@@ -32,7 +32,7 @@ Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
 std::string method_help() {
   std::string names;
   for (const MethodSpec& spec : method_catalogue()) names += (names.empty() ? "" : ", ") + std::string(spec.name);
-  return "corrections of asynchronous training, as t1:K=100,t2:D=0.135,t3:updates=40; known: " + names +
+  return "corrections for asynchronous training, such as t1:K=100,t2:D=0.135,t3:updates=40; built in: " + names +
          " (parameters: schedules/document/METHODS.md)";
 }
 
@@ -60,7 +60,7 @@ Schedule load_without_methods(const std::string& name_or_file, const ScheduleArg
   if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
       !arguments.options.empty() || !arguments.recompute.empty()) {
     throw Error(name_or_file +
-                ": a document says all of this itself, expected no -p, -m, -v, --updates, --opt or --recompute");
+                ": a schedule file defines its own size, expected no -p, -m, -v, --updates, --opt or --recompute");
   }
   return read_schedule(name_or_file);
 }
@@ -69,18 +69,19 @@ Schedule load_without_methods(const std::string& name_or_file, const ScheduleArg
 
 void ScheduleArguments::add_to(ArgumentParser& parser) {
   parser.group("Schedule")
-      .whole("devices,p", devices, kPositive32, "pipeline devices")
+      .whole("devices,p", devices, kPositive32, "pipeline devices (stages, or stages / v)")
       .whole("microbatches,m", microbatches, {}, "microbatches per update")
-      .whole("chunks,v", chunks, kPositive32, "stages per device, for schedules that have several")
+      .whole("chunks,v", chunks, kPositive32, "stages per device, for interleaved and V-shaped schedules")
       .whole("updates", updates, {},
-             "optimizer updates to cover (default: 1, or enough for a steady period when asynchronous)")
+             "optimizer updates that the schedule covers (default: 1; asynchronous schedules: enough to reach a steady "
+             "state)")
       .texts("opt", options, "KEY=VALUE", "option of the schedule; `plumbline schedules NAME` lists them")
       .text("recompute", recompute, "STAGES",
-            "forget what F made and compute it again before the backward: all, or 1-2")
+            "drop the activations of these stages and recompute them before the backward: all, 2 or 1-2")
       .text("method", methods, "LIST", method_help())
-      .flag("t1", t1, "short for --method t1: learning rates by delay")
+      .flag("t1", t1, "short for --method t1: scale learning rates by delay")
       .flag("t2", t2, "short for --method t2: discrepancy correction")
-      .whole("t3-updates", t3_updates, {}, "short for --method t3:updates=N: updates run synchronously first");
+      .whole("t3-updates", t3_updates, {}, "short for --method t3:updates=N: run the first N updates synchronously");
 }
 
 bool is_schedule_file(const std::string& name_or_file) {
@@ -128,8 +129,8 @@ Schedule schedule_of_program(const std::string& path, const ScheduleArguments& a
   Schedule schedule = schedule_from_text_of_any_format(schedule_program_output(path, words), path);
   const auto check = [&](const char* what, std::int64_t found, const std::optional<std::int64_t>& asked) {
     if (!asked || *asked == found) return;
-    throw Error(path + ": its schedule has " + std::to_string(found) + what + ", expected the " +
-                std::to_string(*asked) + " that were asked for");
+    throw Error(path + ": printed a schedule with " + std::to_string(found) + what + ", expected the " +
+                std::to_string(*asked) + " of the command line");
   };
   check(" devices", schedule.num_devices, arguments.devices);
   check(" microbatches per update", schedule.per_update(StageId{0}), arguments.microbatches);

@@ -13,7 +13,7 @@
 
 namespace plumb {
 
-/// Options that say which schedule: shared by every command that takes NAME|FILE.
+/// Options for the schedule, shared by every command that takes NAME|FILE.
 struct ScheduleArguments {
   std::optional<std::int64_t> devices;
   std::optional<std::int64_t> microbatches;
@@ -30,14 +30,14 @@ struct ScheduleArguments {
   void add_to(ArgumentParser& parser);
 };
 
-/// What searched schedules are made for; see `ScheduleParams`.
+/// The costs and the memory limit that schedules are searched for; see `ScheduleParams`.
 struct SearchGoal {
   std::function<StageCosts(std::int32_t num_stages)> costs = {};
   double memory_limit = 0;
 };
 
-/// Whether `name_or_file` means a document or program: "-", a path, or something that is there; names of the catalogue
-/// never do.
+/// Whether `name_or_file` is a document or a program: "-", a path, or an existing file. Names of the catalogue never
+/// are.
 bool is_schedule_file(const std::string& name_or_file);
 
 /// Parameters of the generator. Throws `Error` when -p or -m is missing.

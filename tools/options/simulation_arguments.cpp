@@ -19,15 +19,18 @@ constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
 void SimulationArguments::add_to(ArgumentParser& parser) {
   parser.group("Simulation")
       .text("runtime", runtime, "SYSTEM",
-            "how messages travel there: plumbline, pytorch or megatron (default: plumbline)")
+            "send and receive messages as this system does: plumbline, pytorch or megatron (default: plumbline)")
       .text("transfers", transfers, "MODE",
-            "buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: the runtime's; buffered)")
+            "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "
+            "does; "
+            "buffered)")
       .text("receives", receives, "WHERE",
-            "when receives are posted: ahead, late or on-send (default: the runtime's; ahead)")
+            "when receives are posted: ahead, late or on-send (default: as --runtime does; ahead)")
       .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
-             "messages per channel on their way before the sender waits (default: the runtime's; 2)")
-      .text("engine", engine, "NAME", "auto, pass (fixed order, no contention) or event (default: auto)")
-      .whole("seed", seed, {0}, "of the jitter (default: 0)");
+             "messages in flight per channel before the sender waits (default: as --runtime does; 2)")
+      .text("engine", engine, "NAME",
+            "simulation engine: auto, pass (fast; fixed order, no contention) or event (default: auto)")
+      .whole("seed", seed, {0}, "seed of the jitter (default: 0)");
 }
 
 SimOptions SimulationArguments::simulation(const Schedule& schedule) const {

@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-/// Options that say how messages travel and which engine runs.
+/// Options for how messages travel and which engine simulates.
 struct SimulationArguments {
   std::string runtime = "plumbline";
   std::string transfers;  ///< empty: the runtime's
@@ -22,8 +22,8 @@ struct SimulationArguments {
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
 
-  /// What the runtime does with `schedule`, changed where an option says so. Throw `Error` for unknown names, with the
-  /// nearest one.
+  /// What the chosen runtime does with `schedule`, where no option overrides it. Throw `Error` for unknown names, with
+  /// the nearest one.
   SimOptions simulation(const Schedule& schedule) const;
   LowerOptions lowering(const Schedule& schedule) const;
 };

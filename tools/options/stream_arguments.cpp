@@ -18,15 +18,19 @@ constexpr std::array<std::string_view, 2> kModes{"accuracy", "throughput"};
 void StreamArguments::add_to(ArgumentParser& parser) {
   constexpr std::int64_t kMost = 4096;
   parser.group("GPUs (back end cuda)")
-      .whole("gpus", gpus, {1, kMost}, "that the devices are dealt out to (default: 1)")
-      .whole("device-sms", sms, {2, kMost}, "multiprocessors of a virtual device (default: as the mode says)")
-      .text("device-mode", mode, "MODE", "accuracy: 8 multiprocessors each, or throughput: all (default: accuracy)")
-      .real("link-latency", link_latency_us, {0}, "of links between virtual devices, in us (default: 0)")
-      .text("link-bandwidth", link_bandwidth, "BYTES", "per second, of such links: 50GB (default: as fast as it goes)")
+      .whole("gpus", gpus, {1, kMost},
+             "number of GPUs that the devices of the schedule are distributed over (default: 1)")
+      .whole("device-sms", sms, {2, kMost}, "multiprocessors per virtual device (default: see --device-mode)")
+      .text("device-mode", mode, "MODE",
+            "accuracy: 8 multiprocessors per virtual device; throughput: all (default: accuracy)")
+      .real("link-latency", link_latency_us, {0},
+            "latency of links between virtual devices in microseconds (default: 0)")
+      .text("link-bandwidth", link_bandwidth, "BYTES",
+            "bandwidth of such links in bytes/s, such as 50GB (default: unlimited)")
       .text("product-table", product_table, "FILE",
-            "algorithms of matrix products: taken from FILE where it is, kept there (default: chosen anew)")
-      .real("watchdog", watchdog_s, {0}, "seconds without progress that end a run of streams (default: 120)")
-      .flag("no-graphs", no_graphs, "launch kernels one by one, not as a graph per action");
+            "keep the chosen matrix-product algorithms in FILE and reuse them (default: choose them in every run)")
+      .real("watchdog", watchdog_s, {0}, "end a run on streams after this many seconds without progress (default: 120)")
+      .flag("no-graphs", no_graphs, "launch kernels one by one instead of one CUDA graph per action");
 }
 
 void StreamArguments::check(const Backend& backend, std::string_view executor) const {

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// Options that say how devices lie on GPUs: shared by `train` and `profile`.
+/// Options for the distribution of devices over GPUs, shared by `train` and `profile`.
 struct StreamArguments {
   std::string mode;  ///< empty: accuracy
   std::optional<std::int64_t> sms;
@@ -25,7 +25,7 @@ struct StreamArguments {
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
 
-  /// Throws `Error` for what they cannot be, and for one that says nothing to `backend` and this executor.
+  /// Throws `Error` for impossible values, and for options that do not apply to `backend` and this executor.
   StreamOptions options(const Backend& backend, std::string_view executor) const;
 
  private:

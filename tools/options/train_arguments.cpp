@@ -71,25 +71,27 @@ void ModelArguments::add_to(ArgumentParser& parser) {
   parser.group("Model")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("data", data, "WHAT",
-            "text: any file (default: the demo's); images: a CIFAR-10 file or directory, or shapes (default); "
-            "translation: a file of tab-separated pairs, or numbers (default)")
+            "training data. Text models: any file (default: the demo's text); image models: a CIFAR-10 file or "
+            "directory, "
+            "or shapes (default); translation models: a file of tab-separated pairs, or numbers (default)")
       .whole("augment", augment, {0},
-             "images: cut them out anew each time, moved by at most so many pixels, and mirror them at random "
-             "(default: as they are)")
-      .text("backend", backend, "NAME", "see `plumbline version` (default: cpu)")
-      .text("partition", partition, "HOW",
-            "equal, finest (a layer with weights per stage), or layers of each stage: 3,4,4,3 (default: equal)")
-      .whole("samples", samples, {}, "samples per microbatch (default: the network's)")
-      .whole("sequence", sequence, {}, "tokens per sample (default: the network's)")
+             "image models: shift each image by up to this many pixels and mirror it at random (default: off)")
+      .text("backend", backend, "NAME", "back end, see `plumbline version` (default: cpu)")
+      .text(
+          "partition", partition, "HOW",
+          "how layers are split into stages: equal, finest (one layer with weights per stage), or the number of layers "
+          "of each stage, 3,4,4,3 (default: equal)")
+      .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
+      .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .text("numbers", numbers, "TYPE",
-            "float32, float64, or bf16 with float32 weights, gradients and optimizer (default: float32)")
+            "number type: float32, float64, or bf16 with float32 weights, gradients and optimizer (default: float32)")
       .text("optimizer", optimizer, "NAME", "sgd, adam, adamw or nadam (default: adamw)")
-      .real("momentum", momentum, {0, 1}, "of sgd (default: 0.9)")
-      .real("weight-decay", weight_decay, {0}, "of matrices and tables (default: 0.01)");
+      .real("momentum", momentum, {0, 1}, "momentum of sgd (default: 0.9)")
+      .real("weight-decay", weight_decay, {0}, "weight decay of matrices and embedding tables (default: 0.01)");
 }
 
 Network ModelArguments::load_network() const {
-  if (network.empty()) throw Error("the model is not known, expected --network NAME, such as gpt-tiny");
+  if (network.empty()) throw Error("the model is missing, expected --network NAME, such as gpt-tiny");
   return network_to_cut(partition, plumb::load_network(network));
 }
 
@@ -113,7 +115,7 @@ std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const
     if (!augment) return images;
     return std::make_unique<AugmentedImages>(std::move(images), input_image(*pixels), *augment);
   }
-  if (augment) throw Error("--augment: network '" + of.name + "' reads no images, expected one that does");
+  if (augment) throw Error("--augment: network '" + of.name + "' does not read images, expected one that does");
   const bool translates = std::ranges::any_of(of.layers, &LayerSpec::target);
   if (translates) return load_pairs(data, of.sequence);
   std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data);
@@ -125,16 +127,18 @@ void TrainArguments::add_to(ArgumentParser& parser) {
   model.add_to(parser);
   parser.group("Training")
       .text("executor", executor, "NAME",
-            "threads (one per device), serial, or streams (default: that of the back end)")
-      .whole("seed", seed, {0}, "of weights and data (default: 0)")
-      .real("learning-rate", learning_rate, {0}, "(default: 0.001)")
-      .text("decay", decay, "NAME", "of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
+            "threads (one per device), serial, or streams (default: depends on the back end)")
+      .whole("seed", seed, {0}, "seed of the weights and the data (default: 0)")
+      .real("learning-rate", learning_rate, {0}, "learning rate (default: 0.001)")
+      .text("decay", decay, "NAME",
+            "decay of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
       .whole("evaluate-every", model.evaluate_every, {1},
              "updates between evaluations on held-out data (default: never)")
-      .whole("evaluate-samples", evaluate_samples, {1}, "held-out samples of an evaluation (default: all)")
-      .whole("warmup", warmup, {0}, "updates over which the learning rate rises (default: 0)")
-      .real("clip-norm", clip_norm, {0}, "largest norm of the gradient (default: not clipped)")
-      .text("clip", clip, "SCOPE", "stage: every stage by itself, or global: all together (default: stage)");
+      .whole("evaluate-samples", evaluate_samples, {1}, "held-out samples per evaluation (default: all)")
+      .whole("warmup", warmup, {0}, "updates of linear learning-rate warm-up (default: 0)")
+      .real("clip-norm", clip_norm, {0}, "clip gradients to this norm (default: no clipping)")
+      .text("clip", clip, "SCOPE",
+            "stage: clip each stage by its own norm; global: by the norm over all stages (default: stage)");
   streams.add_to(parser);
 }
 
@@ -146,10 +150,10 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   options.model.seed = static_cast<std::uint64_t>(seed.value_or(0));
   options.optimization.optimizer = model.optimizer_options();
   options.optimization.learning_rate = learning_rate_options(*this, steps);
-  if (clip_norm && *clip_norm == 0) throw Error("--clip-norm: 0 leaves nothing of a gradient, expected a norm above 0");
+  if (clip_norm && *clip_norm == 0) throw Error("--clip-norm: expected a norm above 0");
   options.optimization.clip_norm = clip_norm.value_or(0);
   if (!clip.empty()) options.optimization.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
-  if (!clip.empty() && !clip_norm) throw Error("--clip: the largest norm is not known, expected --clip-norm X");
+  if (!clip.empty() && !clip_norm) throw Error("--clip: the norm is missing, expected --clip-norm X with it");
   options.optimization.steps = steps;
   options.observation.evaluation = {
       .every = model.evaluate_every.value_or(0), .samples = evaluate_samples.value_or(0), .on_evaluation = {}};

@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// Options that say which model is trained, on what: shared by `train` and `profile`.
+/// Options for the model and the data to train on, shared by `train` and `profile`.
 struct ModelArguments {
   std::string network;
   std::string data;
@@ -30,18 +30,18 @@ struct ModelArguments {
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
 
-  /// Throws `Error` when none is named.
+  /// Throws `Error` without `--network`.
   Network load_network() const;
   MicrobatchShape shape(const Network& of) const;
   /// Throw `Error` for unknown names, with the nearest one.
   OptimizerOptions optimizer_options() const;
   NumberType number_type() const;
   /// The data to train on: a file or a generator, of the kind that the network reads. Generated images are as large as
-  /// the network wants them, of as many classes; numbers as long as its sequences allow.
+  /// the network expects, with as many classes; generated numbers are as long as its sequences allow.
   std::unique_ptr<TrainingData> load_data(const Network& of) const;
 };
 
-/// Options that say how it is trained.
+/// Options for training.
 struct TrainArguments {
   ModelArguments model;
   std::string executor;  ///< empty: that of the back end

@@ -7,7 +7,7 @@ function differenceName(section) {
 
 function kindTable(page, comparison, names, difference) {
   const mean = (ns, count) => (count > 0 ? timeText(ns / count) : "–");
-  return figureTable("Mean duration by kind of action", ["", ...names, difference, "median", "90 % within"], comparison.kinds.map((kind) => {
+  return figureTable("Mean duration by kind of action", ["", ...names, difference, "median", "90th percentile"], comparison.kinds.map((kind) => {
     const op = page.ops.find((one) => one.name === kind.op);
     const predicted = kind.predicted_ns / kind.predicted_count;
     const measured = kind.measured_ns / kind.measured_count;
@@ -32,7 +32,7 @@ const MEMORY_ROWS_MOST = 20;
 function memoryDifferences(page, comparison, names, difference) {
   const differing = comparison.memory.filter((entry) => entry.predicted_bytes !== entry.measured_bytes);
   if (comparison.memory.length === 0) return null;
-  if (differing.length === 0) return element("p", {}, "Peak memory is equal to the byte on every device, class by class.");
+  if (differing.length === 0) return element("p", {}, "Peak memory is equal to the byte on every device and in every class.");
   const title = (entry) => page.classes.find((one) => one.name === entry.class)?.title ?? "peak";
   return figureTable("Peak memory where it differs", ["", ...names, difference], differing.slice(0, MEMORY_ROWS_MOST).map((entry) => [
     `device ${entry.device}, ${title(entry)}`, bytesText(entry.predicted_bytes), bytesText(entry.measured_bytes),
@@ -42,21 +42,21 @@ function memoryDifferences(page, comparison, names, difference) {
 
 function offenderTable(comparison, names, difference, show) {
   if (comparison.offenders.length === 0) return null;
-  return figureTable("Actions that are furthest apart", ["", ...names, difference, "starts"], comparison.offenders.map((entry) => {
+  return figureTable("Actions that differ most", ["", ...names, difference, "start"], comparison.offenders.map((entry) => {
     const later = entry.measured_start_ns - entry.predicted_start_ns;
     const button = element("button", { type: "button", class: "plain link", click: () => show(entry.device, entry.action) }, entry.action);
     return [[button, ` on device ${entry.device}`], timeText(entry.predicted_ns), timeText(entry.measured_ns),
       entry.measured_ns > 0 ? differenceText(entry.predicted_ns / entry.measured_ns - 1) : "–",
-      later === 0 ? "together" : `${timeText(Math.abs(later), 3)} ${later > 0 ? "later" : "earlier"}`];
+      later === 0 ? "same time" : `${timeText(Math.abs(later), 3)} ${later > 0 ? "later" : "earlier"}`];
   }));
 }
 
-/** What the bound said, and how many runs stand behind it. */
+/** The verdict of the bound, and how many runs it is based on. */
 function verdictLine(comparison, names) {
   const step = comparison.step_time_ns;
   const words = [`step time ${timeText(step.predicted)} ${names[0]}, ${timeText(step.measured)} ${names[1]}: ${differenceText(step.error)}`];
   if (comparison.runs > 1) words.push(`median of ${comparison.runs} runs that spread by ${percentText(comparison.spread)}`);
-  if (!comparison.aligned) words.push("not the same actions on the same devices: compared by figures alone");
+  if (!comparison.aligned) words.push("the runs have different actions, so only their figures are compared");
   const verdict = comparison.verdict === "none" ? null : element("span", { class: `verdict ${comparison.verdict}` }, comparison.verdict);
   return element("p", { class: "hint" }, verdict, verdict ? " " : null, words.join(" · "));
 }

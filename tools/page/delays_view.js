@@ -45,7 +45,7 @@ function delaysTable(run) {
   if ((run.delays ?? []).length === 0) return null;
   const kinds = ["forward", "backward", "recompute"].filter((kind) => run.delays.some((holder) => holder[kind].length > 0));
   const most = Math.max(...run.delays.flatMap((holder) => kinds.flatMap((kind) => holder[kind].map(([value]) => value))), 1);
-  const head = ["stage", "device", "distance", ...kinds.map((kind) => `${kind}, updates old`), "versions", "copies", "their bytes"];
+  const head = ["stage", "device", "distance", ...kinds.map((kind) => `${kind}, updates old`), "versions", "copies", "bytes of copies"];
   return element("div", { class: "bars-box" }, element("table", { class: "totals delays" },
     element("thead", {}, element("tr", {}, head.map((title, k) => element("th", { scope: "col", class: k > 0 ? "number" : "" }, title)))),
     element("tbody", {}, run.delays.map((holder) => delayRow(holder, kinds, most)))));
@@ -55,7 +55,7 @@ function delaysPart(section) {
   const tables = section.runs.map((run, r) => [section.names[r], delaysTable(run)]).filter(([, table]) => table);
   if (tables.length === 0) return null;
   return element("div", { class: "card" },
-    element("div", { class: "card-head" }, element("h3", {}, "How old weights are"),
-      element("p", { class: "hint" }, "distance: backwards of other microbatches between forward and backward; bars: how often each age occurs")),
+    element("div", { class: "card-head" }, element("h3", {}, "Age of the weights"),
+      element("p", { class: "hint" }, "distance: backwards of other microbatches between a forward and its backward · bars: how often each age occurs")),
     tables.flatMap(([name, table]) => [tables.length > 1 ? element("h4", {}, name) : null, table]));
 }

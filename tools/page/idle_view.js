@@ -3,7 +3,7 @@
 const USEFUL_COLOUR = "#4d9a6a";
 const EXTRA_COLOUR = "#a9c7b4";
 const SLOWED_COLOUR = "#d98c4a";
-const SLOWED_TITLE = "longer because of others";
+const SLOWED_TITLE = "slowdown by other devices";
 const BARS_WITH_ROOM = 16;
 
 /** A table with a caption; `head` and the cells of `rows` are texts or nodes, all but the first column numbers. */
@@ -102,7 +102,7 @@ function criticalTable(page, section, r) {
   const named = run.criticalPath.map(({ kind, ns }) => [...criticalName(page, kind), ns]);
   const title = section.runs.length > 1 ? `Critical path, ${section.names[r]}` : "Critical path";
   return element("div", { class: "critical" },
-    figureTable(title, ["", "share", "10 % faster saves up to"], named.map(([colour, name, ns]) =>
+    figureTable(title, ["", "share", "saved at most if 10 % faster"], named.map(([colour, name, ns]) =>
       [swatched(colour, name), percentText(ns / run.makespan), timeText(ns / 10, 3)])),
     partsBar(named, run.makespan));
 }

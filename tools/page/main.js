@@ -42,7 +42,7 @@ class Section {
 
   timelinePart() {
     const { timeline, section } = this;
-    if (!timeline) return element("p", { class: "note" }, "This run was recorded without its actions: only figures are shown.");
+    if (!timeline) return element("p", { class: "note" }, "This run was recorded without its actions, so only figures are shown.");
     const { names } = section;
     const controls = [
       element("button", { type: "button", title: "zoom in (+)", "aria-label": "zoom in", click: () => timeline.zoom(1.6) }, "+"),
@@ -54,7 +54,7 @@ class Section {
     }
     return element("div", { class: "card" },
       element("div", { class: "card-head" }, element("h3", {}, "Timeline"),
-        element("p", { class: "hint" }, "wheel zooms · drag moves · click follows a microbatch · double click comes close"),
+        element("p", { class: "hint" }, "scroll to zoom · drag to pan · click to trace a microbatch · double-click to zoom in"),
         element("div", { class: "controls" }, controls)),
       timeline.element, this.opLegend());
   }
@@ -68,7 +68,7 @@ class Section {
       `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} calc(100% * var(--hatching)), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
     return legend([
       ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
-      ...lighter.slice(0, 1).map((colour) => [colour, "lighter: a device's further stages"]),
+      ...lighter.slice(0, 1).map((colour) => [colour, "lighter: later stages of the same device"]),
       ...[...causes].sort((a, b) => a - b).map((cause) => [hatched(page.causes[cause].colour), `idle: ${page.causes[cause].title}`]),
     ]);
   }
@@ -78,7 +78,7 @@ class Section {
     this.memoryTitle = element("h3", {}, "Memory");
     return element("div", { class: "card" },
       element("div", { class: "card-head" }, this.memoryTitle,
-        element("p", { class: "hint" }, "choose a device below; drag over the curve to zoom")),
+        element("p", { class: "hint" }, "select a device below · drag over the curve to zoom")),
       this.memory?.element ?? null,
       element("div", { class: "columns" }, peakTable(this.page, this.section, (device, r) => this.choose(device, r)), this.composition));
   }
@@ -86,8 +86,8 @@ class Section {
   idlePart() {
     return element("div", { class: "card" },
       element("div", { class: "card-head" }, element("h3", {}, "Where the time goes"),
-        element("p", { class: "hint" }, this.section.runs.some(isSlowed) ? "how much longer each device's actions took among others, and share of the makespan that it is idle, on the right"
-          : "share of the makespan that each device is idle, on the right")),
+        element("p", { class: "hint" }, this.section.runs.some(isSlowed) ? "right: how much slower the actions ran because of other devices, and the idle share of the makespan"
+          : "right: the idle share of the makespan")),
       idleView(this.page, this.section));
   }
 
@@ -123,7 +123,7 @@ function scaleChoice(sections) {
   const set = (i) => views.forEach((view) => view.setLimit(i === 0 ? longest : view.ownLimit));
   const first = longest <= 3 * shortest ? 0 : 1;
   set(first);
-  return choice("time axis", ["same time axis", "each its own"], first, set);
+  return choice("time axis", ["same time axis", "separate time axes"], first, set);
 }
 
 function start() {

@@ -44,11 +44,11 @@ function tensorTable(page, run, device) {
     element("td", {}, rangesText(tensor.microbatches)),
     element("td", { class: "number" }, bytesText(tensor.bytes)),
     element("td", { class: "number" }, bytesText(tensor.total)));
-  const rest = tail.length === 0 ? null : element("tr", {}, element("th", { scope: "row" }, `${tail.length} smaller ones`),
+  const rest = tail.length === 0 ? null : element("tr", {}, element("th", { scope: "row" }, `${tail.length} smaller tensors`),
     element("td", {}), element("td", {}), element("td", {}),
     element("td", { class: "number" }, bytesText(tail.reduce((sum, tensor) => sum + tensor.total, 0))));
   return element("table", { class: "tensors" },
-    element("thead", {}, element("tr", {}, ["alive at the peak", "", "microbatches", "each", "together"].map((name, k) =>
+    element("thead", {}, element("tr", {}, ["tensor at the peak", "", "microbatches", "per microbatch", "total"].map((name, k) =>
       element("th", { scope: "col", class: k > 2 ? "number" : "" }, name)))),
     element("tbody", {}, tensors.slice(0, TENSORS_SHOWN).map(row), rest));
 }

@@ -7,10 +7,10 @@ const FIGURES = [
   ["bubble", (run) => run.bubbleFraction, percentText, true],
   ["bubble rate", (run) => run.bubbleRate, percentText, true],
   ["utilization", (run) => run.utilization, percentText, false],
-  ["lost to others", slowedShare, percentText, true],
+  ["slowdown by other devices", slowedShare, percentText, true],
   ["samples/s", (run) => run.samplesPerSecond, countText, false],
   ["tokens/s", (run) => run.tokensPerSecond, countText, false],
-  ["model FLOPs used", (run) => run.modelFlopsUtilization, percentText, false],
+  ["model FLOPs utilization", (run) => run.modelFlopsUtilization, percentText, false],
   ["peak memory", peakMemory, bytesText, true],
   ["peak stashes", peakStashes, numberText, true],
 ];
@@ -25,7 +25,7 @@ function slowedShare(run) {
 function peakMemory(run) { return Math.max(...run.devices.map((device) => device.peak)) || undefined; }
 function peakStashes(run) { return Math.max(...run.devices.map((device) => device.peakActivations)) || undefined; }
 
-/** The difference of a prediction to the measurement beside it: shares in points, the rest relative. */
+/** The difference between a prediction and its measurement: shares in points, the rest relative. */
 function errorText(figure, predicted, measured) {
   if (predicted === undefined || predicted === null || measured === undefined || measured === null) return "";
   if (figure[2] === percentText) return pointsText(predicted - measured);

@@ -36,10 +36,11 @@ std::vector<std::pair<std::string, Change>> changes_of(const Cluster& cluster) {
     });
   }
   if (cluster.devices_per_node > 1) {
-    changes.emplace_back("links inside nodes carry 10 % more", [](Cluster& c) { c.intra_node.bytes_per_s *= kBetter; });
+    changes.emplace_back("links inside nodes have 10 % more bandwidth",
+                         [](Cluster& c) { c.intra_node.bytes_per_s *= kBetter; });
   }
   if (cluster.devices.size() > static_cast<std::size_t>(cluster.devices_per_node)) {
-    changes.emplace_back("links between nodes carry 10 % more",
+    changes.emplace_back("links between nodes have 10 % more bandwidth",
                          [](Cluster& c) { c.inter_node.bytes_per_s *= kBetter; });
     changes.emplace_back("links between nodes have 10 % less latency", [](Cluster& c) {
       c.inter_node.latency_ns = std::llround(static_cast<double>(c.inter_node.latency_ns) / kBetter);

@@ -9,16 +9,16 @@
 
 namespace plumb {
 
-/// A resource made better, and what the step would be.
+/// One resource improved, and the step time that it gives.
 struct PlanSensitivity {
   std::string what;
   std::int64_t step_ns = 0;
   bool searched = false;  ///< another plan may be the best then; otherwise the same plan scored again
 };
 
-/// The plan scored again with one resource 10 % better at a time: every kind of device, its memory's speed, links
-/// inside and between nodes; stages balanced perfectly; and with a quarter more memory, for which `effort` searches
-/// again. Most helpful first.
+/// The plan simulated again with one resource at a time 10 % better: every kind of device, the speed of its memory,
+/// links inside and between nodes; then with perfectly balanced stages, and with a quarter more memory, for which
+/// `effort` searches again. The most helpful comes first.
 std::vector<PlanSensitivity> plan_sensitivities(const PlanQuestion& question, const SimulatedPlan& best,
                                                 const PlanEffort& effort);
 

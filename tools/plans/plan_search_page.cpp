@@ -15,15 +15,10 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{"filling the pipeline",
-                                                                    "draining it",
-                                                                    "waiting for other devices' compute",
-                                                                    "latency of messages",
-                                                                    "sending of messages",
-                                                                    "messages behind others",
-                                                                    "collectives and updates",
-                                                                    "copies to and from other memory",
-                                                                    "the runtime"};
+constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{
+    "filling the pipeline", "draining the pipeline", "waiting for other devices", "link latency",
+    "link bandwidth",       "links that are busy",   "collectives and updates",   "copies to and from other memory",
+    "the runtime"};
 
 /// Mean over devices that do something, in nanoseconds of one update.
 template <class Figure>
@@ -47,7 +42,7 @@ std::string why_slower(const Timeline& best, const Timeline& other) {
     terms.emplace_back(mean(other, figure) - mean(best, figure), what);
   };
   add([](const DeviceSummary& device) { return device.useful; }, "computing");
-  add([](const DeviceSummary& device) { return device.busy - device.useful; }, "computing again");
+  add([](const DeviceSummary& device) { return device.busy - device.useful; }, "recomputing");
   for (std::size_t cause = 0; cause < kIdleCauseCount; ++cause) {
     add([&](const DeviceSummary& device) { return device.idle_causes[cause]; }, kCauseTexts[cause]);
   }
@@ -79,12 +74,13 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
   report.note = "The best " + std::to_string(timelines.size()) + " plans of different kinds, of " +
                 std::to_string(answer.simulated) + " simulated. The fastest is " +
                 (answer.exhausted ? "proved optimal."
-                                  : "not proved optimal: no plan can take " + percent_text(answer.gap()) + " less.");
+                                  : "not proved optimal: at most " + percent_text(answer.gap()) + " less is possible.");
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
     section.note = cost_line(question, answer.best[at]);
     const std::string stale = staleness_line(question, answer.best[at].plan);
-    if (!stale.empty()) section.note += "; step " + time_text(answer.best[at].step_ns) + " once steady, " + stale;
+    if (!stale.empty())
+      section.note += "; step " + time_text(answer.best[at].step_ns) + " in the steady state, " + stale;
     if (at > 0) section.note += "; " + why_slower(timelines[0], timelines[at]);
     section.first = &timelines[at];
     report.sections.push_back(std::move(section));

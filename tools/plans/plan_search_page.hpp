@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// The best plans of `answer` on one page: figures side by side, every timeline, each laid over the best one, and why
-/// it is slower.
+/// The best plans of `answer` on one page: their figures side by side, every timeline, each compared with the best one,
+/// and why it is slower.
 std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer);
 
 /// Where the time of `other` goes that `best` does not need, per device on average: computing, recomputing, each cause

@@ -35,9 +35,9 @@ std::string cost_text(const ScoredPlan& score, const PlanQuestion& question) {
   return number_text(plan_cost(score, question) * 1e6);
 }
 
-std::string cost_title(const PlanQuestion& question) {
-  return std::string(has_prices(question) ? "price" : "device-s") + " per 1M " + question.unit();
-}
+std::string cost_unit(const PlanQuestion& question) { return has_prices(question) ? "price" : "device-seconds"; }
+
+std::string cost_title(const PlanQuestion& question) { return cost_unit(question) + " per million " + question.unit(); }
 
 /// Of the front, what costs least.
 const ScoredPlan& cheapest(const PlanAnswer& answer) {
@@ -77,9 +77,9 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
   TextTable table({{"plan"}, {plan_line(best.plan)}});
-  const std::string proof = answer.exhausted ? "proved: no plan of the space is faster"
-                                             : "no plan can take " + percent_text(answer.gap()) + " less (bound " +
-                                                   time_text(answer.bound_ns) + ")";
+  const std::string proof = answer.exhausted ? "proved: no plan in the search space is faster"
+                                             : "at most " + percent_text(answer.gap()) +
+                                                   " less is possible (lower bound " + time_text(answer.bound_ns) + ")";
   table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
   table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " " + question.unit() +
                                    "/s, " + cost_text(best, question) + " " + cost_title(question)});
@@ -92,18 +92,20 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
   if (!stale.empty()) table.add_row({"staleness", stale});
   table.add_row(
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
-  if (!is_natural(best.plan.order)) table.add_row({"order", "places " + order_text(best.plan.order)});
-  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on place " + std::to_string(best.worst_place)});
+  if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
+  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on pipeline rank " + std::to_string(best.worst_place)});
   table.add_row({"layers", to_string(best.plan.partition)});
-  table.add_row({"searched", count(answer.simulated, "simulation", "simulations") +
-                                 (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " to begin with)" : "") +
-                                 ", " + count(answer.setups, "setup", "setups") + ", of which " +
-                                 std::to_string(answer.without_memory) + " cannot fit"});
+  table.add_row(
+      {"searched", count(answer.simulated, "simulation", "simulations") +
+                       (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +
+                       ", " + count(answer.setups, "combination", "combinations") + " of degrees, of which " +
+                       std::to_string(answer.without_memory) + " cannot fit in memory"});
   return table.to_string();
 }
 
 std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best) {
-  TextTable table({{"stage", '>'}, {"place", '>'}, {"device"}, {"layers"}, {"F", '>'}, {"B", '>'}, {"held", '>'}});
+  TextTable table(
+      {{"stage", '>'}, {"pp rank", '>'}, {"device"}, {"layers"}, {"F", '>'}, {"B", '>'}, {"weights and state", '>'}});
   const PipelinePlan& plan = best.score.plan;
   const std::size_t stages = plan.partition.num_stages();
   for (std::size_t s = 0; s < std::min(stages, kMostStages); ++s) {
@@ -152,14 +154,14 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
   columns.insert(columns.end(), {{"schedule"},
                                  {"v", '>'},
                                  {"m", '>'},
-                                 {"size", '>'},
+                                 {"size", '>', "microbatch"},
                                  {"recompute"},
                                  {"zero", '>'},
                                  {"step time", '>'},
                                  {"bubble", '>'},
                                  {"peak memory", '>'},
-                                 {cost_title(question), '>'}});
-  if (stale) columns.push_back({"updates old", '>'});
+                                 {"per million " + std::string(question.unit()), '>', cost_unit(question)}});
+  if (stale) columns.push_back({"of the weights", '>', "age"});
   TextTable table(columns);
   for (std::size_t at = 0; at < std::min(plans.size(), most); ++at) {
     const ScoredPlan& score = plans[at];
@@ -196,7 +198,8 @@ std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question,
 
 std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
   const PipelinePlan& plan = best.score.plan;
-  std::string text = "\ngo on with" + std::string(shown.written ? "" : " (-o plan.json writes the schedule)") + "\n";
+  std::string text =
+      "\nnext" + std::string(shown.written ? "" : " (write the schedule with -o plan.json first)") + ":\n";
   text += "  plumbline simulate " + shown.document + cost_options(plan, question, shown);
   if (plan.parallelism.recompute != ActivationRecompute::kNone) {
     text += " --recompute " + std::string(recompute_name(plan.parallelism.recompute));
@@ -215,13 +218,17 @@ std::string plan_line(const PipelinePlan& plan) {
   const Parallelism& job = plan.parallelism;
   const std::int64_t per_place = plan.stages_per_place();
   std::string text = plan.schedule.empty() ? "any schedule" : plan.schedule;
-  text += " over " + count(plan.places, "place", "places");
-  if (per_place > 1) text += " with " + std::to_string(per_place) + " stages each";
-  if (!plan.replicas.empty()) text += " (stages on " + replicas_text(plan.replicas) + ")";
-  if (job.tensor > 1) text += ", tensor " + std::to_string(job.tensor);
-  if (job.context > 1) text += ", context " + std::to_string(job.context);
-  if (job.expert > 1) text += ", expert " + std::to_string(job.expert);
-  if (job.data > 1) text += ", data " + std::to_string(job.data);
+  if (plan.replicas.empty()) {
+    text += ", pp " + std::to_string(plan.places);
+    if (per_place > 1) text += ", " + std::to_string(per_place) + " stages per device";
+  } else {
+    text +=
+        ", " + count(std::ssize(plan.replicas), "stage", "stages") + " on " + replicas_text(plan.replicas) + " devices";
+  }
+  if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
+  if (job.context > 1) text += ", cp " + std::to_string(job.context);
+  if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
+  if (job.data > 1) text += ", dp " + std::to_string(job.data);
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
           count(job.microbatch_size, "sample", "samples");
@@ -241,8 +248,8 @@ std::string staleness_line(const PlanQuestion& question, const PipelinePlan& pla
   std::int64_t versions = 1;
   for (const StageDelays& stage : delays) versions = std::max(versions, stage.versions);
   return "forwards read weights " + ages_text(delays, &StageDelays::forward) + " updates old, backwards " +
-         ages_text(delays, &StageDelays::backward) + ", by stage; " + count(versions, "version", "versions") +
-         " at most";
+         ages_text(delays, &StageDelays::backward) + ", from the first stage to the last; at most " +
+         count(versions, "version", "versions") + " of the weights";
 }
 
 std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
@@ -253,26 +260,25 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
                              const PlanShown& shown) {
   std::string text = figures(question, answer) + "\n" + stages_table(question, best);
   if (answer.best.size() > 1) {
-    text += "\nbest of each kind\n" + plans_table(question, answer.best, answer.best.size());
+    text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
   }
   if (answer.front.size() > 1) {
-    text += std::string("\nwhat nothing simulated beats in step time, peak memory") +
-            (has_prices(question) ? ", devices and price\n" : " and devices\n") +
-            plans_table(question, answer.front, kMostFront);
+    text += std::string("\nPareto-optimal plans (step time, peak memory, devices") +
+            (has_prices(question) ? ", price)\n" : ")\n") + plans_table(question, answer.front, kMostFront);
     if (answer.front.size() > kMostFront) {
-      text += "... and " + std::to_string(answer.front.size() - kMostFront) + " more; --json has them all\n";
+      text += "... and " + std::to_string(answer.front.size() - kMostFront) + " more; --json lists all\n";
     }
   }
   return text + commands(question, best, shown);
 }
 
 std::string nothing_fits_text(const PlanAnswer& answer) {
-  if (!answer.closest) return "plan: nothing can be scheduled: " + answer.refused;
+  if (!answer.closest) return "plan: no schedule is possible: " + answer.refused;
   const ScoredPlan& closest = *answer.closest;
-  return "plan: nothing fits; the closest is " + plan_line(closest.plan) +
+  return "plan: nothing fits in memory; the closest plan is " + plan_line(closest.plan) +
          (closest.plan.partition.num_stages() > 0 ? ", layers " + to_string(closest.plan.partition) : "") +
-         ", which misses " + bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) +
-         " bytes) on place " + std::to_string(closest.worst_place);
+         ", which exceeds the memory of pipeline rank " + std::to_string(closest.worst_place) + " by " +
+         bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) + " bytes)";
 }
 
 }  // namespace plumb

@@ -20,23 +20,24 @@ struct PlanShown {
   std::string common_options{};  ///< of the user, that a simulation must repeat: " --sequence 4096"
 };
 
-/// "1f1b over 4 places, tensor 2, data 4, 8 microbatches of 2 samples, full recompute": one line.
+/// "1f1b, pp 4, tp 2, dp 4, 8 microbatches of 2 samples, full recompute": one line.
 std::string plan_line(const PipelinePlan& plan);
 
-/// Of a token (a sample, where the network has no tokens): its price, or without prices its device-seconds.
+/// The price of a token (of a sample, where the network has no tokens), or its device-seconds without prices.
 double plan_cost(const ScoredPlan& score, const PlanQuestion& question);
 
-/// "1.2 price per 1M tokens".
+/// "1.2 price per million tokens".
 std::string cost_line(const PlanQuestion& question, const ScoredPlan& score);
 
-/// How many updates old the weights are that it computes with, and how many versions are kept; empty where it flushes.
+/// How many updates old the weights are that the plan computes with, and how many versions it keeps; empty for a
+/// synchronous schedule.
 std::string staleness_line(const PlanQuestion& question, const PipelinePlan& plan);
 
-/// The best plan in words, its stages, the best few side by side, the front, and the command lines to go on with.
+/// The best plan in words, its stages, the best few side by side, the Pareto-optimal plans, and the next commands.
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
                              const PlanShown& shown);
 
-/// What to tell when nothing fits: the closest plan, and what misses how many bytes where.
+/// Said when nothing fits: the closest plan, and by how many bytes it exceeds the memory of which device.
 std::string nothing_fits_text(const PlanAnswer& answer);
 
 /// How to run the plan in Megatron-LM and PyTorch.

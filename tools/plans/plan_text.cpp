@@ -38,10 +38,10 @@ std::string devices_text(const PlanStage& stage) {
 std::string plan_text(const Planner& planner, const PlanProblem& problem, const Plan& plan) {
   TextTable head({{std::string(planner.name)}, {problem.network.layers.name}});
   head.add_row({"minimises", std::string(planner.minimises)});
-  head.add_row({"claims", number_text(plan.claimed_ns / 1e6, 9) + " ms"});
+  head.add_row({"planned cost", number_text(plan.claimed_ns / 1e6, 9) + " ms"});
   if (plan.lower_bound_ns > 0) {
     const bool proved = plan.lower_bound_ns >= plan.claimed_ns * (1 - 1e-12);
-    head.add_row({"lower bound", proved ? "the same: nothing costs less by this formula"
+    head.add_row({"lower bound", proved ? "equal: no plan costs less by this formula"
                                         : number_text(plan.lower_bound_ns / 1e6, 9) + " ms, gap " +
                                               percent_text(1 - plan.lower_bound_ns / plan.claimed_ns)});
   }
@@ -49,7 +49,7 @@ std::string plan_text(const Planner& planner, const PlanProblem& problem, const 
   if (plan.pipelines > 1) head.add_row({"pipelines", std::to_string(plan.pipelines)});
   if (plan.microbatch_samples > 0) head.add_row({"microbatch", std::to_string(plan.microbatch_samples) + " samples"});
   TextTable table(
-      {{"stage", '>'}, {"layers", '>'}, {"from .. to"}, {"devices"}, {"weights", '>'}, {"load", '>'}, {""}});
+      {{"stage", '>'}, {"layers", '>'}, {"first .. last"}, {"devices"}, {"weights", '>'}, {"load", '>'}, {""}});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const PlanStage& stage = plan.stages[s];
     std::int64_t weights = 0;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tools/reports/report_html.hpp"
+#include "tools/reports/page_content.hpp"
 
 namespace plumb {
 

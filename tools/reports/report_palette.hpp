@@ -15,7 +15,7 @@ inline constexpr std::array<std::string_view, kOpCount> kOpColours{
     "#3f7ddb", "#ee8a3c", "#dd5b50", "#f2b950", "#8f6fd6", "#54687f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
     "#f4b98a", "#f4b98a", "#bfa8ea", "#bfa8ea", "#2fa59a", "#61c2b9", "#61c2b9", "#2fa59a", "#b58a6a", "#b58a6a"};
 
-/// Fills of idle time, by `IdleCause`: greys where the pipeline fills and drains, colours where somebody is waited for.
+/// Fills of idle time, by `IdleCause`: grey for warm-up and drain, colours for waiting.
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleColours{
     "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#c4436f", "#2fa59a", "#8f6fd6", "#4b5563"};
 
@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
 inline constexpr std::array<std::string_view, 10> kPlotColours{"#3f7ddb", "#dd5b50", "#2fa59a", "#ee8a3c", "#8f6fd6",
                                                                "#54687f", "#d9708c", "#9a7b1f", "#61a045", "#b58a6a"};
 
-/// What people call things, where the names of the formats are too terse.
+/// Names for people, where the names of the formats are too terse.
 inline constexpr std::array<std::string_view, kOpCount> kOpTitles{"forward",
                                                                   "backward",
                                                                   "input gradient",
@@ -54,7 +54,7 @@ inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleTitles{"warm
                                                                            "another device computes",
                                                                            "transfer: latency",
                                                                            "transfer: bandwidth",
-                                                                           "transfer: behind another message",
+                                                                           "transfer: link busy with another message",
                                                                            "collective or update",
                                                                            "memory limit",
                                                                            "runtime overhead"};

@@ -123,7 +123,7 @@ class SvgPicture {
     for (const DeviceSummary& device : timeline_.devices) busy += device.busy, slowed += device.slowed;
     if (slowed == 0) return;
     const double lost = static_cast<double>(slowed) / static_cast<double>(busy);
-    figure(kChartWidth - kChartRight - 410, "lost to others", percent_text(lost));
+    figure(kChartWidth - kChartRight - 410, "slowdown by others", percent_text(lost));
   }
 
   void figure(double right, std::string_view name, std::string_view value) {

@@ -15,9 +15,9 @@ std::string single_run_page(const Timeline& timeline) {
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", "Chrome trace events, for Perfetto or chrome://tracing", trace_report},
-    ReportFormat{"html", "one page to explore in a browser, nothing else needed", single_run_page},
-    ReportFormat{"svg", "a picture", svg_report},
+    ReportFormat{"trace", "Chrome trace events for Perfetto or chrome://tracing", trace_report},
+    ReportFormat{"html", "interactive page for a browser; one file that needs no network", single_run_page},
+    ReportFormat{"svg", "picture as SVG", svg_report},
     ReportFormat{"csv", "one row per executed action", csv_report},
 };
 

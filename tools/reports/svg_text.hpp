@@ -10,7 +10,7 @@ namespace plumb {
 /// Fonts and the classes bg, lane, ink, dim, grid, axis, on-dark, on-light, for light and dark themes.
 extern const std::string_view kSvgStyle;
 
-/// A length with at most two digits behind the point.
+/// A length with at most two digits after the decimal point.
 std::string px(double value);
 
 /// `text` for use in an attribute or between tags.

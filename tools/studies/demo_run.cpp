@@ -113,13 +113,13 @@ DemoRun demo_run(const DemoPlan& plan, Progress& progress) {
 std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results) {
   TextTable table({{"schedule"},
                    {"step predicted", '>'},
-                   {"measured", '>'},
+                   {"step measured", '>'},
                    {"error", '>'},
-                   {"runs spread", '>'},
+                   {"spread of runs", '>'},
                    {"bubble predicted", '>'},
-                   {"measured", '>'},
+                   {"bubble measured", '>'},
                    {"peak memory predicted", '>'},
-                   {"measured", '>'},
+                   {"peak memory measured", '>'},
                    {"loss", '>'}});
   for (const DemoResult& result : results) {
     const Comparison& c = result.comparison;
@@ -142,7 +142,7 @@ std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& resul
 
 std::string demo_page(const DemoPlan& plan, const std::vector<DemoResult>& results) {
   HtmlReport report{.title = "Plumbline demo: predicted and measured",
-                    .note = plan.network + ", trained for real on " + std::to_string(plan.devices) + " threads",
+                    .note = plan.network + ", trained on " + std::to_string(plan.devices) + " threads",
                     .sections = {}};
   for (const DemoResult& result : results) {
     report.sections.push_back(

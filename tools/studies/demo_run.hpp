@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// What the demo does: profile and train in turns, predict, compare.
+/// What the demo does: profile and train alternately, predict, compare.
 struct DemoPlan {
   std::vector<std::string> schedules{"gpipe", "1f1b", "zb-h1", "pipemare"};
   std::string network = "gpt-mini";
@@ -38,14 +38,14 @@ struct DemoRun {
   std::vector<DemoResult> results;
 };
 
-/// Rounds of profiling and of really training with every schedule, in turns; then predictions from the whole profile,
-/// and comparisons. In turns, because the machine's speed drifts: both sides meet the same moments.
+/// Alternates rounds of profiling and of training with every schedule, then predicts from the whole profile and
+/// compares. The rounds alternate because the speed of the machine drifts: so profile and training see the same drift.
 DemoRun demo_run(const DemoPlan& plan, Progress& progress);
 
 /// The table that ends the demo.
 std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results);
 
-/// One page with every schedule, predicted over measured.
+/// One page with every schedule, its prediction compared with its measurement.
 std::string demo_page(const DemoPlan& plan, const std::vector<DemoResult>& results);
 
 }  // namespace plumb

@@ -8,14 +8,14 @@
 
 namespace plumb {
 
-/// A published profile on a cluster: the job that planners and the joint search are both given.
+/// A published profile on a cluster: the job that both the planners and the joint search solve.
 struct ScoredProfile {
   std::string network;  ///< a path below the folder `results`, or a name
   std::string cluster;
   std::int64_t microbatches = 0;  ///< per update, of the profile's own size
 };
 
-/// What the simulator says about everybody's plans.
+/// The simulated step times of all plans for a profile.
 struct ProfileScores {
   ScoredProfile asked{};
   std::size_t layers = 0;
@@ -24,7 +24,7 @@ struct ProfileScores {
   std::string our_plan{};
   std::map<std::string, std::int64_t> their_ns{};  ///< by method: the best step of its plans that fit; 0: none does
 
-  /// Nobody's plan is faster than ours.
+  /// No published planner's plan is faster than ours.
   bool holds() const;
 };
 

@@ -35,7 +35,7 @@ TimedPlan run_plan_command(const std::string& command) {
   ArgumentParser parser("plan [options]", "");
   parser.text("method", method, "NAME", "");
   arguments.add_to(parser);
-  parser.parse(words_behind("plan", command));
+  parser.parse(words_after("plan", command));
   if (arguments.network.starts_with(kFolder)) {
     arguments.network = in_results(arguments.network.substr(kFolder.size())).string();
   }
@@ -103,10 +103,10 @@ PlannerResult run_planner_case(const PlannerCase& asked) {
 
 std::string planner_results_text(const std::vector<PlannerResult>& results) {
   TextTable table({{"plan"},
-                   {"theirs ms", '>'},
+                   {"published ms", '>'},
                    {"ours ms", '>'},
                    {"states", '>'},
-                   {"their s", '>'},
+                   {"published s", '>'},
                    {"our s", '>'},
                    {"faster", '>'},
                    {"holds"}});

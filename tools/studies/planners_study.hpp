@@ -19,7 +19,7 @@ struct PlannerCase {
   std::string note;
 };
 
-/// A case and what became of it.
+/// A case and its result.
 struct PlannerResult {
   PlannerCase asked;
   double ours_ms = 0;

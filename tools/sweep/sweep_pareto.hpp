@@ -7,10 +7,9 @@
 
 namespace plumb {
 
-/// Points that no other point of the same problem (devices, samples of an update, costs, kind of updates) beats in both
-/// bubble (of jobs: step time) and peak memory, as a table: for every problem the choices from least memory to least
-/// bubble or step. Points that do not fit
-/// take no part.
+/// A table of the Pareto-optimal points: no other point of the same problem (devices, samples per update, costs, kind
+/// of updates) is better in both bubble (of jobs: step time) and peak memory. Problem by problem, from least memory to
+/// least bubble or step time. Points that do not fit in memory are left out.
 std::string pareto_table(const std::vector<SweepResult>& results);
 
 /// Indices into `results` of those points, problem by problem.

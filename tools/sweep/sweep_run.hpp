@@ -16,13 +16,13 @@ namespace plumb {
 
 /// What all simulations of a sweep share.
 struct SweepPlan {
-  CostArguments costs;  ///< with the point's own `--cost`, `--memory-limit` and degrees put in
+  CostArguments costs;  ///< a point replaces `--cost`, `--memory-limit` and the degrees with its own
   SimulationArguments simulation;
-  std::int64_t runs = 1;        ///< with jitter: simulations per point, with seeds in a row
-  bool keep_timelines = false;  ///< whole ones, for a page
+  std::int64_t runs = 1;        ///< with jitter: simulations per point, with consecutive seeds
+  bool keep_timelines = false;  ///< for a page
 };
 
-/// 5th and 95th percentile of the runs of a point.
+/// The 5th and 95th percentile of the runs of a point.
 struct Interval {
   double low = 0;
   double high = 0;
@@ -47,7 +47,7 @@ struct SweepFigures {
   std::optional<Interval> bubble_interval;
 };
 
-/// What one point of a sweep came to: figures, or why there are none.
+/// The result of one point of a sweep: its figures, or why there are none.
 struct SweepResult {
   SweepPoint point;
   std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared

@@ -11,7 +11,7 @@ namespace plumb {
 /// "1f1b p=4 m=8".
 std::string sweep_title(const SweepPoint& point);
 
-/// For people; impossible points say why.
+/// A table for people. Points that are impossible say why.
 std::string sweep_table(const std::vector<SweepResult>& results);
 
 /// For programs: a header, then one row per result; times in nanoseconds, peaks are those of the fullest device. The

@@ -3,20 +3,29 @@
 #include <cmath>
 
 #include "schedules/document/schedule_io.hpp"
+#include "tools/tables/idle_titles.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
 
-/// No sign where nothing is left of the error when it is written.
+/// A relative error with its sign; no sign where it rounds to 0.
 std::string error_text(double error) {
   const std::string digits = fixed_text(100 * error, 2);
   if (digits == "-0.00") return "0.00 %";
   return (error > 0 && digits != "0.00" ? "+" : "") + digits + " %";
 }
 
-/// Of something that only one of the two has there is none.
+/// A difference of two shares: "+0.67 points".
+std::string points_text(double difference) {
+  const std::string digits = fixed_text(100 * difference, 2);
+  if (digits == "-0.00") return "0.00 points";
+  return (difference > 0 && digits != "0.00" ? "+" : "") + digits + " points";
+}
+
+/// There is no relative error of something that only one of the two has.
 std::string relative_text(std::int64_t predicted, std::int64_t measured) {
   if (measured == 0 || predicted == 0) return predicted == measured ? error_text(0) : "-";
   return error_text(static_cast<double>(predicted - measured) / static_cast<double>(measured));
@@ -29,7 +38,7 @@ std::string figures(const Comparison& c, const ComparedNames& names) {
     table.add_row({name, ns_text(f.predicted), ns_text(f.measured), error_text(f.error)});
   };
   const auto share = [&](const char* name, const FigureError& f) {
-    table.add_row({name, share_text(f.predicted), share_text(f.measured), error_text(f.error)});
+    table.add_row({name, share_text(f.predicted), share_text(f.measured), points_text(f.predicted - f.measured)});
   };
   time("makespan", c.makespan_ns);
   time("step time", c.step_time_ns);
@@ -40,16 +49,16 @@ std::string figures(const Comparison& c, const ComparedNames& names) {
                    error_text(c.tokens_per_s->error)});
   }
   std::string text = table.to_string();
-  if (c.runs > 1) text += std::to_string(c.runs) + " runs, their step times spread by " + share_text(c.spread) + "\n";
+  if (c.runs > 1) text += std::to_string(c.runs) + " runs; their step times spread by " + share_text(c.spread) + "\n";
   return text;
 }
 
 std::string kinds(const Comparison& c, const ComparedNames& names) {
   TextTable table({{"actions"},
-                   {names.first, '>'},
-                   {names.second, '>'},
-                   {"time", '>'},
-                   {"time", '>'},
+                   {names.first, '>', "count"},
+                   {names.second, '>', "count"},
+                   {names.first, '>', "time"},
+                   {names.second, '>', "time"},
                    {names.apart, '>'},
                    {"median " + names.apart, '>'},
                    {"90th percentile", '>'}});
@@ -70,9 +79,13 @@ std::string kinds(const Comparison& c, const ComparedNames& names) {
 }
 
 std::string causes(const Comparison& c, const ComparedNames& names) {
-  TextTable table({{"idle time"}, {names.first, '>'}, {names.second, '>'}, {"of all", '>'}, {"of all", '>'}});
+  TextTable table({{"idle time"},
+                   {names.first, '>', "time"},
+                   {names.second, '>', "time"},
+                   {names.first, '>', "share"},
+                   {names.second, '>', "share"}});
   for (const CauseError& cause : c.causes) {
-    table.add_row({std::string(kIdleCauseNames[static_cast<std::size_t>(cause.cause)]), time_text(cause.predicted_ns),
+    table.add_row({std::string(kIdleCauseTitles[static_cast<std::size_t>(cause.cause)]), time_text(cause.predicted_ns),
                    time_text(cause.measured_ns), share_text(cause.predicted_share), share_text(cause.measured_share)});
   }
   return c.causes.empty() ? "" : "\n" + table.to_string();
@@ -81,7 +94,7 @@ std::string causes(const Comparison& c, const ComparedNames& names) {
 std::string memory(const Comparison& c, const ComparedNames& names) {
   TextTable table({{"peak memory"}, {"device", '>'}, {names.first, '>'}, {names.second, '>'}, {"difference", '>'}});
   for (const MemoryError& m : c.memory) {
-    table.add_row({m.cls ? "  " + std::string(kMemoryClassNames[static_cast<std::size_t>(*m.cls)]) : "all",
+    table.add_row({m.cls ? "  " + with_spaces(kMemoryClassNames[static_cast<std::size_t>(*m.cls)]) : "total",
                    std::to_string(index(m.device)), bytes_text(m.predicted_bytes), bytes_text(m.measured_bytes),
                    bytes_text(m.predicted_bytes - m.measured_bytes)});
   }
@@ -89,8 +102,12 @@ std::string memory(const Comparison& c, const ComparedNames& names) {
 }
 
 std::string offenders(const Comparison& c, const ComparedNames& names) {
-  TextTable table(
-      {{"differs most"}, {"device", '>'}, {names.first, '>'}, {names.second, '>'}, {"starts", '>'}, {"starts", '>'}});
+  TextTable table({{"largest differences"},
+                   {"device", '>'},
+                   {names.first, '>', "duration"},
+                   {names.second, '>', "duration"},
+                   {names.first, '>', "start"},
+                   {names.second, '>', "start"}});
   for (const Offender& o : c.offenders) {
     table.add_row({to_string(o.action), std::to_string(index(o.device)), time_text(o.predicted_ns),
                    time_text(o.measured_ns), time_text(o.predicted_start_ns), time_text(o.measured_start_ns)});
@@ -103,8 +120,8 @@ std::string offenders(const Comparison& c, const ComparedNames& names) {
 std::string comparison_text(const Comparison& comparison, const ComparedNames& names) {
   std::string text = figures(comparison, names);
   if (!comparison.aligned && comparison.only_predicted + comparison.only_measured > 0) {
-    text += "\nnot the same actions: " + std::to_string(comparison.only_predicted) + " only in the first, " +
-            std::to_string(comparison.only_measured) + " only in the second\n";
+    text += "\nthe timelines have different actions: " + std::to_string(comparison.only_predicted) +
+            " occur only in the first, " + std::to_string(comparison.only_measured) + " only in the second\n";
   }
   return text + kinds(comparison, names) + causes(comparison, names) + memory(comparison, names) +
          offenders(comparison, names);

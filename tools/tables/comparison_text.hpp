@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// What heads the columns of a comparison. A prediction errs, two schedules differ.
+/// The titles of the columns of a comparison. A prediction has an error, two schedules have a difference.
 struct ComparedNames {
   std::string first = "first";
   std::string second = "second";

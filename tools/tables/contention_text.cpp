@@ -14,18 +14,20 @@ std::string interval_text(const Estimate& estimate) {
 
 std::string clock_text(const FittedClock& clock) {
   if (!clock.counts) {
-    return "clock: none that follows the load; it falls by " + share_text(clock.fall.high) + " at most\n";
+    return "clock: it does not follow the load; it is lower by " + share_text(clock.fall.high) + " at most\n";
   }
   const auto time = [](double ns) { return time_text(std::llround(ns)); };
   return "clock: lower by " + share_text(clock.fall.value) + " (" + interval_text(clock.fall) + ") with " +
-         number_text(clock.most) + " devices at work, full with " + number_text(clock.least) + "; 63 % of the way in " +
-         time(clock.lag_ns.value) + " (" + time(clock.lag_ns.low) + " - " + time(clock.lag_ns.high) + ")\n";
+         number_text(clock.most) + " busy devices, full speed with up to " + number_text(clock.least) +
+         "; time constant " + time(clock.lag_ns.value) + " (" + time(clock.lag_ns.low) + " - " +
+         time(clock.lag_ns.high) + ")\n";
 }
 
 }  // namespace
 
 std::string contention_text(const ContentionFit& fit) {
-  TextTable table({{"action"}, {"others", '>'}, {"of"}, {"longer by", '>'}, {"95 % interval", '>'}, {"met for", '>'}});
+  TextTable table(
+      {{"action"}, {"others", '>'}, {"of kind"}, {"slowdown", '>'}, {"95 % interval", '>'}, {"observed for", '>'}});
   for (const FittedGamma& point : fit.gammas) {
     table.add_row({std::string(kLoadNames[static_cast<std::size_t>(point.of)]), std::to_string(point.others),
                    std::string(kLoadNames[static_cast<std::size_t>(point.by)]), share_text(point.gamma.value),
@@ -36,12 +38,12 @@ std::string contention_text(const ContentionFit& fit) {
                    share_text(theft.share.value), interval_text(theft.share),
                    fixed_text(theft.exposure, 1) + " actions"});
   }
-  std::string text = fit.gammas.empty() && fit.theft.empty() ? "no contention could be told\n" : table.to_string();
+  std::string text = fit.gammas.empty() && fit.theft.empty() ? "no contention was found\n" : table.to_string();
   text += "\nfitted " + std::to_string(fit.actions) + " actions, left out " + std::to_string(fit.left_out) +
-          "; durations are off by " + share_text(fit.error_alone) + " with the times alone, by " +
-          share_text(fit.error_fitted) + " with the fit (medians)\n";
+          "; median error of a duration: " + share_text(fit.error_alone) + " without contention, " +
+          share_text(fit.error_fitted) + " with the fitted contention\n";
   if (fit.clock) text += clock_text(*fit.clock);
-  for (const std::string& line : fit.unknown) text += "not known: " + line + "\n";
+  for (const std::string& line : fit.unknown) text += "could not be determined: " + line + "\n";
   return text;
 }
 

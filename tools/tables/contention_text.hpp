@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// The fitted points with their intervals, how well they explain the runs, and what the runs do not tell.
+/// The fitted points with their intervals, how well they explain the runs, and what the runs cannot determine.
 std::string contention_text(const ContentionFit& fit);
 
 }  // namespace plumb

@@ -53,7 +53,7 @@ std::string delays_text(const std::vector<StageDelays>& delays) {
   for (const char* title : {"distance", "tau fwd", "tau bkwd"}) columns.push_back({title, '>'});
   if (recompute) columns.push_back({"tau recomp", '>'});
   for (const char* title : {"versions", "copies"}) columns.push_back({title, '>'});
-  if (bytes) columns.push_back({"their bytes", '>'});
+  if (bytes) columns.push_back({"bytes of copies", '>'});
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < std::min(kMostHolders, delays.size()); ++i) {
     const StageDelays& of = delays[i];
@@ -70,7 +70,7 @@ std::string delays_text(const std::vector<StageDelays>& delays) {
 }
 
 std::string delay_histogram_text(const std::vector<StageDelays>& delays) {
-  TextTable table({{"stage", '>'}, {"reads"}, {"updates old", '>'}, {"times", '>'}, {"share", '>'}, {""}});
+  TextTable table({{"stage", '>'}, {"reader"}, {"updates old", '>'}, {"count", '>'}, {"share", '>'}, {""}});
   for (std::size_t i = 0; i < std::min(kMostHolders, delays.size()); ++i) {
     const StageDelays& of = delays[i];
     const std::array<std::pair<std::string_view, const DelayCounts*>, 3> kinds{

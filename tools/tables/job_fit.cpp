@@ -4,15 +4,16 @@
 
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
 
 std::string verdict(const DeviceNeed& need) {
-  if (need.limit == 0) return "no limit is known";
+  if (need.limit == 0) return "the memory of the device is not known";
   const std::int64_t apart = need.limit - need.bytes();
-  return need.fits() ? "fits, " + bytes_text(apart) + " are left of " + bytes_text(need.limit)
-                     : "does not fit, " + bytes_text(-apart) + " above " + bytes_text(need.limit);
+  return need.fits() ? "fits: " + bytes_text(apart) + " of " + bytes_text(need.limit) + " are free"
+                     : "does not fit: " + bytes_text(-apart) + " above the limit of " + bytes_text(need.limit);
 }
 
 }  // namespace
@@ -47,13 +48,11 @@ std::string fit_text(const Timeline& timeline, const KernelRates& rates, const C
     if (timeline.devices[d].peak_memory_bytes > timeline.devices[fullest].peak_memory_bytes) fullest = d;
   }
   const DeviceNeed need = device_need(timeline, fullest, rates, pipeline, limit);
-  TextTable table({{"memory of device " + std::to_string(fullest)}, {"bytes", '>'}});
+  TextTable table({{"memory of device " + std::to_string(fullest)}, {"size", '>'}});
   for (const DeviceNeed::Part& part : need.parts) {
-    std::string name(part.name);
-    for (char& letter : name) letter = letter == '_' ? ' ' : letter;
-    table.add_row({name, bytes_text(part.bytes)});
+    table.add_row({with_spaces(part.name), bytes_text(part.bytes)});
   }
-  table.add_row({"all", bytes_text(need.bytes())});
+  table.add_row({"total", bytes_text(need.bytes())});
   return table.to_string() + verdict(need) + "\n";
 }
 

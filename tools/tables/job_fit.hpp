@@ -12,8 +12,8 @@
 
 namespace plumb {
 
-/// Bytes that a device of a job needs, part by part: what the simulator counts at its peak, and what no tensor of the
-/// network says.
+/// Bytes that a device of a job needs, by part: what the simulator counts at its peak, and what is needed in addition
+/// to tensors.
 struct DeviceNeed {
   struct Part {
     std::string_view name;

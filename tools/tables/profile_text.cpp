@@ -21,9 +21,9 @@ std::string profile_text(const Profile& profile) {
   TextTable table({{"stage", '>'},
                    {"layers", '>'},
                    {"F", '>'},
-                   {"80 % of F", '>'},
+                   {"F, middle 80 %", '>'},
                    {"B", '>'},
-                   {"80 % of B", '>'},
+                   {"B, middle 80 %", '>'},
                    {"I", '>'},
                    {"W", '>'},
                    {"U", '>'}});
@@ -35,8 +35,8 @@ std::string profile_text(const Profile& profile) {
   }
   text += table.to_string();
   for (const ProfiledTransfer& transfer : profile.transfers) {
-    text += "messages of " + bytes_text(transfer.bytes) + ": " + time_text(transfer.latency_ns);
-    text += transfer.bytes_per_s > 0 ? " and " + number_text(transfer.bytes_per_s / 1e9) + " GB/s\n" : "\n";
+    text += "messages of " + bytes_text(transfer.bytes) + ": latency " + time_text(transfer.latency_ns);
+    text += transfer.bytes_per_s > 0 ? ", " + number_text(transfer.bytes_per_s / 1e9) + " GB/s\n" : "\n";
   }
   return text;
 }

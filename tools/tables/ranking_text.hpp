@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// A row per configuration, and how many orders were right.
+/// A row per configuration, and how many pairs are in the predicted order.
 std::string ranking_text(const Ranking& ranking);
 
 }  // namespace plumb

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/tables/idle_titles.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -56,7 +58,7 @@ std::string figures_text(const Timeline& timeline) {
   add_rate(table, "throughput", timeline.samples_per_s, "samples/s");
   add_rate(table, "", timeline.tokens_per_s, "tokens/s");
   if (timeline.model_flops_utilization) {
-    table.add_row({"model FLOPs used", share_text(*timeline.model_flops_utilization)});
+    table.add_row({"model FLOPs utilization", share_text(*timeline.model_flops_utilization)});
   }
   return table.to_string();
 }
@@ -74,15 +76,13 @@ std::string devices_text(const Timeline& timeline) {
     slowed |= device.slowed != 0;
   }
   std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}};
-  if (slowed) columns.push_back({"  slowed by", '>'});
+  if (slowed) columns.push_back({"slowdown", '>', "busy:"});
   columns.push_back({"idle", '>'});
   for (const std::size_t cause : causes) {
-    std::string name(kIdleCauseNames[cause]);
-    std::replace(name.begin(), name.end(), '_', ' ');
-    columns.push_back({"  " + name, '>'});
+    columns.push_back({std::string(kIdleCauseTitles[cause]), '>', "idle:"});
   }
-  columns.push_back({"peak stashes", '>'});
-  if (has_memory) columns.push_back({"peak memory", '>'});
+  columns.push_back({"stashes", '>', "peak"});
+  if (has_memory) columns.push_back({"memory", '>', "peak"});
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
@@ -98,8 +98,13 @@ std::string devices_text(const Timeline& timeline) {
 }
 
 std::string peaks_text(const Timeline& timeline) {
-  TextTable table(
-      {{"device", '>'}, {"at the peak"}, {"stage", '>'}, {"total", '>'}, {"each", '>'}, {"microbatches"}, {"class"}});
+  TextTable table({{"device", '>'},
+                   {"tensor at the peak"},
+                   {"stage", '>'},
+                   {"total", '>'},
+                   {"per microbatch", '>'},
+                   {"microbatches"},
+                   {"memory class"}});
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     std::vector<PeakTensor> tensors = timeline.devices[d].peak_tensors;
     std::stable_sort(tensors.begin(), tensors.end(),
@@ -110,13 +115,13 @@ std::string peaks_text(const Timeline& timeline) {
       std::sort(microbatches.begin(), microbatches.end());
       table.add_row({std::to_string(d), tensor.name, std::to_string(index(tensor.stage)),
                      bytes_text(total_bytes(tensor)), bytes_text(tensor.bytes), ranges_text(microbatches),
-                     std::string(kMemoryClassNames[static_cast<std::size_t>(tensor.cls)])});
+                     with_spaces(kMemoryClassNames[static_cast<std::size_t>(tensor.cls)])});
     }
     if (tensors.size() > kMostTensors) {
       std::int64_t rest = 0;
       for (std::size_t t = kMostTensors; t < tensors.size(); ++t) rest += total_bytes(tensors[t]);
-      table.add_row(
-          {std::to_string(d), std::to_string(tensors.size() - kMostTensors) + " smaller ones", "", bytes_text(rest)});
+      table.add_row({std::to_string(d), std::to_string(tensors.size() - kMostTensors) + " smaller tensors", "",
+                     bytes_text(rest)});
     }
   }
   return table.to_string() + more_devices(timeline.devices.size());

@@ -17,7 +17,8 @@ WhatIf parse_what_if(std::string_view text) {
   const auto [kind, factor] = parse_assignment(text, kWhatIfOption);
   const WhatIf what{kind, parse_real(factor, kWhatIfOption)};
   if (what.factor >= 0) return what;
-  throw Error(std::string(kWhatIfOption) + ": '" + std::string(text) + "' is negative, expected a share such as W=0.9");
+  throw Error(std::string(kWhatIfOption) + ": '" + std::string(text) +
+              "' is negative, expected a factor such as W=0.9");
 }
 
 std::string what_if_text(const Program& program, const SimOptions& options, Ticks makespan,

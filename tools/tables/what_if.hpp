@@ -15,10 +15,10 @@ struct WhatIf {
   double factor = 1;
 };
 
-/// Reads "W=0.9" (a share of the time). Throws `Error` for anything else.
+/// Reads "W=0.9" (a factor of the time). Throws `Error` for anything else.
 WhatIf parse_what_if(std::string_view text);
 
-/// A table with the makespan of every change beside `makespan`, that of `program` as it is.
+/// A table of the makespan with each change, compared with `makespan`, that of `program` as it is.
 /// Throws `Error` for kinds that the program does not have.
 std::string what_if_text(const Program& program, const SimOptions& options, Ticks makespan,
                          const std::vector<WhatIf>& changes);

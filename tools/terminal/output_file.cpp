@@ -138,7 +138,7 @@ void check_distinct_outputs(const std::vector<std::string>& paths) {
     if (path.empty() || (path != "-" && fs::is_other(path, failed))) continue;  // a device takes everything
     const std::string target = path == "-" ? path : fs::weakly_canonical(fs::absolute(path), failed).string();
     if (wanted.insert(target).second) continue;
-    throw Error((path == "-" ? kStandardOutput : path) + ": two reports want it, expected one");
+    throw Error((path == "-" ? kStandardOutput : path) + ": two outputs have this name, expected one");
   }
 }
 

@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// A file that appears whole or not at all: text goes to an unseen temporary in the same directory, `commit` gives it
-/// its name. "-" is standard output; an existing pipe or device is written in place.
+/// A file that appears whole or not at all: text goes to a hidden temporary file in the same directory, `commit` gives
+/// it its name. "-" is standard output; an existing pipe or device is written in place.
 ///
 /// Open it before long work, so that an unwritable path is reported at once.
 class OutputFile {

@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-/// Tells on standard error how far long work is. On a terminal one line that is written over; otherwise at most one
-/// line every five seconds. Work that ends within half a second says nothing.
+/// Shows on standard error how far long work is: on a terminal in one line that is overwritten, otherwise in at most
+/// one line every five seconds. Work that ends within half a second shows nothing.
 class Progress {
  public:
   explicit Progress(std::string title);

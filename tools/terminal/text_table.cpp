@@ -15,7 +15,9 @@ void TextTable::add_row(std::vector<std::string> cells) {
 
 std::string TextTable::to_string() const {
   std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(display_width(column.title));
+  for (const Column& column : columns_) {
+    widths.push_back(std::max(display_width(column.title), display_width(column.above)));
+  }
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
@@ -31,6 +33,10 @@ std::string TextTable::to_string() const {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   };
+  const auto has_two_lines = [](const Column& column) { return !column.above.empty(); };
+  if (std::ranges::any_of(columns_, has_two_lines)) {
+    add_line([&](std::size_t i) -> const std::string& { return columns_[i].above; });
+  }
   add_line([&](std::size_t i) -> const std::string& { return columns_[i].title; });
   for (const auto& row : rows_) add_line([&](std::size_t i) -> const std::string& { return row[i]; });
   return text;

@@ -9,13 +9,15 @@ namespace plumb {
 
 /// Columns of text, padded with spaces: `<` columns to the left, `>` columns to the right.
 ///
-///   schedule  bubble  peak
-///   1f1b      27.3 %     4
+///                      idle:
+///   schedule  bubble  warm-up
+///   1f1b      27.3 %     3 ms
 class TextTable {
  public:
   struct Column {
     std::string title;
     char align = '<';
+    std::string above = {};  ///< a first line of the title, such as "idle:"
   };
 
   explicit TextTable(std::vector<Column> columns);

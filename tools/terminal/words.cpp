@@ -1,5 +1,6 @@
 #include "tools/terminal/words.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -45,7 +46,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-CommandLine words_behind(std::string_view name, std::string_view command) {
+CommandLine words_after(std::string_view name, std::string_view command) {
   CommandLine words;
   for (std::string& word : split(command, ' ')) {
     if (!word.empty()) words.push_back(std::move(word));
@@ -63,6 +64,12 @@ std::pair<std::string, std::string> parse_assignment(std::string_view text, std:
     throw Error(std::string(where) + ": '" + std::string(text) + "' has no key, expected key=value");
   }
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+std::string with_spaces(std::string_view key) {
+  std::string words(key);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 }  // namespace plumb

@@ -32,9 +32,12 @@ double parse_real(std::string_view text, std::string_view where, RealRange range
 std::vector<std::string> split(std::string_view text, char separator);
 
 /// The words of "name word word ...", without the name. Throws `Error` when the command is another one.
-CommandLine words_behind(std::string_view name, std::string_view command);
+CommandLine words_after(std::string_view name, std::string_view command);
 
-/// "key=value" apart. Throws `Error` without a key or an equals sign.
+/// The name of a JSON key for a table: "weight_versions" as "weight versions".
+std::string with_spaces(std::string_view key);
+
+/// Splits "key=value". Throws `Error` without a key or an equals sign.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where);
 
 }  // namespace plumb

@@ -114,7 +114,7 @@ TEST_CASE("numbers out of range are refused with the range") {
           {"plumbline stability --rate -1", {"--rate: '-1' is out of range"}},
           {"plumbline stability t1+t1", {"'t1+t1'", "t1 is named twice"}},
           {"plumbline plan --network gpt-tiny --cluster a100 --batch 4 --memory-limit 80XB",
-           {"'80XB' is no size", "80GiB"}},
+           {"'80XB' is not a size", "80GiB"}},
       },
       scratch);
 }
@@ -143,7 +143,7 @@ TEST_CASE("costs that are missing or contradict each other are refused") {
   const std::string simulate = "plumbline simulate 1f1b -p 4 -m 8 ";
   check_all(
       {
-          {simulate, {"costs are not known", "--cost"}},
+          {simulate, {"the costs are missing", "--cost"}},
           {simulate + "--cost F=1,B=3,I=1,W=1", {"B"}},
           {simulate + "--cost F=-1", {"F"}},
           {simulate + "--cost F=x", {"x"}},
@@ -255,8 +255,8 @@ TEST_CASE("outputs that cannot be written are one line, and no part of them is l
           {kSimulate + "--trace file/trace.json", {"file/trace.json", "Not a directory"}},
           {kSimulate + "--csv .", {".: cannot write: Is a directory"}},
           {kSimulate + "--json - --csv -", {"standard output", "expected one"}},
-          {kSimulate + "--json out.json --csv ./out.json", {"out.json: two reports want it, expected one"}},
-          {"plumbline sweep 1f1b -p 2 -m 2 --cost F=1 --csv - --html -", {"standard output: two reports"}},
+          {kSimulate + "--json out.json --csv ./out.json", {"out.json: two outputs have this name, expected one"}},
+          {"plumbline sweep 1f1b -p 2 -m 2 --cost F=1 --csv - --html -", {"standard output: two outputs"}},
           {"plumbline convert file out.xyz", {"out.xyz", "'.xyz'", "--to FORMAT", ".json .csv .txt"}},
           {"plumbline schedule chimera -p 3 -m 4 -o out.json", {"chimera"}},
           {"plumbline convert nothing.json out.csv", {"nothing.json"}},

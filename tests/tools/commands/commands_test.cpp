@@ -247,7 +247,7 @@ TEST_CASE("the JSON of a training run has its losses and evaluations, and augmen
   CHECK(augmented == json::parse(run(run_of_images + " --augment 2").out).at("training"));
   const CommandResult text = run("plumbline train gpipe -p 2 -m 2 --network gpt-tiny --augment 2");
   CHECK(text.status == 2);
-  CHECK(has(text.err, "--augment: network 'gpt-tiny' reads no images, expected one that does"));
+  CHECK(has(text.err, "--augment: network 'gpt-tiny' does not read images, expected one that does"));
 }
 
 TEST_CASE("training stops before it starts when the model cannot be trained") {
@@ -299,10 +299,10 @@ TEST_CASE("a run resumed with other steps is refused by its steps, not by what f
   }
 }
 
-TEST_CASE("a run that is to be resumed where nothing was saved says that it begins anew") {
+TEST_CASE("a run that is to be resumed where nothing was saved says that it starts from the beginning") {
   const ScratchDirectory scratch;
   const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --checkpoint saved --resume --steps ";
-  const std::string note = "plumbline: note: saved has no checkpoint yet, so the run begins anew\n";
+  const std::string note = "plumbline: note: saved has no checkpoint yet, so the run starts from the beginning\n";
   const CommandResult first = run_command(train + "1", scratch.path());
   CHECK(first.status == 0);
   CHECK(has(first.err, note));

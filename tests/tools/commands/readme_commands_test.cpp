@@ -51,11 +51,14 @@ std::vector<DocumentedCommand> commands_of(const std::filesystem::path& document
 
 std::vector<DocumentedCommand> all_commands() {
   const std::filesystem::path root = plumb::testing::in_source("");
-  std::vector<std::filesystem::path> documents{root / "README.md"};
+  std::vector<std::filesystem::path> documents;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.path().extension() == ".md") documents.push_back(entry.path());
+  }
   for (const char* folder : {"models", "schedules", "sim", "trainer", "tools", "results"}) {
     if (!std::filesystem::exists(root / folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      if (entry.path().filename() == "README.md") documents.push_back(entry.path());
+      if (entry.path().extension() == ".md") documents.push_back(entry.path());
     }
   }
   std::sort(documents.begin(), documents.end());
@@ -95,7 +98,7 @@ void make_checkout(const ScratchDirectory& scratch) {
 
 }  // namespace
 
-TEST_CASE("every command in a README does what the README says") {
+TEST_CASE("every command in a document does what the document says") {
   const ScratchDirectory scratch;
   make_checkout(scratch);
   const std::vector<DocumentedCommand> commands = all_commands();

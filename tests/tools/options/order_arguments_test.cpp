@@ -67,7 +67,7 @@ TEST_CASE("an order decided at run time over a cluster with contention says that
   const CommandResult among = run_command(simulate + "among.json", scratch.path());
   CHECK(among.status == 0);
   CHECK(among.err ==
-        "plumbline: note: devices decide by times without contention; what they have decided is run with it\n");
+        "plumbline: note: the order was decided with times without contention; the run itself includes contention\n");
 }
 
 TEST_CASE("a sweep and a run of a document with a policy say so too, once") {
@@ -82,7 +82,7 @@ TEST_CASE("a sweep and a run of a document with a policy say so too, once") {
           "num_devices": 2, "num_stages": 2, "num_microbatches": 4, "microbatches_per_update": 4, "placement": [[[0], [1]]],
           "weights": {"policy": "flush"}, "policy": {"priorities": ["B", "F"], "limits": 2}})");
   const std::string note =
-      "plumbline: note: devices decide by times without contention; what they have decided is run with it\n";
+      "plumbline: note: the order was decided with times without contention; the run itself includes contention\n";
   const auto said = [&](const std::string& command) {
     const CommandResult result = run_command(command + " --network gpt-tiny --profile among.json", scratch.path());
     CAPTURE(result.err);

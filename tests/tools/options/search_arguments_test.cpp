@@ -46,7 +46,7 @@ TEST_CASE("train takes the same costs and limit") {
 
 TEST_CASE("memory and limit that do not fit the costs are refused in one line") {
   CHECK(run_in_scratch("plumbline schedule zb-auto -p 2 -m 2 --memory F=1,W=-1").err ==
-        "plumbline: error: --memory: goes with --cost, expected --cost LIST\n");
+        "plumbline: error: --memory: applies to --cost, expected --cost LIST with it\n");
   CHECK(run_in_scratch("plumbline schedule zb-auto -p 2 -m 2 --memory-limit much").status == 2);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("a plan's document simulates, by the command that the plan prints, to 
   CHECK(printed_step(plan.out, scratch) == answer.at("best")[0].at("step_time_ns"));
 }
 
-TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere says what misses how many bytes") {
+TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere says by how many bytes") {
   const ScratchDirectory scratch;
   const auto expect = [&](const std::string& command, int status, const std::string& said) {
     CAPTURE(command);
@@ -57,8 +57,8 @@ TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere s
   expect("plumbline plan --network gpt2-small --cluster a100 --batch 8 --schedule 1f1", 2, "did you mean '1f1b'");
   expect("plumbline plan --network gpt2-small --cluster a100 --batch 8 --schedule hetpipe", 2, "expected one copy");
   expect("plumbline plan --network gpt2-small --cluster a100-1x2 --batch 8 --pp 2 --schedule pipedream", 3,
-         "nothing can be scheduled: schedule 'pipedream': stages 0 and 1 share a weight");
-  expect(kPlan + "--memory-limit 1GB", 3, "bytes) on place");
+         "no schedule is possible: schedule 'pipedream': stages 0 and 1 share a weight");
+  expect(kPlan + "--memory-limit 1GB", 3, "exceeds the memory of pipeline rank");
   expect(kPlan + "--memory-limit 0", 2, "expected bytes above 0");
   expect(kPlan + "-o best.csv", 2, "best.csv: -o writes a schedule document, expected the extension .json");
   scratch.write("measured.json", R"({"format": "plumbline-network", "version": 1, "name": "measured", "sequence": 1,
@@ -95,7 +95,7 @@ TEST_CASE("prices and degrees are chosen and shown") {
       "--microbatch-size 1 --recompute full --zero 3 --schedule 1f1b --price 2 --simulations 50 --json answer.json",
       scratch.path());
   REQUIRE(plan.status == 0);
-  for (const char* said : {"price per 1M tokens", "cheapest", "expert "}) {
+  for (const char* said : {"price per million tokens", "cheapest", "ep "}) {
     CAPTURE(said);
     CHECK(plan.out.find(said) != std::string::npos);
   }
@@ -120,7 +120,7 @@ TEST_CASE("a network without tokens has its price by the sample, at the devices'
       "--recompute none --schedule 1f1b --price 3.6 --json answer.json",
       scratch.path());
   REQUIRE(plan.status == 0);
-  CHECK(plan.out.find("price per 1M samples") != std::string::npos);
+  CHECK(plan.out.find("price per million samples") != std::string::npos);
   CHECK(plan.out.find("tokens") == std::string::npos);
   const auto best = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out).at("best")[0];
   CHECK_FALSE(best.contains("price_per_token"));

@@ -59,12 +59,12 @@ TEST_CASE("what a device loses to others stands in the page's data where there i
     return page.at("sections").at(0).at("runs").at(0).at("devices");
   };
   CHECK_FALSE(devices().at(0).contains("slowed"));
-  CHECK(svg_report(run).find("lost to others") == std::string::npos);
+  CHECK(svg_report(run).find("slowdown by others") == std::string::npos);
   run.devices[1].slowed = (run.devices[0].busy + run.devices[1].busy) / 10;
   CHECK_FALSE(devices().at(0).contains("slowed"));
   CHECK(devices().at(1).at("slowed") == to_ns(run.devices[1].slowed, run.base));
   const std::string picture = svg_report(run);
-  CHECK(picture.find(">lost to others<") != std::string::npos);
+  CHECK(picture.find(">slowdown by others<") != std::string::npos);
   CHECK(picture.find(">10.0 %<") != std::string::npos);
 }
 

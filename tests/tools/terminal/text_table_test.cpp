@@ -14,6 +14,15 @@ TEST_CASE("columns are as wide as their widest cell and lines end without blanks
         "zb-h1        9 %  split\n");
 }
 
+TEST_CASE("a title of two lines stands above its column, and other titles on the second line") {
+  plumb::TextTable table({{"device"}, {"drain", '>', "idle:"}});
+  table.add_row({"0", "3 ms"});
+  CHECK(table.to_string() ==
+        "        idle:\n"
+        "device  drain\n"
+        "0        3 ms\n");
+}
+
 TEST_CASE("letters of several bytes take one column") {
   plumb::TextTable table({{"time", '>'}, {"unit"}});
   table.add_row({"1 µs", "x"});

@@ -40,23 +40,24 @@ struct PipemareArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "reproduce pipemare [options]",
-        "PipeMare's trade of memory, utilization and quality: a model part (utilization, memory of weights and\n"
-        "activations, by formula and simulated) and a training part (methods x seeds x tasks, results/pipemare).\n"
-        "Runs found in runs.csv of the output folder are not repeated.");
-    parser.flag("model-only", model_only, "no training")
-        .flag("report-only", report_only, "no training, but reports on the runs that are there")
-        .flag("again", again, "repeat the runs that are there")
-        .text("network", network, "NAME|FILE", "whose layers the model part takes (default: resnet-50-cifar)")
-        .text("study", study, "FILE", "what is trained (default: study.json of results/pipemare)")
-        .texts("task", tasks, "NAME", "only this task")
-        .texts("method", methods, "NAME", "only this method")
-        .whole("seeds", seeds, {1, 1000}, "seeds of each (default: those of the study)")
-        .real("minutes", minutes, {0}, "begin no run later than this")
-        .texts("cluster", clusters, "NAME|FILE", "time the curves on this cluster (default: those of the study)");
+        "Reproduces the PipeMare paper: utilization and memory by formula and by simulation, and model quality by\n"
+        "training (methods x tasks x seeds, see results/pipemare). Runs that runs.csv in the output folder already\n"
+        "has are not repeated.");
+    parser.flag("model-only", model_only, "simulate only, do not train")
+        .flag("report-only", report_only, "do not train; report on the runs of runs.csv")
+        .flag("again", again, "repeat the runs of runs.csv")
+        .text("network", network, "NAME|FILE", "model for utilization and memory (default: resnet-50-cifar)")
+        .text("study", study, "FILE", "methods, tasks and seeds to train (default: results/pipemare/study.json)")
+        .texts("task", tasks, "NAME", "train this task only")
+        .texts("method", methods, "NAME", "train this method only")
+        .whole("seeds", seeds, {1, 1000}, "seeds per method and task (default: as in the study)")
+        .real("minutes", minutes, {0}, "start no run after this many minutes")
+        .texts("cluster", clusters, "NAME|FILE",
+               "simulate the time of the curves on this cluster (default: as in the study)");
     parser.group("Reports")
-        .text("output,o", output, "DIR", "runs.csv, tables and pictures (default: nothing is written)")
-        .text("html", html, "FILE", "all diagrams, and quality against simulated time, as one page")
-        .text("json", json, "FILE", "means, intervals and gaps, for programs (- is standard output)");
+        .text("output,o", output, "DIR", "folder for runs.csv, tables and pictures (default: none)")
+        .text("html", html, "FILE", "page with all diagrams, and with quality against simulated time")
+        .text("json", json, "FILE", "write means, intervals and gaps as JSON (- is standard output)");
     return parser.parse(arguments);
   }
 };

@@ -6,9 +6,9 @@
 
 namespace plumb {
 
-// Closed forms that the model part of the PipeMare study lays beside simulations. P stages, N microbatches per update.
-// Slots: every stage runs a forward and a backward at once, so stage i (from 0) has 2 (P - 1 - i) + 1 microbatches
-// between a microbatch's forward and its backward.
+// Closed forms that the model part of the PipeMare study compares with simulations. P stages, N microbatches per
+// update. Slots: every stage runs a forward and a backward at once, so stage i (from 0) has 2 (P - 1 - i) + 1
+// microbatches between a microbatch's forward and its backward.
 
 /// (N + P - 1) / N: how much more a pipeline that never flushes is used than GPipe.
 double utilization_gain(std::int64_t stages, std::int64_t microbatches);

@@ -35,14 +35,15 @@ struct PublicArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "reproduce public [DATA]... [options]",
-        "Predicts public measurements of training runs from their configurations, with one table of\n"
-        "constants per type of GPU (models/presets/devices), and compares. Without DATA also refreshes\n"
-        "results/public: README.md, predictions.csv, scatter.svg.");
+        "Predicts the step times of published training runs from their configurations, with one table of constants\n"
+        "per type of GPU (models/presets/devices), and compares them with the measurements. Without DATA, README.md,\n"
+        "predictions.csv and scatter.svg of results/public are updated.");
     parser.positionals(data, 0, "DATA")
-        .text("fit", fit, "GPU", "fit the constants of this type of GPU to the fitted half, and print its document")
-        .text("constants", constants, "LIST", "of --fit: names of those that move (default: all)")
-        .whole("rounds", rounds, {}, "of --fit: most steps (default: 8)")
-        .text("csv", csv, "FILE", "every row (- is standard output)");
+        .text("fit", fit, "GPU",
+              "fit the constants of this type of GPU to one half of the rows, and print its document")
+        .text("constants", constants, "LIST", "with --fit: names of the constants to fit (default: all)")
+        .whole("rounds", rounds, {}, "with --fit: at most this many steps (default: 8)")
+        .text("csv", csv, "FILE", "write every row as CSV (- is standard output)");
     return parser.parse(arguments);
   }
 };
