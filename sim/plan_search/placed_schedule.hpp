@@ -2,37 +2,14 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
 
 namespace plumb {
-
-/// A schedule of the catalogue with a number of stages per place.
-struct ScheduleVariant {
-  const ScheduleSpec* spec = nullptr;
-  std::int32_t chunks = 0;     ///< 0: its own number
-  std::int32_t per_place = 1;  ///< stages of a place
-  bool for_costs = false;      ///< searched or played for the costs of the stages
-  bool asynchronous = false;   ///< never flushes: bounded by what steady_bounds.hpp proves
-  bool sliced = false;         ///< may begin a part of a microbatch before the whole of it
-
-  std::int32_t stages(std::int32_t places) const { return places * per_place; }
-};
-
-/// Variants that a search may use: the rows named, or else those that are not the same as another one, for training;
-/// with `asynchronous` also those that never flush. Throws `Error` for names that are none.
-std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
-                                               const std::vector<std::int32_t>& chunks, bool asynchronous = false);
-
-/// Placement of stages on places in `order`, by the name that the catalogue has for it; empty when that does not say.
-std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
-                                                             const std::vector<std::int32_t>& order);
 
 /// The schedule of `plan` in positions of the pipeline; of one that never flushes as many updates as its step is told
 /// over (steady_bounds.hpp). Searched ones are made for `stages`. Throws `Error` when the

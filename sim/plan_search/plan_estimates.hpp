@@ -5,8 +5,8 @@
 
 #include "models/stages/partition.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/schedule_shape.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 

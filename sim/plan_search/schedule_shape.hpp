@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "models/costs/stage_costs.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 

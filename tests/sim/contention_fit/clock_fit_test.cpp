@@ -7,7 +7,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/contention_fit/clock_course.hpp"
-#include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/contended_machine.hpp"
 

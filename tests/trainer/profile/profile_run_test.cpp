@@ -9,6 +9,7 @@
 #include "schedules/checks/validate.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
 #include "sim/simulate.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/profile/contention_run.hpp"

@@ -1,4 +1,4 @@
-#include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
 
 #include <doctest/doctest.h>
 
