@@ -33,7 +33,7 @@ struct CriticalPiece {
 /// A chain of things that waited for each other without a gap, from time 0 to the makespan: nothing ends earlier unless
 /// one of them does. Of several such chains the one that stays on its device longest, going back from the last end, is
 /// taken; pieces of no length are left out.
-std::vector<CriticalPiece> critical_path(const Program& program, const RunTimes& times, const SimOptions& options);
+std::vector<CriticalPiece> critical_path(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options);
 
 /// Ticks of the path by kind of action ("F", "B", ..., "F+B" for overlapped pairs) and by cause ("transfer_latency",
 /// "transfer_bandwidth", "transfer_queue", "collective"); they add up to the makespan. This is also the sensitivity:

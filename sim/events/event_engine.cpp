@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "models/ground/huge_pages.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_queue.hpp"
 #include "sim/events/link_servers.hpp"
 #include "sim/events/moments.hpp"
 #include "sim/rules/jitter.hpp"
+#include "sim/rules/load_kinds.hpp"
 #include "sim/rules/transfer_notes.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
+#include "schedules/program/index_lists.hpp"
 #include "schedules/program/program.hpp"
 #include "sim/events/progress.hpp"
-#include "sim/rules/index_lists.hpp"
 
 namespace plumb {
 

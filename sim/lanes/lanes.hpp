@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/lanes/idle_causes.hpp"
 #include "sim/lanes/metrics.hpp"
 #include "sim/memory/stash.hpp"
@@ -19,7 +20,7 @@ namespace plumb {
 class LaneReader {
  public:
   /// All must outlive this. Clears `timeline.devices`.
-  LaneReader(const Program& program, const RunTimes& times, const SimOptions& options, Timeline& timeline);
+  LaneReader(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options, Timeline& timeline);
 
   /// Reads on to `until`, between units.
   void read(std::size_t lane, InstrIndex until);
@@ -75,7 +76,7 @@ class LaneReader {
 
 /// Everything that `LaneReader` finds in a finished run, the spans of all lanes, and the makespan.
 /// Returns the updates of every device, for `fill_metrics`.
-std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times, const SimOptions& options,
+std::vector<UpdateMark> fill_lanes(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options,
                                    Timeline& timeline);
 
 /// Of a row's duration, the part that is neither recompute nor extra work.

@@ -41,7 +41,7 @@ bool knows_bytes(const Program& program);
 class MemoryModel {
  public:
   /// `program` must outlive the model. Linear in its size.
-  explicit MemoryModel(const Program& program);
+  explicit MemoryModel(const ProgramIndex& indexed);
 
   /// Bytes there from beginning to end: weights, corrections, gradients, optimizer state.
   MemoryByClass resident(DeviceId device) const;

@@ -77,14 +77,14 @@ void MemoryChanges::tell(Sink&& sink) {
 
 template <class Add>
 void MemoryChanges::before(InstrIndex i, Add&& add) const {
-  for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+  for (const std::uint32_t t : lane_.sent(i)) {
     if (program_.is_move(t)) continue;
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
          transfer.consumer});
   }
-  for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
+  for (const std::uint32_t t : lane_.posted(i)) {
     if (program_.is_move(t)) continue;
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
@@ -101,8 +101,8 @@ void MemoryChanges::start(InstrIndex i, Add&& add) const {
   for (const MemoryChange& change : loads_at(i)) add(change);
   for (const PlannedChange& planned : plan(i).start) {
     std::int64_t left = planned.bytes;
-    const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)
-                                                                         : std::span<const std::uint32_t>();
+    const auto messages =
+        planned.when == PlannedChange::When::kForValue ? lane_.made(i) : std::span<const std::uint32_t>();
     for (const std::uint32_t t : messages) {
       add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes,
            program_.transfers[t].consumer});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/lanes/metrics.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/sim_options.hpp"
@@ -19,8 +20,8 @@ namespace plumb {
 /// Why one pass cannot run this program ("links are shared"); nothing when it can.
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options);
 
-/// When everything happens. Requires `!why_not_one_pass(program, options)`. Nothing when the lanes deadlock.
-std::optional<RunTimes> run_one_pass(const Program& program, const SimOptions& options);
+/// When everything happens. Requires `!why_not_one_pass(indexed.program(), options)`. Nothing when the lanes deadlock.
+std::optional<RunTimes> run_one_pass(const ProgramIndex& indexed, const SimOptions& options);
 
 /// What a summary needs of one lane.
 struct LaneTotals {

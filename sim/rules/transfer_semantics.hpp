@@ -7,8 +7,9 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/ground/units.hpp"
+#include "schedules/program/index_lists.hpp"
 #include "schedules/program/program.hpp"
-#include "sim/rules/index_lists.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 
@@ -97,6 +98,11 @@ IndexLists service_order(const Program& program, TransferMode mode);
 /// The instr whose end offers the message.
 constexpr InstrIndex offered_by(const Transfer& transfer, TransferMode mode) {
   return rules_of(mode).in_issue_order ? transfer.issue : transfer.producer;
+}
+
+/// Messages by the instr whose end offers them.
+inline const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode) {
+  return rules_of(mode).in_issue_order ? indexed.issued() : indexed.made();
 }
 
 /// The batches of batched mode. Empty in all other modes.

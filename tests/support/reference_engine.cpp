@@ -7,9 +7,9 @@
 #include <iterator>
 #include <vector>
 
+#include "schedules/program/waits.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/transfer_semantics.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 #include "trainer/plan/train_options.hpp"
 
 namespace plumb {
