@@ -100,7 +100,7 @@ class BackwardWalk {
     return *last;
   }
 
-  /// The lane came to `first` and had its sends behind it at `moment`.
+  /// The lane had reached `first` and its sends were done with at `moment`.
   std::optional<InstrIndex> before_post(InstrIndex first, Ticks moment) {
     const auto previous = unit_before(first);
     if ((previous ? times_.end[*previous] : 0) == moment) return previous;

@@ -53,20 +53,20 @@ struct ClockModel {
   friend bool operator==(const ClockModel&, const ClockModel&) = default;
 };
 
-/// What devices take from each other. An action of kind i goes on at the rate
+/// How much devices slow each other down. An action of kind i proceeds at the rate
 ///
-///     clock x (1 - stolen) / (1 + sum of gamma_ij(n_j))
+///     clock x (1 - occupied) / (1 + sum of gamma_ij(n_j))
 ///
 /// where n_j counts what else is under way in its node (a message in those of both its ends), j over the slowdowns that
-/// concern i, and `stolen` is the share of the device's multiprocessors that messages being sent from it or to it, and
-/// collectives that it takes part in, occupy (at most 0.99). Times of actions are those alone, at full clock.
+/// concern i, and `occupied` is the share of the device's multiprocessors that messages being sent from it or to it,
+/// and collectives that it takes part in, occupy (at most 0.99). Times of actions are those alone, at full clock.
 struct Contention {
   std::vector<Slowdown> slowdowns;
-  double message_theft = 0;     ///< of the device at either end, per message; [0, 1)
-  double collective_theft = 0;  ///< of every member, per collective; [0, 1)
+  double message_slowdown = 0;     ///< share of the device at either end that a message occupies; [0, 1)
+  double collective_slowdown = 0;  ///< share of every member that a collective occupies; [0, 1)
   std::optional<ClockModel> clock;
 
-  bool empty() const { return slowdowns.empty() && message_theft == 0 && collective_theft == 0 && !clock; }
+  bool empty() const { return slowdowns.empty() && message_slowdown == 0 && collective_slowdown == 0 && !clock; }
 
   friend bool operator==(const Contention&, const Contention&) = default;
 };

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kMostGamma = 1000;
-constexpr double kMostTheft = 0.99;
+constexpr double kMostOccupied = 0.99;
 constexpr double kLeastClock = 1e-3;
 constexpr double kMostLoad = 1e6;
 constexpr std::size_t kMostPoints = 65536;
@@ -114,8 +114,8 @@ Contention read_contention(const JsonValue& json) {
   }
   if (const auto theft = json.find("theft")) {
     theft->allow_only({"message", "collective"});
-    if (const auto share = theft->find("message")) contention.message_theft = share->number(0, kMostTheft);
-    if (const auto share = theft->find("collective")) contention.collective_theft = share->number(0, kMostTheft);
+    if (const auto share = theft->find("message")) contention.message_slowdown = share->number(0, kMostOccupied);
+    if (const auto share = theft->find("collective")) contention.collective_slowdown = share->number(0, kMostOccupied);
   }
   if (const auto clock = json.find("clock")) contention.clock = read_clock(*clock);
   return contention;
@@ -127,8 +127,8 @@ std::string contention_to_json(const Contention& contention) {
     json["slowdown"].push_back(
         {{"of", loads_to_json(slowdown.of)}, {"by", loads_to_json(slowdown.by)}, {"gamma", slowdown.gamma}});
   }
-  if (contention.message_theft > 0) json["theft"]["message"] = contention.message_theft;
-  if (contention.collective_theft > 0) json["theft"]["collective"] = contention.collective_theft;
+  if (contention.message_slowdown > 0) json["theft"]["message"] = contention.message_slowdown;
+  if (contention.collective_slowdown > 0) json["theft"]["collective"] = contention.collective_slowdown;
   if (contention.clock) json["clock"] = clock_to_json(*contention.clock);
   return json.dump();
 }

@@ -119,7 +119,7 @@ Comparison compare(const Timeline& predicted, const Timeline& measured, const Co
 /// the middle two), everything else with the run whose step time is the (lower) middle one.
 Comparison compare(const Timeline& predicted, std::span<const Timeline> measured, const CompareOptions& options = {});
 
-/// As a document: {"format":"plumbline-comparison","version":1,...} (sim/README.md).
+/// As a document: {"format":"plumbline-comparison","version":1,...} (README.md).
 std::string comparison_to_json(const Comparison& comparison);
 
 }  // namespace plumb

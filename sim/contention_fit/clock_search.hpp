@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// The clock that explains best what curves and theft do not.
+/// The clock that explains best what curves and slowdowns by communication do not.
 struct ClockFound {
   std::optional<ClockShape> shape;  ///< nothing where no clock can be told
   bool clear = false;               ///< it explains more than chance does; otherwise the largest fall that may hide

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/cluster/contention.hpp"
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/overlap.hpp"
 
 namespace plumb {
 
@@ -29,10 +29,10 @@ inline constexpr std::size_t kCommonUnknowns = 3;
 using CommonUnknowns = std::array<bool, kCommonUnknowns>;
 
 /// How a rate depends on an unknown.
-enum class RateFactor : std::uint8_t { kSlower, kStolen, kClock };
+enum class RateFactor : std::uint8_t { kSlower, kOccupied, kClock };
 
-/// The unknowns: curves that are linear between their points, 0 without others and constant behind the last point;
-/// behind all points those that are common to all kinds.
+/// The unknowns: curves that are linear between their points, 0 without others and constant after the last point;
+/// after all points those that are common to all kinds.
 class ContentionCurves {
  public:
   ContentionCurves(std::vector<CurvePoint> points, CommonUnknowns common);
@@ -46,14 +46,14 @@ class ContentionCurves {
   /// Whether the curve of `of` by `by` has points.
   bool knows(std::size_t of, std::size_t by) const { return !curve(of, by).empty(); }
 
-  /// How much of each unknown an action of kind `of` meets in `stretch`, of whose time the clock has fallen by `fallen`
-  /// of its unknown: adds (unknown, weight) to `parts`.
+  /// How much of each unknown an action of kind `of` meets in `interval`, of whose time the clock has fallen by
+  /// `fallen` of its unknown: adds (unknown, weight) to `parts`.
   struct PartOf {
     std::size_t unknown = 0;
     double weight = 0;
     RateFactor factor = RateFactor::kSlower;
   };
-  void parts(std::size_t of, const Stretch& stretch, double fallen, std::vector<PartOf>& parts) const;
+  void parts(std::size_t of, const OverlapInterval& interval, double fallen, std::vector<PartOf>& parts) const;
 
   /// The value of a curve at `others`, from the values of all unknowns.
   double gamma(std::size_t of, std::size_t by, std::uint16_t others, std::span<const double> values) const;

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "sim/contention_fit/clock_course.hpp"
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/clock_response.hpp"
 #include "sim/contention_fit/contention_curves.hpp"
 #include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/overlap.hpp"
 
 namespace plumb {
 
@@ -23,14 +23,14 @@ struct AloneGroup {
 
 /// An action that was seen, prepared for the fit.
 struct SeenAction {
-  MetAction met;          ///< its stretches are those of `ContentionData`
-  std::size_t group = 0;  ///< into `ContentionData::groups`
-  std::size_t block = 0;  ///< update of a timeline: what the bootstrap draws
+  OverlappedAction overlapped;  ///< its intervals are those of `ContentionData`
+  std::size_t group = 0;        ///< into `ContentionData::groups`
+  std::size_t block = 0;        ///< update of a timeline: what the bootstrap draws
 };
 
 /// The actions of several runs, grouped by what they are.
 struct ContentionData {
-  std::vector<Stretch> stretches;
+  std::vector<OverlapInterval> intervals;
   std::vector<SeenAction> actions;
   std::vector<AloneGroup> groups;
   std::vector<std::size_t> block_begin;  ///< by timeline, and one past the end
@@ -42,7 +42,7 @@ struct ContentionData {
 
   /// From now on the clock is one of `shape`.
   void follow(const ClockShape& shape);
-  double fallen_in(const Stretch& stretch) const { return fallen.empty() ? 0 : fallen[stretch.step]; }
+  double fallen_in(const OverlapInterval& interval) const { return fallen.empty() ? 0 : fallen[interval.step]; }
   /// Times alone at full clock, by group, where the clock falls by `fall`. `weight`: how often each block counts.
   std::vector<double> work(double fall, std::span<const double> weight) const;
 

@@ -29,7 +29,7 @@ struct FittedGamma {
 };
 
 /// What one message, or one collective, takes of a device.
-struct FittedTheft {
+struct FittedSlowdown {
   Load by{};
   Estimate share;
   double exposure = 0;  ///< actions' worth of time
@@ -57,8 +57,8 @@ struct AloneTime {
 struct ContentionFit {
   Contention contention;  ///< all of it, as a cluster has it
   std::vector<FittedGamma> gammas;
-  std::vector<FittedTheft> theft;    ///< by messages and collectives, where they were met
-  std::optional<FittedClock> clock;  ///< where the runs tell of it
+  std::vector<FittedSlowdown> slowdowns;  ///< by messages and collectives, where they were met
+  std::optional<FittedClock> clock;       ///< where the runs tell of it
   std::vector<AloneTime> alone;
   std::vector<std::string> unknown;  ///< what the runs do not tell, one line each
   std::int64_t actions = 0;          ///< that were fitted

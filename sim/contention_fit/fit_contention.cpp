@@ -22,7 +22,7 @@ constexpr double kLeastFall = 0.005;  // of a clock that is there
 constexpr double kSmallFall = 0.02;   // what may hide where none is
 constexpr double kPeriodsPerLag = 8;  // of the clock that is written
 
-constexpr std::array<Load, 2> kThieves{Load::kMessage, Load::kCollective};
+constexpr std::array<Load, 2> kCommunication{Load::kMessage, Load::kCollective};
 
 std::string decimals(double value) {
   const auto tenths = std::llround(value * 10);
@@ -55,9 +55,9 @@ class Fit {
   ContentionFit run() {
     note_times_alone();
     std::vector<CurvePoint> points = points_met();
-    CommonUnknowns common{std::ranges::any_of(data_.stretches, [](const Stretch& one) { return one.messages > 0; }),
-                          std::ranges::any_of(data_.stretches, [](const Stretch& one) { return one.collectives > 0; }),
-                          false};
+    CommonUnknowns common{
+        std::ranges::any_of(data_.intervals, [](const OverlapInterval& one) { return one.messages > 0; }),
+        std::ranges::any_of(data_.intervals, [](const OverlapInterval& one) { return one.collectives > 0; }), false};
     while (!drop_what_cannot_be_told(points, common)) {
     }
     const ContentionCurves curves(points, common);
@@ -95,9 +95,9 @@ class Fit {
     std::array<std::array<std::uint16_t, kComputeLoads>, kComputeLoads> most{};
     for (const SeenAction& action : data_.actions) {
       if (!data_.knows(action, options_.least_alone)) continue;
-      auto& row = most[static_cast<std::size_t>(action.met.kind)];
-      for (std::size_t s = action.met.first; s != action.met.behind; ++s) {
-        for (std::size_t by = 0; by < kComputeLoads; ++by) row[by] = std::max(row[by], data_.stretches[s].others[by]);
+      auto& row = most[static_cast<std::size_t>(action.overlapped.kind)];
+      for (std::size_t s = action.overlapped.first; s != action.overlapped.end; ++s) {
+        for (std::size_t by = 0; by < kComputeLoads; ++by) row[by] = std::max(row[by], data_.intervals[s].others[by]);
       }
     }
     std::vector<CurvePoint> points;
@@ -279,23 +279,24 @@ class Fit {
       if (certain) add_curve(curves, points[p], values);
       certain = true;
     }
-    for (const Load thief : kThieves) {
-      const auto unknown = thief == Load::kMessage ? CommonUnknown::kMessage : CommonUnknown::kCollective;
+    for (const Load by : kCommunication) {
+      const auto unknown = by == Load::kMessage ? CommonUnknown::kMessage : CommonUnknown::kCollective;
       if (!curves.has(unknown)) continue;
       const std::size_t at = curves.number(unknown);
-      add_theft(curves, at, {thief, with_interval(values[at], std::move(draws[at])), exposure_[at]});
+      add_slowdown(curves, at, {by, with_interval(values[at], std::move(draws[at])), exposure_[at]});
     }
   }
 
-  void add_theft(const ContentionCurves& curves, std::size_t at, const FittedTheft& theft) {
-    result_.theft.push_back(theft);
-    if (theft.share.high - theft.share.low > kWidest) {
-      result_.unknown.push_back(text_of(curves, at) + ": anything from " + rounded_percents(theft.share.low) + " to " +
-                                rounded_percents(theft.share.high) + ", so it is left out");
+  void add_slowdown(const ContentionCurves& curves, std::size_t at, const FittedSlowdown& slowdown) {
+    result_.slowdowns.push_back(slowdown);
+    if (slowdown.share.high - slowdown.share.low > kWidest) {
+      result_.unknown.push_back(text_of(curves, at) + ": anything from " + rounded_percents(slowdown.share.low) +
+                                " to " + rounded_percents(slowdown.share.high) + ", so it is left out");
       return;
     }
-    double& share = theft.by == Load::kMessage ? result_.contention.message_theft : result_.contention.collective_theft;
-    share = rounded(std::min(0.99, theft.share.value));
+    double& share =
+        slowdown.by == Load::kMessage ? result_.contention.message_slowdown : result_.contention.collective_slowdown;
+    share = rounded(std::min(0.99, slowdown.share.value));
   }
 
   void add_curve(const ContentionCurves& curves, const CurvePoint& last, const std::vector<double>& values) {

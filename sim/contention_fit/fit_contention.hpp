@@ -12,11 +12,11 @@ namespace plumb {
 /// An action of work w (the median of the same action alone on its device, at full clock) that meets n_j(t) others of
 /// kind j, m(t) messages and c(t) collectives has gone on at the rate
 ///
-///     (1 - fall s(t)) (1 - theft_m m - theft_c c) / (1 + sum of gamma_ij(n_j))
+///     (1 - fall s(t)) (1 - slowdown_m m - slowdown_c c) / (1 + sum of gamma_ij(n_j))
 ///
 /// so that the integral of the rate over its time is w. s follows the number of devices at work with a lag
-/// (`clock_course.hpp`). The curves gamma_ij are linear between the counts 1, 2, 4, 8, ... and the largest one met; the
-/// sum of |integral / w - 1| is made smallest (reweighted Gauss-Newton), no unknown below 0. Medians and absolute
+/// (`clock_response.hpp`). The curves gamma_ij are linear between the counts 1, 2, 4, 8, ... and the largest one met;
+/// the sum of |integral / w - 1| is made smallest (reweighted Gauss-Newton), no unknown below 0. Medians and absolute
 /// errors: single disturbed actions move nothing. Intervals are those of the bootstrap over updates, alone times
 /// included.
 ///

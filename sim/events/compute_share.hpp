@@ -42,9 +42,9 @@ class ComputeShare {
   void handle(std::uint32_t slot);
 
   /// Gives every action its new rate after everything that happens at this moment, and puts its end into the queue.
-  void settle(Ticks now);
+  void update_rates(Ticks now);
 
-  bool is_settled() const { return touched_.empty(); }
+  bool is_up_to_date() const { return touched_.empty(); }
 
  private:
   static constexpr std::int64_t kWhole = 1'000'000'000;
@@ -84,8 +84,8 @@ class ComputeShare {
   void touch(std::uint32_t node);
   void message(std::uint32_t channel, std::int32_t change);
   void collective(std::uint32_t which, std::int32_t change);
-  void settle_clock(std::uint32_t clock, std::int64_t load, Ticks now);
-  void settle_clocks(std::uint32_t node, Ticks now);
+  void update_clock(std::uint32_t clock, std::int64_t load, Ticks now);
+  void update_clocks(std::uint32_t node, Ticks now);
   std::int64_t load_of(const Lane& lane) const;
   std::int64_t target(std::int64_t load) const;
   std::int64_t slowdown(const Node& node, std::size_t kind) const;
@@ -99,8 +99,8 @@ class ComputeShare {
   std::vector<Lane> lanes_;
   std::vector<Node> nodes_;
   std::vector<Curve> curves_;
-  std::int64_t message_theft_ = 0;
-  std::int64_t collective_theft_ = 0;
+  std::int64_t message_slowdown_ = 0;
+  std::int64_t collective_slowdown_ = 0;
   std::vector<Clock> clocks_;  ///< by node, or by device
   bool clock_per_device_ = false;
   std::array<std::int64_t, kLoadCount> weights_{};  ///< millionths

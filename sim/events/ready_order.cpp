@@ -142,8 +142,8 @@ class ReadyRun {
     const auto lanes = static_cast<std::uint32_t>(lanes_.size());
     for (Ticks now = 0;;) {
       if (queue_.empty() || queue_.first().time > now) {
-        if (!links_.is_settled()) {
-          links_.settle(now);
+        if (!links_.is_up_to_date()) {
+          links_.update(now);
           continue;
         }
         if (!undecided_.empty()) {
@@ -289,7 +289,7 @@ class ReadyRun {
     return 0;
   }
 
-  /// The backward of every R, which stands behind it in its lane.
+  /// The backward of every R, which stands after it in its lane.
   void index_replays() {
     expected_end_.assign(program_.size(), {Moments::kUnknown, Moments::kUnknown});
     for (const ReadyLane& lane : lanes_) {

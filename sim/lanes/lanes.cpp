@@ -40,7 +40,7 @@ class OtherSpans {
  private:
   static bool starts_first(const Span& a, const Span& b) { return a.start < b.start; }
 
-  /// Sorts what is behind `middle`, mostly in order already, in between what is before it.
+  /// Sorts what is after `middle`, mostly in order already, in between what is before it.
   static void sort_in(std::vector<Span>& spans, std::ptrdiff_t middle) {
     const auto at = spans.begin() + middle;
     if (!std::is_sorted(at, spans.end(), starts_first)) std::stable_sort(at, spans.end(), starts_first);

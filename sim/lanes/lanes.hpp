@@ -16,7 +16,7 @@ namespace plumb {
 
 /// Reads compute lanes front to back and adds up what a timeline holds of every device: busy and useful time, first
 /// start, last end, the idle causes between them (`options.idle_causes`), the peak of activations, and the spans
-/// (`options.spans`). Lanes may be read in parts, and times behind the part read may still change.
+/// (`options.spans`). Lanes may be read in parts, and times after the part read may still change.
 class LaneReader {
  public:
   /// All must outlive this. Clears `timeline.devices`.

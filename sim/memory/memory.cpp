@@ -222,7 +222,7 @@ class PeakSearch {
   MemoryPeak peak_;
 };
 
-/// Notes the bytes at the ends of stretches that a lane leaves out, and adds what is left out behind them.
+/// Notes the bytes at the ends of stretches that a lane leaves out, and adds what is left out after them.
 class LeftOutBytes {
  public:
   LeftOutBytes(std::span<const LeftOut> left_out, PeakSearch& search) : left_out_(left_out), search_(search) {

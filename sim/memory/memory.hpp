@@ -24,7 +24,7 @@ struct MemoryPeak {
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
-/// Iterations that a Program stands for but leaves out: [begin, end) of a lane goes on `times` more behind `end`. It
+/// Iterations that a Program stands for but leaves out: [begin, end) of a lane goes on `times` more after `end`. It
 /// does what [before, begin) did.
 struct LeftOut {
   InstrIndex before = 0;
@@ -51,8 +51,8 @@ class MemoryModel {
 
   MemoryPeak peak(DeviceId device) const;
 
-  /// The peak of the whole lane, of which parts are left out: what they allocate and do not free is added behind them.
-  /// A whole repetition must stand behind each. Nothing when a stretch does not do what the one before it did.
+  /// The peak of the whole lane, of which parts are left out: what they allocate and do not free is added after them.
+  /// A whole repetition must stand after each. Nothing when a stretch does not do what the one before it did.
   std::optional<MemoryPeak> peak(DeviceId device, std::span<const LeftOut> left_out) const;
 
   /// What is alive at `peak(device)`, by class, stage and name: stash tensors by their own names, else "input",

@@ -15,7 +15,7 @@ enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
 struct MemoryChange {
   static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
 
-  InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for behind the last instr (kBefore)
+  InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for after the last instr (kBefore)
   MemoryPhase phase{};
   MemoryClass cls{};
   BufferKind buffer{};

@@ -17,8 +17,8 @@ struct MemoryPositions {
 
   const ProgramIndex* indexed;
   const Program* program;
-  IndexLists versions;         ///< kept versions by device
-  IndexLists guests;           ///< moves by the device that holds them meanwhile; behind the last device: none does
+  IndexLists versions;  ///< kept versions by device
+  IndexLists guests;  ///< moves by the device that holds them meanwhile; the key after the last device: no device does
   std::vector<RowPlan> plans;  ///< by row; empty when memory is not modelled
   /// By instr: another device gets its value by an edge that is no transfer. Empty when transfers exist.
   std::vector<bool> leaves_without_transfer;

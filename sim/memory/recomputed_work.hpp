@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The stashes of a device that an R has made again, part by part: an R and the backward behind it may be cut
+/// The stashes of a device that an R has made again, part by part: an R and the backward after it may be cut
 /// otherwise.
 class RecomputedWork {
  public:

@@ -35,7 +35,7 @@ class OnePass {
   /// Moves the lane's clock and the times of [`from`, position) by `by`, as if what came before had taken longer.
   void shift(std::size_t lane, InstrIndex from, Ticks by);
 
-  /// Messages stand in the order of service, channel by channel: where those of a channel begin, and behind the last
+  /// Messages stand in the order of service, channel by channel: where those of a channel begin, and after the last
   /// one that is sent; when that one was done.
   std::uint32_t first(std::size_t channel) const { return order_.begin[channel]; }
   std::uint32_t served(std::size_t channel) const { return channels_[channel].next; }

@@ -13,7 +13,7 @@ namespace plumb {
 namespace {
 
 /// A moment that is not known yet: `kUnknownTicks` while nobody waits for it, otherwise `kUnknownTicks - 1 - lane` of
-/// the first lane that does; the others hang behind it (`Lane::next_waiter`).
+/// the first lane that does; the others form a list after it (`Lane::next_waiter`).
 constexpr Ticks kUnknownTicks = -1;
 constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
 

@@ -107,7 +107,7 @@ class FoldedRun {
     return c;
   }
 
-  /// Looks for the shortest period that ends at the last checkpoint and jumps; a whole period must be left behind it,
+  /// Looks for the shortest period that ends at the last checkpoint and jumps; a whole period must be left after it,
   /// so that peaks of what is jumped over are met there.
   bool look_for_period(const FoldedPhase& phase, const std::vector<Checkpoint>& checkpoints, std::int64_t left) {
     const auto count = static_cast<std::int64_t>(checkpoints.size());

@@ -94,7 +94,7 @@ class FlatSearch {
     return 2e9 * states_.output_bytes[k] / (machine_.bytes_per_s * static_cast<double>(q)) / options_.compression;
   }
 
-  /// Transfers at the end of a stage; none behind the last state.
+  /// Transfers at the end of a stage; none after the last state.
   double outgoing(std::size_t j, std::size_t q) const { return j + 1 == n_ ? 0 : transfer(j, q); }
 
   double cost(std::int32_t cut, std::size_t j, std::size_t q) const {

@@ -115,7 +115,7 @@ class ProgramLevel {
     return (inside(start, end) + sync(start, end, q)) / static_cast<double>(q);
   }
 
-  /// A stage behind a cut, on each number of machines, with its transfers.
+  /// A stage after a cut, on each number of machines, with its transfers.
   void fill_last() {
     last_.assign(machines() > 1 ? n_ * n_ * machines() : 0, kNever);
     if (last_.empty()) return;

@@ -38,7 +38,7 @@ class SliceSearch {
         blocks_(std::min(blocks, graph.size())) {}
 
   /// cost[j][i]: layers i to j - 1 of the order as one block: work, every output that it reads, and every one of its
-  /// own that is read behind it, each once.
+  /// own that is read after it, each once.
   Segmentation cut(std::vector<std::int32_t> order) const {
     std::vector<std::size_t> place(n_);
     for (std::size_t k = 0; k < n_; ++k) place[at(order[k])] = k;
@@ -115,7 +115,7 @@ class SliceSearch {
     for (std::size_t i = 0; i < n_; ++i) {
       stop_.check();
       double inside = 0;   // work and outputs read from in front
-      double leaving = 0;  // outputs of the block with readers behind it
+      double leaving = 0;  // outputs of the block with readers after it
       std::vector<std::vector<std::size_t>> done(n_ + 1);
       std::vector<bool> seen(i, false);
       for (std::size_t j = i; j < n_; ++j) {

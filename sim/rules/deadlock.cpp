@@ -219,9 +219,9 @@ class Standstill {
     const auto served = order_.of(program_.transfers[t].channel);
     const std::uint32_t head = served[head_[program_.transfers[t].channel]];
     std::string text = where + name_of_message(t);
-    if (head != t) text += ", behind " + name_of_message(head);
+    if (head != t) text += ", queued after " + name_of_message(head);
     if (const std::uint32_t front = in_front_of(head); front != kNone && offered_[head] && receive_posted_[head]) {
-      return queue_hop(text + ", behind ", front);
+      return queue_hop(text + ", queued after ", front);
     }
     return unready_hop(text, head);
   }
@@ -245,7 +245,7 @@ class Standstill {
       front = in_front_of(front);
     }
     const DeviceId stuck = program_.channels[program_.transfers[front].channel].from;
-    return {where + name_of_message(front) + ", which is behind itself: its ends send and receive in other orders",
+    return {where + name_of_message(front) + ", which waits for itself: its ends send and receive in other orders",
             index(stuck)};
   }
 

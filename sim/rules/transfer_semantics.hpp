@@ -29,7 +29,7 @@ namespace plumb {
 /// 2. *queue*: a channel serves one message at a time, in an order that is known before the run (`service_order`):
 /// buffered:
 ///    by `producer`, then by index; other modes: by index (the order of issue). Head of line: a message that may not
-///    start yet holds up all behind it.
+///    start yet holds up all that follow it.
 /// 3. *start*: the latest of offered, the end of sending of the message before it in its channel and, except in
 /// buffered
 ///    and fifo modes, `post(Transfer::post)`. Half duplex: both directions of the pair are one server; of two
@@ -128,8 +128,8 @@ PairQueues pair_queues_of(const Program& program, TransferMode mode);
 
 /// How a device's wait for a message splits by cause. The parts add up to the wait.
 struct WaitSplit {
-  Ticks compute = 0;    ///< the value does not exist yet
-  Ticks queue = 0;      ///< not issued, not posted, behind another message, slowed by one, or held by its batch
+  Ticks compute = 0;  ///< the value does not exist yet
+  Ticks queue = 0;  ///< not issued, not posted, queued after another message, slowed down by one, or held by its batch
   Ticks bandwidth = 0;  ///< being sent, at the speed it has when alone
   Ticks latency = 0;    ///< under way
 

@@ -22,7 +22,7 @@ enum class IdleCause : std::uint8_t {
   kCompute,            ///< another device still computes what is needed
   kTransferLatency,    ///< the message is on its way
   kTransferBandwidth,  ///< the message is being sent
-  kTransferQueue,      ///< the message stands behind another one, or waits for the receive to be posted
+  kTransferQueue,      ///< the message is queued after another one, or waits for the receive to be posted
   kCollective,         ///< a collective or update
   kMemory,             ///< a copy to or from another memory (EVICT, LOAD), or a memory limit
   kOverhead,           ///< the runtime itself (measured runs only)

@@ -12,7 +12,7 @@ ReportArguments::ReportArguments() : files(report_formats().size()) {}
 void ReportArguments::add_to(ArgumentParser& parser) {
   parser.group("Output (- is standard output)")
       .flag("summary", summary, "figures only, without spans and memory curve")
-      .text("json", json, "FILE", "everything, for programs (schema: sim/README.md)");
+      .text("json", json, "FILE", "everything, for programs (schema: sim/timeline/TIMELINE_DOCUMENT.md)");
   const auto formats = report_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));

@@ -18,7 +18,7 @@ std::string clock_text(const FittedClock& clock) {
   }
   const auto time = [](double ns) { return time_text(std::llround(ns)); };
   return "clock: lower by " + share_text(clock.fall.value) + " (" + interval_text(clock.fall) + ") with " +
-         number_text(clock.most) + " devices at work, full with " + number_text(clock.least) + "; 63 % of the way in " +
+         number_text(clock.most) + " devices at work, full with " + number_text(clock.least) + "; time constant " +
          time(clock.lag_ns.value) + " (" + time(clock.lag_ns.low) + " - " + time(clock.lag_ns.high) + ")\n";
 }
 
@@ -31,12 +31,12 @@ std::string contention_text(const ContentionFit& fit) {
                    std::string(kLoadNames[static_cast<std::size_t>(point.by)]), share_text(point.gamma.value),
                    interval_text(point.gamma), fixed_text(point.exposure, 1) + " actions"});
   }
-  for (const FittedTheft& theft : fit.theft) {
-    table.add_row({"any", "1", std::string(kLoadNames[static_cast<std::size_t>(theft.by)]),
-                   share_text(theft.share.value), interval_text(theft.share),
-                   fixed_text(theft.exposure, 1) + " actions"});
+  for (const FittedSlowdown& slowdown : fit.slowdowns) {
+    table.add_row({"any", "1", std::string(kLoadNames[static_cast<std::size_t>(slowdown.by)]),
+                   share_text(slowdown.share.value), interval_text(slowdown.share),
+                   fixed_text(slowdown.exposure, 1) + " actions"});
   }
-  std::string text = fit.gammas.empty() && fit.theft.empty() ? "no contention could be told\n" : table.to_string();
+  std::string text = fit.gammas.empty() && fit.slowdowns.empty() ? "no contention could be told\n" : table.to_string();
   text += "\nfitted " + std::to_string(fit.actions) + " actions, left out " + std::to_string(fit.left_out) +
           "; durations are off by " + share_text(fit.error_alone) + " with the times alone, by " +
           share_text(fit.error_fitted) + " with the fit (medians)\n";

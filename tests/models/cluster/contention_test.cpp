@@ -39,7 +39,7 @@ TEST_CASE("a cluster's contention survives reading and writing") {
   CHECK(contention.slowdowns[0].of == (set_of(Load::kF) | set_of(Load::kB)));
   CHECK(contention.slowdowns[0].by == (set_of(Load::kF) | set_of(Load::kPair) | set_of(Load::kMessage)));
   CHECK(contention.slowdowns[0].gamma == std::vector<double>{0.01, 0.025});
-  CHECK(contention.message_theft == 0.015);
+  CHECK(contention.message_slowdown == 0.015);
   REQUIRE(contention.clock.has_value());
   CHECK(contention.clock->points[1].clock == 0.9);
   CHECK(cluster_from_json(cluster_to_json(cluster), "again.json").contention == contention);

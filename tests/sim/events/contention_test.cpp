@@ -50,7 +50,7 @@ using Ends = std::vector<Ticks>;
 
 ProgramBuilder lanes(const ProgramBuilder::Lanes& durations) { return ProgramBuilder(durations); }
 
-/// Random loads, curves, theft and clock.
+/// Random loads, curves, slowdowns and clock.
 class RandomContention {
  public:
   explicit RandomContention(std::uint64_t seed) : random_(seed) {}
@@ -68,8 +68,8 @@ class RandomContention {
       slowdown.by = 1 + static_cast<LoadSet>(pick((1U << kLoadCount) - 1));
       for (std::size_t n = 0; n < 1 + pick(4); ++n) slowdown.gamma.push_back(0.05 * static_cast<double>(pick(20)));
     }
-    if (pick(2) == 0) contention.message_theft = 0.07 * static_cast<double>(pick(8));
-    if (pick(2) == 0) contention.collective_theft = 0.11 * static_cast<double>(pick(8));
+    if (pick(2) == 0) contention.message_slowdown = 0.07 * static_cast<double>(pick(8));
+    if (pick(2) == 0) contention.collective_slowdown = 0.11 * static_cast<double>(pick(8));
     if (pick(2) == 0) put_clock(contention.clock.emplace());
   }
 
@@ -140,7 +140,7 @@ TEST_CASE("a message takes its share of the devices at both its ends while it is
   ProgramBuilder builder = lanes({{10, 100}, {30, 5}});
   builder.message({0, 0}, {1, 1}, 50);
   Contention contention;
-  contention.message_theft = 0.2;
+  contention.message_slowdown = 0.2;
   // The message goes from 10 to 60: 40 of d0's 100 are done by then; d1 has 20 left at 10, which take 25.
   CHECK(ends(contended(builder, contention)) == Ends{10, 120, 35, 65});
 }
@@ -156,7 +156,7 @@ TEST_CASE("a collective takes its share of its members while it lasts") {
   Program program = builder.build();
   program.rows[0].op = program.rows[2].op = Op::kReduceGrad;
   program.collectives.push_back({.members = {0, 2}, .duration = 50});
-  program.contention.collective_theft = 0.5;
+  program.contention.collective_slowdown = 0.5;
   // From 10 to 60 at half speed: 25 done.
   CHECK(ends(program) == Ends{10, 135, 10, 135, 100});
 }

@@ -8,8 +8,8 @@
 #include "models/ground/error.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/contention_fit/company.hpp"
 #include "sim/contention_fit/fit_contention.hpp"
+#include "sim/contention_fit/overlap.hpp"
 #include "sim/simulate.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/profile/contention_run.hpp"
@@ -111,14 +111,14 @@ TEST_CASE("a load that changes has everything alone in every other update, and a
   StageCosts costs;
   costs.times.assign(5, {.f = 10, .b = 20, .u = 3});
   costs.comm = 2;
-  const Company company = company_of(simulate(lower(schedule, costs)));
+  const Overlap overlap = overlap_of(simulate(lower(schedule, costs)));
   std::size_t most = 0;
-  for (const LoadStep& step : company.steps) most = std::max<std::size_t>(most, step.active);
+  for (const LoadStep& step : overlap.steps) most = std::max<std::size_t>(most, step.active);
   CHECK(most == 3);
-  for (const MetAction& action : company.actions) {
+  for (const OverlappedAction& action : overlap.actions) {
     CAPTURE(action.update);
-    if (action.update % 2 == 0) CHECK(action.behind - action.first == 1);
-    if (action.kind == Load::kU) CHECK(company.stretches[action.first].alone());
+    if (action.update % 2 == 0) CHECK(action.end - action.first == 1);
+    if (action.kind == Load::kU) CHECK(overlap.intervals[action.first].alone());
   }
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("two copies of a pipeline reduce beside weight gradients, which tells 
   cluster.devices.resize(4, {.name = {}, .jitter = 0.01});
   cluster.devices_per_node = 4;
   cluster.intra_node = {.latency_ns = 20, .bytes_per_s = 10e9};
-  cluster.contention.collective_theft = 0.2;
+  cluster.contention.collective_slowdown = 0.2;
   cluster.contention.slowdowns = {{set_of(Load::kW), set_of(Load::kW), {0.03, 0.05, 0.06}}};
   cluster.finish();
   StageCosts costs;
@@ -178,16 +178,16 @@ TEST_CASE("two copies of a pipeline reduce beside weight gradients, which tells 
     const ProfileShape shape{.devices = 4, .stages = 4, .microbatches = alone ? 2 : 8, .updates = 6};
     return simulate(lower(mirrored_schedule(shape, alone), costs, &cluster), {.seed = alone ? 1U : 2U});
   };
-  const Company company = company_of(run(true));
-  for (const MetAction& action : company.actions) {
-    for (std::size_t s = action.first; s != action.behind && action.kind != Load::kU; ++s) {
-      CHECK(company.stretches[s].alone());
+  const Overlap overlap = overlap_of(run(true));
+  for (const OverlappedAction& action : overlap.actions) {
+    for (std::size_t s = action.first; s != action.end && action.kind != Load::kU; ++s) {
+      CHECK(overlap.intervals[s].alone());
     }
   }
   const ContentionFit fit = fit_contention(std::vector{run(true), run(false)}, {.first_update = 1, .resamples = 20});
-  REQUIRE(fit.theft.size() == 1);
-  CHECK(fit.theft[0].by == Load::kCollective);
-  CHECK(std::abs(fit.theft[0].share.value - 0.2) < 0.03);
+  REQUIRE(fit.slowdowns.size() == 1);
+  CHECK(fit.slowdowns[0].by == Load::kCollective);
+  CHECK(std::abs(fit.slowdowns[0].share.value - 0.2) < 0.03);
 }
 
 TEST_CASE("what reductions take is looked for on threads, too, where that is asked for") {
@@ -198,7 +198,7 @@ TEST_CASE("what reductions take is looked for on threads, too, where that is ask
   for (const bool alone : {true, false}) {
     const Timeline timeline = mirrored_run(with_devices(options), alone);
     CHECK(std::ranges::any_of(timeline.spans, [](const Span& span) { return span.action.op == Op::kReduceGrad; }));
-    actions += static_cast<std::int64_t>(company_of(timeline).actions.size());
+    actions += static_cast<std::int64_t>(overlap_of(timeline).actions.size());
   }
   CHECK(actions > 0);
   CHECK(measure_contention(options).fit.actions > 0);
@@ -213,10 +213,10 @@ TEST_CASE("one at a time, nothing runs beside anything else, with fused and with
     costs.times.assign(5, {.f = 10, .b = 20, .i = 9, .w = 11, .u = 3});
     costs.comm = 2;
     const Timeline timeline = simulate(lower(schedule, costs));
-    for (const MetAction& action : company_of(timeline).actions) CHECK(action.behind - action.first == 1);
-    const Company company = company_of(timeline);
-    CHECK(company.actions.size() == static_cast<std::size_t>(4 * 5 * (split ? 4 : 3)));
-    CHECK(std::ranges::all_of(company.stretches, &Stretch::alone));
+    for (const OverlappedAction& action : overlap_of(timeline).actions) CHECK(action.end - action.first == 1);
+    const Overlap overlap = overlap_of(timeline);
+    CHECK(overlap.actions.size() == static_cast<std::size_t>(4 * 5 * (split ? 4 : 3)));
+    CHECK(std::ranges::all_of(overlap.intervals, &OverlapInterval::alone));
   }
 }
 
