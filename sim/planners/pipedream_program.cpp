@@ -237,7 +237,7 @@ Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, cons
 /// `cuts=all` looks at all cuts instead of those that the program reaches.
 Plan plan_pipedream_program(const PlanProblem& problem) {
   const auto cuts = problem.options.find("cuts");
-  if (cuts != problem.options.end() && cuts->second != "all") throw Error("--opt cuts: expected all");
+  if (cuts != problem.options.end() && cuts->second != "all") throw Error("option 'cuts': expected all");
   const LayerGraph& layers = problem.network.layers;
   const AntichainStates states =
       cuts == problem.options.end() ? antichain_states(layers, kMostStates) : ideal_states(layers, kMostCuts);

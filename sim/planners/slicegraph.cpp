@@ -211,7 +211,7 @@ Plan plan_slicegraph(const PlanProblem& problem) {
   plan.lower_bound_ns = std::max(plan.lower_bound_ns, total / problem.num_devices());
   const SliceSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()), problem.stop);
   const double generations = problem.number("generations", 20);
-  if (generations > 100'000) throw Error("--opt generations: expected at most 100000");
+  if (generations > 100'000) throw Error("option 'generations': expected at most 100000");
   const Segmentation best = search_orders(search, graph.size(), static_cast<std::size_t>(generations),
                                           static_cast<std::uint32_t>(problem.number("seed", 1)));
   plan.claimed_ns = best.cost;
