@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// What a stretch of the critical path is spent on.
+/// What a piece of the critical path is spent on.
 enum class CriticalKind : std::uint8_t {
   kCompute,     ///< `instr` runs
   kLatency,     ///< an edge or message is under way
@@ -20,7 +20,7 @@ enum class CriticalKind : std::uint8_t {
   kCollective,  ///< `collective` runs
 };
 
-/// One stretch of the critical path.
+/// One piece of the critical path.
 struct CriticalPiece {
   CriticalKind kind = CriticalKind::kCompute;
   std::uint32_t what = 0;  ///< instr (latency of a plain edge: its source), transfer or collective

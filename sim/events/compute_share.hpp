@@ -11,23 +11,25 @@
 
 namespace plumb {
 
-/// Actions under way, and how fast each goes on while the others do (models/cluster/contention.hpp has the formula).
+/// The actions under way, and the rate at which each proceeds beside the others (models/cluster/contention.hpp has the
+/// formula).
 ///
 /// ### Rule
 /// Shares are whole billionths, every product and quotient is rounded down, and a rate is at least 1. Rates change only
 /// when something of the node begins or ends, or its clock moves; between changes an action of rate r does exactly r
 /// billionths of a tick of its work per tick, and is over at the tick nearest to its end (halves up). What takes no
-/// time is felt by nobody. A clock with a period moves at its multiples, towards what the load of the moments before
+/// time slows nobody down. A clock with a period moves at its multiples, towards what the load of the moments before
 /// allows: by `gain` of the difference, rounded towards 0 but at least by one billionth.
 class ComputeShare {
  public:
-  /// Events that this needs in the queue: one per clock and one per collective; none where nothing is contended.
+  /// Number of queue slots that this needs: one per clock and one per collective; none where nothing is contended.
   static std::size_t slots(const Program& program);
 
   /// The events of actions are those of their lanes (slot = device), the others follow from `first_slot` on.
   ComputeShare(const Program& program, EventQueue& queue, std::uint32_t first_slot);
 
-  /// The device begins an action of `row` that takes `duration` (above 0) alone; it has ended.
+  /// `start`: the device begins an action of `row` that takes `duration` (above 0) alone. `finish`: that action has
+  /// ended.
   void start(std::uint32_t device, std::uint32_t row, Ticks duration, Ticks now);
   void finish(std::uint32_t device);
 
@@ -66,7 +68,7 @@ class ComputeShare {
   struct Clock {
     std::int64_t now = kWhole;
     std::int64_t target = kWhole;
-    bool moves = false;  ///< its event stands in the queue
+    bool moves = false;  ///< its event is in the queue
   };
 
   struct Curve {

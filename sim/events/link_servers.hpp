@@ -73,7 +73,7 @@ class LinkServers {
 
   void find_opposites();
   void group_batches();
-  /// Starts the channel's next message when nothing stands in its way.
+  /// Starts the channel's next message when nothing prevents it.
   void try_start(std::uint32_t channel, Ticks now) {
     const Server& server = servers_[channel];
     if (server.sending != kNone || server.next >= server.offered || server.next >= server.posted) return;

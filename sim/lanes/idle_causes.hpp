@@ -13,7 +13,7 @@ namespace plumb {
 /// Idle time by cause.
 using CauseTimes = std::array<Ticks, kIdleCauseCount>;
 
-/// Why lanes stood still: the one rule that splits a gap, for every engine.
+/// Why lanes were idle: the one rule that splits a gap by cause, for every engine.
 ///
 /// A gap before an instr goes from the end of the one before to its start, and is cut at the moments of a lane
 /// (sim/rules/transfer_semantics.hpp) in order of time:

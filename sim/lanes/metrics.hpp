@@ -21,7 +21,7 @@ struct UpdateMark {
   friend bool operator==(const UpdateMark&, const UpdateMark&) = default;
 };
 
-/// How many updates a run of so many microbatches has: by the first stage's pace, at least 1.
+/// The number of updates of a run of `num_microbatches`, counted at the first stage; at least 1.
 std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only);
 
 /// Computes the figures of a timeline from its devices; the same for simulated and measured runs.

@@ -8,10 +8,11 @@
 
 namespace plumb {
 
-/// Moments at which buffers come and go: just before an instr (waits of sends, then posts), at its start, at its end.
+/// Moments at which buffers are allocated and freed: just before an instr (waits of sends, then posts), at its start,
+/// at its end.
 enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
 
-/// One step of the life of a buffer on one device (schedules/program/program.hpp, "Life of a buffer").
+/// One allocation or release of a buffer on one device (schedules/program/program.hpp, "Life of a buffer").
 struct MemoryChange {
   static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
 

@@ -13,15 +13,14 @@
 
 namespace plumb {
 
-/// Tells the changes of one device in order.
+/// Produces the memory changes of one device in order.
 ///
 /// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
 /// transfer), what is held for others from here on, and no longer; at a
 /// start: the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
 /// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
 /// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
-/// its consumer. Without backwards (forward_only) F frees at its end
-/// all that it made.
+/// its consumer. Without backwards (forward_only) F frees at its end all that it made.
 class MemoryChanges {
  public:
   /// `positions` and its program must outlive this.

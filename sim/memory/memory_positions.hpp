@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// Where to find what belongs to a device, and what its instrs do to memory; made once per Program.
+/// The transfers, kept versions and moves of every device, and what instrs do to memory; made once per Program.
 struct MemoryPositions {
   explicit MemoryPositions(const ProgramIndex& indexed);
 
@@ -48,7 +48,7 @@ class LanePositions {
     return lists == nullptr ? std::span<const std::uint32_t>() : lists->of(key);
   }
 
-  const IndexLists* made_ = nullptr;  ///< these are nothing where the program has no transfers
+  const IndexLists* made_ = nullptr;  ///< these are null where the program has no transfers
   const IndexLists* sent_ = nullptr;
   const IndexLists* posted_ = nullptr;
   std::size_t lane_end_ = 0;

@@ -21,7 +21,7 @@ struct StashChanges {
   /// What is left of a row's change after it.
   std::int64_t left(std::uint32_t row) const { return dropped ? 0 : by_row[row]; }
 
-  /// A peak as a report says it.
+  /// A peak in the units of a report.
   double in_units(std::int64_t peak) const { return static_cast<double>(peak) / static_cast<double>(per_one); }
 };
 

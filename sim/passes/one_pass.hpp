@@ -62,7 +62,7 @@ class OnePass {
     std::uint32_t next_waiter = 0;
     Ticks clock = 0;
     Phase phase = Phase::kReach;
-    bool hangs = false;  ///< on a moment that is not known
+    bool hangs = false;  ///< waits for a moment that is not known
   };
 
   struct ChannelState {

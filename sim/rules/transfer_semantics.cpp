@@ -100,6 +100,10 @@ IndexLists service_order(const Program& program, TransferMode mode) {
   return lists;
 }
 
+const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode) {
+  return rules_of(mode).in_issue_order ? indexed.issued() : indexed.made();
+}
+
 Batches batches_of(const Program& program, TransferMode mode) {
   Batches batches;
   if (!rules_of(mode).batches) return batches;

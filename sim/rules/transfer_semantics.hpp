@@ -7,7 +7,6 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/ground/units.hpp"
-#include "schedules/program/index_lists.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/program_index.hpp"
 #include "sim/rules/sim_options.hpp"
@@ -27,12 +26,10 @@ namespace plumb {
 /// ### A message
 /// 1. *offered*: buffered: end of `producer`; other modes: end of `issue`.
 /// 2. *queue*: a channel serves one message at a time, in an order that is known before the run (`service_order`):
-/// buffered:
-///    by `producer`, then by index; other modes: by index (the order of issue). Head of line: a message that may not
-///    start yet holds up all that follow it.
+///    buffered: by `producer`, then by index; other modes: by index (the order of issue). Head of line: a message
+///    that may not start yet holds up all that follow it.
 /// 3. *start*: the latest of offered, the end of sending of the message before it in its channel and, except in
-/// buffered
-///    and fifo modes, `post(Transfer::post)`. Half duplex: both directions of the pair are one server; of two
+///    buffered and fifo modes, `post(Transfer::post)`. Half duplex: both directions of the pair are one server; of two
 ///    startable heads the one that could start first goes first, ties to the smaller index.
 /// 4. *sending* occupies the channel for `sending_time` (bytes / bandwidth, rounded to the nearest tick, halves up). On
 ///    shared links it lasts longer: every link's bytes/s are split by progressive filling (sim/events/fair_share.hpp).
@@ -101,9 +98,7 @@ constexpr InstrIndex offered_by(const Transfer& transfer, TransferMode mode) {
 }
 
 /// Messages by the instr whose end offers them.
-inline const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode) {
-  return rules_of(mode).in_issue_order ? indexed.issued() : indexed.made();
-}
+const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode);
 
 /// The batches of batched mode. Empty in all other modes.
 struct Batches {
