@@ -11,19 +11,18 @@
 
 namespace plumb {
 
-/// The schedule of `plan` in positions of the pipeline; of one that never flushes as many updates as its step is told
-/// over (steady_bounds.hpp). Searched ones are made for `stages`. Throws `Error` when the
-/// schedule cannot have this size, and for those that cannot be scored: `named` says that the user asked for it.
+/// The schedule of `plan` in positions of the pipeline. If it never flushes, it has as many updates as its step is
+/// measured over (steady_bounds.hpp). Schedules that are searched are made for `stages`. Throws `Error` when the
+/// schedule cannot have this size or cannot be scored; `named` means that the user asked for it by name.
 Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named);
 
-/// `schedule` with position k of the pipeline on place `order[k]` of the cluster. Places that are not used have nothing
-/// to do.
+/// `schedule` with position k of the pipeline on place `order[k]` of the cluster. Unused places have empty lists.
 Schedule placed(Schedule schedule, std::span<const std::int32_t> order);
 
-/// The plan simulated, in a summary. Throws as `plan_schedule` and `simulate_summary` do.
+/// Simulates the plan in a summary and returns its figures. Throws as `plan_schedule` and `simulate_summary` do.
 ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule);
 
-/// A plan with everything that it implies.
+/// A plan with its prices, its schedule and its figures.
 struct SimulatedPlan {
   PricedStages stages{};
   Schedule schedule{};  ///< on the places of the cluster

@@ -132,7 +132,7 @@ struct WaitSplit {
 };
 
 /// Splits the consumer's wait [`from`, `times.available`). Going back from the end: held by the batch is queue, then
-/// the latency, then `alone` (the sending time without company) is bandwidth, then queue back to `produced` (the end of
+/// the latency, then `alone` (the sending time when alone) is bandwidth, then queue back to `produced` (the end of
 /// the producer), and compute before it.
 WaitSplit split_receive_wait(Ticks from, const TransferTimes& times, Ticks produced, Ticks alone, Ticks latency);
 

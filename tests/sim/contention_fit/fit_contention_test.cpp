@@ -191,7 +191,7 @@ TEST_CASE("what collectives take is fitted, too") {
   CHECK(fit.contention.message_slowdown == 0);
 }
 
-TEST_CASE("an action that is never alone, and company that is never met, are said and not guessed") {
+TEST_CASE("an action that is never alone, and overlap that never occurs, are reported and not guessed") {
   const Cluster cluster = contended_machine(truth(), 0);
   const std::vector<Timeline> loaded_only{measured("gpipe", 8, 10, cluster, 1)};
   const ContentionFit fit = fit_contention(loaded_only, {.resamples = 0});

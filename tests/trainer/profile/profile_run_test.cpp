@@ -86,7 +86,7 @@ TEST_CASE("a profile reads back as it was, and costs a schedule") {
   CHECK(costs.times[1].load == profile.stages[1].load.mean_ns);
 }
 
-TEST_CASE("actions alone, then in company, are fitted on threads, too: times alone and what could not be told") {
+TEST_CASE("actions alone, then overlapped, are fitted on threads, too: times alone and what could not be determined") {
   ProfileOptions options = tiny_profile(2, 2);
   options.rounds = 1;
   const ContentionRun run = measure_contention(options);
@@ -129,7 +129,7 @@ TEST_CASE("a clock slower than an update is told better with the run whose load 
   ClockModel& clock = cluster.contention.clock.emplace();
   clock.load.fill(1);
   clock.points = {{1, 1}, {4, 0.92}};
-  clock.period_ns = 500'000;  // 63 % in 4 ms, where an update takes 3.3 ms
+  clock.period_ns = 500'000;  // a time constant of 4 ms, where an update takes 3.3 ms
   clock.gain = 0.1175;
   cluster.finish();
   StageCosts costs;
