@@ -41,7 +41,7 @@ std::string text_of(const CurvePoint& point) {
 std::string text_of(const ContentionCurves& curves, std::size_t unknown) {
   if (unknown < curves.points().size()) return text_of(curves.points()[unknown]);
   const bool message = curves.has(CommonUnknown::kMessage) && unknown == curves.number(CommonUnknown::kMessage);
-  return message ? "what a message takes" : "what a collective takes";
+  return message ? "slowdown by a message" : "slowdown by a collective";
 }
 
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
@@ -131,8 +131,9 @@ class Fit {
     for (std::size_t i = 0; i < size; ++i) gone[i] = total[i] < options_.least_exposure;
     for (std::size_t i = 0; i < size; ++i) {
       if (!gone[i]) continue;
-      result_.unknown.push_back(text_of(curves, i) + ": met for " + decimals(total[i]) +
-                                " actions' time, expected at least " + decimals(options_.least_exposure));
+      result_.unknown.push_back(text_of(curves, i) + ": occurs for " + decimals(total[i]) +
+                                " times the duration of an action alone, expected at least " +
+                                decimals(options_.least_exposure));
     }
     if (std::ranges::none_of(gone, std::identity{})) find_dependent(curves, gram, gone);
     const bool done = std::ranges::none_of(gone, std::identity{});
@@ -171,7 +172,7 @@ class Fit {
       if (chosen[i]) continue;
       gone[i] = true;
       if (i >= points.size()) {
-        result_.unknown.push_back(text_of(curves, i) + ": always met together with other actions");
+        result_.unknown.push_back(text_of(curves, i) + ": always occurs together with other actions");
         continue;
       }
       absorbed_[points[i].of * kComputeLoads + points[i].by] = true;
@@ -182,8 +183,8 @@ class Fit {
         if (twin == size || likeness(j) > likeness(twin)) twin = j;
       }
       const std::string with = twin == size ? "nothing else" : text_of(curves, twin);
-      result_.unknown.push_back(text_of(points[i]) + ": always met together with others, above all " + with +
-                                ", and counted there");
+      result_.unknown.push_back(text_of(points[i]) + ": always occurs together with others, above all " + with +
+                                ", and is counted there");
     }
   }
 
@@ -220,8 +221,8 @@ class Fit {
     if (clock.counts || clock.fall.high <= kSmallFall) {
       result_.clock = clock;
     } else {
-      result_.unknown.push_back("the clock: it falls by anything from " + rounded_percents(clock.fall.low) + " to " +
-                                rounded_percents(clock.fall.high) + ", and none is assumed");
+      result_.unknown.push_back("the clock: its fall could be anything from " + rounded_percents(clock.fall.low) +
+                                " to " + rounded_percents(clock.fall.high) + ", and none is assumed");
     }
     if (!clock.counts) return false;
     result_.error_fitted = typical(solver, solution);
@@ -271,8 +272,8 @@ class Fit {
           {static_cast<Load>(points[p].of), static_cast<Load>(points[p].by), points[p].others, gamma, exposure_[p]});
       if (gamma.high - gamma.low > kWidest) {
         certain = false;
-        result_.unknown.push_back(text_of(points[p]) + ": anything from " + rounded_percents(gamma.low) + " to " +
-                                  rounded_percents(gamma.high) + ", so its curve is left out");
+        result_.unknown.push_back(text_of(points[p]) + ": could be anything from " + rounded_percents(gamma.low) +
+                                  " to " + rounded_percents(gamma.high) + ", so its curve is left out");
       }
       const bool last = p + 1 == points.size() || points[p + 1].of != points[p].of || points[p + 1].by != points[p].by;
       if (!last) continue;
@@ -290,8 +291,9 @@ class Fit {
   void add_slowdown(const ContentionCurves& curves, std::size_t at, const FittedSlowdown& slowdown) {
     result_.slowdowns.push_back(slowdown);
     if (slowdown.share.high - slowdown.share.low > kWidest) {
-      result_.unknown.push_back(text_of(curves, at) + ": anything from " + rounded_percents(slowdown.share.low) +
-                                " to " + rounded_percents(slowdown.share.high) + ", so it is left out");
+      result_.unknown.push_back(text_of(curves, at) + ": could be anything from " +
+                                rounded_percents(slowdown.share.low) + " to " + rounded_percents(slowdown.share.high) +
+                                ", so it is left out");
       return;
     }
     double& share =
@@ -314,7 +316,8 @@ class Fit {
     if (result_.error_fitted <= result_.error_alone || result_.contention.empty()) return;
     result_.contention = {};
     result_.clock.reset();
-    result_.unknown.emplace_back("everything: the runs are too disturbed, the fit is no better than the times alone");
+    result_.unknown.emplace_back(
+        "everything: the runs are too noisy, and the fit explains them no better than the times alone");
   }
 
   ContentionFitOptions options_;

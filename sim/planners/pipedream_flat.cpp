@@ -159,7 +159,7 @@ class FlatSearch {
 Plan plan_flat_program(const PlanProblem& problem, const AntichainStates& states, const ProgramOptions& options) {
   FlatSearch search(states, problem.levels.front(), options);
   Plan plan;
-  if (!search.can(kNever, false)) throw Error("pipedream-program: no plan keeps to the options (straight)");
+  if (!search.can(kNever, false)) throw Error("pipedream-program: no plan satisfies the options (straight)");
   double high = search.take(plan);
   double low = states.compute_ns.back() / problem.num_devices();
   for (int k = 0; k < kBoundHalvings && low < high; ++k) {

@@ -220,7 +220,7 @@ Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, cons
   const ProgramLevel& top = levels.back();
   Plan plan;
   plan.claimed_ns = top.best(-1, states.size() - 1, top.machines());
-  if (plan.claimed_ns == kNever) throw Error("pipedream-program: no plan keeps to the options (memory, straight)");
+  if (plan.claimed_ns == kNever) throw Error("pipedream-program: no plan satisfies the options (memory, straight)");
   top.append(-1, states.size() - 1, top.machines(), 1, plan);
   return plan;
 }

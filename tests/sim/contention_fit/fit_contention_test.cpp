@@ -232,7 +232,7 @@ TEST_CASE("two kinds that are always met together are told as one, and the repor
     add(2, Op::kI, update, at + 1000, at + 1120);
   }
   const ContentionFit fit = fit_contention(std::vector{timeline}, {.resamples = 0});
-  CHECK(mentions(fit.unknown, "always met together with others"));
+  CHECK(mentions(fit.unknown, "always occurs together with others"));
   double of_f = 0;
   for (const FittedGamma& gamma : fit.gammas) of_f += gamma.of == Load::kF ? gamma.gamma.value : 0;
   CHECK(of_f == doctest::Approx(0.2).epsilon(1e-3));
