@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/run_program.hpp"
 
 namespace plumb {
@@ -29,15 +29,12 @@ std::string kind_of(const Program& program, InstrIndex at) {
 /// Walks from the last end back to 0. Every step finds something that was over at exactly the moment in hand.
 class BackwardWalk {
  public:
-  BackwardWalk(const Program& program, const RunTimes& times, const SimOptions& options)
-      : program_(program), times_(times), mode_(options.transfers), rules_(rules_of(options.transfers)) {
-    if (program.transfers.empty()) return;
-    sent_ = sends_by_wait(program);
-    if (rules_.blocks_lane) {
-      issued_ =
-          group_by(program.transfers.size(), program.size(), [&](std::size_t t) { return program.transfers[t].issue; });
-    }
-    batches_ = batches_of(program, mode_);
+  BackwardWalk(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options)
+      : program_(indexed.program()), times_(times), mode_(options.transfers), rules_(rules_of(options.transfers)) {
+    if (program_.transfers.empty()) return;
+    sent_ = &indexed.sent();
+    if (rules_.blocks_lane) issued_ = &indexed.issued();
+    batches_ = batches_of(program_, mode_);
   }
 
   std::vector<CriticalPiece> run() {
@@ -111,12 +108,12 @@ class BackwardWalk {
     return *last;
   }
 
-  /// The lane came to `first` and had its sends behind it at `moment`.
+  /// The lane had reached `first` and its sends were done with at `moment`.
   std::optional<InstrIndex> before_post(InstrIndex first, Ticks moment) {
     const auto previous = unit_before(first);
     if ((previous ? times_.end[*previous] : 0) == moment) return previous;
     for (InstrIndex i = first; i != unit_end(program_, first); ++i) {
-      for (const std::uint32_t t : sent_.of(i)) {
+      for (const std::uint32_t t : sent_->of(i)) {
         if (times_.sent(t) == moment) return before_sent(t);
       }
     }
@@ -127,7 +124,7 @@ class BackwardWalk {
     const auto previous = unit_before(first);
     if (!previous || times_.end[*previous] == moment || !rules_.blocks_lane) return previous;
     for (InstrIndex i = *previous; i != first; ++i) {
-      for (const std::uint32_t t : issued_.of(i)) {
+      for (const std::uint32_t t : issued_->of(i)) {
         if (times_.transfers[t].available == moment) return before_available(t);
       }
     }
@@ -211,10 +208,10 @@ class BackwardWalk {
   const RunTimes& times_;
   TransferMode mode_;
   TransferRules rules_;
-  IndexLists sent_;
-  IndexLists issued_;
-  IndexLists order_;   ///< transfers by channel, as served; made when first needed
-  PairQueues queues_;  ///< likewise
+  const IndexLists* sent_ = nullptr;    ///< with transfers only
+  const IndexLists* issued_ = nullptr;  ///< blocking mode with transfers only
+  IndexLists order_;                    ///< transfers by channel, as served; made when first needed
+  PairQueues queues_;                   ///< likewise
   Batches batches_;
   std::optional<InstrIndex> next_;
   std::vector<CriticalPiece> pieces_;
@@ -251,8 +248,9 @@ std::vector<std::string> kinds_of_rows(const Program& program) {
 
 }  // namespace
 
-std::vector<CriticalPiece> critical_path(const Program& program, const RunTimes& times, const SimOptions& options) {
-  return BackwardWalk(program, times, options).run();
+std::vector<CriticalPiece> critical_path(const ProgramIndex& indexed, const RunTimes& times,
+                                         const SimOptions& options) {
+  return BackwardWalk(indexed, times, options).run();
 }
 
 std::vector<CriticalShare> critical_shares(const Program& program, const std::vector<CriticalPiece>& path) {
@@ -277,7 +275,7 @@ Ticks makespan_if(const Program& program, const SimOptions& options, std::string
   if (!kinds.contains(kind)) {
     throw_unknown("kind of action", kind, std::vector<std::string_view>(kinds.begin(), kinds.end()));
   }
-  return run_program(changed, options).makespan;
+  return run_program(ProgramIndex(changed), options).makespan;
 }
 
 }  // namespace plumb

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// What a stretch of the critical path is spent on.
+/// What a piece of the critical path is spent on.
 enum class CriticalKind : std::uint8_t {
   kCompute,     ///< `instr` runs
   kLatency,     ///< an edge or message is under way
@@ -20,7 +20,7 @@ enum class CriticalKind : std::uint8_t {
   kCollective,  ///< `collective` runs
 };
 
-/// One stretch of the critical path.
+/// One piece of the critical path.
 struct CriticalPiece {
   CriticalKind kind = CriticalKind::kCompute;
   std::uint32_t what = 0;  ///< instr (latency of a plain edge: its source), transfer or collective
@@ -33,7 +33,7 @@ struct CriticalPiece {
 /// A chain of things that waited for each other without a gap, from time 0 to the makespan: nothing ends earlier unless
 /// one of them does. Of several such chains the one that stays on its device longest, going back from the last end, is
 /// taken; pieces of no length are left out.
-std::vector<CriticalPiece> critical_path(const Program& program, const RunTimes& times, const SimOptions& options);
+std::vector<CriticalPiece> critical_path(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options);
 
 /// Ticks of the path by kind of action ("F", "B", ..., "F+B", "F+W" for overlapped pairs) and by cause
 /// ("transfer_latency", "transfer_bandwidth", "transfer_queue", "collective"); they add up to the makespan. This is

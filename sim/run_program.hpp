@@ -1,6 +1,6 @@
 #pragma once
 
-#include "schedules/program/program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/sim_options.hpp"
 
@@ -8,6 +8,6 @@ namespace plumb {
 
 /// When everything happens, by the engine that `options.engine` says. Throws `Error` when that cannot do it, and for a
 /// deadlock, naming its cycle.
-RunTimes run_program(const Program& program, const SimOptions& options);
+RunTimes run_program(const ProgramIndex& indexed, const SimOptions& options);
 
 }  // namespace plumb

@@ -65,8 +65,9 @@ std::vector<UpdateMark> fill_from_totals(const Program& program, const std::vect
 /// Points of a memory curve for which room is made: more are rare.
 constexpr std::size_t kPointsPerInstr = 4;
 
-void fill_memory(const Program& program, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
-  const MemoryModel model(program);
+void fill_memory(const ProgramIndex& indexed, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
+  const Program& program = indexed.program();
+  const MemoryModel model(indexed);
   if (options.memory_curve && times != nullptr) reserve_huge(timeline.memory.points, kPointsPerInstr * program.size());
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const DeviceId device{static_cast<std::int32_t>(d)};
@@ -82,31 +83,33 @@ void fill_memory(const Program& program, const RunTimes* times, const SimOptions
 
 }  // namespace
 
-RunTimes run_program(const Program& program, const SimOptions& options) {
+RunTimes run_program(const ProgramIndex& indexed, const SimOptions& options) {
+  const Program& program = indexed.program();
   const auto reason = why_not_one_pass(program, options);
   if (options.engine == EngineChoice::kPass && reason) {
     throw Error("engine pass: " + *reason + "; expected links of their own, or the event engine");
   }
   const bool by_events = options.engine == EngineChoice::kEvent || reason;
-  if (auto times = by_events ? run_events(program, options) : run_one_pass(program, options)) return *std::move(times);
+  if (auto times = by_events ? run_events(program, options) : run_one_pass(indexed, options)) return *std::move(times);
   throw Error(describe_deadlock(program, options.transfers));
 }
 
 Timeline simulate(const Program& program, const SimOptions& options) {
+  const ProgramIndex indexed(program);
   Timeline timeline = empty_timeline(program);
   std::vector<UpdateMark> marks;
   if (options.engine != EngineChoice::kEvent && totals_suffice(program, options)) {
     if (const auto lanes = run_totals(program)) marks = fill_from_totals(program, *lanes, options, timeline);
   }
   if (timeline.devices.empty()) {
-    const RunTimes times = run_program(program, options);
-    marks = fill_lanes(program, times, options, timeline);
-    if (knows_bytes(program)) fill_memory(program, &times, options, timeline);
+    const RunTimes times = run_program(indexed, options);
+    marks = fill_lanes(indexed, times, options, timeline);
+    if (knows_bytes(program)) fill_memory(indexed, &times, options, timeline);
     if (options.spans && options.critical_path) {
-      timeline.critical_path = critical_shares(program, critical_path(program, times, options));
+      timeline.critical_path = critical_shares(program, critical_path(indexed, times, options));
     }
   } else if (knows_bytes(program)) {
-    fill_memory(program, nullptr, options, timeline);
+    fill_memory(indexed, nullptr, options, timeline);
   }
   fill_metrics(timeline, program.work, program.asynchronous, marks);
   return timeline;

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kMostGamma = 1000;
-constexpr double kMostTaken = 0.99;
+constexpr double kMostOccupied = 0.99;
 constexpr double kLeastClock = 1e-3;
 constexpr double kMostLoad = 1e6;
 constexpr std::size_t kMostPoints = 65536;
@@ -114,8 +114,8 @@ Contention read_contention(const JsonValue& json) {
   }
   if (const auto theft = json.find("theft")) {
     theft->allow_only({"message", "collective"});
-    if (const auto share = theft->find("message")) contention.message_share = share->number(0, kMostTaken);
-    if (const auto share = theft->find("collective")) contention.collective_share = share->number(0, kMostTaken);
+    if (const auto share = theft->find("message")) contention.message_share = share->number(0, kMostOccupied);
+    if (const auto share = theft->find("collective")) contention.collective_share = share->number(0, kMostOccupied);
   }
   if (const auto clock = json.find("clock")) contention.clock = read_clock(*clock);
   return contention;

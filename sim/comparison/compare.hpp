@@ -12,11 +12,11 @@
 
 namespace plumb {
 
-// Two timelines, one laid over the other. "Predicted" is the first one, "measured" the second or several runs; any two
-// timelines will do. Times are nanoseconds. Errors are relative: (predicted - measured) / measured, and 0 / 0 is 0;
-// something against nothing is +1.
+// Compares two timelines. The first is called "predicted", the second (or several runs) "measured", but any two
+// timelines can be compared. Times are nanoseconds. Errors are relative: (predicted - measured) / measured, and 0 / 0
+// is 0; anything else / 0 is +1.
 
-/// One figure of both.
+/// One figure of both timelines, and its error.
 struct FigureError {
   double predicted = 0;
   double measured = 0;
@@ -53,14 +53,14 @@ struct CauseError {
 /// Peak memory of one device, all together or one class of it (at the moment of the peak).
 struct MemoryError {
   DeviceId device{};
-  std::optional<MemoryClass> cls;  ///< nothing: the peak itself
+  std::optional<MemoryClass> cls;  ///< empty: the peak itself
   std::int64_t predicted_bytes = 0;
   std::int64_t measured_bytes = 0;
 
   friend bool operator==(const MemoryError&, const MemoryError&) = default;
 };
 
-/// One action of both timelines.
+/// An action that occurs in both timelines.
 struct Offender {
   DeviceId device{};
   Action action;
@@ -80,7 +80,7 @@ struct CompareOptions {
 };
 
 enum class Verdict : std::uint8_t {
-  kNone,  ///< nothing was asked
+  kNone,  ///< no bound was given
   kPass,
   kFail,   ///< see `findings`
   kNoisy,  ///< the measured runs spread by more than the bound: no answer
@@ -107,10 +107,10 @@ struct Comparison {
   std::vector<Offender> offenders;  ///< compute actions by difference of duration, largest first; aligned only
 
   Verdict verdict = Verdict::kNone;
-  std::vector<std::string> findings;  ///< what is wrong, all at once
+  std::vector<std::string> findings;  ///< everything that is wrong
 };
 
-/// Lays `predicted` over `measured`. Actions are matched by device, lane, text and, where it repeats, number of
+/// Compares `predicted` with `measured`. Actions are matched by device, lane, text and, where it repeats, number of
 /// occurrence. Timelines without spans, of different schedules or of different device counts compare by their figures
 /// alone.
 Comparison compare(const Timeline& predicted, const Timeline& measured, const CompareOptions& options = {});
@@ -119,7 +119,7 @@ Comparison compare(const Timeline& predicted, const Timeline& measured, const Co
 /// the middle two), everything else with the run whose step time is the (lower) middle one.
 Comparison compare(const Timeline& predicted, std::span<const Timeline> measured, const CompareOptions& options = {});
 
-/// As a document: {"format":"plumbline-comparison","version":1,...} (sim/README.md).
+/// As a document: {"format":"plumbline-comparison","version":1,...} (README.md).
 std::string comparison_to_json(const Comparison& comparison);
 
 }  // namespace plumb

@@ -49,7 +49,7 @@ class ClockSearch {
     if (most_ < 2) return none("never more than one device at work");
     const std::vector<double> lags = lags_that_show();
     if (lags.empty()) {
-      return none("a fall of it cannot be told from slowdowns by everything at once, and is counted there");
+      return none("its fall cannot be distinguished from slowdowns by everything at once, and is counted there");
     }
     Tried best = best_of(lags, 1);
     for (const double least : loads()) take_better(best, {least, most_, best.shape.lag_ns});

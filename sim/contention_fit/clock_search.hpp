@@ -11,18 +11,18 @@
 
 namespace plumb {
 
-/// The clock that explains best what curves and theft do not.
+/// The clock that best explains what curves and slowdowns by communication do not.
 struct ClockFound {
-  std::optional<ClockShape> shape;  ///< nothing where no clock can be told
-  bool clear = false;               ///< it explains more than chance does; otherwise the largest fall that may hide
-  Estimate lag_ns;                  ///< where it is clear
-  Estimate fall;                    ///< with the lags of the interval
-  std::string unknown;              ///< why there is none
+  std::optional<ClockShape> shape;  ///< empty where the runs determine no clock
+  bool clear = false;   ///< it explains more than chance would; otherwise this is the largest fall that the runs allow
+  Estimate lag_ns;      ///< only where `clear`
+  Estimate fall;        ///< with the lags of the interval
+  std::string unknown;  ///< why there is none
 };
 
-/// Looks through loads from which the clock falls, and through lags from a part of an action to the longest
-/// run, at those only which the other unknowns cannot stand for. `curves`: without a clock; `actions`: those of `data`
-/// that count; `values`: the fit without a clock. Leaves `data` following the clock that is found.
+/// Tries loads from which the clock falls, and time constants from a fraction of an action to the longest run, but only
+/// those that the other unknowns cannot explain. `curves` and `values` are the fit without a clock; `actions` are those
+/// of `data` that count. Leaves `data` following the clock that is found.
 ClockFound search_clock(ContentionData& data, const ContentionCurves& curves, const std::vector<std::size_t>& actions,
                         std::span<const double> values, const ContentionFitOptions& options);
 

@@ -12,16 +12,17 @@ ContentionCurves::ContentionCurves(std::vector<CurvePoint> points, CommonUnknown
   }
 }
 
-void ContentionCurves::parts(std::size_t of, const Stretch& stretch, double fallen, std::vector<PartOf>& parts) const {
+void ContentionCurves::parts(std::size_t of, const OverlapInterval& interval, double fallen,
+                             std::vector<PartOf>& parts) const {
   parts.clear();
   for (std::size_t by = 0; by < kComputeLoads; ++by) {
-    if (stretch.others[by] > 0) curve_parts(of, by, stretch.others[by], parts);
+    if (interval.others[by] > 0) curve_parts(of, by, interval.others[by], parts);
   }
   const auto add = [&](CommonUnknown unknown, double weight, RateFactor factor) {
     if (has(unknown) && weight > 0) parts.push_back({number(unknown), weight, factor});
   };
-  add(CommonUnknown::kMessage, stretch.messages, RateFactor::kStolen);
-  add(CommonUnknown::kCollective, stretch.collectives, RateFactor::kStolen);
+  add(CommonUnknown::kMessage, interval.messages, RateFactor::kOccupied);
+  add(CommonUnknown::kCollective, interval.collectives, RateFactor::kOccupied);
   add(CommonUnknown::kClock, fallen, RateFactor::kClock);
 }
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "models/cluster/contention.hpp"
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/overlap.hpp"
 
 namespace plumb {
 
-/// One unknown of the fit: gamma of kind `of` where `others` of kind `by` are under way.
+/// One unknown of the fit: gamma of actions of kind `of` while `others` actions of kind `by` are under way.
 struct CurvePoint {
   std::size_t of = 0;
   std::size_t by = 0;
@@ -19,20 +19,20 @@ struct CurvePoint {
 
 /// Unknowns that are the same for actions of all kinds.
 enum class CommonUnknown : std::uint8_t {
-  kMessage,     ///< the share of a device that a message takes
-  kCollective,  ///< and a collective
-  kClock,       ///< how far the clock falls where all devices compute
+  kMessage,     ///< the share of a device that a message occupies
+  kCollective,  ///< the share of a device that a collective occupies
+  kClock,       ///< how far the clock falls when all devices compute
 };
 
 inline constexpr std::size_t kCommonUnknowns = 3;
 /// Which of them there are.
 using CommonUnknowns = std::array<bool, kCommonUnknowns>;
 
-/// How a rate depends on an unknown.
-enum class RateFactor : std::uint8_t { kSlower, kStolen, kClock };
+/// Through which factor of the rate an unknown acts (fit_contention.hpp).
+enum class RateFactor : std::uint8_t { kSlower, kOccupied, kClock };
 
-/// The unknowns: curves that are linear between their points, 0 without others and constant behind the last point;
-/// behind all points those that are common to all kinds.
+/// The unknowns: curves that are linear between their points, 0 without others and constant after the last point;
+/// after all points those that are common to all kinds.
 class ContentionCurves {
  public:
   ContentionCurves(std::vector<CurvePoint> points, CommonUnknowns common);
@@ -46,14 +46,15 @@ class ContentionCurves {
   /// Whether the curve of `of` by `by` has points.
   bool knows(std::size_t of, std::size_t by) const { return !curve(of, by).empty(); }
 
-  /// How much of each unknown an action of kind `of` meets in `stretch`, of whose time the clock has fallen by `fallen`
-  /// of its unknown: adds (unknown, weight) to `parts`.
+  /// An unknown that applies to an action, and how much of it.
   struct PartOf {
     std::size_t unknown = 0;
     double weight = 0;
     RateFactor factor = RateFactor::kSlower;
   };
-  void parts(std::size_t of, const Stretch& stretch, double fallen, std::vector<PartOf>& parts) const;
+  /// Replaces `parts` by the unknowns that apply to an action of kind `of` in `interval`. `fallen` is the share of its
+  /// fall that the clock has fallen by.
+  void parts(std::size_t of, const OverlapInterval& interval, double fallen, std::vector<PartOf>& parts) const;
 
   /// The value of a curve at `others`, from the values of all unknowns.
   double gamma(std::size_t of, std::size_t by, std::uint16_t others, std::span<const double> values) const;

@@ -7,17 +7,17 @@
 namespace plumb {
 namespace {
 
-/// Less company than this is none.
+/// An action counts as alone when no more than this share of its time overlaps with others.
 constexpr double kAlmostAlone = 0.01;
 
-bool is_alone(const MetAction& action, const std::vector<Stretch>& stretches) {
+bool is_alone(const OverlappedAction& action, const std::vector<OverlapInterval>& intervals) {
   double with_others = 0;
-  for (std::size_t s = action.first; s != action.behind; ++s) with_others += stretches[s].alone() ? 0 : stretches[s].ns;
+  for (std::size_t s = action.first; s != action.end; ++s) with_others += intervals[s].alone() ? 0 : intervals[s].ns;
   return with_others <= kAlmostAlone * action.ns;
 }
 
 /// Of `action`, a new one where there is none.
-std::size_t group_of(const MetAction& action, std::vector<AloneGroup>& groups) {
+std::size_t group_of(const OverlappedAction& action, std::vector<AloneGroup>& groups) {
   const auto found = std::ranges::find_if(groups, [&](const AloneGroup& group) {
     return group.time.device == action.device && group.time.stage == action.stage && group.time.kind == action.kind;
   });
@@ -34,9 +34,9 @@ ContentionData::ContentionData(std::span<const Timeline> timelines, std::int64_t
     : block_begin{0}, step_begin{0} {
   for (const Timeline& timeline : timelines) add(timeline, first_update);
   for (std::size_t a = 0; a < actions.size(); ++a) {
-    if (!is_alone(actions[a].met, stretches)) continue;
+    if (!is_alone(actions[a].overlapped, intervals)) continue;
     AloneGroup& group = groups[actions[a].group];
-    group.ns.push_back(actions[a].met.ns);
+    group.ns.push_back(actions[a].overlapped.ns);
     group.fallen_ns.push_back(0);
     group.blocks.push_back(actions[a].block);
     group.actions.push_back(a);
@@ -48,40 +48,40 @@ ContentionData::ContentionData(std::span<const Timeline> timelines, std::int64_t
 }
 
 void ContentionData::add(const Timeline& timeline, std::int64_t first_update) {
-  const Company company = company_of(timeline);
+  const Overlap overlap = overlap_of(timeline);
   const std::size_t blocks = block_begin.back();
-  std::size_t behind = blocks;
-  for (MetAction action : company.actions) {
+  std::size_t end = blocks;
+  for (OverlappedAction action : overlap.actions) {
     if (action.update < first_update) continue;
     const std::size_t block = blocks + static_cast<std::size_t>(action.update - first_update);
-    behind = std::max(behind, block + 1);
-    const std::size_t first = stretches.size();
-    for (std::size_t s = action.first; s != action.behind; ++s) {
-      stretches.push_back(company.stretches[s]);
-      stretches.back().step += step_begin.back();
+    end = std::max(end, block + 1);
+    const std::size_t first = intervals.size();
+    for (std::size_t s = action.first; s != action.end; ++s) {
+      intervals.push_back(overlap.intervals[s]);
+      intervals.back().step += step_begin.back();
     }
     action.first = first;
-    action.behind = stretches.size();
+    action.end = intervals.size();
     actions.push_back({action, group_of(action, groups), block});
   }
-  steps.insert(steps.end(), company.steps.begin(), company.steps.end());
+  steps.insert(steps.end(), overlap.steps.begin(), overlap.steps.end());
   step_begin.push_back(steps.size());
-  block_begin.push_back(behind);
+  block_begin.push_back(end);
 }
 
 void ContentionData::follow(const ClockShape& shape) {
   fallen.clear();
   for (std::size_t t = 0; t + 1 < step_begin.size(); ++t) {
     const std::size_t count = step_begin[t + 1] - step_begin[t];
-    const std::vector<double> course = clock_course(std::span(steps).subspan(step_begin[t], count), shape);
+    const std::vector<double> course = clock_response(std::span(steps).subspan(step_begin[t], count), shape);
     fallen.insert(fallen.end(), course.begin(), course.end());
   }
   for (AloneGroup& group : groups) {
     for (std::size_t k = 0; k < group.actions.size(); ++k) {
-      const MetAction& met = actions[group.actions[k]].met;
+      const OverlappedAction& action = actions[group.actions[k]].overlapped;
       group.fallen_ns[k] = 0;
-      for (std::size_t s = met.first; s != met.behind; ++s) {
-        group.fallen_ns[k] += stretches[s].ns * fallen_in(stretches[s]);
+      for (std::size_t s = action.first; s != action.end; ++s) {
+        group.fallen_ns[k] += intervals[s].ns * fallen_in(intervals[s]);
       }
     }
   }
@@ -113,25 +113,25 @@ std::vector<double> ContentionData::exposure(const ContentionCurves& curves, con
   std::vector<double> exposure(curves.size(), 0);
   std::vector<ContentionCurves::PartOf> parts;
   const double alone = groups[action.group].time.median_ns;
-  for (std::size_t s = action.met.first; s != action.met.behind; ++s) {
-    curves.parts(static_cast<std::size_t>(action.met.kind), stretches[s], fallen_in(stretches[s]), parts);
-    for (const auto& part : parts) exposure[part.unknown] += part.weight * stretches[s].ns / alone;
+  for (std::size_t s = action.overlapped.first; s != action.overlapped.end; ++s) {
+    curves.parts(static_cast<std::size_t>(action.overlapped.kind), intervals[s], fallen_in(intervals[s]), parts);
+    for (const auto& part : parts) exposure[part.unknown] += part.weight * intervals[s].ns / alone;
   }
   return exposure;
 }
 
 double ContentionData::share_unknown(const ContentionCurves& curves, const SeenAction& action,
                                      const std::vector<bool>& absorbed) const {
-  const auto of = static_cast<std::size_t>(action.met.kind);
+  const auto of = static_cast<std::size_t>(action.overlapped.kind);
   double ns = 0;
-  for (std::size_t s = action.met.first; s != action.met.behind; ++s) {
+  for (std::size_t s = action.overlapped.first; s != action.overlapped.end; ++s) {
     for (std::size_t by = 0; by < kComputeLoads; ++by) {
-      if (stretches[s].others[by] == 0 || curves.knows(of, by) || absorbed[of * kComputeLoads + by]) continue;
-      ns += stretches[s].ns;
+      if (intervals[s].others[by] == 0 || curves.knows(of, by) || absorbed[of * kComputeLoads + by]) continue;
+      ns += intervals[s].ns;
       break;
     }
   }
-  return ns / action.met.ns;
+  return ns / action.overlapped.ns;
 }
 
 }  // namespace plumb

@@ -5,32 +5,32 @@
 #include <span>
 #include <vector>
 
-#include "sim/contention_fit/clock_course.hpp"
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/clock_response.hpp"
 #include "sim/contention_fit/contention_curves.hpp"
 #include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/overlap.hpp"
 
 namespace plumb {
 
-/// Everything that was seen of one action of one stage on one device while nothing else was under way.
+/// All runs of one kind of action of one stage on one device while nothing else was under way.
 struct AloneGroup {
   AloneTime time;
   std::vector<double> ns;
-  std::vector<double> fallen_ns;    ///< of each: time, weighted with the share of its fall that the clock had fallen by
-  std::vector<std::size_t> blocks;  ///< of each
-  std::vector<std::size_t> actions;  ///< of each
+  std::vector<double> fallen_ns;     ///< of each: its time, weighted by how far the clock had fallen (0 to 1)
+  std::vector<std::size_t> blocks;   ///< of each: its `SeenAction::block`
+  std::vector<std::size_t> actions;  ///< of each: index into `ContentionData::actions`
 };
 
-/// An action that was seen, prepared for the fit.
+/// A measured action, prepared for the fit.
 struct SeenAction {
-  MetAction met;          ///< its stretches are those of `ContentionData`
-  std::size_t group = 0;  ///< into `ContentionData::groups`
-  std::size_t block = 0;  ///< update of a timeline: what the bootstrap draws
+  OverlappedAction overlapped;  ///< indices are into `ContentionData::intervals`
+  std::size_t group = 0;        ///< index into `ContentionData::groups`
+  std::size_t block = 0;        ///< one block per update of a timeline: what the bootstrap draws
 };
 
 /// The actions of several runs, grouped by what they are.
 struct ContentionData {
-  std::vector<Stretch> stretches;
+  std::vector<OverlapInterval> intervals;
   std::vector<SeenAction> actions;
   std::vector<AloneGroup> groups;
   std::vector<std::size_t> block_begin;  ///< by timeline, and one past the end
@@ -40,10 +40,10 @@ struct ContentionData {
 
   ContentionData(std::span<const Timeline> timelines, std::int64_t first_update);
 
-  /// From now on the clock is one of `shape`.
+  /// Makes the clock follow `shape` from now on.
   void follow(const ClockShape& shape);
-  double fallen_in(const Stretch& stretch) const { return fallen.empty() ? 0 : fallen[stretch.step]; }
-  /// Times alone at full clock, by group, where the clock falls by `fall`. `weight`: how often each block counts.
+  double fallen_in(const OverlapInterval& interval) const { return fallen.empty() ? 0 : fallen[interval.step]; }
+  /// Times alone at full clock, by group, if the clock falls by `fall`. `weight` says how often each block counts.
   std::vector<double> work(double fall, std::span<const double> weight) const;
 
   /// How often each block is drawn, timeline by timeline: the bootstrap over updates.
@@ -52,10 +52,10 @@ struct ContentionData {
   bool knows(const SeenAction& action, std::int64_t least_alone) const {
     return groups[action.group].time.count >= least_alone;
   }
-  /// How many actions' worth of its time alone each unknown was met for, by unknown.
+  /// How long each unknown applied during the action, in times of the action alone, by unknown.
   std::vector<double> exposure(const ContentionCurves& curves, const SeenAction& action) const;
-  /// Share of the action's time with others of which `curves` has no curve, except those that `absorbed` names
-  /// (of x kComputeLoads + by).
+  /// Share of the action's time during which others of kinds without a curve are under way, except those that
+  /// `absorbed` names (of x kComputeLoads + by).
   double share_unknown(const ContentionCurves& curves, const SeenAction& action,
                        const std::vector<bool>& absorbed) const;
 

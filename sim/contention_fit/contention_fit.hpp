@@ -2,52 +2,50 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "models/cluster/contention.hpp"
 #include "sim/comparison/estimate.hpp"
-#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 
 struct ContentionFitOptions {
-  std::int64_t first_update = 0;  ///< of every timeline; those before warm up
-  std::int64_t least_alone = 3;   ///< times that an action of a stage must have been seen alone
-  double least_exposure = 4;      ///< actions' worth of time that a point of a curve must have been met for
-  double independent = 0.03;      ///< of a point's exposure, the least part that those of others do not explain
-  std::int64_t resamples = 200;   ///< of the bootstrap
-  std::uint64_t seed = 0;         ///< of its draws
+  std::int64_t first_update = 0;  ///< first update of every timeline that counts; earlier ones are warm-up
+  std::int64_t least_alone = 3;   ///< how often an action of a stage must have run alone at least
+  double least_exposure = 4;      ///< how long a point of a curve must have applied, in times of an action alone
+  double independent = 0.03;      ///< least share of a point's exposure that the other points' do not explain
+  std::int64_t resamples = 200;   ///< number of bootstrap resamples
+  std::uint64_t seed = 0;         ///< seed of the bootstrap
 };
 
 /// One point of a curve.
 struct FittedGamma {
   Load of{};
   Load by{};
-  std::uint16_t others = 0;  ///< so many of `by` under way
-  Estimate gamma;            ///< its interval over resampled updates
-  double exposure = 0;       ///< actions' worth of time
+  std::uint16_t others = 0;  ///< number of actions of kind `by` under way
+  Estimate gamma;            ///< with its interval over resampled updates
+  double exposure = 0;       ///< how long it applied, in times of an action alone
 };
 
-/// What one message, or one collective, takes of a device.
-struct FittedTheft {
+/// The share of a device that one message, or one collective, occupies.
+struct FittedSlowdown {
   Load by{};
   Estimate share;
-  double exposure = 0;  ///< actions' worth of time
+  double exposure = 0;  ///< as in `FittedGamma`
 };
 
-/// A clock that falls linearly from full speed with `least` devices at work to 1 - fall with `most`, of all kinds
-/// alike, and makes up for 63 % of a difference in the lag.
+/// A clock whose target falls linearly from full speed with `least` devices at work to 1 - fall with `most`, whatever
+/// they compute. The lag is its time constant: the clock closes 1 - 1/e of the gap to its target in this time.
 struct FittedClock {
   double least = 1;
   double most = 2;
   Estimate fall;
   Estimate lag_ns;
-  bool counts = false;  ///< false: the fall is so small that there is none; `fall` says how large it may be at most
+  bool counts = false;  ///< false: no clock is assumed, and `fall` is at most so large
 };
 
-/// What an action takes alone.
+/// How long an action takes alone.
 struct AloneTime {
   DeviceId device{};
   StageId stage{};
@@ -57,33 +55,16 @@ struct AloneTime {
 };
 
 struct ContentionFit {
-  Contention contention;  ///< all of it, as a cluster has it
+  Contention contention;  ///< the whole result, as a cluster holds it
   std::vector<FittedGamma> gammas;
-  std::vector<FittedTheft> theft;    ///< by messages and collectives, where they were met
-  std::optional<FittedClock> clock;  ///< where the runs tell of it
+  std::vector<FittedSlowdown> slowdowns;  ///< by messages and by collectives, where there were any
+  std::optional<FittedClock> clock;       ///< where the runs determine it
   std::vector<AloneTime> alone;
-  std::vector<std::string> unknown;  ///< what the runs do not tell, one line each
-  std::int64_t actions = 0;          ///< that were fitted
-  std::int64_t left_out = 0;         ///< that met something unknown, or are never seen alone
-  double error_alone = 0;            ///< median |error| of durations with the times alone, relative
-  double error_fitted = 0;           ///< with the fit
+  std::vector<std::string> unknown;  ///< what the runs do not determine, one line each
+  std::int64_t actions = 0;          ///< number of actions fitted
+  std::int64_t left_out = 0;         ///< number of actions that overlapped with something unknown, or never run alone
+  double error_alone = 0;            ///< median relative |error| of durations predicted by the times alone
+  double error_fitted = 0;           ///< the same, predicted by the fit
 };
-
-/// How much longer actions take in company, from timelines of one machine (one node) with spans.
-///
-/// An action of work w (the median of the same action alone on its device, at full clock) that meets n_j(t) others of
-/// kind j, m(t) messages and c(t) collectives has gone on at the rate
-///
-///     (1 - fall s(t)) (1 - theft_m m - theft_c c) / (1 + sum of gamma_ij(n_j))
-///
-/// so that the integral of the rate over its time is w. s follows the number of devices at work with a lag
-/// (`clock_course.hpp`). The curves gamma_ij are linear between the counts 1, 2, 4, 8, ... and the largest one met; the
-/// sum of |integral / w - 1| is made smallest (reweighted Gauss-Newton), no unknown below 0. Medians and absolute
-/// errors: single disturbed actions move nothing. Intervals are those of the bootstrap over updates, alone times
-/// included.
-///
-/// What the runs do not tell is left out and named in `unknown`: actions that are never alone, points hardly met,
-/// points always met together with others, and a clock that the rest could stand for as well.
-ContentionFit fit_contention(std::span<const Timeline> timelines, const ContentionFitOptions& options = {});
 
 }  // namespace plumb

@@ -59,10 +59,10 @@ ContentionSolver::ContentionSolver(const ContentionData& data, const ContentionC
     : data_(data), curves_(curves), actions_(std::move(actions)) {
   std::vector<ContentionCurves::PartOf> parts;
   for (const std::size_t a : actions_) {
-    const MetAction& met = data.actions[a].met;
-    first_stretch_.push_back(part_begin_.size());
-    for (std::size_t s = met.first; s != met.behind; ++s) {
-      curves.parts(static_cast<std::size_t>(met.kind), data.stretches[s], data.fallen_in(data.stretches[s]), parts);
+    const OverlappedAction& seen = data.actions[a].overlapped;
+    first_interval_.push_back(part_begin_.size());
+    for (std::size_t s = seen.first; s != seen.end; ++s) {
+      curves.parts(static_cast<std::size_t>(seen.kind), data.intervals[s], data.fallen_in(data.intervals[s]), parts);
       part_begin_.push_back(parts_.size());
       parts_.insert(parts_.end(), parts.begin(), parts.end());
     }
@@ -72,27 +72,27 @@ ContentionSolver::ContentionSolver(const ContentionData& data, const ContentionC
 
 double ContentionSolver::integral(std::size_t action, std::span<const double> values,
                                   std::vector<Slope>* slopes) const {
-  const MetAction& met = data_.actions[actions_[action]].met;
+  const OverlappedAction& seen = data_.actions[actions_[action]].overlapped;
   double sum = 0;
-  for (std::size_t s = met.first, at = first_stretch_[action]; s != met.behind; ++s, ++at) {
+  for (std::size_t s = seen.first, at = first_interval_[action]; s != seen.end; ++s, ++at) {
     double slow = 1;
     double left = 1;
     double clock = 1;
     for (std::size_t p = part_begin_[at]; p != part_begin_[at + 1]; ++p) {
       const double taken = parts_[p].weight * values[parts_[p].unknown];
       if (parts_[p].factor == RateFactor::kSlower) slow += taken;
-      if (parts_[p].factor == RateFactor::kStolen) left -= taken;
+      if (parts_[p].factor == RateFactor::kOccupied) left -= taken;
       if (parts_[p].factor == RateFactor::kClock) clock -= taken;
     }
     left = std::max(left, kLeastLeft);
     clock = std::max(clock, kLeastLeft);
-    const double ns = data_.stretches[s].ns;
+    const double ns = data_.intervals[s].ns;
     sum += ns * clock * left / slow;
     for (std::size_t p = part_begin_[at]; slopes != nullptr && p != part_begin_[at + 1]; ++p) {
       const RateFactor factor = parts_[p].factor;
-      const double by = factor == RateFactor::kSlower   ? clock * left / (slow * slow)
-                        : factor == RateFactor::kStolen ? clock / slow
-                                                        : left / slow;
+      const double by = factor == RateFactor::kSlower     ? clock * left / (slow * slow)
+                        : factor == RateFactor::kOccupied ? clock / slow
+                                                          : left / slow;
       slopes->push_back({parts_[p].unknown, -parts_[p].weight * ns * by});
     }
   }

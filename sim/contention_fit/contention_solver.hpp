@@ -46,9 +46,9 @@ class ContentionSolver {
   const ContentionData& data_;
   const ContentionCurves& curves_;
   std::vector<std::size_t> actions_;
-  std::vector<std::size_t> part_begin_;  ///< by stretch of the actions, in order, and one past the end
+  std::vector<std::size_t> part_begin_;  ///< by interval of the actions, in order, and one past the end
   std::vector<ContentionCurves::PartOf> parts_;
-  std::vector<std::size_t> first_stretch_;  ///< by action: into `part_begin_`
+  std::vector<std::size_t> first_interval_;  ///< by action: into `part_begin_`
 };
 
 }  // namespace plumb

@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 constexpr double kMillion = 1e6;
-constexpr std::int64_t kMostStolen = 990'000'000;
+constexpr std::int64_t kMostOccupied = 990'000'000;
 
 std::int64_t in_units(double value, double unit) { return std::llround(value * unit); }
 
@@ -39,8 +39,8 @@ ComputeShare::ComputeShare(const Program& program, EventQueue& queue, std::uint3
       per_node_(static_cast<std::uint32_t>(std::max(1, program.devices_per_node))),
       lanes_(static_cast<std::size_t>(program.num_devices)),
       nodes_(nodes_of(program)),
-      message_theft_(in_units(program.contention.message_share, kWhole)),
-      collective_theft_(in_units(program.contention.collective_share, kWhole)),
+      message_share_(in_units(program.contention.message_share, kWhole)),
+      collective_share_(in_units(program.contention.collective_share, kWhole)),
       clocks_(clocks_of(program)) {
   touched_.reserve(nodes_.size());
   for (const Row& row : program.rows) kinds_.push_back(kind_of(row));
@@ -143,11 +143,11 @@ void ComputeShare::handle(std::uint32_t slot) {
   touch(clock_per_device_ ? at / per_node_ : at);
 }
 
-void ComputeShare::settle(Ticks now) {
+void ComputeShare::update_rates(Ticks now) {
   for (const std::uint32_t at : touched_) {
     Node& node = nodes_[at];
     node.touched = false;
-    if (!clocks_.empty()) settle_clocks(at, now);
+    if (!clocks_.empty()) update_clocks(at, now);
     std::array<std::int64_t, kComputeLoads> slow{};
     for (std::size_t kind = 0; kind < kComputeLoads; ++kind) {
       if (node.count[kind] > 0) slow[kind] = slowdown(node, kind);
@@ -163,19 +163,19 @@ void ComputeShare::settle(Ticks now) {
   touched_.clear();
 }
 
-void ComputeShare::settle_clocks(std::uint32_t at, Ticks now) {
+void ComputeShare::update_clocks(std::uint32_t at, Ticks now) {
   if (!clock_per_device_) {
     std::int64_t load = 0;
     for (std::size_t l = 0; l < kLoadCount; ++l) load += nodes_[at].count[l] * weights_[l];
-    settle_clock(at, load, now);
+    update_clock(at, load, now);
     return;
   }
   const std::uint32_t end = std::min((at + 1) * per_node_, static_cast<std::uint32_t>(lanes_.size()));
   for (std::uint32_t device = at * per_node_; device < end; ++device)
-    settle_clock(device, load_of(lanes_[device]), now);
+    update_clock(device, load_of(lanes_[device]), now);
 }
 
-void ComputeShare::settle_clock(std::uint32_t at, std::int64_t load, Ticks now) {
+void ComputeShare::update_clock(std::uint32_t at, std::int64_t load, Ticks now) {
   Clock& clock = clocks_[at];
   clock.target = target(load);
   if (period_ == 0) clock.now = clock.target;
@@ -218,9 +218,9 @@ std::int64_t ComputeShare::rate(std::uint32_t device, std::int64_t slow) const {
   const Lane& lane = lanes_[device];
   std::int64_t rate = kWhole * kWhole / slow;
   if (!clocks_.empty()) rate = rate * clocks_[clock_per_device_ ? device : device / per_node_].now / kWhole;
-  const std::int64_t stolen =
-      std::min(kMostStolen, lane.messages * message_theft_ + lane.collectives * collective_theft_);
-  rate = rate * (kWhole - stolen) / kWhole;
+  const std::int64_t occupied =
+      std::min(kMostOccupied, lane.messages * message_share_ + lane.collectives * collective_share_);
+  rate = rate * (kWhole - occupied) / kWhole;
   return std::max<std::int64_t>(1, rate);
 }
 

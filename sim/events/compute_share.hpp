@@ -11,23 +11,25 @@
 
 namespace plumb {
 
-/// Actions under way, and how fast each goes on while the others do (models/cluster/contention.hpp has the formula).
+/// The actions under way, and the rate at which each proceeds beside the others (models/cluster/contention.hpp has the
+/// formula).
 ///
 /// ### Rule
 /// Shares are whole billionths, every product and quotient is rounded down, and a rate is at least 1. Rates change only
 /// when something of the node begins or ends, or its clock moves; between changes an action of rate r does exactly r
 /// billionths of a tick of its work per tick, and is over at the tick nearest to its end (halves up). What takes no
-/// time is felt by nobody. A clock with a period moves at its multiples, towards what the load of the moments before
+/// time slows nobody down. A clock with a period moves at its multiples, towards what the load of the moments before
 /// allows: by `gain` of the difference, rounded towards 0 but at least by one billionth.
 class ComputeShare {
  public:
-  /// Events that this needs in the queue: one per clock and one per collective; none where nothing is contended.
+  /// Number of queue slots that this needs: one per clock and one per collective; none where nothing is contended.
   static std::size_t slots(const Program& program);
 
   /// The events of actions are those of their lanes (slot = device), the others follow from `first_slot` on.
   ComputeShare(const Program& program, EventQueue& queue, std::uint32_t first_slot);
 
-  /// The device begins an action of `row` that takes `duration` (above 0) alone; it has ended.
+  /// `start`: the device begins an action of `row` that takes `duration` (above 0) alone. `finish`: that action has
+  /// ended.
   void start(std::uint32_t device, std::uint32_t row, Ticks duration, Ticks now);
   void finish(std::uint32_t device);
 
@@ -42,9 +44,9 @@ class ComputeShare {
   void handle(std::uint32_t slot);
 
   /// Gives every action its new rate after everything that happens at this moment, and puts its end into the queue.
-  void settle(Ticks now);
+  void update_rates(Ticks now);
 
-  bool is_settled() const { return touched_.empty(); }
+  bool is_up_to_date() const { return touched_.empty(); }
 
  private:
   static constexpr std::int64_t kWhole = 1'000'000'000;
@@ -66,7 +68,7 @@ class ComputeShare {
   struct Clock {
     std::int64_t now = kWhole;
     std::int64_t target = kWhole;
-    bool moves = false;  ///< its event stands in the queue
+    bool moves = false;  ///< its event is in the queue
   };
 
   struct Curve {
@@ -84,8 +86,8 @@ class ComputeShare {
   void touch(std::uint32_t node);
   void message(std::uint32_t channel, std::int32_t change);
   void collective(std::uint32_t which, std::int32_t change);
-  void settle_clock(std::uint32_t clock, std::int64_t load, Ticks now);
-  void settle_clocks(std::uint32_t node, Ticks now);
+  void update_clock(std::uint32_t clock, std::int64_t load, Ticks now);
+  void update_clocks(std::uint32_t node, Ticks now);
   std::int64_t load_of(const Lane& lane) const;
   std::int64_t target(std::int64_t load) const;
   std::int64_t slowdown(const Node& node, std::size_t kind) const;
@@ -99,8 +101,8 @@ class ComputeShare {
   std::vector<Lane> lanes_;
   std::vector<Node> nodes_;
   std::vector<Curve> curves_;
-  std::int64_t message_theft_ = 0;
-  std::int64_t collective_theft_ = 0;
+  std::int64_t message_share_ = 0;
+  std::int64_t collective_share_ = 0;
   std::vector<Clock> clocks_;  ///< by node, or by device
   bool clock_per_device_ = false;
   std::array<std::int64_t, kLoadCount> weights_{};  ///< millionths

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "models/ground/huge_pages.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_queue.hpp"
 #include "sim/events/link_servers.hpp"
 #include "sim/events/moments.hpp"
 #include "sim/rules/jitter.hpp"
+#include "sim/rules/load_kinds.hpp"
 #include "sim/rules/transfer_notes.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -27,7 +28,7 @@ enum class Step : std::uint8_t { kReach, kSends, kPost, kInputs, kRun };
 struct EventLane {
   InstrIndex end = 0;
   InstrIndex next = 0;
-  InstrIndex behind = 0;    ///< behind the unit of `next`
+  InstrIndex behind = 0;    ///< the first instr after the unit of `next`
   InstrIndex previous = 0;  ///< the unit before; `next` at the lane's begin
   std::uint32_t wait = 0;   ///< the first wait of the unit that is not known to be over
   std::uint32_t offer = 0;  ///< the first note not yet dealt with; likewise `send` and `post`
@@ -117,7 +118,7 @@ class EventEngine {
     Ticks now = 0;
     for (;;) {
       while (moments_.has_woken()) advance<kTransfers, kContended>(moments_.take_woken(), now);
-      if (must_settle<kTransfers, kContended>(now)) continue;
+      if (must_update<kTransfers, kContended>(now)) continue;
       if (queue_.empty()) return;
       const EventQueue::Event event = queue_.take();
       now = event.time;
@@ -134,12 +135,12 @@ class EventEngine {
 
   /// When nothing else happens at `now`, lets links be divided, then devices; true when one of them had to be.
   template <bool kTransfers, bool kContended>
-  bool must_settle(Ticks now) {
-    const bool links = kTransfers && !links_.is_settled();
-    const bool compute = kContended && !compute_.is_settled();
+  bool must_update(Ticks now) {
+    const bool links = kTransfers && !links_.is_up_to_date();
+    const bool compute = kContended && !compute_.is_up_to_date();
     if (!links && !compute) return false;
     if (!queue_.empty() && queue_.first().time <= now) return false;
-    links ? links_.settle(now) : compute_.settle(now);
+    links ? links_.update(now) : compute_.update_rates(now);
     return true;
   }
 

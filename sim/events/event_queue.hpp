@@ -12,7 +12,7 @@ namespace plumb {
 /// Pending events in order of time, then of slot. Every slot (a lane, a link) has at most one event, so that an event
 /// can be moved, and nothing is allocated once the queue exists.
 ///
-/// A 4-ary heap with a hole: taking the first event leaves its place open for the next one that is scheduled, which
+/// A 4-ary heap: taking the first event leaves its place open for the next one that is scheduled, which
 /// mostly belongs to the same slot.
 class EventQueue {
  public:

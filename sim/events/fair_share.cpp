@@ -47,7 +47,7 @@ void FairShare::finish(std::uint32_t channel) {
   touched_.push_back(channel);
 }
 
-const std::vector<FairShare::Change>& FairShare::settle(Ticks now) {
+const std::vector<FairShare::Change>& FairShare::update_rates(Ticks now) {
   changes_.clear();
   collect();
   touched_.clear();
@@ -62,7 +62,7 @@ const std::vector<FairShare::Change>& FairShare::settle(Ticks now) {
 
 /// Finds the links and messages that what was touched can influence.
 void FairShare::collect() {
-  ++settling_;
+  ++round_;
   some_links_.clear();
   some_messages_.clear();
   for (const std::uint32_t channel : touched_) {
@@ -71,8 +71,8 @@ void FairShare::collect() {
   for (std::size_t i = 0; i < some_links_.size(); ++i) {
     for (const std::uint32_t channel : link_[some_links_[i]].messages) {
       Message& message = messages_[channel];
-      if (message.seen == settling_) continue;
-      message.seen = settling_;
+      if (message.seen == round_) continue;
+      message.seen = round_;
       message.served = false;
       some_messages_.push_back(channel);
       for (const std::uint32_t link : links_.of(channel)) add_link(link);
@@ -82,8 +82,8 @@ void FairShare::collect() {
 
 void FairShare::add_link(std::uint32_t at) {
   Link& link = link_[at];
-  if (link.seen == settling_) return;
-  link.seen = settling_;
+  if (link.seen == round_) return;
+  link.seen = round_;
   link.left = link.capacity;
   link.waiting = static_cast<std::uint32_t>(link.messages.size());
   some_links_.push_back(at);

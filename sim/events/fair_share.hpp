@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
+#include "schedules/program/index_lists.hpp"
 #include "schedules/program/program.hpp"
 #include "sim/events/progress.hpp"
-#include "sim/rules/index_lists.hpp"
 
 namespace plumb {
 
@@ -33,28 +33,28 @@ class FairShare {
   /// Whether the channel's messages are sent over shared links.
   bool serves(std::uint32_t channel) const { return !links_.of(channel).empty(); }
 
-  /// The channel starts to send, or has sent, its one message. Rates are those of before until `settle`.
+  /// The channel starts to send, or has sent, its one message. Rates are those of before until `update_rates`.
   void start(std::uint32_t channel, std::int64_t bytes, Ticks now);
   void finish(std::uint32_t channel);
 
   /// Divides the links anew after all starts and ends of this moment. Valid until the next call.
-  const std::vector<Change>& settle(Ticks now);
+  const std::vector<Change>& update_rates(Ticks now);
 
-  bool is_settled() const { return touched_.empty(); }
+  bool is_up_to_date() const { return touched_.empty(); }
 
  private:
   struct Message {
     WorkProgress sent{};   ///< in bytes x ticks per second, at bytes/s
     std::int64_t own = 0;  ///< bytes/s of the channel's route; 0: not limited
     std::int64_t next_rate = 0;
-    std::uint32_t seen = 0;  ///< number of the settling that met it last
-    bool served = false;     ///< in this settling
+    std::uint32_t seen = 0;  ///< number of the last round that reached it
+    bool served = false;     ///< in this round
   };
 
   struct Link {
     std::int64_t capacity = 0;  ///< bytes/s
-    std::int64_t left = 0;      ///< not yet given away in this settling
-    std::uint32_t waiting = 0;  ///< messages not yet served in this settling
+    std::int64_t left = 0;      ///< not yet given away in this round
+    std::uint32_t waiting = 0;  ///< messages not yet served in this round
     std::uint32_t seen = 0;
     std::vector<std::uint32_t> messages;  ///< channels that are sending
   };
@@ -69,11 +69,11 @@ class FairShare {
   std::vector<Message> messages_;  ///< by channel
   std::vector<Link> link_;
   WorkProgress::Wide per_byte_ = 0;        ///< ticks per second
-  std::vector<std::uint32_t> touched_;     ///< channels that started or ended since the last settling
-  std::vector<std::uint32_t> some_links_;  ///< of this settling, reached from what was touched
+  std::vector<std::uint32_t> touched_;     ///< channels that started or ended since the last round
+  std::vector<std::uint32_t> some_links_;  ///< of this round, reached from what was touched
   std::vector<std::uint32_t> some_messages_;
   std::vector<Change> changes_;
-  std::uint32_t settling_ = 0;
+  std::uint32_t round_ = 0;
 };
 
 }  // namespace plumb

@@ -118,11 +118,11 @@ void LinkServers::complete_in_batch(std::uint32_t batch, Ticks at) {
   for (const std::uint32_t t : batch_receives_.of(batch)) moments_.set(times_.transfers[t].available, state.end);
 }
 
-void LinkServers::settle(Ticks now) {
+void LinkServers::update(Ticks now) {
   for (const std::uint32_t channel : open_pairs_) choose(channel, now);
   open_pairs_.clear();
-  if (shares_.is_settled()) return;
-  for (const FairShare::Change& change : shares_.settle(now))
+  if (shares_.is_up_to_date()) return;
+  for (const FairShare::Change& change : shares_.update_rates(now))
     queue_.schedule(first_slot_ + change.channel, change.done);
 }
 

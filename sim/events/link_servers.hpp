@@ -42,9 +42,9 @@ class LinkServers {
   std::uint32_t finish(std::uint32_t channel, Ticks now);
 
   /// Lets half-duplex links choose and divides shared links, after everything else of this moment.
-  void settle(Ticks now);
+  void update(Ticks now);
 
-  bool is_settled() const { return open_pairs_.empty() && shares_.is_settled(); }
+  bool is_up_to_date() const { return open_pairs_.empty() && shares_.is_up_to_date(); }
 
   const Batches& batches() const { return batches_; }
 
@@ -53,8 +53,8 @@ class LinkServers {
 
   struct Server {
     std::uint32_t next = 0;          ///< into the service order, as are `offered`, `posted` and `end`
-    std::uint32_t offered = 0;       ///< behind the last message that is offered
-    std::uint32_t posted = 0;        ///< behind the last one whose receive is posted
+    std::uint32_t offered = 0;       ///< one past the last message that is offered
+    std::uint32_t posted = 0;        ///< one past the last one whose receive is posted
     std::uint32_t sending = kNone;   ///< the message under way
     std::uint32_t mate = kNone;      ///< half duplex: the channel of the other direction
     std::uint32_t opposite = kNone;  ///< pair-fifo mode: the channel of the other direction
@@ -73,7 +73,7 @@ class LinkServers {
 
   void find_opposites();
   void group_batches();
-  /// Starts the channel's next message when nothing stands in its way.
+  /// Starts the channel's next message when nothing prevents it.
   void try_start(std::uint32_t channel, Ticks now) {
     const Server& server = servers_[channel];
     if (server.sending != kNone || server.next >= server.offered || server.next >= server.posted) return;

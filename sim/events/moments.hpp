@@ -10,7 +10,7 @@ namespace plumb {
 /// Moments that become known while a run goes on, and the lanes that wait for them. A lane waits for one at a time.
 ///
 /// An unknown moment is negative: `kUnknown` while nobody waits, otherwise it names the first lane that does; the
-/// others queue behind that lane. So a wait costs no memory.
+/// others queue after that lane. So a wait costs no memory.
 class Moments {
  public:
   static constexpr Ticks kUnknown = -1;

@@ -8,13 +8,13 @@
 
 namespace plumb {
 
-/// Work that goes on at a rate which changes now and then, counted exactly: `left` is in units of rate x ticks.
+/// Work done at a rate that changes now and then, counted exactly: `left` is in units of rate x ticks.
 struct WorkProgress {
   __extension__ using Wide = unsigned __int128;
 
   Wide left = 0;  ///< at `since`
   Ticks since = 0;
-  std::int64_t rate = 0;  ///< per tick; 0: stands still
+  std::int64_t rate = 0;  ///< per tick; 0: paused
 
   /// Takes off what has been done until `now`, goes on at `next` (above 0) and returns when all will be done: the tick
   /// nearest to its end, halves up. Throws `Error` when the clock cannot count that far.

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/program/program_index.hpp"
+#include "schedules/program/waits.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 #include "sim/events/link_servers.hpp"
 #include "sim/memory/stash.hpp"
 #include "sim/rules/jitter.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -119,7 +120,9 @@ class ReadyRun {
         queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
         moments_(static_cast<std::size_t>(program.num_devices)),
         links_(program, TransferMode::kBuffered, queue_, moments_, times_),
-        started_(program.size(), false) {
+        started_(program.size(), false),
+        indexed_(program),
+        made_(indexed_.made()) {
     times_.end.assign(program.size(), Moments::kUnknown);
     times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);
     for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
@@ -139,8 +142,8 @@ class ReadyRun {
     const auto lanes = static_cast<std::uint32_t>(lanes_.size());
     for (Ticks now = 0;;) {
       if (queue_.empty() || queue_.first().time > now) {
-        if (!links_.is_settled()) {
-          links_.settle(now);
+        if (!links_.is_up_to_date()) {
+          links_.update(now);
           continue;
         }
         if (!undecided_.empty()) {
@@ -176,8 +179,6 @@ class ReadyRun {
   }
 
   void index_waits() {
-    made_ = group_by(program_.transfers.size(), program_.size(),
-                     [&](std::size_t t) { return program_.transfers[t].producer; });
     wait_lane_.resize(program_.waits.size());
     for (std::uint32_t d = 0; d < lanes_.size(); ++d) {
       const std::uint32_t end = program_.instrs[lanes_[d].end].first_wait;
@@ -288,7 +289,7 @@ class ReadyRun {
     return 0;
   }
 
-  /// The backward of every R, which stands behind it in its lane.
+  /// The backward of every R, which stands after it in its lane.
   void index_replays() {
     expected_end_.assign(program_.size(), {Moments::kUnknown, Moments::kUnknown});
     for (const ReadyLane& lane : lanes_) {
@@ -365,9 +366,10 @@ class ReadyRun {
   Moments moments_;
   LinkServers links_;
   std::vector<ReadyLane> lanes_;
-  std::vector<bool> started_;                          ///< by instr
-  std::set<std::uint32_t> undecided_;                  ///< lanes that may have something to start
-  IndexLists made_;                                    ///< transfers by producer
+  std::vector<bool> started_;          ///< by instr
+  std::set<std::uint32_t> undecided_;  ///< lanes that may have something to start
+  ProgramIndex indexed_;
+  const IndexLists& made_;                             ///< transfers by producer
   IndexLists waits_for_;                               ///< waits by source
   std::vector<std::uint32_t> wait_lane_;               ///< by wait: the device that waits
   std::vector<std::size_t> missing_;                   ///< by collective: members that have not joined

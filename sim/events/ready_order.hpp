@@ -16,7 +16,8 @@ class ReadyPolicy {
  public:
   virtual ~ReadyPolicy() = default;
 
-  /// Which of `ready` to start: not empty, in the order of the device's list. No value: none of them for now.
+  /// Index of the action to start, out of `ready`, which is not empty and in the order of the device's list. No value:
+  /// none of them for now.
   virtual std::optional<std::size_t> choose(std::span<const ReadyAction> ready, const ReadyDevice& device) const = 0;
 };
 
@@ -46,10 +47,10 @@ struct ReadyOptions {
   std::uint64_t seed = 0;  ///< of the jitter
 };
 
-/// The order that came about, as fixed lists.
+/// The order that resulted, as fixed lists.
 struct RunTimeOrder {
   Schedule schedule;
-  Ticks makespan = 0;  ///< of the run in which it came about
+  Ticks makespan = 0;  ///< makespan of the run that decided it
 };
 
 /// Relaxes the order of a schedule: runs `program` with devices that choose at run time, and returns what they did as

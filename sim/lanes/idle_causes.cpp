@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -19,13 +19,11 @@ IdleCause main_cause(const CauseTimes& gap) {
 
 }  // namespace
 
-IdleCauses::IdleCauses(const Program& program, const RunTimes& times, const SimOptions& options)
-    : program_(program), times_(times), rules_(rules_of(options.transfers)) {
-  const std::size_t count = program.transfers.size();
-  if (count == 0) return;
-  sent_ = sends_by_wait(program);
-  if (!rules_.blocks_lane) return;
-  issued_ = group_by(count, program.size(), [&](std::size_t t) { return program.transfers[t].issue; });
+IdleCauses::IdleCauses(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options)
+    : program_(indexed.program()), times_(times), rules_(rules_of(options.transfers)) {
+  if (program_.transfers.empty()) return;
+  sent_ = &indexed.sent();
+  if (rules_.blocks_lane) issued_ = &indexed.issued();
 }
 
 IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex behind, Ticks from,
@@ -43,7 +41,7 @@ IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex 
 
 void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
   for (InstrIndex i = first; i != behind; ++i) {
-    for (const std::uint32_t t : issued_.of(i)) {
+    for (const std::uint32_t t : issued_->of(i)) {
       if (program_.is_move(t)) continue;
       const Transfer& transfer = program_.transfers[t];
       const Route& route = program_.channels[transfer.channel].route;
@@ -57,7 +55,7 @@ void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at
 
 void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
   for (InstrIndex i = first; i != behind; ++i) {
-    for (const std::uint32_t t : sent_.of(i)) {
+    for (const std::uint32_t t : sent_->of(i)) {
       const Transfer& transfer = program_.transfers[t];
       const Route& route = program_.channels[transfer.channel].route;
       const Ticks sent = times_.sent(t);

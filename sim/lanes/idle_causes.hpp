@@ -3,7 +3,7 @@
 #include <array>
 
 #include "schedules/program/program.hpp"
-#include "sim/rules/index_lists.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
@@ -13,7 +13,7 @@ namespace plumb {
 /// Idle time by cause.
 using CauseTimes = std::array<Ticks, kIdleCauseCount>;
 
-/// Why lanes stood still: the one rule that splits a gap, for every engine.
+/// Why lanes were idle: the one rule that splits a gap by cause, for every engine.
 ///
 /// A gap before an instr goes from the end of the one before to its start, and is cut at the moments of a lane
 /// (sim/rules/transfer_semantics.hpp) in order of time:
@@ -28,7 +28,7 @@ using CauseTimes = std::array<Ticks, kIdleCauseCount>;
 class IdleCauses {
  public:
   /// All three must outlive this.
-  IdleCauses(const Program& program, const RunTimes& times, const SimOptions& options);
+  IdleCauses(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options);
 
   /// Adds the gap before the unit [first, behind) of lane instrs, which begins at `from`, to `causes` and returns its
   /// largest part's cause. `previous` is the first instr of the unit before; the gap must not be the warm-up.
@@ -43,8 +43,8 @@ class IdleCauses {
   const Program& program_;
   const RunTimes& times_;
   TransferRules rules_;
-  IndexLists issued_;  ///< transfers by `Transfer::issue`; blocking mode only
-  IndexLists sent_;    ///< transfers by `Transfer::sent`
+  const IndexLists* issued_ = nullptr;  ///< blocking mode with transfers only
+  const IndexLists* sent_ = nullptr;    ///< with transfers only
 };
 
 }  // namespace plumb

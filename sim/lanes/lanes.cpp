@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "models/ground/huge_pages.hpp"
-#include "sim/rules/index_lists.hpp"
+#include "schedules/program/index_lists.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -40,7 +40,7 @@ class OtherSpans {
  private:
   static bool starts_first(const Span& a, const Span& b) { return a.start < b.start; }
 
-  /// Sorts what is behind `middle`, mostly in order already, in between what is before it.
+  /// Sorts what is after `middle`, mostly in order already, in between what is before it.
   static void sort_in(std::vector<Span>& spans, std::ptrdiff_t middle) {
     const auto at = spans.begin() + middle;
     if (!std::is_sorted(at, spans.end(), starts_first)) std::stable_sort(at, spans.end(), starts_first);
@@ -94,14 +94,16 @@ void merge_spans(std::vector<Span>& spans, std::size_t first, const std::vector<
 
 }  // namespace
 
-LaneReader::LaneReader(const Program& program, const RunTimes& times, const SimOptions& options, Timeline& timeline)
-    : program_(program),
+LaneReader::LaneReader(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options,
+                       Timeline& timeline)
+    : program_(indexed.program()),
       times_(times),
       options_(options),
       timeline_(timeline),
-      contended_(is_contended(program)),
-      causes_(program, times, options),
-      stash_(stash_changes(program)) {
+      contended_(is_contended(program_)),
+      causes_(indexed, times, options),
+      stash_(stash_changes(program_)) {
+  const Program& program = program_;
   timeline.devices.assign(static_cast<std::size_t>(program.num_devices), {});
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) places_.emplace_back().next = program.lane_begin[d];
   for (std::size_t row = 0; row < program.rows.size(); ++row) {
@@ -222,10 +224,11 @@ Ticks useful_share(const Program& program, std::size_t row, Ticks duration) {
   return duration - static_cast<Ticks>(share * static_cast<double>(duration));
 }
 
-std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times, const SimOptions& options,
+std::vector<UpdateMark> fill_lanes(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options,
                                    Timeline& timeline) {
+  const Program& program = indexed.program();
   timeline.makespan = times.makespan;
-  LaneReader reader(program, times, options, timeline);
+  LaneReader reader(indexed, times, options, timeline);
   if (options.spans) reserve_huge(timeline.spans, program.size() + program.transfers.size());
   std::optional<OtherSpans> others;
   if (options.spans && !(program.transfers.empty() && program.collectives.empty())) others.emplace(program, times);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/lanes/idle_causes.hpp"
 #include "sim/lanes/metrics.hpp"
 #include "sim/memory/stash.hpp"
@@ -15,11 +16,11 @@ namespace plumb {
 
 /// Reads compute lanes front to back and adds up what a timeline holds of every device: busy and useful time, first
 /// start, last end, the idle causes between them (`options.idle_causes`), the peak of activations, and the spans
-/// (`options.spans`). Lanes may be read in parts, and times behind the part read may still change.
+/// (`options.spans`). Lanes may be read in parts, and times after the part read may still change.
 class LaneReader {
  public:
   /// All must outlive this. Clears `timeline.devices`.
-  LaneReader(const Program& program, const RunTimes& times, const SimOptions& options, Timeline& timeline);
+  LaneReader(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options, Timeline& timeline);
 
   /// Reads on to `until`, between units.
   void read(std::size_t lane, InstrIndex until);
@@ -75,7 +76,7 @@ class LaneReader {
 
 /// Everything that `LaneReader` finds in a finished run, the spans of all lanes, and the makespan.
 /// Returns the updates of every device, for `fill_metrics`.
-std::vector<UpdateMark> fill_lanes(const Program& program, const RunTimes& times, const SimOptions& options,
+std::vector<UpdateMark> fill_lanes(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options,
                                    Timeline& timeline);
 
 /// Of a row's duration, the part that is neither recompute nor extra work.

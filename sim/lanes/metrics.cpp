@@ -55,7 +55,7 @@ Ticks step_time(const Timeline& timeline, const std::vector<Marks>& lists) {
   return (last - first + steps / 2) / steps;
 }
 
-/// Drops the marks behind which the pipeline drains.
+/// Drops the marks after which the pipeline drains.
 std::vector<Marks> steady_part(std::vector<Marks> lists) {
   for (Marks& marks : lists) {
     const auto draining = std::ranges::find(marks, false, &UpdateMark::forward_ahead);

@@ -21,7 +21,7 @@ struct UpdateMark {
   friend bool operator==(const UpdateMark&, const UpdateMark&) = default;
 };
 
-/// How many updates a run of so many microbatches has: by the first stage's pace, at least 1.
+/// The number of updates of a run of `num_microbatches`, counted at the first stage; at least 1.
 std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only);
 
 /// Computes the figures of a timeline from its devices; the same for simulated and measured runs.
@@ -31,7 +31,7 @@ std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::i
 /// `step_time`, `utilization` and, where `work` is known, the throughput. `marks` are by device, then update.
 ///
 /// Utilization of an asynchronous run counts only the time between updates, on every device by its own clock: from one
-/// of its updates to a later one that still has a forward behind it, so that neither fill nor drain counts. Where the
+/// of its updates to a later one that still has a forward after it, so that neither fill nor drain counts. Where the
 /// last intervals between updates repeat with a period of q updates on all devices, only whole repeating periods count
 /// (the rest is transient); otherwise all of them do. With fewer than two such updates it is that of the whole run.
 void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks);

@@ -222,7 +222,7 @@ class PeakSearch {
   MemoryPeak peak_;
 };
 
-/// Notes the bytes at the ends of stretches that a lane leaves out, and adds what is left out behind them.
+/// Notes the bytes at the ends of stretches that a lane leaves out, and adds what is left out after them.
 class LeftOutBytes {
  public:
   LeftOutBytes(std::span<const LeftOut> left_out, PeakSearch& search) : left_out_(left_out), search_(search) {
@@ -303,7 +303,7 @@ Ticks before_time(const Program& program, const RunTimes& times, const LanePosit
   const InstrIndex first = second ? i - 1 : i;
   Ticks time = first == lane.begin ? 0 : times.end[first - 1];
   for (InstrIndex j = first; j <= i; ++j) {
-    for (const std::uint32_t t : lane.sent.of(j - lane.begin)) time = std::max(time, times.sent(t));
+    for (const std::uint32_t t : lane.sent(j)) time = std::max(time, times.sent(t));
   }
   return time;
 }
@@ -312,7 +312,7 @@ Ticks before_time(const Program& program, const RunTimes& times, const LanePosit
 
 bool knows_bytes(const Program& program) { return !program.memory.empty() && program.memory_units_per_one == 0; }
 
-MemoryModel::MemoryModel(const Program& program) : positions_(program) {}
+MemoryModel::MemoryModel(const ProgramIndex& indexed) : positions_(indexed) {}
 
 MemoryByClass MemoryModel::resident(DeviceId device) const {
   MemoryByClass bytes{};

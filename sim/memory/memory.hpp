@@ -14,7 +14,7 @@
 
 namespace plumb {
 
-/// The fullest moment of a device.
+/// The memory peak of a device.
 struct MemoryPeak {
   std::int64_t bytes = 0;
   MemoryByClass by_class{};  ///< at the first moment when `bytes` are reached
@@ -24,7 +24,7 @@ struct MemoryPeak {
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
-/// Iterations that a Program stands for but leaves out: [begin, end) of a lane goes on `times` more behind `end`. It
+/// Iterations that a Program stands for but leaves out: [begin, end) of a lane goes on `times` more after `end`. It
 /// does what [before, begin) did.
 struct LeftOut {
   InstrIndex before = 0;
@@ -40,19 +40,19 @@ bool knows_bytes(const Program& program);
 /// positions of their device's lane (sim/memory/memory_changes.hpp).
 class MemoryModel {
  public:
-  /// `program` must outlive the model. Linear in its size.
-  explicit MemoryModel(const Program& program);
+  /// `indexed` and its program must outlive the model. Linear in the size of the program.
+  explicit MemoryModel(const ProgramIndex& indexed);
 
-  /// Bytes there from beginning to end: weights, corrections, gradients, optimizer state.
+  /// Bytes that are allocated during the whole run: weights, corrections, gradients, optimizer state.
   MemoryByClass resident(DeviceId device) const;
 
-  /// Everything that comes and goes, in order.
+  /// All changes of the device's memory, in order.
   std::vector<MemoryChange> changes(DeviceId device) const;
 
   MemoryPeak peak(DeviceId device) const;
 
-  /// The peak of the whole lane, of which parts are left out: what they allocate and do not free is added behind them.
-  /// A whole repetition must stand behind each. Nothing when a stretch does not do what the one before it did.
+  /// The peak of the whole lane, of which parts are left out: what they allocate and do not free is added after them.
+  /// A whole repetition must follow each. Empty when a repetition does not do what the one before it did.
   std::optional<MemoryPeak> peak(DeviceId device, std::span<const LeftOut> left_out) const;
 
   /// What is alive at `peak(device)`, by class, stage and name: stash tensors by their own names, else "input",

@@ -8,14 +8,15 @@
 
 namespace plumb {
 
-/// Moments at which buffers come and go: just before an instr (waits of sends, then posts), at its start, at its end.
+/// Moments at which buffers are allocated and freed: just before an instr (waits of sends, then posts), at its start,
+/// at its end.
 enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
 
-/// One step of the life of a buffer on one device (schedules/program/program.hpp, "Life of a buffer").
+/// One allocation or release of a buffer on one device (schedules/program/program.hpp, "Life of a buffer").
 struct MemoryChange {
   static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
 
-  InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for behind the last instr (kBefore)
+  InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for after the last instr (kBefore)
   MemoryPhase phase{};
   MemoryClass cls{};
   BufferKind buffer{};

@@ -5,7 +5,7 @@ namespace plumb {
 std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
   std::vector<MemoryChange> changes;
   if (program_.moves.empty()) return changes;
-  for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+  for (const std::uint32_t t : lane_.sent(i)) {
     if (program_.op_of(t) != Op::kEvict) continue;
     const std::vector<MemoryChange> freed = moved(t, i, MemoryPhase::kBefore);
     changes.insert(changes.end(), freed.begin(), freed.end());
@@ -22,7 +22,7 @@ std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
 
 std::vector<MemoryChange> MemoryChanges::loads_at(InstrIndex i) const {
   if (program_.instrs[i].action.op != Op::kLoad) return {};
-  for (const std::uint32_t t : lane_.made.of(i - lane_.begin)) {
+  for (const std::uint32_t t : lane_.made(i)) {
     if (program_.op_of(t) == Op::kLoad) return moved(t, i, MemoryPhase::kStart);
   }
   return {};

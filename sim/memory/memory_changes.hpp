@@ -13,15 +13,14 @@
 
 namespace plumb {
 
-/// Tells the changes of one device in order.
+/// Produces the memory changes of one device in order.
 ///
 /// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
 /// transfer), what is held for others from here on, and no longer; at a
 /// start: the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
 /// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
 /// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
-/// its consumer. Without backwards (forward_only) F frees at its end
-/// all that it made.
+/// its consumer. Without backwards (forward_only) F frees at its end all that it made.
 class MemoryChanges {
  public:
   /// `positions` and its program must outlive this.
@@ -77,14 +76,14 @@ void MemoryChanges::tell(Sink&& sink) {
 
 template <class Add>
 void MemoryChanges::before(InstrIndex i, Add&& add) const {
-  for (const std::uint32_t t : lane_.sent.of(i - lane_.begin)) {
+  for (const std::uint32_t t : lane_.sent(i)) {
     if (program_.is_move(t)) continue;
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
          transfer.consumer});
   }
-  for (const std::uint32_t t : lane_.posted.of(i - lane_.begin)) {
+  for (const std::uint32_t t : lane_.posted(i)) {
     if (program_.is_move(t)) continue;
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
@@ -101,8 +100,8 @@ void MemoryChanges::start(InstrIndex i, Add&& add) const {
   for (const MemoryChange& change : loads_at(i)) add(change);
   for (const PlannedChange& planned : plan(i).start) {
     std::int64_t left = planned.bytes;
-    const auto messages = planned.when == PlannedChange::When::kForValue ? lane_.made.of(i - lane_.begin)
-                                                                         : std::span<const std::uint32_t>();
+    const auto messages =
+        planned.when == PlannedChange::When::kForValue ? lane_.made(i) : std::span<const std::uint32_t>();
     for (const std::uint32_t t : messages) {
       add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes,
            program_.transfers[t].consumer});

@@ -22,7 +22,7 @@ enum class BufferKind : std::uint8_t {
   kInputGrad,           ///< gradient of the input, on its way to another device
   kWeightVersion,       ///< a version that an update replaced
   kWeights,             ///< of a stage that moves them
-  kEvicted,             ///< held for another device
+  kEvicted,             ///< activations held for another device
   kWorkspace,
 };
 

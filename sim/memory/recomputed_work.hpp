@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// The stashes of a device that an R has made again, part by part: an R and the backward behind it may be cut
-/// otherwise.
+/// The activations of a device that an R has recomputed, part by part: an R and the backward after it may cover
+/// different microbatches and slices.
 class RecomputedWork {
  public:
   /// The program must outlive this.

@@ -18,10 +18,10 @@ struct StashChanges {
   std::int64_t per_one = 1;  ///< `by_row` over this is the change in stashes or abstract units
   bool dropped = false;      ///< what a row adds is there only while it runs
 
-  /// What is left of a row's change behind it.
+  /// What is left of a row's change after it.
   std::int64_t left(std::uint32_t row) const { return dropped ? 0 : by_row[row]; }
 
-  /// A peak as a report says it.
+  /// A peak in the units of a report.
   double in_units(std::int64_t peak) const { return static_cast<double>(peak) / static_cast<double>(per_one); }
 };
 

@@ -9,14 +9,14 @@
 
 namespace plumb {
 
-/// A stretch of one lane that repeats: `kept` iterations of `length` instrs from `begin` on.
+/// A part of one lane that repeats: `kept` iterations of `length` instrs from `begin` on.
 struct FoldedRegion {
   InstrIndex begin = 0;
   InstrIndex length = 0;
   std::int64_t kept = 0;
 };
 
-/// A repeating stretch of every lane, out of each of which the same number of iterations was taken.
+/// A repeating part of every lane; the same number of iterations was taken out of each.
 struct FoldedPhase {
   std::vector<FoldedRegion> lanes;  ///< by device
   std::int64_t kept = 0;            ///< fewest of a lane

@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/program/index_lists.hpp"
 #include "schedules/program/program.hpp"
-#include "sim/rules/index_lists.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/sim_options.hpp"
 
@@ -16,8 +17,8 @@ namespace plumb {
 /// The state of a one-pass run (sim/passes/pass_engine.hpp), which can stop at chosen positions of the lanes and go on.
 class OnePass {
  public:
-  /// Both must outlive this. Requires `!why_not_one_pass(program, options)`.
-  OnePass(const Program& program, const SimOptions& options);
+  /// Both must outlive this. Requires `!why_not_one_pass(indexed.program(), options)`.
+  OnePass(const ProgramIndex& indexed, const SimOptions& options);
 
   /// Lets every lane run as far as it gets, but not beyond `limits` (by device, between units). Without limits: to its
   /// end.
@@ -34,7 +35,7 @@ class OnePass {
   /// Moves the lane's clock and the times of [`from`, position) by `by`, as if what came before had taken longer.
   void shift(std::size_t lane, InstrIndex from, Ticks by);
 
-  /// Messages stand in the order of service, channel by channel: where those of a channel begin, and behind the last
+  /// Messages stand in the order of service, channel by channel: where those of a channel begin, and after the last
   /// one that is sent; when that one was done.
   std::uint32_t first(std::size_t channel) const { return order_.begin[channel]; }
   std::uint32_t served(std::size_t channel) const { return channels_[channel].next; }
@@ -61,7 +62,7 @@ class OnePass {
     std::uint32_t next_waiter = 0;
     Ticks clock = 0;
     Phase phase = Phase::kReach;
-    bool hangs = false;  ///< on a moment that is not known
+    bool hangs = false;  ///< waits for a moment that is not known
   };
 
   struct ChannelState {
@@ -79,7 +80,7 @@ class OnePass {
     Ticks end = 0;
   };
 
-  void prepare_transfers();
+  void prepare_transfers(const ProgramIndex& indexed);
   void prepare_batches();
   void prepare_collectives();
 
@@ -113,10 +114,10 @@ class OnePass {
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
 
   std::vector<ChannelState> channels_;
-  IndexLists offered_;  ///< transfers by the instr whose end offers them
-  IndexLists sent_;     ///< transfers by `Transfer::sent`
-  IndexLists posts_;    ///< transfers by `Transfer::post`; where posts matter
-  IndexLists order_;    ///< transfers by channel, as served
+  const IndexLists* offered_ = nullptr;  ///< transfers by the instr whose end offers them
+  const IndexLists* sent_ = nullptr;     ///< transfers by `Transfer::sent`
+  const IndexLists* posts_ = nullptr;    ///< transfers by `Transfer::post`; where posts matter
+  IndexLists order_;                     ///< transfers by channel, as served
   std::vector<Ticks> posted_;
 
   Batches batches_;

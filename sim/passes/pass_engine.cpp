@@ -4,16 +4,16 @@
 #include <cassert>
 
 #include "models/ground/huge_pages.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {
 
 /// A moment that is not known yet: `kUnknownTicks` while nobody waits for it, otherwise `kUnknownTicks - 1 - lane` of
-/// the first lane that does; the others hang behind it (`Lane::next_waiter`).
+/// the first lane that does; the others form a list after it (`Lane::next_waiter`).
 constexpr Ticks kUnknownTicks = -1;
 constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
 
@@ -22,8 +22,12 @@ constexpr std::size_t kInstrsAhead = 16;
 
 }  // namespace
 
-OnePass::OnePass(const Program& program, const SimOptions& options)
-    : program_(program), options_(options), rules_(rules_of(options.transfers)), jitter_(has_jitter(program)) {
+OnePass::OnePass(const ProgramIndex& indexed, const SimOptions& options)
+    : program_(indexed.program()),
+      options_(options),
+      rules_(rules_of(options.transfers)),
+      jitter_(has_jitter(program_)) {
+  const Program& program = program_;
   reserve_huge(times_.start, program.size());
   reserve_huge(times_.end, program.size());
   times_.start.resize(program.size());
@@ -32,7 +36,7 @@ OnePass::OnePass(const Program& program, const SimOptions& options)
   for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
     lanes_.push_back({.next = program.lane_begin[d], .begin = program.lane_begin[d]});
   }
-  if (!program.transfers.empty()) prepare_transfers();
+  if (!program.transfers.empty()) prepare_transfers(indexed);
   prepare_collectives();
 }
 
@@ -88,13 +92,11 @@ RunTimes OnePass::take_times() {
   return std::move(times_);
 }
 
-void OnePass::prepare_transfers() {
+void OnePass::prepare_transfers(const ProgramIndex& indexed) {
   const std::size_t count = program_.transfers.size();
-  const auto transfer = [this](std::size_t t) -> const Transfer& { return program_.transfers[t]; };
   times_.transfers.assign(count, {.start = kUnknownTicks, .done = kUnknownTicks, .available = kUnknownTicks});
-  offered_ =
-      group_by(count, program_.size(), [&](std::size_t t) { return offered_by(transfer(t), options_.transfers); });
-  sent_ = sends_by_wait(program_);
+  offered_ = &offered(indexed, options_.transfers);
+  sent_ = &indexed.sent();
   order_ = service_order(program_, options_.transfers);
   for (std::size_t c = 0; c < program_.channels.size(); ++c) {
     channels_.push_back({.next = order_.begin[c],
@@ -102,7 +104,7 @@ void OnePass::prepare_transfers() {
                          .latency = latency_time(program_.channels[c].route, program_.base)});
   }
   if (!rules_.needs_post) return;
-  posts_ = group_by(count, program_.size(), [&](std::size_t t) { return transfer(t).post; });
+  posts_ = &indexed.posted();
   posted_.assign(count, kUnknownTicks);
   batches_ = batches_of(program_, options_.transfers);
   if (rules_.batches) prepare_batches();
@@ -167,7 +169,7 @@ bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) 
   }
   if (lane.phase == Phase::kPost) {
     for (InstrIndex i = lane.next; i != behind; ++i) {
-      for (const std::uint32_t t : sent_.of(i)) {
+      for (const std::uint32_t t : sent_->of(i)) {
         if (!wait(lane, self, times_.sent(t))) return false;
       }
     }
@@ -182,7 +184,7 @@ bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
   if (lane.next == lane.begin) return true;
   const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
   for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
-    for (const std::uint32_t t : offered_.of(i)) {
+    for (const std::uint32_t t : offered_->of(i)) {
       if (program_.is_move(t)) continue;
       if (!wait(lane, self, times_.transfers[t].available)) return false;
     }
@@ -193,7 +195,7 @@ bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
 /// Posts the receives of the unit: those in batches, or the others.
 void OnePass::post(const Lane& lane, InstrIndex behind, bool batched) {
   for (InstrIndex i = lane.next; i != behind; ++i) {
-    for (const std::uint32_t t : posts_.of(i)) {
+    for (const std::uint32_t t : posts_->of(i)) {
       const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
       if (in_batch != batched) continue;
       posted_[t] = lane.clock;
@@ -253,7 +255,7 @@ inline void OnePass::set(Ticks& moment, Ticks value) {
 
 void OnePass::offer(InstrIndex first, InstrIndex behind) {
   for (InstrIndex i = first; i != behind; ++i) {
-    for (const std::uint32_t t : offered_.of(i)) pump(program_.transfers[t].channel);
+    for (const std::uint32_t t : offered_->of(i)) pump(program_.transfers[t].channel);
   }
 }
 
@@ -327,8 +329,8 @@ std::optional<std::string> why_not_one_pass(const Program& program, const SimOpt
   return std::nullopt;
 }
 
-std::optional<RunTimes> run_one_pass(const Program& program, const SimOptions& options) {
-  OnePass pass(program, options);
+std::optional<RunTimes> run_one_pass(const ProgramIndex& indexed, const SimOptions& options) {
+  OnePass pass(indexed, options);
   pass.run();
   if (!pass.finished()) return std::nullopt;
   return pass.take_times();

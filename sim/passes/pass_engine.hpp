@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedules/program/program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/lanes/metrics.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/sim_options.hpp"
@@ -12,15 +13,15 @@
 namespace plumb {
 
 /// The fast engine: every lane runs until it needs something that does not exist yet, then waits on exactly that thing,
-/// which wakes it. Each instr is looked at once and each wait at most twice, so a run costs O(instrs + waits +
+/// whose arrival wakes it. Each instr is looked at once and each wait at most twice, so a run costs O(instrs + waits +
 /// transfers), without queue and clock. It needs an order that is fixed before the run: in-order lanes, channels that
 /// serve their messages in a known order, and no link that several channels share.
 
-/// Why one pass cannot run this program ("links are shared"); nothing when it can.
+/// Why one pass cannot run this program ("links are shared"); empty when it can.
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options);
 
-/// When everything happens. Requires `!why_not_one_pass(program, options)`. Nothing when the lanes deadlock.
-std::optional<RunTimes> run_one_pass(const Program& program, const SimOptions& options);
+/// When everything happens. Requires `!why_not_one_pass(indexed.program(), options)`. Empty when the lanes deadlock.
+std::optional<RunTimes> run_one_pass(const ProgramIndex& indexed, const SimOptions& options);
 
 /// What a summary needs of one lane.
 struct LaneTotals {

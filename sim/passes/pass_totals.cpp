@@ -29,7 +29,7 @@ struct alignas(32) RowFacts {
 struct alignas(64) TotalsLane {
   InstrIndex next = 0;
   InstrIndex end = 0;
-  std::uint32_t next_waiter = kNobody;  ///< behind this lane in the list that waits for the same instr
+  std::uint32_t next_waiter = kNobody;  ///< after this lane in the list that waits for the same instr
   bool started = false;
   Ticks clock = 0;
   Ticks gaps = 0;  ///< idle time since the first start
@@ -161,7 +161,7 @@ class TotalsPass {
   std::vector<LaneTotals> totals_;
   std::vector<MicrobatchId> first_update_;  ///< by lane: number of its first U; several stages share it
   std::vector<RowFacts> facts_;
-  std::int64_t kept_ = -1;            ///< of the stash behind an instr: all of it, or nothing (0)
+  std::int64_t kept_ = -1;            ///< of the stash after an instr: all of it, or nothing (0)
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
 };
 

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <vector>
 
+#include "schedules/program/waits.hpp"
 #include "sim/lanes/lanes.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/passes/one_pass.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -37,7 +37,11 @@ bool is_worth_looking(std::int64_t iteration) {
 class FoldedRun {
  public:
   FoldedRun(const Program& program, const Fold& fold, const SimOptions& options)
-      : program_(program), fold_(fold), pass_(program, options), reader_(program, pass_.times(), options, timeline_) {
+      : program_(program),
+        fold_(fold),
+        indexed_(program),
+        pass_(indexed_, options),
+        reader_(indexed_, pass_.times(), options, timeline_) {
     for (const Row& row : program.rows) {
       lane_of_row_.push_back(static_cast<std::uint32_t>(program.holders[row.holder].device));
     }
@@ -103,7 +107,7 @@ class FoldedRun {
     return c;
   }
 
-  /// Looks for the shortest period that ends at the last checkpoint and jumps; a whole period must be left behind it,
+  /// Looks for the shortest period that ends at the last checkpoint and jumps; a whole period must be left after it,
   /// so that peaks of what is jumped over are met there.
   bool look_for_period(const FoldedPhase& phase, const std::vector<Checkpoint>& checkpoints, std::int64_t left) {
     const auto count = static_cast<std::int64_t>(checkpoints.size());
@@ -274,7 +278,7 @@ class FoldedRun {
 
   /// Peaks in bytes; false where a stretch does not do what the one before it did.
   bool add_memory() {
-    const MemoryModel model(program_);
+    const MemoryModel model(indexed_);
     for (std::size_t d = 0; d < lanes(); ++d) {
       const auto peak = model.peak(DeviceId{static_cast<std::int32_t>(d)}, left_out_[d]);
       if (!peak) return false;
@@ -286,6 +290,7 @@ class FoldedRun {
 
   const Program& program_;
   const Fold& fold_;
+  ProgramIndex indexed_;
   Timeline timeline_;
   OnePass pass_;
   LaneReader reader_;

@@ -19,7 +19,7 @@ namespace plumb {
 /// order alone, and P(k + q) is P(k) moved on by q iterations in every lane. Call what ran between P(k - q) and P(k)
 /// the last period and suppose
 ///   (1) every instr of lane d in the last period happened exactly s_d later than its counterpart one period earlier;
-///   (2) nothing behind P(k), in whatever lane d, reads an instr of another lane e that stands before the last period,
+///   (2) nothing after P(k), in whatever lane d, reads an instr of another lane e that stands before the last period,
 ///       or else s_e <= s_d and lane e had come to the beginning of the last period before lane d came to its end, and
 ///       likewise one period earlier: what is read is over by then, and always will be;
 ///   (3) either all s_d are equal, or every instr of lane d in the last period reads only lanes e with s_e <= s_d, and
@@ -43,7 +43,7 @@ namespace plumb {
 /// ### Memory
 /// Bytes come and go by order, so what is left out adds, so many times over, what one period allocates and does not
 /// free. A peak among what is left out is not above the one before it (where a period frees more than it allocates, or
-/// as much) or the one behind it, where at least one more period stands.
+/// as much) or the one after it, where at least one more period stands.
 
 struct FoldedResult {
   /// Devices, makespan and causes of the unfolded schedule. Nothing when some phase finds no steady state in what is

@@ -25,9 +25,9 @@ Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t 
 enum class StagePlacing : std::uint8_t { kLinear, kSingle, kCopied };
 
 /// The least step that leaves enough cuts. A cut between places can only be where all messages, one after another on
-/// the fastest link, are through within the step, behind the forwards of one microbatch before them; one between nodes
+/// the fastest link, are through within the step, after the forwards of one microbatch before them; one between nodes
 /// where they are on a link between nodes. So layers with no such cut between them are on one place, which holds their
-/// weights and works on all microbatches, behind one microbatch's forwards before them and before its gradient's way
+/// weights and works on all microbatches, after one microbatch's forwards before them and before its gradient's way
 /// back; or they are on one node. There are at least as many such runs as places, or as nodes that so many places need.
 /// Every microbatch passes at least places - 1 cuts there and back, nodes - 1 of them between nodes: links that are
 /// shared inside nodes, and cards that are between them, carry no less than the least messages of so many cuts.

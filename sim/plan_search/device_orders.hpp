@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// Which places of a cluster stand at the positions of a pipeline.
+/// Which place of a cluster is at each position of a pipeline.
 struct DeviceOrders {
   std::vector<std::vector<std::int32_t>> orders{};
   bool complete = true;  ///< every order that could differ from those is there

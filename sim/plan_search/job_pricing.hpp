@@ -16,8 +16,8 @@ struct PricingLimits {
   double host_bytes_per_s = 0;    ///< between a device and its host, for stashes that are moved there; 0: not modelled
 };
 
-/// Prices by `job_costs`. `network` and `cluster` are copied. What a place can use is its memory without context,
-/// libraries and the allocator's reserve (models/jobs/kernel_rates.hpp).
+/// Prices stages by `job_costs` (models/jobs). `network` and `cluster` are copied. What a place can use is its memory
+/// without context, libraries and the allocator's reserve (models/jobs/kernel_rates.hpp).
 ///
 /// Networks with measured layers (`LayerKind::kProfiled`) have the times that were measured, on devices of their speed
 /// and FLOP/s relative to the first one, and all of the memory; their stages cannot be spread over several devices.

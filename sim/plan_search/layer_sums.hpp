@@ -16,7 +16,7 @@ class LayerSums {
 
   std::size_t layers() const { return forward.size() - 1; }
 
-  /// Of a message of `bytes`, behind each other: all of it, and of that in the link.
+  /// Of messages of `bytes` one after another: all of it, and of that in the link.
   struct Message {
     Ticks all = 0;
     Ticks sending = 0;

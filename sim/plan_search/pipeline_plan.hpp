@@ -31,7 +31,7 @@ struct PipelinePlan {
   friend bool operator==(const PipelinePlan&, const PipelinePlan&) = default;
 };
 
-/// A plan and what the simulator says about it.
+/// A plan with the figures of its simulation.
 struct ScoredPlan {
   PipelinePlan plan{};
   std::int64_t step_ns = 0;
@@ -50,17 +50,17 @@ struct ScoredPlan {
   double price() const { return static_cast<double>(step_ns) * 1e-9 / 3600 * price_per_hour; }
 };
 
-/// What a search found.
+/// The answer of a search.
 struct PlanAnswer {
-  std::vector<ScoredPlan> best{};       ///< that fit, fastest first, no two with the same degrees and schedule
-  std::vector<ScoredPlan> front{};      ///< of all that were simulated: see plan_front.hpp
-  std::optional<ScoredPlan> closest{};  ///< when nothing fits: the one that misses least
-  std::int64_t bound_ns = 0;            ///< no plan of the space is faster: proved
+  std::vector<ScoredPlan> best{};       ///< plans that fit, fastest first, no two with the same degrees and schedule
+  std::vector<ScoredPlan> front{};      ///< Pareto-optimal plans among all simulated ones (plan_front.hpp)
+  std::optional<ScoredPlan> closest{};  ///< when nothing fits: the plan that exceeds the memory least
+  std::int64_t bound_ns = 0;            ///< proved: no plan of the search space is faster
   bool exhausted = false;               ///< nothing is left that could be faster
   std::int64_t simulated = 0;
   std::int64_t seeded = 0;          ///< of these: plans that were given, or by which the search begins
   std::int64_t setups = 0;          ///< degrees, microbatches and lengths of pipelines that were possible
-  std::int64_t without_memory = 0;  ///< of these: proved not to fit
+  std::int64_t without_memory = 0;  ///< number of these that are proved not to fit
   std::string refused{};            ///< why the first impossible setup or plan was; empty when all were possible
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.

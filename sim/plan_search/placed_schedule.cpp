@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 
 #include "models/costs/longest_edge.hpp"
 #include "models/ground/error.hpp"
-#include "models/sources/abstract_costs.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/steady_bounds.hpp"
@@ -14,47 +13,6 @@
 
 namespace plumb {
 namespace {
-
-/// What a small instance shows of a schedule.
-struct Shown {
-  bool for_costs = false;  ///< the generator asks what actions cost
-  bool sliced = false;
-};
-
-Shown shown_by(const ScheduleSpec& spec) {
-  Shown shown;
-  ScheduleParams params{.num_devices = 4, .num_microbatches = 8};
-  params.costs = [&](std::int32_t num_stages) {
-    shown.for_costs = true;
-    return abstract_costs("F=1,I=1,W=1", "", {.num_stages = num_stages});
-  };
-  try {
-    shown.sliced = spec.make(params).slices.has_value();
-  } catch (const Error&) {  // a size that it refuses: nothing is known
-    shown.sliced = true;
-  }
-  return shown;
-}
-
-bool is_searched_by_default(const ScheduleSpec& spec, bool asynchronous) {
-  return spec.searched && (spec.synchronous || asynchronous) && spec.alias_of.empty() &&
-         spec.placement != "replicated" && spec.placement != "data-parallel" && spec.placement != "copies";
-}
-
-void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chunks,
-                  std::vector<ScheduleVariant>& variants) {
-  const Shown shown = shown_by(spec);
-  const auto add = [&](std::int32_t asked, std::int32_t per_place) {
-    variants.push_back({&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced});
-  };
-  if (spec.placement == "v") {
-    add(0, 2);
-  } else if (spec.placement == "looped" || spec.placement == "zigzag") {
-    for (const std::int32_t each : chunks) add(each, each);
-  } else {
-    add(0, 1);
-  }
-}
 
 /// Why the simulator's answer would not be what the job does; empty when nothing is wrong.
 std::string why_not(const Schedule& schedule, const PipelinePlan& plan, const StageCosts& costs, bool named) {
@@ -130,51 +88,6 @@ std::string limits_of(const PipelinePlan& plan, const PricedStages& stages) {
   }
   return limited ? text : "";
 }
-
-}  // namespace
-
-std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
-                                               const std::vector<std::int32_t>& chunks, bool asynchronous) {
-  std::vector<ScheduleVariant> variants;
-  if (names.empty()) {
-    for (const ScheduleSpec& spec : schedule_catalogue()) {
-      if (is_searched_by_default(spec, asynchronous)) add_variants(spec, chunks, variants);
-    }
-    for (ScheduleVariant& variant : variants) variant.sliced = false;  // such schedules are only scored when named
-    return variants;
-  }
-  for (const std::string& name : names) {
-    const auto catalogue = schedule_catalogue();
-    const auto found =
-        std::find_if(catalogue.begin(), catalogue.end(), [&](const ScheduleSpec& spec) { return spec.name == name; });
-    if (found == catalogue.end()) {
-      std::vector<std::string_view> known;
-      for (const ScheduleSpec& spec : catalogue) known.push_back(spec.name);
-      throw_unknown("schedule", name, known);
-    }
-    if (!found->synchronous && !is_searched_by_default(*found, true)) {
-      throw Error("schedule '" + name + "': never flushes and has several copies of stages, expected one copy");
-    }
-    add_variants(*found, chunks, variants);
-  }
-  return variants;
-}
-
-std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
-                                                             const std::vector<std::int32_t>& order) {
-  const std::size_t p = order.size();
-  std::vector<std::vector<DeviceId>> stages;
-  for (std::size_t s = 0; s < p * static_cast<std::size_t>(variant.per_place); ++s) {
-    std::size_t position = s % p;
-    if (variant.spec->placement == "v" && s >= p) position = 2 * p - 1 - s;
-    stages.push_back({DeviceId{order[position]}});
-  }
-  const std::string_view name = variant.spec->placement;
-  if (name != "linear" && name != "looped" && name != "v") return {};
-  return {std::move(stages)};
-}
-
-namespace {
 
 /// Of so many updates; 0: as many as the schedule covers by itself.
 Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named, std::int64_t updates) {

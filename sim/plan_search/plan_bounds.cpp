@@ -72,7 +72,7 @@ struct WholeWay {
 };
 
 /// The largest bound of a device. Its stages seen from the last to the first: from the moment when a microbatch first
-/// comes to one of them, all forwards of that stage and of those behind it lie ahead, and all backwards of the device;
+/// comes to one of them, all forwards of that stage and of those after it lie ahead, and all backwards of the device;
 /// and from the moment when the gradient of one first comes to its last stage, all backwards do.
 Ticks busiest_device(const std::vector<StandingStage>& chain, const WholeWay& way, std::int64_t microbatches,
                      std::size_t devices) {

@@ -5,8 +5,8 @@
 
 #include "schedules/document/schedule.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 
@@ -47,9 +47,9 @@ Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches);
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);
 
 /// Of priced stages at given places, for every device that holds some stages of the only copy of the network:
-///     behind the forwards (and messages) before any of its stages lie all forwards of that stage and of its later
-///     ones, and all its backwards, since a microbatch's backwards come after all its forwards; behind one microbatch
-///     there, and back to the device's last stage, lie all its backwards; and behind its last input gradient lie those
+///     after the forwards (and messages) before any of its stages lie all forwards of that stage and of its later
+///     ones, and all its backwards, since a microbatch's backwards come after all its forwards; after one microbatch
+///     there, and back to the device's last stage, lie all its backwards; and after its last input gradient lie those
 ///     of the stages before.
 /// No link between neighbours carries all messages faster than one after another.
 /// `placement` as in `Schedule::placement`, by place of the cluster. 0 when there are several copies.

@@ -43,7 +43,7 @@ class BoundedCut {
     for (std::size_t s = 0; s < rooms_.size(); ++s) {
       const std::vector<std::size_t>& begins = all.back();
       std::vector<std::size_t> reached;
-      const std::size_t most = layers() - (rooms_.size() - 1 - s);  // a layer for every stage behind
+      const std::size_t most = layers() - (rooms_.size() - 1 - s);  // a layer for every stage after
       const bool last = s + 1 == rooms_.size();
       std::size_t next = 0;
       for (std::size_t end = begins.empty() ? most + 1 : begins.front() + 1; end <= most; ++end) {

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// What a stage may take at its position: loads are divided by `speed`; held and kept bytes together may not exceed
+/// What limits a stage at its position: loads are divided by `speed`; held and kept bytes together may not exceed
 /// `room_bytes`, of each microbatch in flight the kept ones.
 struct StageRoom {
   double speed = 1.0;
@@ -26,8 +26,8 @@ struct LayerLoads {
   std::span<const std::int64_t> kept_bytes{};
 };
 
-/// The cut of the chain into `rooms.size()` stages whose slowest stage is as fast as can be, exactly, among those that
-/// fit; boundaries stand as near to even shares of the load as that allows. Nothing when none fits.
+/// The exact cut of the chain into `rooms.size()` stages whose slowest stage is as fast as possible among those that
+/// fit; boundaries are as near to even shares of the load as that allows. Empty when none fits.
 ///
 /// The least bound on the slowest stage that is feasible is found by bisection; whether one is, by a dynamic program
 /// over the ends that every stage can have (loads and bytes grow with the layers).

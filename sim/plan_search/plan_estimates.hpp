@@ -5,12 +5,12 @@
 
 #include "models/stages/partition.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/schedule_shape.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 
-// What plans would take, so that the promising ones are simulated first. Nothing is proved by it.
+// Estimates of how long plans take, so that the promising ones are simulated first. They prove nothing.
 
 /// Positions of the pipeline that take `stage` of `variant`: two where copies run in both directions.
 std::vector<std::size_t> positions_of(const ScheduleVariant& variant, std::size_t stage, std::size_t places);
@@ -25,7 +25,7 @@ double estimated_ticks(const std::vector<double>& position_loads, std::int64_t m
 /// Loads of the stages of `cut` by the prices of single layers.
 std::vector<double> stage_loads(const LayerPrices& prices, const Partition& cut);
 
-/// Estimates of what probably does not fit are so many times as long.
+/// Factor on the estimates of plans that probably do not fit.
 inline constexpr double kUnlikely = 4;
 
 /// Of a schedule on so many places: whether the fullest place has room for what it probably keeps.

@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// Plans that fit and that no other one equals or beats in all of step time, peak memory, devices (and so in
-/// device-seconds per update) and, where devices have prices, price of an update.
+/// The Pareto-optimal plans: they fit, and no other plan equals or beats them in all of step time, peak memory, devices
+/// (and so in device-seconds per update) and, where devices have prices, price of an update.
 class PlanFront {
  public:
   void add(const ScoredPlan& plan);

@@ -13,11 +13,11 @@
 
 namespace plumb {
 
-/// What the stages of a partition cost, and where they may stand.
+/// What the stages of a partition cost, and the places that they may be put on.
 struct PricedStages {
   StageCosts costs{};
   Cluster pipeline{};  ///< a device per place of the pipeline, with the links between them
-  /// By place: the largest simulated peak that fits, whatever else the memory is needed for already taken off; 0: no
+  /// By place: the largest simulated peak that fits, after everything else that needs memory is subtracted; 0: no
   /// limit.
   std::vector<std::int64_t> usable_bytes{};
   std::vector<double> price_per_hour{};  ///< by place: of all its devices; empty: not known
@@ -35,7 +35,7 @@ struct PricedStages {
 using StagePricing =
     std::function<PricedStages(const Parallelism& parallelism, const Partition& partition, std::int32_t places)>;
 
-/// What a plan is made for.
+/// The job that a plan is made for.
 struct PlanJob {
   std::size_t num_layers = 0;
   std::int64_t num_devices = 0;  ///< of the cluster
@@ -60,20 +60,21 @@ struct PlanProgress {
   std::int64_t simulated = 0;
   std::int64_t best_ns = 0;   ///< 0: nothing fits so far
   std::int64_t bound_ns = 0;  ///< no plan that is still open is faster
-  std::int64_t open = 0;      ///< parts of the space that are not decided
+  std::int64_t open = 0;      ///< parts of the search space that are still undecided
 };
 
-/// When to stop, and how hard to try.
+/// How much the search may compute, and when it stops.
 struct PlanEffort {
   std::int64_t most_simulations = 100'000;
   /// Of one setup (degrees, microbatch, length of the pipeline) and number of stages: up to so many cuts times orders
   /// of devices all are tried; above it balanced ones, and what local search makes of the best.
   std::int64_t most_exact = 3000;
-  std::int64_t keep = 3;         ///< best plans, each of another kind
+  std::int64_t keep = 3;         ///< number of best plans to return, each of a different kind
   std::function<bool()> stop{};  ///< asked before every simulation; none: never
-  /// The same for what comes before the search itself: plans of others, and plans near them. None: as `stop`.
+  /// The same for what comes before the search itself: plans of published planners and plans near them. None: as
+  /// `stop`.
   std::function<bool()> stop_seeds{};
-  /// More plans of others, asked for when all else is done, `stop` says no and something better could still be.
+  /// More plans of published planners, asked for when all else is done, `stop` says no and a better plan may exist.
   std::function<std::vector<PipelinePlan>()> late_seeds{};
   std::function<void(const PlanProgress&)> progress{};
 };

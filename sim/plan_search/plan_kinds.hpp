@@ -9,13 +9,14 @@
 
 namespace plumb {
 
-/// What makes two plans of another kind: degrees, length of the pipeline, schedule with its stages per place, holders.
+/// What makes two plans different in kind: degrees, length of the pipeline, schedule with its stages per place,
+/// holders.
 using PlanKind =
     std::tuple<std::vector<std::int64_t>, std::int32_t, std::string, std::int32_t, std::vector<std::int32_t>>;
 
 PlanKind plan_kind(const PipelinePlan& plan);
 
-/// Which of two plans is better: that fits, by step, price, devices, peak, then a fixed order of choices.
+/// Which of two plans is better: one that fits, then by step, price, devices, peak, then by a fixed order of choices.
 bool better_plan(const ScoredPlan& a, const ScoredPlan& b);
 
 }  // namespace plumb

@@ -24,6 +24,7 @@
 #include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_shape.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/plan_search/setup_cuts.hpp"
 #include "sim/plan_search/steady_bounds.hpp"

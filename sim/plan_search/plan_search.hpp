@@ -5,18 +5,19 @@
 
 namespace plumb {
 
-/// Searches everything that `ranges` allow for the pipeline with the shortest step that fits: degrees, microbatch,
-/// length of the pipeline, order of unlike devices, cut, schedule. Every plan is scored by `simulate_summary`.
+/// Searches everything that `ranges` allow for the pipeline with the shortest step that fits into memory: degrees of
+/// parallelism, microbatch size, length of the pipeline, order of unlike devices, cut, schedule. Every plan is scored
+/// by `simulate_summary`.
 ///
-/// Parts of the space (setups, their cuts, plans) are opened in the order of an estimate (setup_cuts.hpp) and left out
+/// Parts of the space (setups, their cuts, plans) are opened in the order of an estimate (setup_cuts.hpp) and dropped
 /// where a proved lower bound (plan_bounds.hpp) is not below the best step; some 32 at a time are opened or simulated
 /// in parallel, until no such part is left. A setup with few cuts and orders (`PlanEffort::most_exact`) is opened into
-/// all of them; of others balanced cuts are taken, and cuts near good plans, and its bound stays in the answer's. So
-/// `PlanAnswer::gap` is 0 only when the best plan is proved optimal. `seeds` are simulated first: what other planners
-/// say.
+/// all of them; of other setups the search takes balanced cuts and cuts near good plans, and their bound stays part of
+/// the answer's bound. So `PlanAnswer::gap` is 0 only when the best plan is proved optimal. `seeds`, the plans of other
+/// planners, are simulated first.
 ///
-/// Same input, same answer, whatever the number of threads; only where `PlanEffort::stop` ends the search does it
-/// depend on the machine. Throws `Error` when no setup is possible at all.
+/// Same input, same answer, whatever the number of threads; the answer depends on the
+/// machine only where `PlanEffort::stop` ends the search. Throws `Error` when no setup is possible at all.
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds = {});
 

@@ -8,20 +8,20 @@
 
 #include "sim/plan_search/device_orders.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "sim/plan_search/schedule_shape.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 
-/// Degrees, microbatch and length of a pipeline: what has a bound before anything is cut.
+/// Degrees, microbatch size and length of a pipeline: enough for a bound before anything is cut.
 struct PlanSetup {
   Parallelism parallelism{};
   std::int32_t places = 1;
   std::int64_t microbatches = 1;  ///< per update and copy
   Ticks bound = 0;
   Ticks estimate = 0;              ///< with the schedule that seems best for it; proves nothing
-  std::int64_t missing_bytes = 0;  ///< proved not to fit by so many
+  std::int64_t missing_bytes = 0;  ///< bytes by which it is proved not to fit
   std::shared_ptr<const LayerPrices> prices{};
 };
 

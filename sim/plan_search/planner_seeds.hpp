@@ -13,7 +13,7 @@
 
 namespace plumb {
 
-/// What a published planner says about a job, as a plan that the simulator can score.
+/// The answer of a published planner for a job, as a plan that the simulator can score.
 struct PlannerSeed {
   std::string method;
   PipelinePlan plan{};
@@ -23,7 +23,7 @@ struct PlannerSeed {
 /// microbatches in turn. Copies of a whole pipeline are copies of its stages. Where all stages have the same number of
 /// copies there are two ways to lay them out: stages together, or pipelines together. `base` has everything else.
 ///
-/// Empty where it cannot be said: stages that are no runs of the chain, that stand on a CPU, or whose copies are
+/// Empty where the answer is no such plan: stages that are no runs of the chain, that run on a CPU, or whose copies are
 /// themselves divided. A planner's recompute is left to `base`.
 std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, const PipelinePlan& base);
 
@@ -32,9 +32,9 @@ std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, c
 PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism);
 
 /// Answers of all planners of sim/planners, with their default options, to `job` for every choice of `ranges` without
-/// data ranks, in a fixed order; as far as `ranges` allow what they say. Same copies of all stages are data ranks, too.
-/// Planners that cannot do it, or whose programs grow too fast for its size, say nothing; and so do those that have
-/// no answer when `stop` says so.
+/// data ranks, in a fixed order, as far as `ranges` allow them. Equal copies of all stages count as data ranks.
+/// Planners that cannot handle the job, whose programs grow too fast for its size, or that have no answer when `stop`
+/// says so are left out.
 std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges,
                                        const std::function<bool()>& stop = {});
 

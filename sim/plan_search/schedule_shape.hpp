@@ -6,11 +6,12 @@
 #include <tuple>
 
 #include "models/costs/stage_costs.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 
-/// How a schedule fills, drains and keeps, in proportion: what an estimate of a plan needs. Proves nothing.
+/// How long a schedule fills and drains and how many activations it keeps, in proportion: what an estimate of a plan
+/// needs. It proves nothing.
 struct ScheduleShape {
   /// Idle time of a place for each place besides it, in times of what it computes for one microbatch: 1 of 1F1B.
   double fill = 1;

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "models/stages/partition.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_shape.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {
 
-/// A cut of a setup, and which places stand at its positions.
+/// A cut of a setup, and the places at its positions.
 struct SetupCut {
   std::vector<std::int32_t> order{};
   Partition partition{};
@@ -23,8 +23,8 @@ struct SetupCuts {
   bool exact = true;  ///< all cuts and orders that could differ are there
 };
 
-/// What a plan of `setup` takes by the prices of single layers: an estimate, several times as much where it probably
-/// does not fit.
+/// An estimate of the step of a plan of `setup` from the prices of single layers; several times as much where the plan
+/// probably does not fit.
 Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut, ScheduleShapes& shapes);
 
 /// The balanced cut for `variant` with so many microbatches in flight on every stage; 0 everywhere: memory does not

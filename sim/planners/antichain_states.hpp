@@ -12,7 +12,7 @@ namespace plumb {
 /// stands for itself and everything before it. A chain has one state per layer.
 ///
 /// From an antichain, augmented by predecessors that still feed layers outside it, one member is replaced by one of its
-/// successors when nothing in the augmented set lies behind that successor; members before others are dropped.
+/// successors when nothing in the augmented set lies after that successor; members before others are dropped.
 /// Not every set that is closed under predecessors is reached. States are ordered so that no later one lies before.
 struct AntichainStates {
   std::vector<NodeSet> layers;  ///< by state: everything before and in it, as positions in the graph
@@ -33,7 +33,7 @@ std::vector<NodeSet> states_before(const AntichainStates& states);
 AntichainStates antichain_states(const LayerGraph& graph, std::size_t most);
 
 /// The same for every set of layers that is closed under predecessors: all cuts that there are, of the whole graph
-/// without what loads data. The output of a state is what is read behind it.
+/// without what loads data. The output of a state is what is read after it.
 AntichainStates ideal_states(const LayerGraph& graph, std::size_t most);
 
 }  // namespace plumb

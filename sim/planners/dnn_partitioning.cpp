@@ -164,7 +164,7 @@ class PlacementSearch {
     return static_cast<double>(load_.back()) - (accelerators_ - k) * limit - (cpus_ - l) * limit * cpu_ratio_ - 1;
   }
 
-  /// Adds one device behind every set that k accelerators and l CPUs can hold.
+  /// Adds one device after every set that k accelerators and l CPUs can hold.
   void spread(std::int32_t k, std::int32_t l) {
     const std::vector<std::int64_t>& here = value_[layer_of(k, l)];
     for (std::size_t begin = 0; begin < ideals_.size(); ++begin) {

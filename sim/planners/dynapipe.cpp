@@ -25,7 +25,7 @@ std::vector<double> lengths_of(const PlanProblem& problem) {
       const std::size_t comma = std::min(option->second.find(',', at_char), option->second.size());
       one.options["lengths"] = option->second.substr(at_char, comma - at_char);
       given.push_back(one.number("lengths", 1));
-      if (!(given.back() > 0)) throw Error("--opt lengths: expected numbers above 0");
+      if (!(given.back() > 0)) throw Error("option 'lengths': expected numbers above 0");
       at_char = comma + 1;
     }
   }

@@ -151,7 +151,7 @@ Plan plan_hetpipe(const PlanProblem& problem) {
   const auto found = problem.options.find("policy");
   const std::string policy = found != problem.options.end() ? found->second : nodes > 1 ? "equal" : "node";
   if (policy != "equal" && policy != "node")
-    throw Error("--opt policy: expected node or equal, found '" + policy + "'");
+    throw Error("option 'policy': expected node or equal, found '" + policy + "'");
   const bool by_node = policy == "node";
   Plan slowest;
   for (std::int32_t worker = 0; worker < (by_node ? nodes : per_node); ++worker) {

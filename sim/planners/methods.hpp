@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-/// The functions behind `planners()`; each is described where it is defined. They expect a checked problem.
+/// The functions of the rows of `planners()`; each is described where it is defined. They expect a checked problem.
 Plan plan_pipedream(const PlanProblem& problem);
 Plan plan_pipedream_program(const PlanProblem& problem);
 Plan plan_dnn_partitioning(const PlanProblem& problem);

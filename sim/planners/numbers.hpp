@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// Cost of what cannot be.
+/// Cost of a choice that is impossible.
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Copies of the weights that training holds: weights, gradients and two moments.

@@ -17,7 +17,7 @@ class OrderedSearch {
     now_[0] = 0;
   }
 
-  /// One more stage, behind what there is; `keep`: or none.
+  /// One more stage after those that there are; with `keep`, or none.
   void add_stage(bool keep) {
     std::vector<double> next = keep ? now_ : std::vector<double>(now_.size(), kNever);
     std::vector<DeviceRun> from(now_.size());

@@ -19,7 +19,7 @@ struct DeviceRun {
   std::int32_t count = 1;
 };
 
-/// Stages one behind another, each on a run of consecutive devices from 0 on.
+/// Stages one after another, each on a run of consecutive devices from 0 on.
 struct OrderedCut {
   double largest = 0;  ///< least possible largest cost
   std::vector<DeviceRun> stages;

@@ -94,7 +94,7 @@ class FlatSearch {
     return 2e9 * states_.output_bytes[k] / (machine_.bytes_per_s * static_cast<double>(q)) / options_.compression;
   }
 
-  /// Transfers at the end of a stage; none behind the last state.
+  /// Transfers at the end of a stage; none after the last state.
   double outgoing(std::size_t j, std::size_t q) const { return j + 1 == n_ ? 0 : transfer(j, q); }
 
   double cost(std::int32_t cut, std::size_t j, std::size_t q) const {
@@ -159,7 +159,7 @@ class FlatSearch {
 Plan plan_flat_program(const PlanProblem& problem, const AntichainStates& states, const ProgramOptions& options) {
   FlatSearch search(states, problem.levels.front(), options);
   Plan plan;
-  if (!search.can(kNever, false)) throw Error("pipedream-program: no plan keeps to the options (straight)");
+  if (!search.can(kNever, false)) throw Error("pipedream-program: no plan satisfies the options (straight)");
   double high = search.take(plan);
   double low = states.compute_ns.back() / problem.num_devices();
   for (int k = 0; k < kBoundHalvings && low < high; ++k) {

@@ -19,7 +19,7 @@ struct ProgramOptions {
 inline constexpr std::int32_t kMostFlatMachines = 63;
 
 /// The optimum of the released program's formula on one level of machines, without its dynamic program over pairs of
-/// states. A stage on q machines from behind state k to state j takes at most T when
+/// states. A stage on q machines from just after state k to state j takes at most T when
 ///
 ///     C_j + a_q P_j - T q <= C_k + a_q P_k,      a_q = 4 (q - 1) / (B q)
 ///

@@ -115,7 +115,7 @@ class ProgramLevel {
     return (inside(start, end) + sync(start, end, q)) / static_cast<double>(q);
   }
 
-  /// A stage behind a cut, on each number of machines, with its transfers.
+  /// A stage after a cut, on each number of machines, with its transfers.
   void fill_last() {
     last_.assign(machines() > 1 ? n_ * n_ * machines() : 0, kNever);
     if (last_.empty()) return;
@@ -220,7 +220,7 @@ Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, cons
   const ProgramLevel& top = levels.back();
   Plan plan;
   plan.claimed_ns = top.best(-1, states.size() - 1, top.machines());
-  if (plan.claimed_ns == kNever) throw Error("pipedream-program: no plan keeps to the options (memory, straight)");
+  if (plan.claimed_ns == kNever) throw Error("pipedream-program: no plan satisfies the options (memory, straight)");
   top.append(-1, states.size() - 1, top.machines(), 1, plan);
   return plan;
 }
@@ -237,7 +237,7 @@ Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, cons
 /// `cuts=all` looks at all cuts instead of those that the program reaches.
 Plan plan_pipedream_program(const PlanProblem& problem) {
   const auto cuts = problem.options.find("cuts");
-  if (cuts != problem.options.end() && cuts->second != "all") throw Error("--opt cuts: expected all");
+  if (cuts != problem.options.end() && cuts->second != "all") throw Error("option 'cuts': expected all");
   const LayerGraph& layers = problem.network.layers;
   const AntichainStates states =
       cuts == problem.options.end() ? antichain_states(layers, kMostStates) : ideal_states(layers, kMostCuts);

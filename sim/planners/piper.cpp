@@ -234,7 +234,7 @@ class PiperSearch {
   std::int32_t most_copies_ = 0;  ///< of all stages together
   std::vector<std::int32_t> replicas_;
   std::vector<std::int32_t> degrees_;
-  std::vector<NodeSet> sets_;  ///< closed under successors: what stands behind a cut
+  std::vector<NodeSet> sets_;  ///< closed under successors: what stands after a cut
   double limit_ = kNever;
   std::size_t best_ = 0;
   std::vector<double> value_;
@@ -282,7 +282,7 @@ std::vector<NodeSet> tails_of_chain(std::size_t n) {
 
 /// Piper (Tarnawski et al., NeurIPS 2021): the least time per microbatch of the slowest stage, over cuts, tensor
 /// degree, data-parallel degree and recompute of every stage, within the memory of a device. States are the sets of
-/// layers behind a cut, the devices they use, and the sum of their data-parallel degrees, on which memory depends. A
+/// layers after a cut, the devices they use, and the sum of their data-parallel degrees, on which memory depends. A
 /// chain is solved first; what cannot get below it is passed over.
 Plan plan_piper(const PlanProblem& problem) {
   const VariantGraph graph = problem.network.variants ? *problem.network.variants : variants_of(problem.network.layers);

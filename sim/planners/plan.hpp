@@ -20,7 +20,7 @@ struct PlanStage {
   friend bool operator==(const PlanStage&, const PlanStage&) = default;
 };
 
-/// What a planner answers.
+/// The answer of a planner.
 struct Plan {
   std::vector<PlanStage> stages;        ///< in the order of the pipeline
   std::int32_t pipelines = 1;           ///< copies of the whole pipeline (width)

@@ -9,7 +9,7 @@
 namespace plumb {
 
 /// A published planner. Adding one: `sim/planners/<name>.cpp`, its declaration in `methods.hpp`, its row in
-/// `planner.cpp`, its line in `sim/CMakeLists.txt`, its test.
+/// `planner.cpp`, its test.
 struct Planner {
   std::string_view name;
   std::string_view paper;

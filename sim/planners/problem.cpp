@@ -41,7 +41,7 @@ double PlanProblem::number(std::string_view option, double otherwise) const {
   const std::string& text = found->second;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value < 1e18)) {
-    throw Error("--opt " + std::string(option) + ": expected a number of at least 0, found '" + text + "'");
+    throw Error("option '" + std::string(option) + "': expected a number of at least 0, found '" + text + "'");
   }
   return value;
 }

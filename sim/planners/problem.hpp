@@ -18,15 +18,15 @@ struct MachineLevel {
   double bytes_per_s = 0;
 };
 
-/// Ends a planner's work.
+/// Tells a planner that its time is over.
 struct StopSign {
   std::function<bool()> asked{};  ///< none: never
 
-  /// Throws `Error` when it is time. Cheap enough to be asked between steps that take microseconds.
+  /// Throws `Error` when the time is over. Cheap enough to be asked between steps that take microseconds.
   void check() const;
 };
 
-/// What a planner is asked.
+/// The question to a planner.
 struct PlanProblem {
   PublishedNetwork network;
   std::vector<MachineLevel> levels;                 ///< innermost first, at least one; devices are their product

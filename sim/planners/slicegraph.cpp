@@ -38,7 +38,7 @@ class SlicegraphSearch {
         blocks_(std::min(blocks, graph.size())) {}
 
   /// cost[j][i]: layers i to j - 1 of the order as one block: work, every output that it reads, and every one of its
-  /// own that is read behind it, each once.
+  /// own that is read after it, each once.
   Segmentation cut(std::vector<std::int32_t> order) const {
     std::vector<std::size_t> place(n_);
     for (std::size_t k = 0; k < n_; ++k) place[at(order[k])] = k;
@@ -115,7 +115,7 @@ class SlicegraphSearch {
     for (std::size_t i = 0; i < n_; ++i) {
       stop_.check();
       double inside = 0;   // work and outputs read from in front
-      double leaving = 0;  // outputs of the block with readers behind it
+      double leaving = 0;  // outputs of the block with readers after it
       std::vector<std::vector<std::size_t>> done(n_ + 1);
       std::vector<bool> seen(i, false);
       for (std::size_t j = i; j < n_; ++j) {
@@ -211,7 +211,7 @@ Plan plan_slicegraph(const PlanProblem& problem) {
   plan.lower_bound_ns = std::max(plan.lower_bound_ns, total / problem.num_devices());
   const SlicegraphSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()), problem.stop);
   const double generations = problem.number("generations", 20);
-  if (generations > 100'000) throw Error("--opt generations: expected at most 100000");
+  if (generations > 100'000) throw Error("option 'generations': expected at most 100000");
   const Segmentation best = search_orders(search, graph.size(), static_cast<std::size_t>(generations),
                                           static_cast<std::uint32_t>(problem.number("seed", 1)));
   plan.claimed_ns = best.cost;

@@ -10,7 +10,7 @@ struct PipelineStages {
   struct Stage {
     double forward_ns = 0;
     double backward_ns = 0;
-    double all_reduce_ns = 0;  ///< behind the last backward; 0 of a transfer
+    double all_reduce_ns = 0;  ///< after the last backward; 0 of a transfer
   };
   std::vector<Stage> stages;  ///< compute stages at even, transfers at odd positions
 };

@@ -13,7 +13,7 @@ namespace plumb {
 Plan plan_varuna(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const auto asked = static_cast<std::size_t>(problem.number("segments", 2.0 * problem.num_devices()));
-  if (asked < 1) throw Error("--opt segments: expected at least 1");
+  if (asked < 1) throw Error("option 'segments': expected at least 1");
   const std::size_t segments = std::min(asked, chain.size());
   const std::vector<std::size_t> cut_points = balanced_bounds(chain, static_cast<std::int32_t>(segments));
   Plan best;

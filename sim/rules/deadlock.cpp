@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/rules/transfer_semantics.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -35,11 +35,10 @@ class Standstill {
         done_(program.transfers.size(), false),
         batch_missing_(batches_.size),
         head_(program.channels.size(), 0),
-        offers_(group_by(program.transfers.size(), program.size(),
-                         [&](std::size_t t) { return offered_by(program.transfers[t], mode); })),
-        posts_(group_by(program.transfers.size(), program.size(),
-                        [&](std::size_t t) { return program.transfers[t].post; })),
-        sends_(sends_by_wait(program)) {
+        indexed_(program),
+        offers_(offered(indexed_, mode)),
+        posts_(indexed_.posted()),
+        sends_(indexed_.sent()) {
     for (const Collective& collective : program.collectives) missing_.push_back(collective.members.size());
   }
 
@@ -220,9 +219,9 @@ class Standstill {
     const auto served = order_.of(program_.transfers[t].channel);
     const std::uint32_t head = served[head_[program_.transfers[t].channel]];
     std::string text = where + name_of_message(t);
-    if (head != t) text += ", behind " + name_of_message(head);
+    if (head != t) text += ", queued after " + name_of_message(head);
     if (const std::uint32_t front = in_front_of(head); front != kNone && offered_[head] && receive_posted_[head]) {
-      return queue_hop(text + ", behind ", front);
+      return queue_hop(text + ", queued after ", front);
     }
     return unready_hop(text, head);
   }
@@ -246,7 +245,7 @@ class Standstill {
       front = in_front_of(front);
     }
     const DeviceId stuck = program_.channels[program_.transfers[front].channel].from;
-    return {where + name_of_message(front) + ", which is behind itself: its ends send and receive in other orders",
+    return {where + name_of_message(front) + ", which waits for itself: its ends send and receive in other orders",
             index(stuck)};
   }
 
@@ -280,9 +279,10 @@ class Standstill {
   std::vector<std::uint32_t> batch_missing_;
   std::vector<std::uint32_t> head_;   ///< by channel: the first message of the service order that is not done
   std::vector<std::size_t> missing_;  ///< by collective: members that have not joined
-  IndexLists offers_;
-  IndexLists posts_;
-  IndexLists sends_;
+  ProgramIndex indexed_;
+  const IndexLists& offers_;
+  const IndexLists& posts_;
+  const IndexLists& sends_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace plumb {
 ///     transfers blocking: deadlock: 0F1 on device 0 waits for the message of 0F0 from device 0 to device 1, whose
 ///     receive is not posted before 1F0; 1F0 on device 1 waits for ...
 ///
-/// Empty when they do not. Needs no times: what waits for what decides alone.
+/// Empty when they do not. Times do not matter; only what waits for what does.
 std::string describe_deadlock(const Program& program, TransferMode mode);
 
 }  // namespace plumb

@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// As what others feel an action of `op` that is not in a pair; nothing for what does not compute.
+/// The kind of load that an action of `op` outside a pair is for other actions; empty for ops that do not compute.
 constexpr std::optional<Load> load_of(Op op) {
   switch (op) {
     case Op::kF:

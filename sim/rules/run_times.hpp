@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
+#include "schedules/program/program.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/rules/transfer_semantics.hpp"
 
 namespace plumb {
@@ -24,5 +26,12 @@ struct RunTimes {
 
   friend bool operator==(const RunTimes&, const RunTimes&) = default;
 };
+
+/// When what an instr waits for is there.
+inline Ticks over_at(const Program& program, const RunTimes& times, const Wait& wait) {
+  if (is_for_transfer(wait)) return times.transfers[wait.via].available;
+  if (is_for_collective(wait)) return times.collective_end[collective_of(wait)];
+  return times.end[wait.source] + (wait.via == Wait::kLatency ? program.comm.value_or(0) : 0);
+}
 
 }  // namespace plumb

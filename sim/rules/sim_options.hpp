@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// How messages travel. Names as on the command line (`--transfers`).
+/// How messages travel, with the name of each mode (transfer_semantics.hpp has the rules).
 enum class TransferMode : std::uint8_t {
   kBuffered,    ///< "buffered": asynchronous; a message starts when its value exists and its link is free
   kFifo,        ///< "fifo": as buffered, but messages of a pair and direction start and arrive in order of issue

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/ground/huge_pages.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -36,9 +37,7 @@ LaneNotes lane_notes(const Program& program, TransferMode mode, const Batches& b
   LaneNotes notes;
   notes.offers = notes_at(program, [&](const Transfer& transfer) { return offered_by(transfer, mode); });
   notes.sends = notes_at(program, [&](const Transfer& transfer) {
-    const DeviceId sender = program.channels[transfer.channel].from;
-    const bool at_end = transfer.sent == program.lane_begin[index(sender) + 1];
-    return at_end ? static_cast<InstrIndex>(program.size()) : transfer.sent;
+    return is_awaited_at_end(program, transfer) ? static_cast<InstrIndex>(program.size()) : transfer.sent;
   });
   if (!rules_of(mode).needs_post) return notes;
   notes.posts = notes_at(program, [](const Transfer& transfer) { return transfer.post; });

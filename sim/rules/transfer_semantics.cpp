@@ -24,7 +24,7 @@ bool is_second_of_pair(const Program& program, InstrIndex i, InstrIndex lane_beg
   return i > lane_begin && i < program.size() && program.rows[program.instrs[i - 1].row].overlapped;
 }
 
-/// First instr behind what ends with `issue` (a pair is one).
+/// First instr after what ends with `issue` (a pair is one).
 InstrIndex place_behind(const Program& program, InstrIndex issue) {
   return issue + (program.rows[program.instrs[issue].row].overlapped ? 2U : 1U);
 }
@@ -98,6 +98,10 @@ IndexLists service_order(const Program& program, TransferMode mode) {
                              producer);
   }
   return lists;
+}
+
+const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode) {
+  return rules_of(mode).in_issue_order ? indexed.issued() : indexed.made();
 }
 
 Batches batches_of(const Program& program, TransferMode mode) {

@@ -8,7 +8,7 @@
 #include "models/cluster/cluster.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/program/program.hpp"
-#include "sim/rules/index_lists.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 
@@ -26,12 +26,10 @@ namespace plumb {
 /// ### A message
 /// 1. *offered*: buffered: end of `producer`; other modes: end of `issue`.
 /// 2. *queue*: a channel serves one message at a time, in an order that is known before the run (`service_order`):
-/// buffered:
-///    by `producer`, then by index; other modes: by index (the order of issue). Head of line: a message that may not
-///    start yet holds up all behind it.
+///    buffered: by `producer`, then by index; other modes: by index (the order of issue). Head of line: a message
+///    that may not start yet holds up all that follow it.
 /// 3. *start*: the latest of offered, the end of sending of the message before it in its channel and, except in
-/// buffered
-///    and fifo modes, `post(Transfer::post)`. Half duplex: both directions of the pair are one server; of two
+///    buffered and fifo modes, `post(Transfer::post)`. Half duplex: both directions of the pair are one server; of two
 ///    startable heads the one that could start first goes first, ties to the smaller index.
 /// 4. *sending* occupies the channel for `sending_time` (bytes / bandwidth, rounded to the nearest tick, halves up). On
 ///    shared links it lasts longer: every link's bytes/s are split by progressive filling (sim/events/fair_share.hpp).
@@ -99,6 +97,9 @@ constexpr InstrIndex offered_by(const Transfer& transfer, TransferMode mode) {
   return rules_of(mode).in_issue_order ? transfer.issue : transfer.producer;
 }
 
+/// Messages by the instr whose end offers them.
+const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode);
+
 /// The batches of batched mode. Empty in all other modes.
 struct Batches {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
@@ -122,8 +123,8 @@ PairQueues pair_queues_of(const Program& program, TransferMode mode);
 
 /// How a device's wait for a message splits by cause. The parts add up to the wait.
 struct WaitSplit {
-  Ticks compute = 0;    ///< the value does not exist yet
-  Ticks queue = 0;      ///< not issued, not posted, behind another message, slowed by one, or held by its batch
+  Ticks compute = 0;  ///< the value does not exist yet
+  Ticks queue = 0;  ///< not issued, not posted, queued after another message, slowed down by one, or held by its batch
   Ticks bandwidth = 0;  ///< being sent, at the speed it has when alone
   Ticks latency = 0;    ///< under way
 
@@ -131,7 +132,7 @@ struct WaitSplit {
 };
 
 /// Splits the consumer's wait [`from`, `times.available`). Going back from the end: held by the batch is queue, then
-/// the latency, then `alone` (the sending time without company) is bandwidth, then queue back to `produced` (the end of
+/// the latency, then `alone` (the sending time when alone) is bandwidth, then queue back to `produced` (the end of
 /// the producer), and compute before it.
 WaitSplit split_receive_wait(Ticks from, const TransferTimes& times, Ticks produced, Ticks alone, Ticks latency);
 

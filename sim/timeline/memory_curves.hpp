@@ -33,7 +33,7 @@ class MemoryPoint {
 /// Memory over time of all devices.
 struct MemoryCurves {
   std::vector<MemoryPoint> points;  ///< by device, then time
-  std::vector<std::size_t> ends;    ///< by device: behind its last point
+  std::vector<std::size_t> ends;    ///< by device: one past its last point
 
   bool empty() const { return points.empty(); }
   std::span<const MemoryPoint> of(std::size_t device) const {

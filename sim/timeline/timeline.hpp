@@ -22,7 +22,7 @@ enum class IdleCause : std::uint8_t {
   kCompute,            ///< another device still computes what is needed
   kTransferLatency,    ///< the message is on its way
   kTransferBandwidth,  ///< the message is being sent
-  kTransferQueue,      ///< the message stands behind another one, or waits for the receive to be posted
+  kTransferQueue,      ///< the message is queued after another one, or waits for the receive to be posted
   kCollective,         ///< a collective or update
   kMemory,             ///< a copy to or from another memory (EVICT, LOAD), or a memory limit
   kOverhead,           ///< the runtime itself (measured runs only)
@@ -33,10 +33,10 @@ inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleCauseNames{
     "warmup",         "drain",      "compute", "transfer_latency", "transfer_bandwidth",
     "transfer_queue", "collective", "memory",  "overhead"};
 
-/// Rows of a device in a picture.
+/// What a span occupies; the rows of a device in a picture.
 enum class Lane : std::uint8_t { kCompute, kTransfer, kCollective };
 
-/// One executed action. Transfers stand on the sending device, with the op SEND_F or SEND_B.
+/// One executed action. A transfer belongs to the sending device, with the op SEND_F or SEND_B.
 struct Span {
   Action action;
   DeviceId device{};
@@ -49,12 +49,12 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// What is alive on a device at its peak: one tensor, and for which microbatches.
+/// A tensor that is alive on a device at its memory peak, and for which microbatches.
 struct PeakTensor {
   MemoryClass cls{};
   StageId stage{};
   std::string name;
-  std::int64_t bytes = 0;  ///< of one
+  std::int64_t bytes = 0;  ///< bytes of one microbatch's tensor
   std::vector<std::int64_t> microbatches;
 
   friend bool operator==(const PeakTensor&, const PeakTensor&) = default;
@@ -63,7 +63,7 @@ struct PeakTensor {
 struct DeviceSummary {
   Ticks busy = 0;
   Ticks useful = 0;  ///< busy without recompute and extra work
-  Ticks slowed = 0;  ///< part of busy that actions take longer because others are under way (simulated runs)
+  Ticks slowed = 0;  ///< part of busy that contention added (simulated runs)
   Ticks idle = 0;
   std::array<Ticks, kIdleCauseCount> idle_causes{};
   Ticks first_start = 0;
@@ -86,12 +86,13 @@ struct CriticalShare {
   friend bool operator==(const CriticalShare&, const CriticalShare&) = default;
 };
 
-/// One run of a schedule, simulated or measured; nothing else distinguishes the two. Definitions: design, section 6.
+/// One run of a schedule, simulated or measured; nothing else distinguishes the two. sim/SPECIFICATION.md defines
+/// the figures.
 struct Timeline {
   enum class Kind : std::uint8_t { kSimulated, kMeasured };
 
   Kind kind = Kind::kSimulated;
-  std::string schedule;  ///< its name
+  std::string schedule;  ///< name of the schedule
   std::string machine;   ///< description of the machine (measured) or of the costs (simulated)
   Timebase base;
   std::int64_t num_microbatches = 0;

@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-// The timeline document (JSON, version 1; keys and their meaning: sim/README.md).
+// The timeline document (JSON, version 1; keys and their meaning: TIMELINE_DOCUMENT.md).
 //
 // Times are whole nanoseconds. Where a tick is less than a nanosecond they are rounded so that sums still hold: of
 // every device busy + idle is the makespan, and the causes add up to idle.

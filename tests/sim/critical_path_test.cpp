@@ -35,7 +35,7 @@ Ticks makespan_with(const Program& program, const SimOptions& options, InstrInde
   changed.durations.push_back(program.durations[program.instrs[instr].row] + more);
   changed.rows.push_back(program.rows[program.instrs[instr].row]);
   changed.instrs[instr].row = static_cast<std::uint32_t>(changed.rows.size() - 1);
-  return run_program(changed, options).makespan;
+  return run_program(ProgramIndex(changed), options).makespan;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ TEST_CASE("pieces of the critical path follow each other from 0 to the makespan,
       const SimOptions options{.transfers = mode};
       const auto times = run_events(program, options);
       if (!times) continue;
-      const std::vector<CriticalPiece> path = critical_path(program, *times, options);
+      const std::vector<CriticalPiece> path = critical_path(ProgramIndex(program), *times, options);
       Ticks at = 0;
       for (const CriticalPiece& piece : path) {
         CHECK(piece.start == at);
@@ -80,7 +80,7 @@ TEST_CASE("when an action of the critical path takes longer, so does everything"
       const SimOptions options{.transfers = mode};
       const auto times = run_events(program, options);
       if (!times) continue;
-      for (const CriticalPiece& piece : critical_path(program, *times, options)) {
+      for (const CriticalPiece& piece : critical_path(ProgramIndex(program), *times, options)) {
         if (piece.kind != CriticalKind::kCompute) continue;
         CHECK(makespan_with(program, options, piece.what, 3) >= times->makespan + 3);
       }

@@ -38,7 +38,7 @@ bool engines_agree_on(const Program& program, TransferMode mode) {
   const auto by_events = run_events(program, options);
   REQUIRE(by_events.has_value() == expected.has_value());
   const bool passes = !why_not_one_pass(program, options);
-  const auto by_pass = passes ? run_one_pass(program, options) : by_events;
+  const auto by_pass = passes ? run_one_pass(ProgramIndex(program), options) : by_events;
   REQUIRE(by_pass.has_value() == expected.has_value());
   CHECK(describe_deadlock(program, mode).empty() == expected.has_value());
   if (!expected) return false;

@@ -12,6 +12,7 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 #include "sim/plan_search/steady_bounds.hpp"
 
 namespace plumb::testing {

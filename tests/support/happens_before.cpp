@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 namespace {

@@ -7,9 +7,9 @@
 #include <iterator>
 #include <vector>
 
+#include "schedules/program/waits.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/transfer_semantics.hpp"
-#include "sim/rules/waits.hpp"
 
 namespace plumb::testing {
 namespace {
@@ -380,13 +380,13 @@ class TickByTick {
       for (std::size_t l = 0; l < kLoadCount; ++l) others += has(slowdown.by, l) ? count(l, in_node) : 0;
       if (others > 0) slow += billionths(slowdown.gamma[std::min<std::size_t>(others, slowdown.gamma.size()) - 1]);
     }
-    const double stolen = static_cast<double>(count(static_cast<std::size_t>(Load::kMessage), itself)) * 1e-9 *
-                              static_cast<double>(billionths(contention.message_share)) +
-                          static_cast<double>(count(static_cast<std::size_t>(Load::kCollective), itself)) * 1e-9 *
-                              static_cast<double>(billionths(contention.collective_share));
+    const double occupied = static_cast<double>(count(static_cast<std::size_t>(Load::kMessage), itself)) * 1e-9 *
+                                static_cast<double>(billionths(contention.message_share)) +
+                            static_cast<double>(count(static_cast<std::size_t>(Load::kCollective), itself)) * 1e-9 *
+                                static_cast<double>(billionths(contention.collective_share));
     std::int64_t rate = kWhole * kWhole / slow;
     rate = rate * clock_[device] / kWhole;
-    rate = rate * (kWhole - billionths(std::min(0.99, stolen))) / kWhole;
+    rate = rate * (kWhole - billionths(std::min(0.99, occupied))) / kWhole;
     lanes_[device].rate = std::max<std::int64_t>(1, rate);
   }
 

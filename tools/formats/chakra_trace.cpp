@@ -8,7 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {

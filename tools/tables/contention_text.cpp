@@ -33,12 +33,12 @@ std::string contention_text(const ContentionFit& fit) {
                    std::string(kLoadNames[static_cast<std::size_t>(point.by)]), share_text(point.gamma.value),
                    interval_text(point.gamma), fixed_text(point.exposure, 1) + " actions"});
   }
-  for (const FittedTheft& theft : fit.theft) {
-    table.add_row({"any", "1", std::string(kLoadNames[static_cast<std::size_t>(theft.by)]),
-                   share_text(theft.share.value), interval_text(theft.share),
-                   fixed_text(theft.exposure, 1) + " actions"});
+  for (const FittedSlowdown& slowdown : fit.slowdowns) {
+    table.add_row({"any", "1", std::string(kLoadNames[static_cast<std::size_t>(slowdown.by)]),
+                   share_text(slowdown.share.value), interval_text(slowdown.share),
+                   fixed_text(slowdown.exposure, 1) + " actions"});
   }
-  std::string text = fit.gammas.empty() && fit.theft.empty() ? "no contention was found\n" : table.to_string();
+  std::string text = fit.gammas.empty() && fit.slowdowns.empty() ? "no contention was found\n" : table.to_string();
   text += "\nfitted " + std::to_string(fit.actions) + " actions, left out " + std::to_string(fit.left_out) +
           "; median error of a duration: " + share_text(fit.error_alone) + " without contention, " +
           share_text(fit.error_fitted) + " with the fitted contention\n";

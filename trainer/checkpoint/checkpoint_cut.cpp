@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 namespace {

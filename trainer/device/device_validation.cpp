@@ -104,7 +104,7 @@ void DeviceWorker::run_again(InstrIndex forward) {
     const std::span<const std::byte> made = arena_.memory().view(output.span(), scratch);
     outputs.insert(outputs.end(), made.begin(), made.end());
   });
-  for (const std::uint32_t transfer : plan_.made.of(forward)) {
+  for (const std::uint32_t transfer : plan_.indexed.made().of(forward)) {
     if (!plan_.program.is_move(transfer)) outputs_.transport.send_again(transfer, outputs);
   }
 }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 #include "trainer/device/device_queue.hpp"
 
 namespace plumb {
@@ -146,14 +146,14 @@ void DeviceWorker::note_times() {
 
 /// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
 void DeviceWorker::before(InstrIndex at) {
-  for (const std::uint32_t transfer : plan_.sent.of(at)) {
+  for (const std::uint32_t transfer : plan_.indexed.sent().of(at)) {
     if (!plan_.program.is_move(transfer)) outputs_.transport.await_sent(transfer);
   }
-  for (const std::uint32_t transfer : plan_.sent.of(at)) {
+  for (const std::uint32_t transfer : plan_.indexed.sent().of(at)) {
     if (plan_.program.op_of(transfer) == Op::kEvict) free_evicted(transfer);
     live_.send_buffers.erase(transfer);
   }
-  for (const std::uint32_t transfer : plan_.posted.of(at)) {
+  for (const std::uint32_t transfer : plan_.indexed.posted().of(at)) {
     if (plan_.program.is_move(transfer)) continue;
     outputs_.transport.post(transfer, live_.slots.emplace(transfer, allocate_message(transfer)).first->second);
   }
@@ -210,7 +210,7 @@ void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block va
   if (value.bytes() == 0) return;
   const auto microbatch = static_cast<std::size_t>(running.key.microbatch);
   const auto slice = static_cast<std::size_t>(running.key.slice);
-  for (const std::uint32_t transfer : plan_.made.of(at)) {
+  for (const std::uint32_t transfer : plan_.indexed.made().of(at)) {
     const InstrIndex consumer = plan_.program.transfers[transfer].consumer;
     if (!names(plan_.program.instrs[consumer].action, microbatch, slice)) continue;
     live_.send_buffers[transfer].push_back(std::move(value));
@@ -457,7 +457,7 @@ void DeviceWorker::forget_forward(StashKey last) {
 }
 
 void DeviceWorker::send(InstrIndex at) {
-  for (const std::uint32_t transfer : plan_.issued.of(at)) {
+  for (const std::uint32_t transfer : plan_.indexed.issued().of(at)) {
     if (plan_.program.is_move(transfer)) continue;
     outputs_.transport.send(transfer, live_.send_buffers.at(transfer));
   }

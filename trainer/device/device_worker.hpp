@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "trainer/device/holder_state.hpp"
 #include "trainer/device/run_outputs.hpp"

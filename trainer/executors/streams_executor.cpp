@@ -53,7 +53,7 @@ class Rounds {
   bool has_room(const DeviceWorker& worker) const {
     const RunPlan& plan = worker.plan();
     for (InstrIndex at = worker.position(); at < plan.unit_end(worker.position()); ++at) {
-      const auto sent = plan.sent.of(at);
+      const auto sent = plan.indexed.sent().of(at);
       const bool all = std::ranges::all_of(sent, [&](std::uint32_t transfer) {
         return plan.program.is_move(transfer) || part_.streams->is_posted(transfer);
       });

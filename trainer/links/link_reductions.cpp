@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 

@@ -8,8 +8,9 @@
 #include "models/costs/reverses.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "schedules/program/topological_order.hpp"
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 #include "trainer/plan/train_options.hpp"
 
 namespace plumb {

@@ -154,15 +154,6 @@ RunPlan::RunPlan(const TrainOptions& given)
     predicted_reads = plumb::predicted_reads(options.schedule, program);
   }
   const std::size_t size = program.size();
-  const auto& transfers = program.transfers;
-  made = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].producer; });
-  issued = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].issue; });
-  posted = group_by(transfers.size(), size, [&](std::size_t t) { return transfers[t].post; });
-  sent = group_by(transfers.size(), size + 1, [&](std::size_t t) {
-    const DeviceId sender = program.channels[transfers[t].channel].from;
-    const bool at_end = transfers[t].sent == program.lane_begin[index(sender) + 1];
-    return at_end ? size : std::size_t{transfers[t].sent};
-  });
   index_guests();
   const auto& kept = program.kept_versions;
   replaced = group_by(kept.size(), size, [&](std::size_t k) { return kept[k].replaced_by; });

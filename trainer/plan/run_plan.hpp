@@ -6,8 +6,8 @@
 
 #include "models/stages/stage_layout.hpp"
 #include "schedules/program/program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "schedules/versions/method_buffers.hpp"
-#include "sim/rules/index_lists.hpp"
 #include "trainer/methods/correction.hpp"
 #include "trainer/plan/post_validation.hpp"
 #include "trainer/plan/train_options.hpp"
@@ -51,15 +51,12 @@ struct RunPlan {
   std::vector<PredictedRead> predicted_reads;     ///< by instr (schedules/versions/predicted_reads.hpp); empty without
   std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
 
-  IndexLists made;       ///< transfers by producer
-  IndexLists issued;     ///< transfers by issue
-  IndexLists sent;       ///< transfers by the instr before which their sender waits; `program.size()`: a lane's end
-  IndexLists posted;     ///< transfers by post
-  IndexLists held;       ///< moves by `held_from`, and ...
-  IndexLists released;   ///< ... by `held_until`; the end of lane d is `program.size()` + d
-  IndexLists replaced;   ///< kept versions by the update that replaces them
-  IndexLists last_read;  ///< kept versions by their last reader
-  IndexLists joins;      ///< `joinings` by the instr that joins
+  ProgramIndex indexed{program};  ///< transfers by instr
+  IndexLists held;                ///< moves by `held_from`, and ...
+  IndexLists released;            ///< ... by `held_until`; the end of lane d is `program.size()` + d
+  IndexLists replaced;            ///< kept versions by the update that replaces them
+  IndexLists last_read;           ///< kept versions by their last reader
+  IndexLists joins;               ///< `joinings` by the instr that joins
   std::vector<Joining> joinings;
   ValidationPlan validation;
   bool has_direct_edges = false;  ///< some instr waits for another device's without a message

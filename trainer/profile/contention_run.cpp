@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/contention_fit/fit_contention.hpp"
 #include "trainer/profile/profile_schedule.hpp"
 
 namespace plumb {

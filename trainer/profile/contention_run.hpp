@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// What was measured of actions alone and in company.
+/// What was measured of actions alone and overlapped.
 struct ContentionRun {
   Profile profile;  ///< times alone, and the contention that was fitted
   ContentionFit fit;

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "schedules/program/waits.hpp"
 #include "sim/lanes/idle_causes.hpp"
 #include "sim/lanes/lanes.hpp"
 #include "sim/lanes/metrics.hpp"
-#include "sim/rules/waits.hpp"
 #include "trainer/ground/machine_description.hpp"
 
 namespace plumb {
@@ -42,9 +42,10 @@ void fill_idle_causes(Timeline& timeline) {
 }
 
 /// Gaps that the rules explain less than half of are waits for the runtime itself.
-void name_overhead(const Program& program, const RunTimes& times, Timeline& timeline) {
+void name_overhead(const ProgramIndex& indexed, const RunTimes& times, Timeline& timeline) {
+  const Program& program = indexed.program();
   const SimOptions options;
-  const IdleCauses rules(program, times, options);
+  const IdleCauses rules(indexed, times, options);
   auto span = timeline.spans.begin();
   for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) {
     const InstrIndex begin = program.lane_begin[device];
@@ -81,9 +82,10 @@ Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> re
   timeline.base = program.base;
   timeline.num_microbatches = program.num_microbatches;
   timeline.updates = plan.document_updates;
-  const auto marks = fill_lanes(program, times, SimOptions{}, timeline);
+  const ProgramIndex indexed(program);
+  const auto marks = fill_lanes(indexed, times, SimOptions{}, timeline);
   fill_idle_causes(timeline);
-  name_overhead(program, times, timeline);
+  name_overhead(indexed, times, timeline);
   for (const DeviceReport& report : reports) {
     DeviceSummary& summary = timeline.devices[index(report.device)];
     summary.peak_memory_bytes = report.peak_memory_bytes;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sim/rules/waits.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 

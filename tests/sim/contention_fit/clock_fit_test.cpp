@@ -6,8 +6,8 @@
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/contention_fit/clock_course.hpp"
-#include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/clock_response.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/contended_machine.hpp"
 
@@ -67,19 +67,19 @@ double step_error(const Contention& fitted, const Timeline& run) {
 
 }  // namespace
 
-TEST_CASE("a clock makes up for 63 % of the way in its lag, and every step of the load has its mean") {
+TEST_CASE("a clock closes 1 - 1/e of the gap to its target in its lag, and every step of the load has its mean") {
   const std::vector<LoadStep> steps{{10, 1}, {100, 3}, {1000, 3}, {100, 0}};
-  const std::vector<double> course = clock_course(steps, {.least = 1, .most = 3, .lag_ns = 100});
+  const std::vector<double> course = clock_response(steps, {.least = 1, .most = 3, .lag_ns = 100});
   CHECK(course[0] == 0);
   CHECK(course[1] == doctest::Approx(std::exp(-1.0)));
   CHECK(course[2] == doctest::Approx(1 - 0.1 * std::exp(-1.0)).epsilon(1e-4));
   CHECK(course[3] == doctest::Approx(1 - std::exp(-1.0)).epsilon(1e-3));
-  CHECK(clock_course(std::vector<LoadStep>{{1, 2}}, {.least = 1, .most = 3, .lag_ns = 1e-6})[0] ==
+  CHECK(clock_response(std::vector<LoadStep>{{1, 2}}, {.least = 1, .most = 3, .lag_ns = 1e-6})[0] ==
         doctest::Approx(0.5).epsilon(1e-4));
 }
 
 TEST_CASE("a clock that follows the load with a lag is told from slowdowns, with 1 % noise") {
-  // 0.5 of the difference every 300 us: 63 % in 433 us, four forwards.
+  // 0.5 of the difference every 300 us: a time constant of 433 us, four forwards.
   const Cluster cluster = contended_machine(beside(falling_clock(1, 0.1, 300'000, 0.5)), 0.01);
   const ContentionFit fit = fit_contention(clocked_runs(cluster, 3), {.resamples = 40});
   REQUIRE(fit.clock.has_value());

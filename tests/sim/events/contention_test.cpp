@@ -50,7 +50,7 @@ using Ends = std::vector<Ticks>;
 
 ProgramBuilder lanes(const ProgramBuilder::Lanes& durations) { return ProgramBuilder(durations); }
 
-/// Random loads, curves, theft and clock.
+/// Random loads, curves, slowdowns and clock.
 class RandomContention {
  public:
   explicit RandomContention(std::uint64_t seed) : random_(seed) {}

@@ -42,7 +42,7 @@ constexpr Route kRoute{.latency_ns = 3, .bytes_per_s = 10e9, .shared = {}, .half
 
 TEST_CASE("two stages and two microbatches, every start worked out by hand") {
   const Program program = testing::program_of({.name = "1f1b", .p = 2, .m = 2, .cost = "F=1,B=2,comm=0.5"});
-  const auto times = run_one_pass(program, {});
+  const auto times = run_one_pass(ProgramIndex(program), {});
   REQUIRE(times.has_value());
   constexpr Ticks kHalf = 500'000;  // half a unit
   std::vector<Ticks> starts;
@@ -110,7 +110,7 @@ TEST_CASE("idle causes add up to the idle time on random programs, in every tran
         CAPTURE(static_cast<int>(mode));
         CAPTURE(seed);
         const Program program = testing::random_program({}, seed);
-        if (!run_one_pass(program, {.transfers = mode})) continue;  // deadlocks in this mode
+        if (!run_one_pass(ProgramIndex(program), {.transfers = mode})) continue;  // deadlocks in this mode
         check_causes_add_up(simulate(program, {.engine = engine, .transfers = mode}));
         ++runs;
       }
@@ -180,7 +180,7 @@ TEST_CASE("lanes that wait for each other are an error that names the cycle") {
   builder.direct({0, 1}, {1, 0});
   builder.direct({1, 1}, {0, 0});
   const Program program = builder.build();
-  CHECK_FALSE(run_one_pass(program, {}).has_value());
+  CHECK_FALSE(run_one_pass(ProgramIndex(program), {}).has_value());
   CHECK_FALSE(run_totals(program).has_value());
   CHECK_THROWS_WITH_AS(simulate(program), doctest::Contains("deadlock"), Error);
 }

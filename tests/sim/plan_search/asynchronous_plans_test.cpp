@@ -7,6 +7,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/every_plan.hpp"
 #include "tests/support/profiled_network.hpp"

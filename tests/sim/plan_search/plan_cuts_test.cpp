@@ -8,7 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/plan_search/device_orders.hpp"
-#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 

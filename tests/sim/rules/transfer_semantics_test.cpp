@@ -22,7 +22,7 @@ RunTimes run_on_both(const Program& program, TransferMode mode) {
   SimOptions options;
   options.transfers = mode;
   const auto events = run_events(program, options);
-  const auto pass = run_one_pass(program, options);
+  const auto pass = run_one_pass(ProgramIndex(program), options);
   REQUIRE(events.has_value());
   REQUIRE(pass.has_value());
   CHECK(*events == *pass);

@@ -8,7 +8,8 @@
 #include "models/ground/error.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
+#include "sim/contention_fit/overlap.hpp"
 #include "sim/simulate.hpp"
 #include "tests/trainer/training_cases.hpp"
 #include "trainer/profile/contention_run.hpp"
@@ -85,7 +86,7 @@ TEST_CASE("a profile reads back as it was, and costs a schedule") {
   CHECK(costs.times[1].load == profile.stages[1].load.mean_ns);
 }
 
-TEST_CASE("actions alone, then in company, are fitted on threads, too: times alone and what could not be told") {
+TEST_CASE("actions alone, then overlapped, are fitted on threads, too: times alone and what could not be determined") {
   ProfileOptions options = tiny_profile(2, 2);
   options.rounds = 1;
   const ContentionRun run = measure_contention(options);
@@ -110,14 +111,14 @@ TEST_CASE("a load that changes has everything alone in every other update, and a
   StageCosts costs;
   costs.times.assign(5, {.f = 10, .b = 20, .u = 3});
   costs.comm = 2;
-  const Company company = company_of(simulate(lower(schedule, costs)));
+  const Overlap overlap = overlap_of(simulate(lower(schedule, costs)));
   std::size_t most = 0;
-  for (const LoadStep& step : company.steps) most = std::max<std::size_t>(most, step.active);
+  for (const LoadStep& step : overlap.steps) most = std::max<std::size_t>(most, step.active);
   CHECK(most == 3);
-  for (const MetAction& action : company.actions) {
+  for (const OverlappedAction& action : overlap.actions) {
     CAPTURE(action.update);
-    if (action.update % 2 == 0) CHECK(action.behind - action.first == 1);
-    if (action.kind == Load::kU) CHECK(company.stretches[action.first].alone());
+    if (action.update % 2 == 0) CHECK(action.end - action.first == 1);
+    if (action.kind == Load::kU) CHECK(overlap.intervals[action.first].alone());
   }
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("a clock slower than an update is told better with the run whose load 
   ClockModel& clock = cluster.contention.clock.emplace();
   clock.load.fill(1);
   clock.points = {{1, 1}, {4, 0.92}};
-  clock.period_ns = 500'000;  // 63 % in 4 ms, where an update takes 3.3 ms
+  clock.period_ns = 500'000;  // a time constant of 4 ms, where an update takes 3.3 ms
   clock.gain = 0.1175;
   cluster.finish();
   StageCosts costs;
@@ -177,16 +178,16 @@ TEST_CASE("two copies of a pipeline reduce beside weight gradients, which tells 
     const ProfileShape shape{.devices = 4, .stages = 4, .microbatches = alone ? 2 : 8, .updates = 6};
     return simulate(lower(mirrored_schedule(shape, alone), costs, &cluster), {.seed = alone ? 1U : 2U});
   };
-  const Company company = company_of(run(true));
-  for (const MetAction& action : company.actions) {
-    for (std::size_t s = action.first; s != action.behind && action.kind != Load::kU; ++s) {
-      CHECK(company.stretches[s].alone());
+  const Overlap overlap = overlap_of(run(true));
+  for (const OverlappedAction& action : overlap.actions) {
+    for (std::size_t s = action.first; s != action.end && action.kind != Load::kU; ++s) {
+      CHECK(overlap.intervals[s].alone());
     }
   }
   const ContentionFit fit = fit_contention(std::vector{run(true), run(false)}, {.first_update = 1, .resamples = 20});
-  REQUIRE(fit.theft.size() == 1);
-  CHECK(fit.theft[0].by == Load::kCollective);
-  CHECK(std::abs(fit.theft[0].share.value - 0.2) < 0.03);
+  REQUIRE(fit.slowdowns.size() == 1);
+  CHECK(fit.slowdowns[0].by == Load::kCollective);
+  CHECK(std::abs(fit.slowdowns[0].share.value - 0.2) < 0.03);
 }
 
 TEST_CASE("what reductions take is looked for on threads, too, where that is asked for") {
@@ -197,7 +198,7 @@ TEST_CASE("what reductions take is looked for on threads, too, where that is ask
   for (const bool alone : {true, false}) {
     const Timeline timeline = mirrored_run(with_devices(options), alone);
     CHECK(std::ranges::any_of(timeline.spans, [](const Span& span) { return span.action.op == Op::kReduceGrad; }));
-    actions += static_cast<std::int64_t>(company_of(timeline).actions.size());
+    actions += static_cast<std::int64_t>(overlap_of(timeline).actions.size());
   }
   CHECK(actions > 0);
   CHECK(measure_contention(options).fit.actions > 0);
@@ -212,10 +213,10 @@ TEST_CASE("one at a time, nothing runs beside anything else, with fused and with
     costs.times.assign(5, {.f = 10, .b = 20, .i = 9, .w = 11, .u = 3});
     costs.comm = 2;
     const Timeline timeline = simulate(lower(schedule, costs));
-    for (const MetAction& action : company_of(timeline).actions) CHECK(action.behind - action.first == 1);
-    const Company company = company_of(timeline);
-    CHECK(company.actions.size() == static_cast<std::size_t>(4 * 5 * (split ? 4 : 3)));
-    CHECK(std::ranges::all_of(company.stretches, &Stretch::alone));
+    for (const OverlappedAction& action : overlap_of(timeline).actions) CHECK(action.end - action.first == 1);
+    const Overlap overlap = overlap_of(timeline);
+    CHECK(overlap.actions.size() == static_cast<std::size_t>(4 * 5 * (split ? 4 : 3)));
+    CHECK(std::ranges::all_of(overlap.intervals, &OverlapInterval::alone));
   }
 }
 

@@ -1,11 +1,11 @@
-#include "sim/contention_fit/clock_course.hpp"
+#include "sim/contention_fit/clock_response.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace plumb {
 
-std::vector<double> clock_course(std::span<const LoadStep> steps, const ClockShape& shape) {
+std::vector<double> clock_response(std::span<const LoadStep> steps, const ClockShape& shape) {
   std::vector<double> course;
   course.reserve(steps.size());
   double now = 0;

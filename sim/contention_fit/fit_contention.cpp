@@ -1,4 +1,4 @@
-#include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ constexpr double kLeastFall = 0.005;  // of a clock that is there
 constexpr double kSmallFall = 0.02;   // what may hide where none is
 constexpr double kPeriodsPerLag = 8;  // of the clock that is written
 
-constexpr std::array<Load, 2> kThieves{Load::kMessage, Load::kCollective};
+constexpr std::array<Load, 2> kCommunication{Load::kMessage, Load::kCollective};
 
 std::string decimals(double value) {
   const auto tenths = std::llround(value * 10);
@@ -41,7 +41,7 @@ std::string text_of(const CurvePoint& point) {
 std::string text_of(const ContentionCurves& curves, std::size_t unknown) {
   if (unknown < curves.points().size()) return text_of(curves.points()[unknown]);
   const bool message = curves.has(CommonUnknown::kMessage) && unknown == curves.number(CommonUnknown::kMessage);
-  return message ? "what a message takes" : "what a collective takes";
+  return message ? "slowdown by a message" : "slowdown by a collective";
 }
 
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
@@ -55,9 +55,9 @@ class Fit {
   ContentionFit run() {
     note_times_alone();
     std::vector<CurvePoint> points = points_met();
-    CommonUnknowns common{std::ranges::any_of(data_.stretches, [](const Stretch& one) { return one.messages > 0; }),
-                          std::ranges::any_of(data_.stretches, [](const Stretch& one) { return one.collectives > 0; }),
-                          false};
+    CommonUnknowns common{
+        std::ranges::any_of(data_.intervals, [](const OverlapInterval& one) { return one.messages > 0; }),
+        std::ranges::any_of(data_.intervals, [](const OverlapInterval& one) { return one.collectives > 0; }), false};
     while (!drop_what_cannot_be_told(points, common)) {
     }
     const ContentionCurves curves(points, common);
@@ -95,9 +95,9 @@ class Fit {
     std::array<std::array<std::uint16_t, kComputeLoads>, kComputeLoads> most{};
     for (const SeenAction& action : data_.actions) {
       if (!data_.knows(action, options_.least_alone)) continue;
-      auto& row = most[static_cast<std::size_t>(action.met.kind)];
-      for (std::size_t s = action.met.first; s != action.met.behind; ++s) {
-        for (std::size_t by = 0; by < kComputeLoads; ++by) row[by] = std::max(row[by], data_.stretches[s].others[by]);
+      auto& row = most[static_cast<std::size_t>(action.overlapped.kind)];
+      for (std::size_t s = action.overlapped.first; s != action.overlapped.end; ++s) {
+        for (std::size_t by = 0; by < kComputeLoads; ++by) row[by] = std::max(row[by], data_.intervals[s].others[by]);
       }
     }
     std::vector<CurvePoint> points;
@@ -131,8 +131,9 @@ class Fit {
     for (std::size_t i = 0; i < size; ++i) gone[i] = total[i] < options_.least_exposure;
     for (std::size_t i = 0; i < size; ++i) {
       if (!gone[i]) continue;
-      result_.unknown.push_back(text_of(curves, i) + ": met for " + decimals(total[i]) +
-                                " actions' time, expected at least " + decimals(options_.least_exposure));
+      result_.unknown.push_back(text_of(curves, i) + ": occurs for " + decimals(total[i]) +
+                                " times the duration of an action alone, expected at least " +
+                                decimals(options_.least_exposure));
     }
     if (std::ranges::none_of(gone, std::identity{})) find_dependent(curves, gram, gone);
     const bool done = std::ranges::none_of(gone, std::identity{});
@@ -171,7 +172,7 @@ class Fit {
       if (chosen[i]) continue;
       gone[i] = true;
       if (i >= points.size()) {
-        result_.unknown.push_back(text_of(curves, i) + ": always met together with other actions");
+        result_.unknown.push_back(text_of(curves, i) + ": always occurs together with other actions");
         continue;
       }
       absorbed_[points[i].of * kComputeLoads + points[i].by] = true;
@@ -182,8 +183,8 @@ class Fit {
         if (twin == size || likeness(j) > likeness(twin)) twin = j;
       }
       const std::string with = twin == size ? "nothing else" : text_of(curves, twin);
-      result_.unknown.push_back(text_of(points[i]) + ": always met together with others, above all " + with +
-                                ", and counted there");
+      result_.unknown.push_back(text_of(points[i]) + ": always occurs together with others, above all " + with +
+                                ", and is counted there");
     }
   }
 
@@ -220,8 +221,8 @@ class Fit {
     if (clock.counts || clock.fall.high <= kSmallFall) {
       result_.clock = clock;
     } else {
-      result_.unknown.push_back("the clock: it falls by anything from " + rounded_percents(clock.fall.low) + " to " +
-                                rounded_percents(clock.fall.high) + ", and none is assumed");
+      result_.unknown.push_back("the clock: its fall could be anything from " + rounded_percents(clock.fall.low) +
+                                " to " + rounded_percents(clock.fall.high) + ", and none is assumed");
     }
     if (!clock.counts) return false;
     result_.error_fitted = typical(solver, solution);
@@ -271,31 +272,33 @@ class Fit {
           {static_cast<Load>(points[p].of), static_cast<Load>(points[p].by), points[p].others, gamma, exposure_[p]});
       if (gamma.high - gamma.low > kWidest) {
         certain = false;
-        result_.unknown.push_back(text_of(points[p]) + ": anything from " + rounded_percents(gamma.low) + " to " +
-                                  rounded_percents(gamma.high) + ", so its curve is left out");
+        result_.unknown.push_back(text_of(points[p]) + ": could be anything from " + rounded_percents(gamma.low) +
+                                  " to " + rounded_percents(gamma.high) + ", so its curve is left out");
       }
       const bool last = p + 1 == points.size() || points[p + 1].of != points[p].of || points[p + 1].by != points[p].by;
       if (!last) continue;
       if (certain) add_curve(curves, points[p], values);
       certain = true;
     }
-    for (const Load thief : kThieves) {
-      const auto unknown = thief == Load::kMessage ? CommonUnknown::kMessage : CommonUnknown::kCollective;
+    for (const Load by : kCommunication) {
+      const auto unknown = by == Load::kMessage ? CommonUnknown::kMessage : CommonUnknown::kCollective;
       if (!curves.has(unknown)) continue;
       const std::size_t at = curves.number(unknown);
-      add_theft(curves, at, {thief, with_interval(values[at], std::move(draws[at])), exposure_[at]});
+      add_slowdown(curves, at, {by, with_interval(values[at], std::move(draws[at])), exposure_[at]});
     }
   }
 
-  void add_theft(const ContentionCurves& curves, std::size_t at, const FittedTheft& theft) {
-    result_.theft.push_back(theft);
-    if (theft.share.high - theft.share.low > kWidest) {
-      result_.unknown.push_back(text_of(curves, at) + ": anything from " + rounded_percents(theft.share.low) + " to " +
-                                rounded_percents(theft.share.high) + ", so it is left out");
+  void add_slowdown(const ContentionCurves& curves, std::size_t at, const FittedSlowdown& slowdown) {
+    result_.slowdowns.push_back(slowdown);
+    if (slowdown.share.high - slowdown.share.low > kWidest) {
+      result_.unknown.push_back(text_of(curves, at) + ": could be anything from " +
+                                rounded_percents(slowdown.share.low) + " to " + rounded_percents(slowdown.share.high) +
+                                ", so it is left out");
       return;
     }
-    double& share = theft.by == Load::kMessage ? result_.contention.message_share : result_.contention.collective_share;
-    share = rounded(std::min(0.99, theft.share.value));
+    double& share =
+        slowdown.by == Load::kMessage ? result_.contention.message_share : result_.contention.collective_share;
+    share = rounded(std::min(0.99, slowdown.share.value));
   }
 
   void add_curve(const ContentionCurves& curves, const CurvePoint& last, const std::vector<double>& values) {
@@ -313,7 +316,8 @@ class Fit {
     if (result_.error_fitted <= result_.error_alone || result_.contention.empty()) return;
     result_.contention = {};
     result_.clock.reset();
-    result_.unknown.emplace_back("everything: the runs are too disturbed, the fit is no better than the times alone");
+    result_.unknown.emplace_back(
+        "everything: the runs are too noisy, and the fit explains them no better than the times alone");
   }
 
   ContentionFitOptions options_;

@@ -1,4 +1,4 @@
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/overlap.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -23,33 +23,33 @@ std::optional<Load> kind_of(const Span& span) {
   return span.action.overlaps_next != 0 ? Load::kPair : load_of(span.action.op);
 }
 
-class CompanyMaker {
+class OverlapMaker {
  public:
-  explicit CompanyMaker(const Timeline& timeline)
+  explicit OverlapMaker(const Timeline& timeline)
       : timeline_(timeline),
         per_update_(std::max<std::int64_t>(1, timeline.num_microbatches / std::max<std::int64_t>(1, timeline.updates))),
         running_(timeline.devices.size()),
         messages_(timeline.devices.size()),
         collectives_(timeline.devices.size()) {}
 
-  Company make() {
+  Overlap make() {
     for (std::size_t s = 0; s < timeline_.spans.size(); ++s) add(s);
     std::ranges::sort(
         changes_, [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.by < b.by; });
     Ticks now = 0;
     for (const Change& change : changes_) {
-      if (change.time > now) stretch(now, change.time);
+      if (change.time > now) add_interval(now, change.time);
       now = change.time;
       apply(change);
     }
-    place_stretches();
-    return std::move(company_);
+    place_intervals();
+    return std::move(overlap_);
   }
 
  private:
   struct Piece {
     std::size_t action = 0;
-    Stretch stretch;
+    OverlapInterval interval;
   };
 
   void add(std::size_t s) {
@@ -66,8 +66,8 @@ class CompanyMaker {
     const auto kind = kind_of(span);
     if (span.lane != Lane::kCompute || second || !kind) return;
     const auto number = static_cast<std::int64_t>(span.action.microbatch);
-    add_changes(span, company_.actions.size(), What::kAction);
-    company_.actions.push_back({.device = span.device,
+    add_changes(span, overlap_.actions.size(), What::kAction);
+    overlap_.actions.push_back({.device = span.device,
                                 .stage = span.action.stage,
                                 .kind = *kind,
                                 .update = *kind == Load::kU ? number : number / per_update_,
@@ -92,42 +92,42 @@ class CompanyMaker {
       if (to != from && to < messages_.size()) messages_[to] += change.by;
       return;
     }
-    const MetAction& action = company_.actions[change.which];
+    const OverlappedAction& action = overlap_.actions[change.which];
     count_[static_cast<std::size_t>(action.kind)] += change.by;
     running_[index(action.device)] = change.by > 0 ? std::optional(change.which) : std::nullopt;
   }
 
-  void stretch(Ticks from, Ticks to) {
+  void add_interval(Ticks from, Ticks to) {
     const auto active = std::ranges::count_if(running_, [](const auto& action) { return action.has_value(); });
-    company_.steps.push_back({.ns = ns(to - from), .active = static_cast<std::uint16_t>(active)});
+    overlap_.steps.push_back({.ns = ns(to - from), .active = static_cast<std::uint16_t>(active)});
     for (std::size_t d = 0; d < running_.size(); ++d) {
       if (!running_[d]) continue;
       Piece& piece = pieces_.emplace_back();
       piece.action = *running_[d];
-      piece.stretch.ns = ns(to - from);
+      piece.interval.ns = ns(to - from);
       for (std::size_t k = 0; k < kComputeLoads; ++k) {
-        const bool own = static_cast<std::size_t>(company_.actions[piece.action].kind) == k;
-        piece.stretch.others[k] = static_cast<std::uint16_t>(count_[k] - (own ? 1 : 0));
+        const bool own = static_cast<std::size_t>(overlap_.actions[piece.action].kind) == k;
+        piece.interval.others[k] = static_cast<std::uint16_t>(count_[k] - (own ? 1 : 0));
       }
-      piece.stretch.messages = static_cast<std::uint16_t>(messages_[d]);
-      piece.stretch.collectives = static_cast<std::uint16_t>(collectives_[d]);
-      piece.stretch.step = company_.steps.size() - 1;
+      piece.interval.messages = static_cast<std::uint16_t>(messages_[d]);
+      piece.interval.collectives = static_cast<std::uint16_t>(collectives_[d]);
+      piece.interval.step = overlap_.steps.size() - 1;
     }
   }
 
-  void place_stretches() {
+  void place_intervals() {
     std::ranges::stable_sort(pieces_, {}, &Piece::action);
     std::size_t at = 0;
-    for (std::size_t a = 0; a < company_.actions.size(); ++a) {
-      company_.actions[a].first = at;
-      for (; at < pieces_.size() && pieces_[at].action == a; ++at) company_.stretches.push_back(pieces_[at].stretch);
-      company_.actions[a].behind = at;
+    for (std::size_t a = 0; a < overlap_.actions.size(); ++a) {
+      overlap_.actions[a].first = at;
+      for (; at < pieces_.size() && pieces_[at].action == a; ++at) overlap_.intervals.push_back(pieces_[at].interval);
+      overlap_.actions[a].end = at;
     }
   }
 
   const Timeline& timeline_;
   std::int64_t per_update_;
-  Company company_;
+  Overlap overlap_;
   std::vector<Change> changes_;
   std::vector<std::pair<std::size_t, std::size_t>> ends_;  ///< of messages: devices
   std::vector<std::optional<std::size_t>> running_;        ///< by device: its action
@@ -139,10 +139,10 @@ class CompanyMaker {
 
 }  // namespace
 
-bool Stretch::alone() const {
+bool OverlapInterval::alone() const {
   return messages == 0 && collectives == 0 && std::ranges::all_of(others, [](std::uint16_t n) { return n == 0; });
 }
 
-Company company_of(const Timeline& timeline) { return CompanyMaker(timeline).make(); }
+Overlap overlap_of(const Timeline& timeline) { return OverlapMaker(timeline).make(); }
 
 }  // namespace plumb

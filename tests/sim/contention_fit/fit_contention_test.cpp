@@ -1,4 +1,4 @@
-#include "sim/contention_fit/contention_fit.hpp"
+#include "sim/contention_fit/fit_contention.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/contention_fit/company.hpp"
+#include "sim/contention_fit/overlap.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/contended_machine.hpp"
 
@@ -93,16 +93,16 @@ TEST_CASE("an action's time is split where others begin and end") {
     return made;
   };
   timeline.spans = {span(0, Op::kF, 0, 100), span(1, Op::kW, 30, 40), span(1, Op::kF, 60, 130)};
-  const Company company = company_of(timeline);
-  REQUIRE(company.actions.size() == 3);
-  const MetAction& first = company.actions[0];
-  REQUIRE(first.behind - first.first == 4);
-  CHECK(company.stretches[first.first].ns == 30);
-  CHECK(company.stretches[first.first].alone());
-  CHECK(company.stretches[first.first + 1].others[static_cast<std::size_t>(Load::kW)] == 1);
-  CHECK(company.stretches[first.first + 1].ns == 10);
-  CHECK(company.stretches[first.first + 3].others[static_cast<std::size_t>(Load::kF)] == 1);
-  CHECK(company.stretches[company.actions[2].first].ns == 40);
+  const Overlap overlap = overlap_of(timeline);
+  REQUIRE(overlap.actions.size() == 3);
+  const OverlappedAction& first = overlap.actions[0];
+  REQUIRE(first.end - first.first == 4);
+  CHECK(overlap.intervals[first.first].ns == 30);
+  CHECK(overlap.intervals[first.first].alone());
+  CHECK(overlap.intervals[first.first + 1].others[static_cast<std::size_t>(Load::kW)] == 1);
+  CHECK(overlap.intervals[first.first + 1].ns == 10);
+  CHECK(overlap.intervals[first.first + 3].others[static_cast<std::size_t>(Load::kF)] == 1);
+  CHECK(overlap.intervals[overlap.actions[2].first].ns == 40);
 }
 
 TEST_CASE("the fit recovers exactly what made the runs when there is no noise") {
@@ -156,9 +156,9 @@ TEST_CASE("what messages take is fitted, too") {
   contention.message_share = 0.1;
   const Cluster cluster = contended_machine(contention, 0.005);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 20});
-  REQUIRE(fit.theft.size() == 1);
-  CHECK(fit.theft[0].by == Load::kMessage);
-  CHECK(std::abs(fit.theft[0].share.value - 0.1) < 0.02);
+  REQUIRE(fit.slowdowns.size() == 1);
+  CHECK(fit.slowdowns[0].by == Load::kMessage);
+  CHECK(std::abs(fit.slowdowns[0].share.value - 0.1) < 0.02);
 }
 
 TEST_CASE("what collectives take is fitted, too") {
@@ -184,14 +184,14 @@ TEST_CASE("what collectives take is fitted, too") {
     }
   }
   const ContentionFit fit = fit_contention(std::vector{timeline}, {.resamples = 20});
-  REQUIRE(fit.theft.size() == 1);
-  CHECK(fit.theft[0].by == Load::kCollective);
-  CHECK(fit.theft[0].share.value == doctest::Approx(0.25).epsilon(0.01));
+  REQUIRE(fit.slowdowns.size() == 1);
+  CHECK(fit.slowdowns[0].by == Load::kCollective);
+  CHECK(fit.slowdowns[0].share.value == doctest::Approx(0.25).epsilon(0.01));
   CHECK(fit.contention.collective_share == doctest::Approx(0.25).epsilon(0.01));
   CHECK(fit.contention.message_share == 0);
 }
 
-TEST_CASE("an action that is never alone, and company that is never met, are said and not guessed") {
+TEST_CASE("an action that is never alone, and overlap that never occurs, are reported and not guessed") {
   const Cluster cluster = contended_machine(truth(), 0);
   const std::vector<Timeline> loaded_only{measured("gpipe", 8, 10, cluster, 1)};
   const ContentionFit fit = fit_contention(loaded_only, {.resamples = 0});
@@ -232,7 +232,7 @@ TEST_CASE("two kinds that are always met together are told as one, and the repor
     add(2, Op::kI, update, at + 1000, at + 1120);
   }
   const ContentionFit fit = fit_contention(std::vector{timeline}, {.resamples = 0});
-  CHECK(mentions(fit.unknown, "always met together with others"));
+  CHECK(mentions(fit.unknown, "always occurs together with others"));
   double of_f = 0;
   for (const FittedGamma& gamma : fit.gammas) of_f += gamma.of == Load::kF ? gamma.gamma.value : 0;
   CHECK(of_f == doctest::Approx(0.2).epsilon(1e-3));

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "schedules/program/program.hpp"
+
+namespace plumb {
+
+/// What `wait.via` names, when it is not one of the two kinds of plain edge.
+constexpr bool is_plain(const Wait& wait) { return wait.via >= Wait::kLatency; }
+constexpr bool is_for_collective(const Wait& wait) { return !is_plain(wait) && (wait.via & Wait::kCollectiveBit) != 0; }
+constexpr bool is_for_transfer(const Wait& wait) { return (wait.via & Wait::kCollectiveBit) == 0; }
+constexpr std::uint32_t collective_of(const Wait& wait) { return wait.via & ~Wait::kCollectiveBit; }
+
+/// First instr after the unit that begins with `i`: an overlapped pair is one unit of two instrs.
+inline InstrIndex unit_end(const Program& program, InstrIndex i) {
+  return i + (program.rows[program.instrs[i].row].overlapped ? 2U : 1U);
+}
+
+/// Whether the sender waits for its send at the end of its lane, where nothing comes later.
+inline bool is_awaited_at_end(const Program& program, const Transfer& transfer) {
+  return transfer.sent == program.lane_begin[index(program.channels[transfer.channel].from) + 1];
+}
+
+}  // namespace plumb

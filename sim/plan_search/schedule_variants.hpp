@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/ground/units.hpp"
+#include "schedules/catalogue/registry.hpp"
+
+namespace plumb {
+
+/// A schedule of the catalogue with a number of stages per place.
+struct ScheduleVariant {
+  const ScheduleSpec* spec = nullptr;
+  std::int32_t chunks = 0;     ///< 0: its own number
+  std::int32_t per_place = 1;  ///< stages of a place
+  bool for_costs = false;      ///< its order depends on the costs of the stages
+  bool asynchronous = false;   ///< never flushes: bounded by what steady_bounds.hpp proves
+  bool sliced = false;         ///< may begin a part of a microbatch before the whole of it
+
+  std::int32_t stages(std::int32_t places) const { return places * per_place; }
+};
+
+/// Variants that a search may use: the schedules in `names`; if there are none, all for training that are not an alias
+/// of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names.
+std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
+                                               const std::vector<std::int32_t>& chunks, bool asynchronous = false);
+
+/// Placement of stages on places in `order`, by the catalogue's name of the placement; empty when the name does not
+/// determine it.
+std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
+                                                             const std::vector<std::int32_t>& order);
+
+}  // namespace plumb
