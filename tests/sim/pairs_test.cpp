@@ -159,7 +159,7 @@ TEST_CASE("with pairs idle causes add up to idle time and the critical path to t
     for (const CriticalShare& share : timeline.critical_path) sum += share.ticks, named.insert(share.kind);
     CHECK(sum == timeline.makespan);
   });
-  for (const std::string kind : {"F+F", "F+W", "W+F", "F", "W"}) {
+  for (const std::string kind : {"F+F", "F+I", "W+F", "F", "W"}) {
     CAPTURE(kind);
     CHECK(named.contains(kind));
   }
