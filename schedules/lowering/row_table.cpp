@@ -1,5 +1,6 @@
 #include "schedules/lowering/row_table.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -172,6 +173,23 @@ Ticks RowTable::pair_duration(std::uint32_t first, std::uint32_t second) const {
   return pair_time(half(first), half(second), given);
 }
 
+/// The part of a pair that is recompute or extra work: what is folded, and the share of a half that is nothing else.
+Ticks RowTable::not_useful_part(std::uint32_t first, std::uint32_t second, Ticks pair) const {
+  Ticks folded = 0;
+  Ticks repeated = 0;
+  Ticks both = 0;
+  for (const std::uint32_t row : {first, second}) {
+    const Op op = state_.program.rows[row].op;
+    const Ticks alone = state_.program.durations[row];
+    folded += recompute_part(row);
+    repeated += op == Op::kR || op == Op::kX ? alone : 0;
+    both += alone;
+  }
+  if (repeated == 0) return folded;
+  const double share = static_cast<double>(repeated) / static_cast<double>(both);
+  return std::min<Ticks>(pair, folded + std::llround(share * static_cast<double>(pair)));
+}
+
 std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first, std::uint32_t second) {
   const auto found = pairs_.find({first, second});
   if (found != pairs_.end()) return found->second;
@@ -181,7 +199,7 @@ std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first,
   leading.overlapped = true;
   program.rows.push_back(leading);
   program.durations.push_back(pair_duration(first, second));
-  note_recompute(recompute_part(first) + recompute_part(second));
+  note_recompute(not_useful_part(first, second, program.durations.back()));
   const Row following = program.rows[second];
   program.rows.push_back(following);
   program.durations.push_back(0);

@@ -61,6 +61,7 @@ class RowTable {
   std::uint32_t add_sum(const Action& action);
   void note_pairs(const Row& row, const PairTimes& given, const StageTimes& times);
   Ticks pair_duration(std::uint32_t first, std::uint32_t second) const;
+  Ticks not_useful_part(std::uint32_t first, std::uint32_t second, Ticks pair) const;
   Ticks recompute_part(std::uint32_t row) const;
   void note_recompute(Ticks part);
   Ticks on_device(Ticks at_speed_one) const;

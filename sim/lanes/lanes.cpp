@@ -215,8 +215,8 @@ std::vector<UpdateMark> LaneReader::marks() const {
 }
 
 Ticks useful_share(const Program& program, std::size_t row, Ticks duration) {
-  const Op op = program.rows[row].op;
-  if (op == Op::kR || op == Op::kX) return 0;
+  const Row& facts = program.rows[row];
+  if (!facts.overlapped && (facts.op == Op::kR || facts.op == Op::kX)) return 0;
   if (program.folded_recompute.empty() || program.folded_recompute[row] == 0) return duration;
   // Jitter stretches both parts alike.
   const double share = static_cast<double>(program.folded_recompute[row]) / static_cast<double>(program.durations[row]);

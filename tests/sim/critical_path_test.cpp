@@ -96,6 +96,15 @@ TEST_CASE("what if all backwards took half as long is answered by simulating it"
   CHECK_THROWS_AS(makespan_if(program, {}, "B", -1), Error);
 }
 
+TEST_CASE("what would be if pairs took longer is asked by their two ops") {
+  const Program program = testing::program_of({.name = "stp", .p = 2, .m = 8, .cost = "F=1,I=1,W=1"});
+  const Ticks unit = 1'000'000;
+  CHECK(makespan_if(program, {}, "F+W", 1) == 49 * unit);
+  CHECK(makespan_if(program, {}, "F+B", 2) > 49 * unit);
+  CHECK(makespan_if(program, {}, "F+I", 2) > 49 * unit);
+  CHECK_THROWS_AS(makespan_if(program, {}, "F+R", 2), Error);
+}
+
 TEST_CASE("a little faster saves that share of the critical path, or less where another path is as long") {
   const auto saved_and_share = [](std::string_view cost) {
     const Program program = testing::program_of({.name = "zb-h1", .p = 4, .m = 8, .cost = cost});

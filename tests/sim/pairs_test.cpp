@@ -159,7 +159,7 @@ TEST_CASE("with pairs idle causes add up to idle time and the critical path to t
     for (const CriticalShare& share : timeline.critical_path) sum += share.ticks, named.insert(share.kind);
     CHECK(sum == timeline.makespan);
   });
-  for (const std::string kind : {"F+F", "F+W", "W+F", "F", "W"}) {
+  for (const std::string kind : {"F+F", "F+I", "W+F", "F", "W"}) {
     CAPTURE(kind);
     CHECK(named.contains(kind));
   }
@@ -179,6 +179,26 @@ TEST_CASE("a pair of forwards starts when the later input is there, and holds th
   CHECK(in_units(timeline.makespan, timeline.base) == 2 + 1.5 + 2 + 2 + 2);
   CHECK(timeline.devices[0].peak_memory_bytes == 7);
   CHECK(timeline.devices[1].peak_memory_bytes == 14);
+}
+
+TEST_CASE("of a pair the share of a recompute, or of extra work, is no useful work, whichever half it is") {
+  const auto useful = [](const std::string& list, const char* cost) {
+    Schedule schedule = written_schedule({list}, 2);
+    schedule.recompute = {Recompute{}};
+    schedule.extras["X0"] = {};
+    const Timeline timeline = simulate(lower(schedule, abstract_costs(cost, "", {.num_stages = 1})));
+    CHECK(timeline.devices[0].idle == 0);
+    return in_units(timeline.devices[0].useful, timeline.base);
+  };
+  const char* cost = "F=1,B=2,R=3,X=5";
+  CHECK(useful("0F0 0F1 0R0 0R1 0B0 0B1", cost) == 6);
+  CHECK(useful("0F0 (0R0;0F1)OVERLAP 0B0 0R1 0B1", cost) == 6);
+  CHECK(useful("0F0 (0F1;0R0)OVERLAP 0B0 0R1 0B1", cost) == 6);
+  CHECK(useful("0F0 0F1 (0R0;0R1)OVERLAP 0B0 0B1", cost) == 6);
+  CHECK(useful("0F0 (0X0;0F1)OVERLAP 0R0 0B0 0R1 0B1", cost) == 6);
+  CHECK(useful("0F0 (0F1;0X0)OVERLAP 0R0 (0B0;0R1)OVERLAP 0B1", cost) == 6);
+  // Half of F and R as a pair are hidden, of either the same share.
+  CHECK(useful("0F0 (0R0;0F1)OVERLAP 0B0 0R1 0B1", "F=1,B=2,R=3,FR=2") == 5.5);
 }
 
 TEST_CASE("stp hides all-reduces in pairs: 6 m + (p - 1)(1 + a) + 2 p a with equal passes and an all-reduce of a") {

@@ -37,7 +37,7 @@ TEST_CASE("with pairs of any two actions, training gives every bit of training w
       }
     }
   }
-  for (const char* kind : {"FF", "FB", "FI", "FW", "BF", "BB", "WF", "WI", "WW"}) {
+  for (const std::string kind : {"FF", "FB", "FI", "BF", "BB", "IW", "WF", "WI", "WW"}) {
     CAPTURE(kind);
     CHECK(kinds.contains(kind));
   }
@@ -46,6 +46,7 @@ TEST_CASE("with pairs of any two actions, training gives every bit of training w
 TEST_CASE("stp trains to the weights of training without a pipeline, in counted memory") {
   TrainOptions options = tiny_run("stp", {.num_devices = 2, .num_microbatches = 6, .updates = 2}, 3);
   options.optimization.steps = 2;
+  CHECK(testing::kinds_of_pairs(options.schedule) == std::set<std::string>{"FB", "FF", "FI", "FW"});
   const TrainResult whole = unpipelined_training(options);
   const TrainResult result = train(options);
   CHECK(largest_difference(result.parameters, whole.parameters) <= 1e-12);  // W stands in another order

@@ -50,6 +50,18 @@ TEST_CASE("loops nest, outer blocks come first, and empty or single ones leave n
         "0F0 0B0 0B1 0B2 0B3 0B4 0B5 0REDUCE_GRAD 0U0 0F10 0B10 0B11 0B12 0B13 0B14 0B15 0REDUCE_GRAD 0U1");
 }
 
+TEST_CASE("a pair is any two actions, of any stages and replicas, and a loop repeats it whole") {
+  ListBuilder list;
+  list.repeat(5, {.microbatch = 2}, [&] {
+    list.add_pair(ListBuilder::action(StageId{0}, Op::kF, 1, ReplicaId{1}), ListBuilder::action(StageId{3}, Op::kW, 0));
+  });
+  const DeviceList made = list.take();
+  CHECK(made.repeats == std::vector{Repeat{0, 2, 5, {.microbatch = 2}}});
+  const std::vector<Action> all = expand(made);
+  CHECK(texts(all) == "1:0F1 3W0 1:0F3 3W2 1:0F5 3W4 1:0F7 3W6 1:0F9 3W8");
+  for (std::size_t at = 0; at < all.size(); ++at) CHECK(all[at].overlaps_next == (at + 1) % 2);
+}
+
 TEST_CASE("expanding, walking and stepping through a list give the same actions") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
