@@ -1,3 +1,5 @@
+#include "tools/claims/cmd_reproduce.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
@@ -7,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/claims/claims_report.hpp"
-#include "tools/commands/command.hpp"
+#include "tools/claims/study_names.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
@@ -28,8 +30,8 @@ struct ReproduceArguments {
         "Runs published claims again: a claim is named by its id or its system (default: all).\n"
         "Without names, also refreshes README.md beside the claims. Exit status 3: a number came out\n"
         "otherwise than the document of claims expects.\n"
-        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are studies of their own: see their "
-        "--help.");
+        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are studies of their own, which the "
+        "installed program leaves out: see their --help in a source tree.");
     parser.positionals(names, 0, "CLAIM")
         .text("claims", claims, "FILE", "document of claims (default: results/claims.json of the source tree)")
         .flag("long", with_long, "also those marked long")
@@ -61,6 +63,15 @@ std::vector<CheckedClaim> chosen(const std::vector<Claim>& all, const ReproduceA
   return claims;
 }
 
+void refuse_studies(const CommandLine& command_line) {
+  if (command_line.empty()) return;
+  const std::string& name = command_line.front();
+  if (std::find(kStudyNames.begin(), kStudyNames.end(), name) == kStudyNames.end()) return;
+  throw Error("reproduce " + name +
+              ": a study, for which there is a program of its own, plumbline-studies; `./plumbline reproduce " + name +
+              "` in the source tree builds and runs it");
+}
+
 void run_all(std::vector<CheckedClaim>& claims) {
   Progress progress("reproduce");
   std::mutex mutex;
@@ -75,15 +86,7 @@ void run_all(std::vector<CheckedClaim>& claims) {
 }  // namespace
 
 ExitStatus run_reproduce(const CommandLine& command_line) {
-  if (!command_line.empty() && command_line.front() == "pipemare") {
-    return run_reproduce_pipemare({command_line.begin() + 1, command_line.end()});
-  }
-  if (!command_line.empty() && command_line.front() == "planners") {
-    return run_reproduce_planners({command_line.begin() + 1, command_line.end()});
-  }
-  if (!command_line.empty() && command_line.front() == "public") {
-    return run_reproduce_public({command_line.begin() + 1, command_line.end()});
-  }
+  refuse_studies(command_line);
   ReproduceArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const std::filesystem::path path =

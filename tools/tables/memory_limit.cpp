@@ -1,4 +1,4 @@
-#include "tools/options/memory_limit.hpp"
+#include "tools/tables/memory_limit.hpp"
 
 #include "tools/options/cost_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
