@@ -2,6 +2,7 @@
 
 // Who does what, in which order: every schedule, its document, its checks and its program. Library: plumb::schedules.
 
+#include "schedules/catalogue/list_builder.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/action.hpp"

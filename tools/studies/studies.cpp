@@ -10,8 +10,6 @@
 namespace plumb {
 namespace {
 
-using namespace std::string_view_literals;
-
 constexpr std::array kStudies{run_reproduce_pipemare, run_reproduce_planners, run_reproduce_public};
 static_assert(kStudies.size() == kStudyNames.size());
 
@@ -30,7 +28,8 @@ ExitStatus run_study(const CommandLine& arguments) {
     print_studies();
     return arguments.empty() ? ExitStatus::kWrongInput : ExitStatus::kDone;
   }
-  if (arguments.front() != "reproduce") throw_unknown("command", arguments.front(), std::array{"reproduce"sv});
+  if (arguments.front() != "reproduce")
+    throw_unknown("command", arguments.front(), std::array<std::string_view, 1>{"reproduce"});
   const std::string study = arguments.size() > 1 ? arguments[1] : "";
   for (std::size_t i = 0; i < kStudies.size(); ++i) {
     if (study == kStudyNames[i]) return kStudies[i]({arguments.begin() + 2, arguments.end()});
