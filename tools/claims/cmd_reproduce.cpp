@@ -27,15 +27,15 @@ struct ReproduceArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "reproduce [CLAIM]... [options]",
-        "Runs published claims again: a claim is named by its id or its system (default: all).\n"
-        "Without names, also refreshes README.md beside the claims. Exit status 3: a number came out\n"
-        "otherwise than the document of claims expects.\n"
-        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are studies of their own, which the "
-        "installed program leaves out: see their --help in a source tree.");
+        "Reproduces published results. A CLAIM is the id of one published number or the name of a system\n"
+        "(default: all). Without names, README.md next to the claims is updated. Exit status 3: a result differs\n"
+        "from what the document of claims expects.\n"
+        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with their own "
+        "--help.");
     parser.positionals(names, 0, "CLAIM")
-        .text("claims", claims, "FILE", "document of claims (default: results/claims.json of the source tree)")
-        .flag("long", with_long, "also those marked long")
-        .text("json", json, "FILE", "everything, for programs (- is standard output)");
+        .text("claims", claims, "FILE", "document of claims (default: results/claims.json)")
+        .flag("long", with_long, "include claims that take long")
+        .text("json", json, "FILE", "write all results as JSON (- is standard output)");
     return parser.parse(arguments);
   }
 };

@@ -5,7 +5,7 @@
 namespace plumb {
 
 ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)()) {
-  ArgumentParser parser("version", "Prints the version and what this build can do.");
+  ArgumentParser parser("version", "Prints the version, and the back ends, executors and transports of this build.");
   if (!parser.parse(arguments)) return ExitStatus::kDone;
   print("plumbline " PLUMB_VERSION
         "\n"

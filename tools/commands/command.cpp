@@ -20,12 +20,12 @@ std::function<ExitStatus(const CommandLine&)> of_trainer(const char* name, Train
 
 void print_help(const std::vector<Command>& commands) {
   std::ostringstream out;
-  out << "plumbline: which pipeline schedule, and what will it cost me?\n\n"
+  out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
          "usage: plumbline COMMAND [OPTIONS]\n\n";
   for (const Command& command : commands) {
     out << "  " << command.name << std::string(12 - command.name.size(), ' ') << command.summary << '\n';
   }
-  out << "\nplumbline COMMAND --help explains a command and its options.\n";
+  out << "\n`plumbline COMMAND --help` explains a command and its options.\n";
   print(out.str());
 }
 
@@ -42,22 +42,23 @@ const Command& find_command(const std::vector<Command>& commands, std::string_vi
 std::vector<Command> command_table(const TrainerCommands& trainer) {
   const auto version = [trainer](const CommandLine& arguments) { return run_version(arguments, trainer.abilities); };
   return {
-      {"schedules", "list the schedules that Plumbline knows", run_schedules},
-      {"schedule", "write the document of a schedule", run_schedule},
-      {"validate", "check a schedule document", run_validate},
-      {"convert", "rewrite a schedule in another format", run_convert},
-      {"simulate", "predict timeline, bubbles and memory of a schedule", run_simulate},
-      {"profile", "measure what actions take on this machine", of_trainer("profile", trainer.profile)},
-      {"train", "really train a model with a schedule", of_trainer("train", trainer.train)},
-      {"compare", "lay one timeline over another", run_compare},
-      {"sweep", "simulate schedules over ranges of sizes", run_sweep},
-      {"plan", "decide where to cut a network, as published planners do", run_plan},
-      {"stability", "learning rates for which delayed descent is stable", of_trainer("stability", trainer.stability)},
-      {"reproduce", "run published claims again", of_trainer("reproduce", trainer.reproduce)},
-      {"networks", "list the built-in networks, or print one", run_networks},
+      {"schedules", "list the built-in schedules", run_schedules},
+      {"schedule", "write a schedule to a file, or explain how to run it in PyTorch and Megatron-LM", run_schedule},
+      {"validate", "check that a schedule is valid and does not deadlock", run_validate},
+      {"convert", "convert a schedule to another format", run_convert},
+      {"simulate", "predict the timeline, bubbles and memory of a schedule", run_simulate},
+      {"profile", "measure how long each stage takes on this machine", of_trainer("profile", trainer.profile)},
+      {"train", "train a model with a schedule and measure it", of_trainer("train", trainer.train)},
+      {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
+      {"sweep", "simulate schedules over ranges of sizes and list the best", run_sweep},
+      {"plan", "find the fastest parallel configuration for a cluster", run_plan},
+      {"stability", "find the largest stable learning rate of asynchronous training",
+       of_trainer("stability", trainer.stability)},
+      {"reproduce", "reproduce published results", of_trainer("reproduce", trainer.reproduce)},
+      {"networks", "list the built-in models, or print one", run_networks},
       {"clusters", "list the built-in clusters, or print one", run_clusters},
-      {"demo", "predict, really train, compare: two minutes", of_trainer("demo", trainer.demo)},
-      {"version", "print the version and what this build can do", version},
+      {"demo", "predict, train and compare a small model on this machine", of_trainer("demo", trainer.demo)},
+      {"version", "print the version and the back ends of this build", version},
   };
 }
 

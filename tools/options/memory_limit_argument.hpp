@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// The text of `--memory-limit`. Throws `Error` when it is not empty and no number.
+/// The value of `--memory-limit`. Throws `Error` when `text` is neither empty nor a number.
 MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs);
 
 }  // namespace plumb

@@ -12,7 +12,7 @@ namespace {
 /// NCCL is looked for when the program runs.
 std::string process_transports() {
   if (!has_mpi()) return "";
-  return std::string(" mpi nccl") + (nccl::why_no_library().empty() ? "" : " (there is no libnccl.so.2 here)");
+  return std::string(" mpi nccl") + (nccl::why_no_library().empty() ? "" : " (no libnccl.so.2 was found)");
 }
 
 }  // namespace
