@@ -4,8 +4,13 @@ include(CMakePackageConfigHelpers)
 get_property(plumb_libraries GLOBAL PROPERTY PLUMB_LIBRARIES)
 install(TARGETS ${plumb_libraries} EXPORT plumbline-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plumbline)
-install(TARGETS plumbline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plumbline
+        FILE_SET doorway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(PLUMB_TRAINER)
+  install(TARGETS plumbline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+else()
+  install(PROGRAMS $<TARGET_FILE:plumbline-simulator> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME plumbline)
+endif()
 install(EXPORT plumbline-targets NAMESPACE plumb:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/plumbline)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/plumbline-config.cmake.in

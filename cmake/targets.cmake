@@ -25,23 +25,48 @@ if(PLUMB_FUZZ)
 endif()
 
 # plumb_library(models SOURCES generated.cpp EXCEPT REGEX...): target plumb_models, alias plumb::models, of all sources and
-# headers in this folder, whatever room they stand in: a new file needs no row. EXCEPT leaves out paths (relative to this
-# folder) that match; SOURCES adds generated ones.
-function(plumb_library folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
+# headers in this folder, whatever room they stand in: a new file needs no row. ROOMS takes only these subfolders; EXCEPT
+# leaves out paths (relative to this folder) that match; SOURCES adds generated ones. The library is installed, and with it
+# the header through which outsiders come in: include/plumbline/models.hpp.
+function(plumb_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;ROOMS" ${ARGN})
+  plumb_glob(sources "*.cpp" ${ARG_ROOMS})
+  plumb_glob(headers "*.hpp" ${ARG_ROOMS})
   foreach(pattern IN LISTS ARG_EXCEPT)
     list(FILTER sources EXCLUDE REGEX ${pattern})
     list(FILTER headers EXCLUDE REGEX ${pattern})
   endforeach()
-  add_library(plumb_${folder} STATIC ${sources} ${ARG_SOURCES})
-  add_library(plumb::${folder} ALIAS plumb_${folder})
-  target_sources(plumb_${folder} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
-  target_compile_features(plumb_${folder} PUBLIC cxx_std_20)  # for those who include the headers
-  target_link_libraries(plumb_${folder} PRIVATE $<BUILD_INTERFACE:plumb_warnings>
-                                        PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)
-  set_target_properties(plumb_${folder} PROPERTIES EXPORT_NAME ${folder} POSITION_INDEPENDENT_CODE ON
-                                                   VERIFY_INTERFACE_HEADER_SETS ON)
-  set_property(GLOBAL APPEND PROPERTY PLUMB_LIBRARIES plumb_${folder})
+  add_library(plumb_${name} STATIC ${sources} ${ARG_SOURCES})
+  add_library(plumb::${name} ALIAS plumb_${name})
+  set(include ${PROJECT_SOURCE_DIR}/include)
+  target_sources(plumb_${name}
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}
+           FILE_SET doorway TYPE HEADERS BASE_DIRS ${include} FILES ${include}/plumbline/${name}.hpp)
+  target_compile_features(plumb_${name} PUBLIC cxx_std_20)  # for those who include the headers
+  target_link_libraries(plumb_${name} PRIVATE $<BUILD_INTERFACE:plumb_warnings>
+                                      PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)
+  set_target_properties(plumb_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+                                                 VERIFY_INTERFACE_HEADER_SETS ON)
+  set_property(GLOBAL APPEND PROPERTY PLUMB_LIBRARIES plumb_${name})
+endfunction()
+
+# plumb_glob(OUT "*.cpp" ROOM...): files of this folder, or only of these subfolders, relative to it. Those that include
+# a large library come first: they share a unit, and its templates are instantiated once.
+function(plumb_glob out pattern)
+  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
+  if(ARGN)
+    set(patterns ${ARGN})
+    list(TRANSFORM patterns PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    list(TRANSFORM patterns APPEND /${pattern})
+  endif()
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${patterns})
+  set(first "")
+  foreach(file IN LISTS files)
+    file(STRINGS ${file} large REGEX "^#include <(nlohmann|boost|Eigen)/" LIMIT_COUNT 1)
+    if(large)
+      list(APPEND first ${file})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM files "" ${first})
+  set(${out} ${first} ${files} PARENT_SCOPE)
 endfunction()

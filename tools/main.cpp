@@ -1,39 +1,20 @@
-#include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <iostream>
-#include <new>
-#include <string>
-
-#include "models/ground/error.hpp"
+/// The whole program: every command, those of the trainer among them.
+#include "tools/claims/cmd_reproduce.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/commands/process_job.hpp"
-
-namespace {
-
-/// Errors are one line, whatever text they quote.
-void print_error(std::string_view prefix, std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cout.flush();
-  std::cerr << "plumbline: " << prefix << message << '\n';
-}
-
-}  // namespace
+#include "tools/terminal/run_main.hpp"
+#include "tools/training/process_job.hpp"
+#include "tools/training/training.hpp"
 
 int main(int argc, char** argv) {
-  using plumb::ExitStatus;
-  ExitStatus status = ExitStatus::kOurFault;
-  try {
-    status = plumb::run_command({argv + 1, argv + argc});
-  } catch (const plumb::Error& error) {
-    if (!plumb::speaks_for_job()) return 0;
-    print_error("error: ", error.what());
-    status = ExitStatus::kWrongInput;
-  } catch (const std::bad_alloc&) {
-    print_error("error: ", "this input needs more memory than there is; expected a smaller one");
-    status = ExitStatus::kWrongInput;
-  } catch (const std::exception& error) {
-    print_error("internal error: ", error.what());
-  }
-  return static_cast<int>(status);
+  const plumb::TrainerCommands trainer{.profile = plumb::run_profile,
+                                       .train = plumb::run_train,
+                                       .stability = plumb::run_stability,
+                                       .reproduce = plumb::run_reproduce,
+                                       .demo = plumb::run_demo,
+                                       .abilities = plumb::trainer_abilities};
+  return plumb::run_main(
+      [&] {
+        return run_command(command_table(trainer), {argv + 1, argv + argc});
+      },
+      plumb::speaks_for_job());
 }

@@ -1,5 +1,4 @@
-# The page that is inlined into the report formats of plumb_tools. Included by CMakeLists.txt.
-target_sources(plumb_tools PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/plots_page.cpp ${CMAKE_CURRENT_BINARY_DIR}/report_page.cpp)
+# The pages that are inlined into the library of reports. Included by CMakeLists.txt.
 
 # Inlines the frame, styles and scripts of a page into `<name>_page.cpp`, which defines `<symbol>BeforeData` and
 # `<symbol>AfterData`.

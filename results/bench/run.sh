@@ -6,8 +6,8 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
 readonly raw=${1:-results/bench/raw.json}
 readonly bench=build/release/tools/bench/plumb_bench program=build/release/tools/plumbline
-./plumbline version >/dev/null
-cmake --build build/release --target plumb_bench >/dev/null
+cmake --preset release -DPLUMB_TRAINER=ON -DPLUMB_BENCH=ON >/dev/null
+cmake --build build/release --target plumb_bench plumbline >/dev/null
 taskset -c 0 "$bench" --benchmark_repetitions=9 --benchmark_report_aggregates_only=true --benchmark_out="$raw" \
   --benchmark_out_format=json | grep median
 sed -i '/host_name/d' "$raw"

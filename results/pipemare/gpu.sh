@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The training part at the scale of the paper, for a machine with a GPU:
-#   results/pipemare/gpu.sh CIFAR PAIRS [PROGRAM] [options of reproduce pipemare]
+#   results/pipemare/gpu.sh CIFAR PAIRS [PROGRAM] [options of reproduce pipemare]     (PROGRAM: a built plumbline-studies)
 # CIFAR: folder with CIFAR-10's binary files; PAIRS: a file of tab-separated sentence pairs. Writes results/pipemare/gpu;
 # what is there already is not repeated, so it may be stopped and started again.
 set -euo pipefail

@@ -69,6 +69,29 @@ check_names() {
   while IFS= read -r file; do finding "$file: expected #pragma once"; done < <(grep -L '#pragma once' "${headers[@]}")
 }
 
+# The header of each library for installed users holds nothing but faces of this library, and what users write (the
+# examples, the consumer of the package) comes in only there.
+check_doorways() {
+  local name folders file line
+  while read -r name folders; do
+    file=include/plumbline/$name.hpp
+    [ -d "${folders%% *}" ] || continue
+    [ -f "$file" ] || { finding "$file: expected a header for users of plumb::$name" && continue; }
+    while IFS= read -r line; do
+      case " $folders " in
+        *" ${line%%/*} "* | *" ${line%/*} "*) [ -f "$line" ] || finding "$file: includes $line, which is not there" ;;
+        *) finding "$file: includes $line, expected headers of $folders" ;;
+      esac
+    done < <(sed -n 's/^ *# *include *["<]\([^">]*\)[">].*/\1/p' "$file")
+  done <<<"models models
+schedules schedules
+sim sim
+trainer trainer
+reports tools/reports tools/tables tools/terminal"
+  while IFS= read -r line; do finding "not by include/plumbline: $line"; done \
+    < <(grep -rnE --include='*.cpp' '#include ["<](models|schedules|sim|trainer|tools)/' tests/package tools/examples 2>/dev/null || true)
+}
+
 # Lengths and parameters of functions; test cases are lists of facts and may be longer.
 check_functions() {
   if ! command -v ctags >/dev/null || ! ctags --version | grep -q Universal; then
@@ -103,6 +126,7 @@ check_homes
 check_lengths "$most_header_lines" "${headers[@]}"
 check_lengths "$most_source_lines" "${sources[@]}"
 check_names
+check_doorways
 check_functions
 
 cat "$findings"

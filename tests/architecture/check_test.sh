@@ -10,6 +10,10 @@ mkdir -p models schedules sim trainer tools tests
 printf '#pragma once\n#include "tools/commands/command.hpp"\n' >models/upward.hpp
 printf '#pragma once\n#include <nlohmann/json.hpp>\n' >models/heavy.hpp
 printf '#include <tbb/parallel_for.h>\n' >models/parallel.cpp
+mkdir -p include/plumbline tests/package tools/reports
+touch include/plumbline/{models,sim,trainer,reports}.hpp
+printf '#include "models/unguarded.hpp"\n#include "sim/gone.hpp"\n' >include/plumbline/sim.hpp
+printf '#include <models/unguarded.hpp>\n' >tests/package/consumer.cpp
 printf 'int x;\n' >models/unguarded.hpp
 { echo '#pragma once' && seq -f '// %g' 150; } >sim/long.hpp
 seq -f '// %g' 501 >sim/long.cpp
@@ -28,6 +32,10 @@ expected=(
   'home of nlohmann/json: models/heavy.hpp:2'
   'home of oneTBB: models/parallel.cpp:1'
   'models/unguarded.hpp: expected #pragma once'
+  'include/plumbline/schedules.hpp: expected a header for users'
+  'include/plumbline/sim.hpp: includes models/unguarded.hpp, expected headers of sim'
+  'include/plumbline/sim.hpp: includes sim/gone.hpp, which is not there'
+  'not by include/plumbline: tests/package/consumer.cpp:1'
   'sim/long.hpp: 151 lines'
   'sim/long.cpp: 501 lines'
   'TODO without an issue number: sim/CamelCase.cpp:1'

@@ -1,14 +1,17 @@
+#include <fstream>
 #include <iostream>
 
-#include <models/sources/abstract_costs.hpp>
-#include <schedules/catalogue/registry.hpp>
-#include <schedules/lowering/lower.hpp>
-#include <sim/simulate.hpp>
+#include <plumbline/models.hpp>
+#include <plumbline/reports.hpp>
+#include <plumbline/schedules.hpp>
+#include <plumbline/sim.hpp>
 
-int main() {
+/// Simulates and draws. Writes the picture to the given file.
+int main(int, char** argv) {
   const plumb::Schedule schedule = plumb::generate("1f1b", {.num_devices = 4, .num_microbatches = 8});
   const plumb::StageCosts costs = plumb::abstract_costs("F=1,B=2", "", {.num_stages = schedule.num_stages});
   const plumb::Timeline timeline = plumb::simulate(plumb::lower(schedule, costs));
-  std::cout << plumb::to_ns(timeline.makespan, timeline.base) << '\n';  // (m + p - 1) x 3 ms
-  return plumb::to_ns(timeline.makespan, timeline.base) == 33'000'000 ? 0 : 1;
+  std::cout << plumb::to_ns(timeline.makespan, timeline.base) << '\n' << plumb::text_timeline(timeline);
+  std::ofstream(argv[1]) << plumb::svg_report(timeline);
+  return plumb::to_ns(timeline.makespan, timeline.base) == 33'000'000 ? 0 : 1;  // (m + p - 1) x 3 ms
 }

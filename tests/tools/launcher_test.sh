@@ -8,9 +8,9 @@ launcher=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 root=$scratch/checkout
-mkdir -p "$scratch/bin" "$scratch/elsewhere" "$root"/{models,schedules,sim,trainer,tools,cmake,tests}
+mkdir -p "$scratch/bin" "$scratch/elsewhere" "$root"/{models,schedules,sim,trainer,tools,include,cmake,tests}
 cp "$launcher" "$root/plumbline"
-touch "$root/CMakeLists.txt" "$root/CMakePresets.json" "$root/tools/main.cpp"
+touch "$root/CMakeLists.txt" "$root/CMakePresets.json" "$root/tools/main.cpp" "$root/trainer/train.cpp"
 export CALLS=$scratch/calls MISSING='' ROOT=$root
 
 stand_in() {
@@ -20,10 +20,15 @@ stand_in() {
 log='echo "$(basename "$0") $*" >>"$CALLS"'
 stand_in cmake "$log"'
 [ -z "${FAIL:-}" ] || { echo "compiler says no"; exit 1; }
-mkdir -p "$ROOT/build/release/tools"
+release=$ROOT/build/release
+mkdir -p "$release/tools"
+program() { printf "#!/bin/sh\necho $1 \"\$@\"\n" >"$release/tools/$1"; chmod +x "$release/tools/$1"; }
 case "$1" in
-  --preset) touch "$ROOT/build/release/build.ninja" ;;
-  --build) printf "#!/bin/sh\necho program \"\$@\"\n" >"$ROOT/build/release/tools/plumbline"; chmod +x "$ROOT/build/release/tools/plumbline" ;;
+  --preset) touch "$release/build.ninja"; printf "%s\n" "$@" | sed -n "s/^-D\(PLUMB_[A-Z]*\)=/\1:BOOL=/p" >"$release/CMakeCache.txt" ;;
+  --build) case "${*: -1}" in
+    all) for one in plumbline-simulator plumbline plumbline-studies; do program $one; done ;;
+    *) program "${*: -1}" ;;
+  esac ;;
 esac'
 stand_in ctest "$log"'
 mkdir -p Testing/Temporary
@@ -67,16 +72,18 @@ check() { # what, expected, actual
   [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"
 }
 
+configured() { echo "cmake --preset release -DPLUMB_TRAINER=$1 -DPLUMB_TESTS=$2 -DPLUMB_BENCH=$2"; }
+built() { echo "cmake --build $root/build/release --parallel $(nproc) --target $1"; }
+
 MISSING='libtbb-dev' run test
 grep -q '^apt-get .*install --no-install-recommends libtbb-dev$' "$CALLS" || fail 'tests of a fresh clone install what is missing'
 grep -q '^cmake --build' "$CALLS" || fail 'and are built'
 rm -r "$root/build"
 
 run simulate 'a b' -p 4
-check 'a fresh clone configures and builds only the program' \
-  "cmake --preset release
-cmake --build $root/build/release --parallel $(nproc) --target plumbline" "$(cat "$CALLS")"
-check 'and then runs it' 'program simulate a b -p 4' "$(cat "$scratch/out")"
+check 'a fresh clone configures and builds only the program without the trainer' "$(configured OFF OFF)
+$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'and then runs it' 'plumbline-simulator simulate a b -p 4' "$(cat "$scratch/out")"
 check 'with its status' 0 "$status"
 grep -q '^plumbline: building' "$scratch/err" || fail 'set-up talks on standard error'
 
@@ -85,27 +92,59 @@ check 'a second call does no set-up' '' "$(cat "$CALLS")"
 check 'and is quiet' '' "$(cat "$scratch/err")"
 
 sleep 0.01
+touch "$root/trainer/train.cpp"
+run sweep
+check 'what only simulates does not care for the trainer' '' "$(cat "$CALLS")"
+
 touch "$root/tools/main.cpp"
 run version
-check 'a newer source builds again, without configuring' \
-  "cmake --build $root/build/release --parallel $(nproc) --target plumbline" "$(cat "$CALLS")"
+check 'a newer source builds again, without configuring' "$(built plumbline-simulator)" "$(cat "$CALLS")"
 
 rm "$root/tools/main.cpp"
 run version
-check 'a source that is gone builds again' "cmake --build $root/build/release --parallel $(nproc) --target plumbline" "$(cat "$CALLS")"
+check 'a source that is gone builds again' "$(built plumbline-simulator)" "$(cat "$CALLS")"
 
+for command in train profile demo stability reproduce 'help train'; do
+  rm -r "$root/build"
+  run simulate
+  # shellcheck disable=SC2086
+  run $command
+  check "$command gets the program with the trainer" "$(configured ON OFF)
+$(built plumbline)" "$(cat "$CALLS")"
+  check 'and then runs it' "plumbline $command" "$(cat "$scratch/out")"
+done
+run simulate
+check 'which then answers everything' 'plumbline simulate' "$(cat "$scratch/out")"
+check 'without another build' '' "$(cat "$CALLS")"
+run train --help
+check 'or another set-up' '' "$(cat "$CALLS")"
+sleep 0.01
+touch "$root/trainer/train.cpp"
+run train
+check 'until the trainer changes' "$(built plumbline)" "$(cat "$CALLS")"
+
+for study in pipemare planners public; do
+  run reproduce $study --csv -
+  check 'a study is done by the program of the studies' "plumbline-studies reproduce $study --csv -" "$(cat "$scratch/out")"
+done
+run reproduce ZB-H1
+check 'and a claim by the whole one' 'plumbline reproduce ZB-H1' "$(cat "$scratch/out")"
+
+rm -r "$root/build"
+run version
+sleep 0.01
 touch "$root/tools/main.cpp"
 FAIL=1 run version
 check 'a failed build is our fault' 1 "$status"
 grep -q 'compiler says no' "$scratch/err" || fail 'a failed build shows the end of its output'
 check 'and does not run an old program' '' "$(cat "$scratch/out")"
 run version
-check 'after which it is built again' 'program version' "$(cat "$scratch/out")"
+check 'after which it is built again' 'plumbline-simulator version' "$(cat "$scratch/out")"
 
 touch "$root/tools/main.cpp"
-MISSING='libtbb-dev doctest-dev' run version
+MISSING='libtbb-dev libeigen3-dev doctest-dev libbenchmark-dev' run version
 grep -q '^apt-get .*update' "$CALLS" || fail 'missing packages: the list is read'
-grep -q '^apt-get .*install --no-install-recommends libtbb-dev doctest-dev$' "$CALLS" || fail 'only missing packages'
+grep -q '^apt-get .*install --no-install-recommends libtbb-dev libeigen3-dev$' "$CALLS" || fail 'only missing ones, and none of the tests'
 ! grep -q '^sudo' "$CALLS" || fail 'root needs no sudo'
 
 touch "$root/tools/main.cpp"
@@ -121,7 +160,7 @@ apt-get update && apt-get install --no-install-recommends libtbb-dev doctest-dev
 check 'with its status' 1 "$status"
 
 mkdir "$scratch/tools"
-for tool in awk basename bash cat chmod dirname env find flock grep mkdir mv nproc readlink rm tail tee touch; do
+for tool in awk basename bash cat chmod cp dirname env find flock grep mkdir nproc readlink rm sed tail tee touch; do
   ln -s "$(command -v "$tool")" "$scratch/tools/$tool"
 done
 rm "$scratch"/bin/{node,python3,ctags}
@@ -136,7 +175,24 @@ grep -q '^apt-get .*install --no-install-recommends libopenmpi-dev openmpi-bin$'
 grep -q '^cmake --preset' "$CALLS" || fail 'which cmake finds only when it configures'
 
 run test
-check 'tests build everything' "cmake --build $root/build/release --parallel $(nproc)" "$(grep -- --build "$CALLS")"
+check 'tests build everything' "$(built all)" "$(grep -- --build "$CALLS")"
 check 'a failing test is the status' 8 "$status"
 check 'the last line counts test cases, and a crash as one' '42 passed, 2 failed' "$(tail -n 1 "$scratch/out")"
+run demo
+check 'after which every program is there' 'plumbline demo' "$(cat "$scratch/out")$(cat "$CALLS")"
+run reproduce public
+check 'that of the studies, too' 'plumbline-studies reproduce public' "$(cat "$scratch/out")$(cat "$CALLS")"
+
+rm -r "$root/build"
+for call in 'test --help' 'test -h' 'help test'; do
+  # shellcheck disable=SC2086
+  run $call
+  check "$call explains itself" 'usage: ./plumbline test [CTEST ARGUMENTS]' "$(head -n 1 "$scratch/out")"
+  check 'and does nothing else' '0 ' "$status $(cat "$CALLS")"
+done
+labels=$(grep -rhoE 'LABELS ("[^"]*"|[a-z-]+)' "${launcher%/*}/tests" --include=CMakeLists.txt | tr -c 'a-z-\n' '\n' | sort -u)
+[ -n "$labels" ] || fail 'expected labels in tests/CMakeLists.txt'
+for label in $labels; do
+  grep -qw -- "$label" "$scratch/out" || fail "the help of test names the label $label"
+done
 echo 'the launcher does what it says'

@@ -6,12 +6,12 @@
 #include "sim/simulate.hpp"
 #include "tools/claims/claims.hpp"
 #include "tools/claims/expression.hpp"
-#include "tools/claims/train_run.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/words.hpp"
+#include "tools/training/train_run.hpp"
 
 namespace plumb {
 namespace {

@@ -11,7 +11,7 @@
 #include "tools/formats/findings.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/memory_limit.hpp"
+#include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/order_arguments.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <span>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/terminal/command_line.hpp"
 
@@ -11,39 +13,44 @@ namespace plumb {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  ExitStatus (*run)(const CommandLine& arguments);
+  std::function<ExitStatus(const CommandLine& arguments)> run;
 };
 
-/// All commands, in the order of the help page. Adding one: `cmd_<name>.cpp`, its declaration here, its row in
-/// `command.cpp`, its page in tools/commands.
-std::span<const Command> command_table();
+/// The commands that need the trainer, which a program may be linked with or not. A member is null in a program that
+/// was built without the trainer.
+struct TrainerCommands {
+  using Run = ExitStatus (*)(const CommandLine& arguments);
+
+  Run profile = nullptr;
+  Run train = nullptr;
+  Run stability = nullptr;
+  Run reproduce = nullptr;
+  Run demo = nullptr;
+  std::string (*abilities)() = nullptr;  ///< the lines of `version` that say what the trainer can do
+};
+
+/// All commands, in the order of the help page, whatever the program is linked with: a command whose function is
+/// missing throws an `Error` that says how to get it. Adding one: `cmd_<name>.cpp`, its declaration here (or in
+/// tools/training/training.hpp), its row in `command.cpp`,
+/// its page in tools/commands.
+std::vector<Command> command_table(const TrainerCommands& trainer);
 
 /// Runs one command line (without the program's name). Throws what the command throws.
-ExitStatus run_command(const CommandLine& arguments);
+ExitStatus run_command(const std::vector<Command>& commands, const CommandLine& arguments);
 
 ExitStatus run_schedules(const CommandLine& arguments);
 ExitStatus run_schedule(const CommandLine& arguments);
 ExitStatus run_validate(const CommandLine& arguments);
 ExitStatus run_simulate(const CommandLine& arguments);
-ExitStatus run_profile(const CommandLine& arguments);
-ExitStatus run_train(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
 /// `plan` without a published planner's name.
 ExitStatus run_plan_search(const CommandLine& arguments);
 ExitStatus run_sweep(const CommandLine& arguments);
 ExitStatus run_convert(const CommandLine& arguments);
-ExitStatus run_stability(const CommandLine& arguments);
-ExitStatus run_reproduce(const CommandLine& arguments);
-/// `reproduce pipemare`.
-ExitStatus run_reproduce_pipemare(const CommandLine& arguments);
 ExitStatus run_plan(const CommandLine& arguments);
-/// `reproduce planners`.
-ExitStatus run_reproduce_planners(const CommandLine& arguments);
-/// `reproduce public`.
-ExitStatus run_reproduce_public(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);
-ExitStatus run_demo(const CommandLine& arguments);
-ExitStatus run_version(const CommandLine& arguments);
+/// `abilities` is null in a program without the trainer.
+ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)());
 
 }  // namespace plumb

@@ -8,12 +8,9 @@
 #include <iostream>
 #include <string>
 
-#include "models/sources/abstract_costs.hpp"
-#include "schedules/catalogue/list_builder.hpp"
-#include "schedules/checks/validate.hpp"
-#include "schedules/document/schedule_io.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "sim/simulate.hpp"
+#include <plumbline/models.hpp>
+#include <plumbline/schedules.hpp>
+#include <plumbline/sim.hpp>
 
 namespace {
 

@@ -15,12 +15,12 @@ if [[ -z ${PLUMB_BUNDLE_BUILD:-} ]]; then
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8 \
     -DPLUMB_CUDA=ON -DPLUMB_MPI=OFF -DPLUMB_NATIVE=OFF -DPLUMB_TESTS=OFF -DPLUMB_BENCH=OFF -DCMAKE_CUDA_ARCHITECTURES=90 \
     -DBoost_USE_STATIC_LIBS=ON -DCMAKE_BUILD_RPATH='$ORIGIN' -DCMAKE_EXE_LINKER_FLAGS='-s'
-  cmake --build "$build" --target plumbline plumbline-gpu-probe
+  cmake --build "$build" --target plumbline plumbline-gpu-probe plumbline-studies
 fi
 
 mkdir -p "$bundle"
-rm -f "$bundle"/{plumbline,plumbline-gpu-probe,lib*.so.*}
-for program in plumbline plumbline-gpu-probe; do
+rm -f "$bundle"/{plumbline,plumbline-gpu-probe,plumbline-studies,lib*.so.*}
+for program in plumbline plumbline-gpu-probe plumbline-studies; do
   found=$(find "$build" -name "$program" -type f -perm -u+x | head -n 1)
   [[ -n $found ]] || { echo "bundle.sh: $build has no $program" >&2 && exit 1; }
   cp -- "$found" "$bundle/"

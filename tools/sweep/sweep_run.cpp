@@ -12,7 +12,7 @@
 #include "sim/simulate.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
-#include "tools/options/memory_limit.hpp"
+#include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/tables/job_fit.hpp"
 

@@ -8,7 +8,7 @@
 #include "models/cluster/cluster.hpp"
 #include "models/jobs/kernel_rates.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "tools/options/memory_limit.hpp"
+#include "tools/tables/memory_limit.hpp"
 
 namespace plumb {
 

@@ -28,7 +28,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_CASE("help lists every command, and every command explains itself") {
   const CommandResult help = run("plumbline --help");
   CHECK(help.status == 0);
-  for (const plumb::Command& command : plumb::command_table()) {
+  for (const plumb::Command& command : plumb::command_table({})) {
     CAPTURE(command.name);
     const std::string name(command.name);
     CHECK(has(help.out, "  " + name + " "));
@@ -37,6 +37,33 @@ TEST_CASE("help lists every command, and every command explains itself") {
     CHECK(own.err == "");
     CHECK(own.out.starts_with("usage: plumbline " + name));
     CHECK(own.out == run("plumbline help " + name).out);
+  }
+}
+
+TEST_CASE("the program without the trainer lists the same commands and says in one line what it cannot do") {
+  CHECK(run("plumbline-simulator --help").out == run("plumbline --help").out);
+  const std::string simulation = " simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1";
+  CHECK(run("plumbline-simulator" + simulation).out == run("plumbline" + simulation).out);
+  for (const std::string name : {"profile", "train", "stability", "reproduce", "demo"}) {
+    CAPTURE(name);
+    const CommandResult result = run("plumbline-simulator " + name + " --help");
+    CHECK(result.status == 2);
+    CHECK(has(result.err, "plumbline: error: " + name + ": this program was built without the trainer"));
+    CHECK(has(result.err, "`./plumbline " + name + "`"));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  }
+  CHECK(has(run("plumbline-simulator version").out, "trainer    not in this program"));
+}
+
+TEST_CASE("a study is left to the program of the studies, which the error names") {
+  for (const std::string study : {"pipemare", "planners", "public"}) {
+    CAPTURE(study);
+    const CommandResult result = run("plumbline reproduce " + study);
+    CHECK(result.status == 2);
+    CHECK(has(result.err, "`./plumbline reproduce " + study + "`"));
+    CHECK(has(run("plumbline-studies --help").out, "\n  " + study + "\n"));
+    CHECK(
+        run("plumbline-studies reproduce " + study + " --help").out.starts_with("usage: plumbline reproduce " + study));
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/pipemare/model_study.hpp"
@@ -14,6 +13,7 @@
 #include "tools/studies/pipemare/study_report.hpp"
 #include "tools/studies/pipemare/study_run.hpp"
 #include "tools/studies/pipemare/time_to_accuracy.hpp"
+#include "tools/studies/studies.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/results_folder.hpp"
 

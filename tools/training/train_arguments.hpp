@@ -7,7 +7,7 @@
 
 #include "models/import/load_network.hpp"
 #include "tools/options/arguments.hpp"
-#include "tools/options/stream_arguments.hpp"
+#include "tools/training/stream_arguments.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

@@ -1,4 +1,4 @@
-#include "tools/studies/stability_study.hpp"
+#include "tools/training/stability_study.hpp"
 
 #include <algorithm>
 #include <array>

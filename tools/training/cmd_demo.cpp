@@ -3,11 +3,11 @@
 
 #include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
-#include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
-#include "tools/studies/demo_run.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
+#include "tools/training/demo_run.hpp"
+#include "tools/training/training.hpp"
 
 namespace plumb {
 namespace {

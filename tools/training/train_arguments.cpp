@@ -1,4 +1,4 @@
-#include "tools/options/train_arguments.hpp"
+#include "tools/training/train_arguments.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "models/network/layer_shape.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/demo_text.hpp"
+#include "tools/training/demo_text.hpp"
 #include "trainer/backends/backends.hpp"
 #include "trainer/data/augmented_images.hpp"
 #include "trainer/data/image_data.hpp"

@@ -1,12 +1,12 @@
-#include "tools/claims/train_run.hpp"
+#include "tools/training/train_run.hpp"
 
 #include <optional>
 
 #include "models/ground/error.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/train_arguments.hpp"
 #include "tools/terminal/words.hpp"
+#include "tools/training/train_arguments.hpp"
 
 namespace plumb {
 

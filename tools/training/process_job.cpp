@@ -1,4 +1,4 @@
-#include "tools/commands/process_job.hpp"
+#include "tools/training/process_job.hpp"
 
 #include <array>
 #include <cstdlib>

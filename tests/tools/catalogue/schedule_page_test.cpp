@@ -1,4 +1,4 @@
-#include "tools/tables/schedule_page.hpp"
+#include "tools/catalogue/schedule_page.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
-#include "tools/tables/schedule_example.hpp"
+#include "tools/catalogue/schedule_example.hpp"
 #include "tools/tables/text_timeline.hpp"
 
 TEST_SUITE_BEGIN("tools");

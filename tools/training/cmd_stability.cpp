@@ -2,12 +2,12 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/reports/plot_svg.hpp"
-#include "tools/studies/stability_study.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/training/stability_study.hpp"
+#include "tools/training/training.hpp"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/tables/schedule_example.hpp"
+#include "tools/catalogue/schedule_example.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/options/stream_arguments.hpp"
+#include "tools/training/stream_arguments.hpp"
 
 #include <array>
 #include <string_view>

@@ -1,3 +1,5 @@
+#include "tools/claims/cmd_reproduce.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
@@ -7,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/claims/claims_report.hpp"
-#include "tools/commands/command.hpp"
+#include "tools/claims/study_names.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
@@ -61,6 +63,15 @@ std::vector<CheckedClaim> chosen(const std::vector<Claim>& all, const ReproduceA
   return claims;
 }
 
+void refuse_studies(const CommandLine& command_line) {
+  if (command_line.empty()) return;
+  const std::string& name = command_line.front();
+  if (std::find(kStudyNames.begin(), kStudyNames.end(), name) == kStudyNames.end()) return;
+  throw Error("reproduce " + name +
+              ": a study, for which there is a program of its own, plumbline-studies; `./plumbline reproduce " + name +
+              "` in the source tree builds and runs it");
+}
+
 void run_all(std::vector<CheckedClaim>& claims) {
   Progress progress("reproduce");
   std::mutex mutex;
@@ -88,15 +99,7 @@ void refresh_pages(const std::filesystem::path& index, const std::vector<Checked
 }  // namespace
 
 ExitStatus run_reproduce(const CommandLine& command_line) {
-  if (!command_line.empty() && command_line.front() == "pipemare") {
-    return run_reproduce_pipemare({command_line.begin() + 1, command_line.end()});
-  }
-  if (!command_line.empty() && command_line.front() == "planners") {
-    return run_reproduce_planners({command_line.begin() + 1, command_line.end()});
-  }
-  if (!command_line.empty() && command_line.front() == "public") {
-    return run_reproduce_public({command_line.begin() + 1, command_line.end()});
-  }
+  refuse_studies(command_line);
   ReproduceArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const std::filesystem::path path =

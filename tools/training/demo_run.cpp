@@ -1,4 +1,4 @@
-#include "tools/studies/demo_run.hpp"
+#include "tools/training/demo_run.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -9,10 +9,10 @@
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/demo_text.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/training/demo_text.hpp"
 #include "trainer/data/text_data.hpp"
 #include "trainer/profile/profile_run.hpp"
 #include "trainer/train.hpp"

@@ -1,4 +1,4 @@
-#include "tools/tables/schedule_page.hpp"
+#include "tools/catalogue/schedule_page.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/tables/schedule_example.hpp"
+#include "tools/catalogue/schedule_example.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 

@@ -1,13 +1,9 @@
-#include "tools/options/memory_limit.hpp"
+#include "tools/tables/memory_limit.hpp"
 
-#include "tools/options/cost_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
-#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr const char* kMemoryLimitOption = "--memory-limit";
 
 std::string finding(std::size_t device, const std::string& peak, const std::string& above, const std::string& limit) {
   return "device " + std::to_string(device) + ": does not fit: the peak of " + peak + " is " + above +
@@ -15,14 +11,6 @@ std::string finding(std::size_t device, const std::string& peak, const std::stri
 }
 
 }  // namespace
-
-MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs) {
-  MemoryLimit limit{.in_bytes = !costs.memory.empty() && costs.memory_units_per_one == 0, .value = std::nullopt};
-  if (text.empty()) return limit;
-  limit.value = limit.in_bytes ? static_cast<double>(parse_bytes(text, kMemoryLimitOption))
-                               : parse_real(text, kMemoryLimitOption);
-  return limit;
-}
 
 std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster) {
   std::vector<std::string> findings;

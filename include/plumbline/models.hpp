@@ -1,0 +1,19 @@
+#pragma once
+
+// What work there is and what it costs: networks, clusters, stages, times and bytes. Library: plumb::models.
+
+#include "models/cluster/cluster.hpp"
+#include "models/cluster/cluster_io.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/units.hpp"
+#include "models/import/load_network.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/parallelism.hpp"
+#include "models/network/network.hpp"
+#include "models/network/network_io.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "models/sources/profile.hpp"
+#include "models/sources/roofline.hpp"
+#include "models/stages/partition.hpp"

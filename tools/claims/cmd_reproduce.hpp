@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tools/terminal/command_line.hpp"
+
+namespace plumb {
+
+/// `reproduce`, but for the studies (tools/studies).
+ExitStatus run_reproduce(const CommandLine& arguments);
+
+}  // namespace plumb

@@ -1,0 +1,41 @@
+#include "tools/terminal/run_main.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+/// Errors are one line, whatever text they quote.
+void print_error(std::string_view prefix, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cout.flush();
+  std::cerr << "plumbline: " << prefix << message << '\n';
+}
+
+}  // namespace
+
+int run_main(const std::function<ExitStatus()>& program, bool reports_errors) {
+  ExitStatus status = ExitStatus::kOurFault;
+  try {
+    status = program();
+  } catch (const Error& error) {
+    if (!reports_errors) return 0;
+    print_error("error: ", error.what());
+    status = ExitStatus::kWrongInput;
+  } catch (const std::bad_alloc&) {
+    print_error("error: ", "this input needs more memory than there is; expected a smaller one");
+    status = ExitStatus::kWrongInput;
+  } catch (const std::exception& error) {
+    print_error("internal error: ", error.what());
+  }
+  return static_cast<int>(status);
+}
+
+}  // namespace plumb
