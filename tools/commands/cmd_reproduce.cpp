@@ -26,8 +26,8 @@ struct ReproduceArguments {
     ArgumentParser parser(
         "reproduce [CLAIM]... [options]",
         "Reproduces published results. A CLAIM is the id of one published number or the name of a system\n"
-        "(default: all). Without names, README.md next to the claims is updated. Exit status 3: a result differs\n"
-        "from what the document of claims expects.\n"
+        "(default: all). Without names, README.md and claims/*.md beside the document of claims are updated.\n"
+        "Exit status 3: a result differs from what the document of claims expects.\n"
         "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with their own "
         "--help.");
     parser.positionals(names, 0, "CLAIM")

@@ -220,8 +220,9 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
 void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile")
       .text("cost", cost, "LIST",
-            "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R FB U X "
-            "AR EVICT LOAD comm")
+            "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R U X AR "
+            "EVICT "
+            "LOAD comm, F.comm and I.comm (communication inside F and I), FB FW ... (overlapped pairs)")
       .text("memory", memory, "LIST",
             "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")

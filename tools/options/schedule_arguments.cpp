@@ -32,7 +32,8 @@ Recompute parse_recompute(const std::string& text, std::int32_t num_stages) {
 std::string method_help() {
   std::string names;
   for (const MethodSpec& spec : method_catalogue()) names += (names.empty() ? "" : ", ") + std::string(spec.name);
-  return "corrections for asynchronous training, such as t1:K=100,t2:D=0.135,t3:updates=40; built in: " + names;
+  return "corrections for asynchronous training, such as t1:K=100,t2:D=0.135,t3:updates=40; built in: " + names +
+         " (parameters: schedules/document/METHODS.md)";
 }
 
 /// The methods that the command line names, the short forms first.
@@ -74,7 +75,7 @@ void ScheduleArguments::add_to(ArgumentParser& parser) {
       .whole("updates", updates, {},
              "optimizer updates that the schedule covers (default: 1; asynchronous schedules: enough to reach a steady "
              "state)")
-      .texts("opt", options, "KEY=VALUE", "option of the schedule, see `plumbline schedules --json`")
+      .texts("opt", options, "KEY=VALUE", "option of the schedule; `plumbline schedules NAME` lists them")
       .text("recompute", recompute, "STAGES",
             "drop the activations of these stages and recompute them before the backward: all, 2 or 1-2")
       .text("method", methods, "LIST", method_help())
