@@ -13,7 +13,7 @@ void ReportArguments::add_to(ArgumentParser& parser) {
   parser.group("Output (- is standard output)")
       .flag("summary", summary,
             "print the figures only, without the drawing; --json then has no spans and no memory curve")
-      .text("json", json, "FILE", "the whole timeline as JSON");
+      .text("json", json, "FILE", "the whole timeline as JSON (sim/timeline/TIMELINE_DOCUMENT.md)");
   const auto formats = report_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));
