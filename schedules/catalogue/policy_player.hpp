@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "schedules/catalogue/schedule_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/document/schedule.hpp"
 

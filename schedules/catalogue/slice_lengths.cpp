@@ -1,4 +1,5 @@
 #include "schedules/catalogue/slice_lengths.hpp"
+#include "schedules/catalogue/schedule_option.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/catalogue/schedule_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 
 // How a sequence is cut into slices, for schedules whose unit is a slice.

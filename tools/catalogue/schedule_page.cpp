@@ -1,4 +1,5 @@
 #include "tools/catalogue/schedule_page.hpp"
+#include "schedules/catalogue/schedule_option.hpp"
 
 #include <algorithm>
 #include <array>

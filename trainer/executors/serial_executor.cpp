@@ -3,7 +3,6 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/topological_order.hpp"
 #include "trainer/executors/forward_reruns.hpp"
-#include "trainer/executors/settling.hpp"
 
 namespace plumb {
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/schedule_option.hpp"
 
 namespace plumb {
 

@@ -1,4 +1,5 @@
 #include "tools/catalogue/schedule_page.hpp"
+#include "schedules/catalogue/schedule_option.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -127,7 +127,7 @@ TEST_CASE("older letters are translated with a notice") {
   const CommandResult result = run_command("plumbline convert old.csv -  --to torch-csv", scratch.path());
   CHECK(result.status == 0);
   CHECK(result.out == "0F0,0B0\r\n1F0,1I0,1W0\r\n");
-  CHECK(result.err == "old.csv: older letters translated: B is I, BW is B (before 2025)\n");
+  CHECK(result.err == "old.csv: old action letters were translated: B is I, BW is B (before 2025)\n");
 }
 
 TEST_CASE("what PyTorch lets pass is told with line and cell") {
