@@ -87,6 +87,7 @@ check_doorways() {
 schedules schedules
 sim sim
 contention_fit sim/contention_fit
+plans sim/planners sim/plan_search
 trainer trainer
 reports tools/reports tools/tables tools/terminal"
   while IFS= read -r line; do finding "not by include/plumbline: $line"; done \
