@@ -11,7 +11,6 @@
 #include "tools/reports/report_trace.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/tables/comparison_text.hpp"
-#include "tools/tables/contention_text.hpp"
 #include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/memory_limit.hpp"

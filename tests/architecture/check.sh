@@ -42,7 +42,7 @@ check_homes() {
   check_home "Boost.Graph" 'boost/graph/' '^(models|sim|tests)/.*\.cpp$'
   check_home "Boost.Program_options" 'boost/program_options' '^tools/.*\.cpp$'
   check_home "oneTBB" '(oneapi/)?tbb/' '^(sim|tools)/.*\.cpp$'
-  check_home "Eigen" 'Eigen/' '^(models|sim|trainer|tests)/.*\.cpp$|^trainer/.*\.hpp$'
+  check_home "Eigen" 'Eigen/' '^(sim/contention_fit|trainer|tools/studies|tests)/.*\.cpp$|^trainer/.*\.hpp$'
   check_home "nlohmann/json" 'nlohmann/' '\.cpp$'
   check_home "doctest" 'doctest/' '^tests/'
   check_home "Google Benchmark" 'benchmark/' '^tools/bench/'
@@ -75,7 +75,7 @@ check_doorways() {
   local name folders file line
   while read -r name folders; do
     file=include/plumbline/$name.hpp
-    [ -d "${folders%% *}" ] || continue
+    [ -d "${folders%% *}" ] || continue # a library of a room comes with it
     [ -f "$file" ] || { finding "$file: expected a header for users of plumb::$name" && continue; }
     while IFS= read -r line; do
       case " $folders " in
@@ -86,6 +86,8 @@ check_doorways() {
   done <<<"models models
 schedules schedules
 sim sim
+contention_fit sim/contention_fit
+plans sim/planners sim/plan_search
 trainer trainer
 reports tools/reports tools/tables tools/terminal"
   while IFS= read -r line; do finding "not by include/plumbline: $line"; done \

@@ -142,12 +142,15 @@ run version
 check 'after which it is built again' 'plumbline-simulator version' "$(cat "$scratch/out")"
 
 touch "$root/tools/main.cpp"
-MISSING='libtbb-dev libeigen3-dev doctest-dev libbenchmark-dev' run version
+MISSING='libtbb-dev nlohmann-json3-dev libeigen3-dev doctest-dev libbenchmark-dev' run version
 grep -q '^apt-get .*update' "$CALLS" || fail 'missing packages: the list is read'
-grep -q '^apt-get .*install --no-install-recommends libtbb-dev libeigen3-dev$' "$CALLS" || fail 'only missing ones, and none of the tests'
+grep -q '^apt-get .*install --no-install-recommends libtbb-dev nlohmann-json3-dev$' "$CALLS" || fail 'only missing ones, and none of the tests'
 ! grep -q '^sudo' "$CALLS" || fail 'root needs no sudo'
 
-touch "$root/tools/main.cpp"
+MISSING='libeigen3-dev doctest-dev' run train
+grep -q '^apt-get .*install --no-install-recommends libeigen3-dev$' "$CALLS" || fail 'training needs more, but nothing of the tests'
+
+rm -r "$root/build"
 AS=1000 MISSING='libtbb-dev' run version
 grep -q '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .*install' "$CALLS" || fail 'others ask for root'
 

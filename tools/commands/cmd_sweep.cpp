@@ -144,7 +144,7 @@ ExitStatus run_sweep(const CommandLine& command_line) {
   if (csv) csv->write(sweep_csv_header());
   std::vector<SweepResult> results;
   Progress progress("sweep");
-  run_sweep(points, arguments.plan(), [&](SweepResult result) {
+  sweep_points(points, arguments.plan(), [&](SweepResult result) {
     if (csv) csv->write(sweep_csv_row(result));
     results.push_back(std::move(result));
     progress.show(static_cast<std::int64_t>(results.size()), static_cast<std::int64_t>(points.size()));

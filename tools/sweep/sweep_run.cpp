@@ -194,8 +194,8 @@ class PointRun {
 
 }  // namespace
 
-void run_sweep(const std::vector<SweepPoint>& points, const SweepPlan& plan,
-               const std::function<void(SweepResult)>& take) {
+void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
+                  const std::function<void(SweepResult)>& take) {
   if (points.empty()) return;
   CostArguments first = plan.costs;  // the same documents serve all points
   first.cost = points.front().cost;

@@ -60,7 +60,7 @@ struct SweepResult {
 
 /// Simulates all points, as many at a time as there are hardware threads. `take` gets the results one by one, in the
 /// order of the points, while later ones still run. Throws `Error` for costs that no point could use.
-void run_sweep(const std::vector<SweepPoint>& points, const SweepPlan& plan,
-               const std::function<void(SweepResult)>& take);
+void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
+                  const std::function<void(SweepResult)>& take);
 
 }  // namespace plumb

@@ -168,7 +168,7 @@ TEST_CASE("intervals of jittered runs hold the median and are those of the seeds
   const std::vector<SweepPoint> points{{"1f1b", {.num_devices = 4, .num_microbatches = 8}, "F=1,B=2"}};
   const auto run = [&] {
     std::vector<SweepResult> results;
-    run_sweep(points, plan, [&](SweepResult result) { results.push_back(std::move(result)); });
+    sweep_points(points, plan, [&](SweepResult result) { results.push_back(std::move(result)); });
     REQUIRE(results.size() == 1);
     REQUIRE(results[0].figures.has_value());
     return *results[0].figures;
@@ -187,8 +187,8 @@ TEST_CASE("results come in the order of the points, however long each takes") {
     points.push_back({"1f1b", {.num_devices = 8, .num_microbatches = m}, "F=1,B=2"});
   }
   std::vector<std::int64_t> order;
-  run_sweep(points, {.costs = {}, .simulation = {}},
-            [&](const SweepResult& result) { order.push_back(result.point.params.num_microbatches); });
+  sweep_points(points, {.costs = {}, .simulation = {}},
+               [&](const SweepResult& result) { order.push_back(result.point.params.num_microbatches); });
   REQUIRE(order.size() == points.size());
   CHECK(std::is_sorted(order.rbegin(), order.rend()));
 }

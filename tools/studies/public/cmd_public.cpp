@@ -8,10 +8,10 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/jobs/rates_fit.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/public/public_report.hpp"
+#include "tools/studies/public/rates_fit.hpp"
 #include "tools/studies/studies.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/results_folder.hpp"

@@ -1,4 +1,4 @@
-#include "tools/tables/contention_text.hpp"
+#include "tools/training/contention_text.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "models/jobs/rates_fit.hpp"
+#include "tools/studies/public/rates_fit.hpp"
 
 #include <algorithm>
 #include <cmath>
