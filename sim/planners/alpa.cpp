@@ -167,7 +167,7 @@ Plan plan_alpa(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const auto asked = static_cast<std::size_t>(problem.number("groups", 16));
   if (asked < 1 || asked > kMostLayerGroups) {
-    throw Error("--opt groups: expected 1 to " + std::to_string(kMostLayerGroups));
+    throw Error("option 'groups': expected 1 to " + std::to_string(kMostLayerGroups));
   }
   return AlpaSearch(problem, chain, layer_groups(chain, std::min(asked, chain.size()))).solve();
 }

@@ -49,7 +49,7 @@ struct SweepArguments {
         .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
         .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
         .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
-        .texts("opt", options, "KEY=VALUE", "option of the schedules, see `plumbline schedules --json`")
+        .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
         .whole("runs", runs, {1, 1'000'000},
                "with --jitter: simulations per point, for medians and intervals (default: 100)")
         .text("csv", csv, "FILE", "one row per simulation (- is standard output)")

@@ -211,7 +211,7 @@ part_fidelity() {
   return "$failed"
 }
 
-# All of the GPU: actions alone, then in company; predicted with what was fitted.
+# All of the GPU: actions alone, then while others run; predicted with what was fitted.
 part_contention() {
   local schedule failed=0 pairs=() saved=("${sms[@]}") p=$large_p
   ((dry)) || sms=(--device-mode throughput)

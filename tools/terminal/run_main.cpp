@@ -1,11 +1,14 @@
 #include "tools/terminal/run_main.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <string>
 #include <string_view>
+
+#include <unistd.h>
 
 #include "models/ground/error.hpp"
 
@@ -19,6 +22,10 @@ void print_error(std::string_view prefix, std::string message) {
   std::cerr << "plumbline: " << prefix << message << '\n';
 }
 
+std::int64_t machine_memory_gib() {
+  return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 30;
+}
+
 }  // namespace
 
 int run_main(const std::function<ExitStatus()>& program, bool reports_errors) {
@@ -30,7 +37,8 @@ int run_main(const std::function<ExitStatus()>& program, bool reports_errors) {
     print_error("error: ", error.what());
     status = ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {
-    print_error("error: ", "this input needs more memory than there is; expected a smaller one");
+    print_error("error: ", "this input needs more memory than is free on this machine, which has " +
+                               std::to_string(machine_memory_gib()) + " GiB; expected a smaller one");
     status = ExitStatus::kWrongInput;
   } catch (const std::exception& error) {
     print_error("internal error: ", error.what());
