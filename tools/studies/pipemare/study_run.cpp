@@ -10,9 +10,9 @@
 #include <tbb/task_arena.h>
 
 #include "models/ground/error.hpp"
-#include "tools/training/train_run.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/quantity_text.hpp"
+#include "tools/training/train_run.hpp"
 
 namespace plumb {
 namespace {

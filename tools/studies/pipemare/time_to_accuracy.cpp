@@ -8,10 +8,10 @@
 #include "models/sources/roofline.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
-#include "tools/training/train_run.hpp"
 #include "tools/studies/pipemare/study_figures.hpp"
 #include "tools/studies/pipemare/study_report.hpp"
 #include "tools/terminal/quantity_text.hpp"
+#include "tools/training/train_run.hpp"
 
 namespace plumb {
 namespace {
