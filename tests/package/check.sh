@@ -11,7 +11,7 @@ cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
 [ "$(ls "$scratch/prefix/bin")" = plumbline ] || { echo "expected one program, found:" && ls "$scratch/prefix/bin" && exit 1; }
 cmake -S "$here" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_BUILD_TYPE=Debug >/dev/null
 cmake --build "$scratch/build"
-"$scratch/build/consumer" "$scratch/consumer.svg" | grep -F 'd0 | F0'
+"$scratch/build/consumer" "$scratch/consumer.svg" | grep -F 'd0 | F'
 "$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --summary --json - | grep -q '"makespan_ns": *33000000'
 "$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --svg "$scratch/program.svg" >/dev/null
 cmp "$scratch/consumer.svg" "$scratch/program.svg"

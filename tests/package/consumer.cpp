@@ -10,7 +10,9 @@
 int main(int, char** argv) {
   const plumb::Schedule schedule = plumb::generate("1f1b", {.num_devices = 4, .num_microbatches = 8});
   const plumb::StageCosts costs = plumb::abstract_costs("F=1,B=2", "", {.num_stages = schedule.num_stages});
-  const plumb::Timeline timeline = plumb::simulate(plumb::lower(schedule, costs));
+  plumb::Timeline timeline = plumb::simulate(plumb::lower(schedule, costs));
+  timeline.schedule = schedule.name;
+  timeline.machine = "F=1,B=2";
   std::cout << plumb::to_ns(timeline.makespan, timeline.base) << '\n' << plumb::text_timeline(timeline);
   std::ofstream(argv[1]) << plumb::svg_report(timeline);
   return plumb::to_ns(timeline.makespan, timeline.base) == 33'000'000 ? 0 : 1;  // (m + p - 1) x 3 ms
