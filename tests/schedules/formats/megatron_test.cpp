@@ -43,7 +43,7 @@ std::string written_out(std::string layout) {
   return layout;
 }
 
-std::string refusal(std::string_view name, const ScheduleParams& params) {
+std::string megatron_refusal(std::string_view name, const ScheduleParams& params) {
   return error_message([&] { megatron_plan(generate(name, params)); });
 }
 
@@ -97,14 +97,15 @@ TEST_CASE("recompute of everything is an option of Megatron-LM, of a part it is 
 }
 
 TEST_CASE("what Megatron-LM cannot run is refused with the reason") {
-  CHECK(refusal("zb-h1", {.num_devices = 2, .num_microbatches = 2}).find("has 0B0 where this one has 0I0") !=
+  CHECK(megatron_refusal("zb-h1", {.num_devices = 2, .num_microbatches = 2}).find("has 0B0 where this one has 0I0") !=
         std::string::npos);
-  CHECK(refusal("chimera", {.num_devices = 2, .num_microbatches = 2}).find("several replicas") != std::string::npos);
-  CHECK(refusal("torch-zbv", {.num_devices = 2, .num_microbatches = 4}).find("stage 2 must be on device 0") !=
+  CHECK(megatron_refusal("chimera", {.num_devices = 2, .num_microbatches = 2}).find("several replicas") !=
         std::string::npos);
-  CHECK(refusal("interleaved", {.num_devices = 4, .num_microbatches = 2, .chunks = 2})
+  CHECK(megatron_refusal("torch-zbv", {.num_devices = 2, .num_microbatches = 4}).find("stage 2 must be on device 0") !=
+        std::string::npos);
+  CHECK(megatron_refusal("interleaved", {.num_devices = 4, .num_microbatches = 2, .chunks = 2})
             .find("at least as many microbatches as devices") != std::string::npos);
-  CHECK(refusal("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 2}).find("expected one update") !=
+  CHECK(megatron_refusal("1f1b", {.num_devices = 2, .num_microbatches = 2, .updates = 2}).find("expected one update") !=
         std::string::npos);
 }
 

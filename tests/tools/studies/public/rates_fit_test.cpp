@@ -4,7 +4,7 @@
 
 #include "models/ground/error.hpp"
 
-TEST_SUITE_BEGIN("models");
+TEST_SUITE_BEGIN("tools");
 
 namespace plumb {
 namespace {
