@@ -9,7 +9,8 @@
 
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "schedules/program/program_text.hpp"
+#include "schedules/program/check_program.hpp"
+#include "schedules/program/program_index.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "sim/rules/deadlock.hpp"
@@ -105,7 +106,7 @@ TEST_CASE("both engines give the longest path of schedules with pairs of any two
         ++runs;
         CHECK(*by_events == *expected);
         if (why_not_one_pass(program, options)) continue;
-        const auto by_pass = run_one_pass(program, options);
+        const auto by_pass = run_one_pass(ProgramIndex(program), options);
         REQUIRE(by_pass.has_value());
         CHECK(*by_pass == *expected);
       }
