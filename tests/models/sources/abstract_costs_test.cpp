@@ -105,7 +105,7 @@ TEST_CASE("every pair of passes has a key of its own, in the order F B I W R") {
       PairTimes expected;
       expected.ticks[PairTimes::place(other, one)] = 3 * kUnit;
       CHECK(times_of("F=1," + key + "=3").pairs == expected);
-      CHECK(refusal("F=1," + key + "=0") == "--cost 'F=1," + key + "=0': " + key + " must be above 0");
+      CHECK(refusal("F=1," + key + "=0") == "costs 'F=1," + key + "=0': " + key + " must be above 0");
     }
   }
   CHECK(refusal("F=1,WF=1").find("unknown key 'WF'") != std::string::npos);
