@@ -69,7 +69,7 @@ TEST_CASE("unknown names come with the nearest known one") {
           {kSimulate + "--jsn -", {"'--jsn'", "did you mean '--json'?"}},
           {kSimulate + "--transfers bufered", {"'bufered'", "did you mean 'buffered'?"}},
           {kSimulate + "--engine evnt", {"'evnt'", "did you mean 'event'?"}},
-          {"plumbline simulate 1f1b -p 4 -m 8 --cost F=1,WW=2", {"'WW'"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --cost F=1,WQ=2", {"'WQ'"}},
           {"plumbline simulate 1f1b -p 4 -m 8 --network gpt-tny --cluster a100", {"'gpt-tny'", "'gpt-tiny'"}},
           {"plumbline simulate 1f1b -p 4 -m 8 --network gpt-tiny --cluster a10", {"'a10'", "'a100'"}},
           {"plumbline schedule 1f1b -p 4 -m 8 --format jsn", {"'jsn'", "did you mean 'json'?"}},

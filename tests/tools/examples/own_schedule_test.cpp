@@ -74,7 +74,7 @@ TEST_CASE("a program gets what was asked for, and its size is checked") {
   CHECK(run_command("plumbline validate ./echoing -p 1 -m 1 -v 2 --updates 3 --opt a=b", scratch.path()).status == 0);
   CHECK(file_text(scratch.path() / "arguments") == "-p 1 -m 1 -v 2 --updates 3 --opt a=b\n");
   CHECK(run_command("plumbline validate ./echoing -p 2 -m 1", scratch.path()).err ==
-        "plumbline: error: ./echoing: its schedule has 1 devices, expected the 2 that were asked for\n");
+        "plumbline: error: ./echoing: printed a schedule with 1 devices, expected the 2 of the command line\n");
 }
 
 TEST_CASE("a program that fails is told by its status") {
