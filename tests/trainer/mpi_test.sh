@@ -31,7 +31,7 @@ expect_error() {
   local status=0
   "${@:3}" > "$scratch/out" 2>&1 || status=$?
   [[ $status == "$1" ]] || fail "exit status $status instead of $1: ${*:3}"
-  [[ $(grep -cF "$2" "$scratch/out") == 1 ]] || { cat "$scratch/out"; fail "expected once: $2"; }
+  [[ $(grep -cF -- "$2" "$scratch/out") == 1 ]] || { cat "$scratch/out"; fail "expected once: $2"; }
 }
 
 # compare_all [LIBRARY]: by the hosts, or by the links of a library.
