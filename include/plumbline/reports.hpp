@@ -8,6 +8,7 @@
 #include "tools/reports/report_csv.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/reports/report_svg.hpp"
+#include "tools/reports/report_tikz.hpp"
 #include "tools/reports/report_trace.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/tables/comparison_text.hpp"

@@ -5,6 +5,7 @@
 #include "tools/reports/report_csv.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/reports/report_svg.hpp"
+#include "tools/reports/report_tikz.hpp"
 #include "tools/reports/report_trace.hpp"
 
 namespace plumb {
@@ -19,6 +20,7 @@ constexpr std::array kReportFormats{
     ReportFormat{"html", "interactive page for a browser; one file that needs no network", single_run_page},
     ReportFormat{"svg", "picture as SVG", svg_report},
     ReportFormat{"csv", "one row per executed action", csv_report},
+    ReportFormat{"tikz", "picture for LaTeX: a tikzpicture", tikz_report},
 };
 
 }  // namespace
