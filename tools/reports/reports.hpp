@@ -15,8 +15,8 @@ struct ReportFormat {
   std::string (*make)(const Timeline& timeline);  ///< the whole file; `timeline` must have spans
 };
 
-/// All formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}`, its row in reports.cpp, its line
-/// in reports.cmake. Pages with several runs: report_html.hpp.
+/// All formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in reports.cpp. Pages
+/// with several runs: report_html.hpp.
 std::span<const ReportFormat> report_formats();
 
 }  // namespace plumb
