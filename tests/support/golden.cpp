@@ -1,10 +1,13 @@
 #include "tests/support/golden.hpp"
-#include "tests/support/source_directory.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/source_directory.hpp"
 
 namespace plumb::testing {
 
@@ -17,6 +20,10 @@ std::string golden(const std::string& name, const std::string& actual) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
+  if (text.str() != actual) {
+    MESSAGE("tests/golden/" << name << (file.is_open() ? " differs" : " is missing")
+                            << ": where that is meant, run this test with PLUMB_UPDATE_GOLDEN=1 and review the file");
+  }
   return text.str();
 }
 
