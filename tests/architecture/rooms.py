@@ -6,7 +6,7 @@
 Checks that every folder of sources has its line in rooms.txt and the other way round; that a room includes only itself,
 the rooms its line names and the halls below its own; that no files include each other in a circle (a header together
 with its source counts as one); that no folder holds more than 45 sources; and that every room has a README.md of at
-most 40 lines. Prints every violation; exits with 1 when there is one.
+most 40 lines that names each of its files. Prints every violation; exits with 1 when there is one.
 """
 import collections
 import os
@@ -69,8 +69,13 @@ def check_sizes(root, files):
         readme = os.path.join(root, room, "README.md")
         if not os.path.exists(readme):
             yield f"{room}: has no README.md"
-        elif (lines := sum(1 for _ in open(readme))) > MOST_README_LINES:
+            continue
+        text = open(readme).read()
+        if (lines := text.count("\n")) > MOST_README_LINES:
             yield f"{room}/README.md: {lines} lines, expected at most {MOST_README_LINES}"
+        for name in sorted({os.path.basename(stem(path)) for path in files if os.path.dirname(path) == room}):
+            if not re.search(rf"\b{re.escape(name)}\b", text):
+                yield f"{room}/README.md: does not name {name}"
 
 
 def stem(path):

@@ -23,8 +23,8 @@ echo 'models/ground:' >tests/architecture/rooms.txt
 echo 'models/network: ground' >>tests/architecture/rooms.txt
 touch models/ground/units.hpp
 echo '#include "models/ground/units.hpp"' >models/network/network.hpp
-echo '# ground' >models/ground/README.md
-echo 'see [the ground](../ground/README.md#ground) and [elsewhere](https://example.org)' >models/network/README.md
+printf '# ground\n\n`units.hpp`\n' >models/ground/README.md
+echo '`network.hpp`: see [the ground](../ground/README.md#ground) and [elsewhere](https://example.org)' >models/network/README.md
 expect rooms.py
 expect links.py
 
@@ -32,11 +32,12 @@ echo '#include "models/network/network.hpp"' >models/ground/units.hpp
 seq 41 >models/ground/README.md
 for number in $(seq 46); do touch "models/crowd/file$number.cpp"; done
 echo 'models/nowhere:' >>tests/architecture/rooms.txt
-echo 'see [nothing](missing.md) and [no heading](../ground/README.md#roof)' >models/network/README.md
+echo '`network.hpp`: see [nothing](missing.md) and [no heading](../ground/README.md#roof)' >models/network/README.md
 expect rooms.py \
   'models/ground/units.hpp: includes models/network/network.hpp, but models/ground may not include models/network' \
   'files that include each other in a circle: models/ground/units models/network/network' \
   'models/ground/README.md: 41 lines, expected at most 40' \
+  'models/ground/README.md: does not name units' \
   'models/crowd: 46 sources directly in the folder, expected at most 45' \
   'models/crowd: has no line in tests/architecture/rooms.txt' \
   'models/crowd: has no README.md' \
