@@ -20,7 +20,7 @@ constexpr std::int64_t kMostTicks = 1'000'000'000'000'000;
 
 using Values = std::map<std::string, Rational, std::less<>>;
 
-/// "F=1,W=1/3" as values by key. `name` is what messages call the list in messages.
+/// "F=1,W=1/3" as values by key. `name` is what messages call the list.
 Values parse_list(std::string_view list, std::string_view name, std::span<const std::string_view> keys) {
   const std::string where = std::string(name) + " '" + std::string(list) + "': ";
   Values values;

@@ -9,8 +9,8 @@ namespace plumb {
 
 struct AbstractCostOptions {
   std::int32_t num_stages = 1;
-  /// Costs and memory are those of this many stages together , of which each has exactly
-  /// an equal share. 1: they are those of one stage. `comm` is never divided.
+  /// Costs and memory are those of this many stages together, of which each has exactly an equal share. 1: they are
+  /// those of one stage. `comm` is never divided.
   std::int32_t stages_together = 1;
   /// The schedule recomputes: R defaults to F instead of 0.
   bool recompute = false;
@@ -19,7 +19,7 @@ struct AbstractCostOptions {
 /// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. Papers and closed forms use such units.
 ///
 /// `times`: keys F B I W R U X AR EVICT LOAD comm F.comm I.comm and those of pairs (`kPairNames`), each at most once;
-/// decimals and fractions, at least 0.
+/// decimals and fractions, at least 0, those of pairs above 0.
 /// B = I + W. Given B, a missing I or W is B minus the other, and half of B when both are missing; without B, a missing
 /// I or W is 0. R defaults to F with recompute; all else to 0.
 /// F.comm and I.comm are the communication of a forward (and a recompute) and of an input gradient, on top of F, R and

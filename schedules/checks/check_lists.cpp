@@ -44,7 +44,7 @@ class ListChecker {
       if (Progress* held = held_stage(action)) check(action, *held);
       ++position_;
     });
-    if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected one behind it");
+    if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected one after it");
     for (std::size_t i = 0; i < held_.size(); ++i) {
       check_end(held_[i]);
       contents_.shares[index(device_)][i].exchanges = held_[i].share.exchanges;
@@ -82,8 +82,10 @@ class ListChecker {
   /// Overlapped pairs are two passes, or extra work, next to each other, and neither waits for the other.
   void check_pair(const Action& action) {
     constexpr auto kExpected = "; expected F, B, I, W, R or X";
-    if (in_pair_ && (!can_overlap(action.op) || action.overlaps_next)) {
+    if (in_pair_ && !can_overlap(action.op)) {
       fail(action, std::string("is the second half of an overlapped pair") + kExpected);
+    } else if (in_pair_ && action.overlaps_next) {
+      fail(action, "is the second half of an overlapped pair and the first of another; expected pairs of two actions");
     } else if (in_pair_ && (waits_for(action, previous_) || waits_for(previous_, action))) {
       fail(action,
            "is in a pair with " + to_string(previous_) + "; expected two actions that do not wait for each other");

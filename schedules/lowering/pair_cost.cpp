@@ -6,15 +6,19 @@
 namespace plumb::lowering {
 namespace {
 
-static_assert(static_cast<std::size_t>(Op::kF) == kPairedPasses.find('F') &&
-                  static_cast<std::size_t>(Op::kR) == kPairedPasses.find('R'),
-              "pairs are found by the number of an op");
-
 constexpr bool is_pass(Op op) { return op <= Op::kR; }
+
+constexpr bool passes_are_numbered_as_ops() {
+  for (std::size_t op = 0; op < kPairedPasses.size(); ++op) {
+    if (kOpNames[op] != kPairedPasses.substr(op, 1)) return false;
+  }
+  return kPairedPasses.size() == static_cast<std::size_t>(Op::kR) + 1;
+}
+static_assert(passes_are_numbered_as_ops(), "pairs are found by the number of an op");
 
 }  // namespace
 
-PairHalf pair_half(const StageTimes& times, Op op, bool recompute) {
+PairHalf communication_half(const StageTimes& times, Op op, bool recompute) {
   PairHalf half;
   const Ticks again = recompute && is_backward(op) ? times.f_comm : 0;
   switch (op) {

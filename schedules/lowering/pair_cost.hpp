@@ -9,14 +9,15 @@ namespace plumb::lowering {
 
 /// What the time of an overlapped pair follows from, for one of its halves.
 struct PairHalf {
-  Ticks alone = 0;      ///< its time when it stands alone
+  Ticks alone = 0;      ///< its time when it stands alone, folded recompute included
   Ticks recompute = 0;  ///< the part of it that is folded recompute
   Ticks comm = 0;       ///< its communication, ...
   Ticks uncovered = 0;  ///< ... and the part of that which `alone` contains: B hides that of I in its weight half
 };
 
-/// The half that `op` is, with `recompute` folded into it or not, in the times of its stage.
-PairHalf pair_half(const StageTimes& times, Op op, bool recompute);
+/// The communication of the half that `op` is, with `recompute` folded into it or not, in the times of its stage;
+/// `alone` and `recompute` of the half remain 0.
+PairHalf communication_half(const StageTimes& times, Op op, bool recompute);
 
 /// The time that the costs of a stage give for pairs of `one` and `other`; 0 where they give none.
 Ticks given_pair_time(const PairTimes& pairs, Op one, Op other);

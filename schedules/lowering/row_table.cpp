@@ -7,7 +7,6 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "schedules/lowering/pair_cost.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -97,11 +96,13 @@ std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   return static_cast<std::uint32_t>(state_.program.rows.size() - 1);
 }
 
-/// Keeps `pairs_of_` as long as `rows`.
+/// Keeps `pairs_of_` as long as `rows`; after the row's duration and recompute are known.
 void RowTable::note_pairs(const Row& row, const PairTimes& given, const StageTimes& times) {
   pairs_of_.resize(state_.program.rows.size());
-  const PairHalf half = pair_half(times, row.op, row.recompute);
-  pairs_of_.back() = {given, on_device(half.comm), on_device(half.uncovered)};
+  const PairHalf half = communication_half(times, row.op, row.recompute);
+  const auto at = static_cast<std::uint32_t>(pairs_of_.size() - 1);
+  pairs_of_.back() = {
+      given, {state_.program.durations[at], recompute_part(at), on_device(half.comm), on_device(half.uncovered)}};
 }
 
 /// Keeps `folded_recompute` as long as `rows`, or empty as long as no row has any.
@@ -160,17 +161,13 @@ Ticks RowTable::recompute_part(std::uint32_t row) const {
 }
 
 Ticks RowTable::pair_duration(std::uint32_t first, std::uint32_t second) const {
-  const Program& program = state_.program;
-  const auto half = [&](std::uint32_t row) {
-    return PairHalf{program.durations[row], recompute_part(row), pairs_of_[row].comm, pairs_of_[row].uncovered};
-  };
-  const Op one = program.rows[first].op;
-  const Op other = program.rows[second].op;
+  const Op one = state_.program.rows[first].op;
+  const Op other = state_.program.rows[second].op;
   const Ticks given_first = given_pair_time(pairs_of_[first].given, one, other);
   const Ticks given_second = given_pair_time(pairs_of_[second].given, one, other);
   std::optional<Ticks> given;
   if (given_first != 0 && given_second != 0) given = on_device((given_first + given_second + 1) / 2);
-  return pair_time(half(first), half(second), given);
+  return pair_time(pairs_of_[first].half, pairs_of_[second].half, given);
 }
 
 /// The part of a pair that is recompute or extra work: what is folded, and the share of a half that is nothing else.

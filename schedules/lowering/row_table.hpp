@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/lowering/lower_state.hpp"
+#include "schedules/lowering/pair_cost.hpp"
 
 namespace plumb::lowering {
 
@@ -50,8 +51,7 @@ class RowTable {
   /// What a row's pairs are priced by.
   struct PairCost {
     PairTimes given;  ///< of its stage, at speed 1
-    Ticks comm = 0;
-    Ticks uncovered = 0;
+    PairHalf half;    ///< at the speed of its device
   };
 
   std::uint32_t rare_row(const Action& action, bool recompute);

@@ -22,7 +22,8 @@ struct ScheduleVariant {
 };
 
 /// Variants that a search may use: the schedules in `names`; if there are none, all for training that are not an alias
-/// of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names.
+/// of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names and for schedules
+/// that never flush and hold stages several times, which no bound covers.
 std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
                                                const std::vector<std::int32_t>& chunks, bool asynchronous = false);
 

@@ -112,6 +112,11 @@ def with_headers(commands, build):
 
 def changed_files():
     since = os.environ.get("PLUMB_SINCE", "HEAD^")
+    if not git("rev-parse", "--verify", "--quiet", since + "^{commit}"):
+        if "PLUMB_SINCE" in os.environ:
+            sys.exit(f"PLUMB_SINCE: no commit {since} here, so what changed is not known; expected one, or 'alone all'")
+        print("no commit before this one is here (a shallow clone), so what changed is not known: only the share is compiled")
+        since = "HEAD"
     changed = set(git("diff", "--name-only", since)) | set(git("ls-files", "--others", "--exclude-standard"))
     headers = {path for path in changed if path.endswith(".hpp")}
     for path in git("ls-files", "*.cpp", "*.hpp") if headers else ():

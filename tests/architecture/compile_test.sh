@@ -29,7 +29,7 @@ commands_of() {
 says() {
   local expected=$1 text=$2 status=0 output
   shift 2
-  output=$("$script" "$@" --commands build) || status=$?
+  output=$("$script" "$@" --commands build 2>&1) || status=$?
   [ "$status" = "$expected" ] && grep -q -- "$text" <<<"$output" && return
   echo "$output"
   echo "$*: expected status $expected, got $status, and: $text"
@@ -54,6 +54,9 @@ printf '#include "sim/three.hpp"\nint b() { return three(); }\n' >sim/b.cpp
 rm sim/four.hpp
 git add -A . && git commit -qm four
 says 0 '0 failed' alone all
+
+# A commit to compare with that is not there is no reason to compile less.
+PLUMB_SINCE=elsewhere says 1 '^PLUMB_SINCE: no commit elsewhere here' alone
 
 # What a header's change breaks is found in what includes it.
 echo 'inline int drei() { return 3; }' >sim/three.hpp

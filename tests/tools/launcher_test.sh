@@ -127,8 +127,20 @@ for study in pipemare planners public; do
   run reproduce $study --csv -
   check 'a study is done by the program of the studies' "plumbline-studies reproduce $study --csv -" "$(cat "$scratch/out")"
 done
+run help reproduce public
+check 'and explained by it' 'plumbline-studies help reproduce public' "$(cat "$scratch/out")"
 run reproduce ZB-H1
 check 'and a claim by the whole one' 'plumbline reproduce ZB-H1' "$(cat "$scratch/out")"
+
+rm "$root/build/release/build.ninja"
+sleep 0.01
+touch "$root/tools/main.cpp"
+run simulate
+check 'a build that had the trainer is not configured without it' "$(configured ON OFF)" "$(grep -- --preset "$CALLS")"
+touch "$root/tools/main.cpp"
+PLUMB_CONFIGURE='-DPLUMB_WERROR=ON -DPLUMB_NATIVE=OFF' run simulate
+check 'what PLUMB_CONFIGURE asks for reaches a build that is configured' \
+  "$(configured ON OFF) -DPLUMB_WERROR=ON -DPLUMB_NATIVE=OFF" "$(grep -- --preset "$CALLS")"
 
 rm -r "$root/build"
 run version

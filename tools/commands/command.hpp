@@ -31,8 +31,7 @@ struct TrainerCommands {
 
 /// All commands, in the order of the help page, whatever the program is linked with: a command whose function is
 /// missing throws an `Error` that says how to get it. Adding one: `cmd_<name>.cpp`, its declaration here (or in
-/// tools/training/training.hpp), its row in `command.cpp`,
-/// its page in tools/commands.
+/// tools/training/training.hpp), its row in `command.cpp`, its page (`<name>.md`) beside it.
 std::vector<Command> command_table(const TrainerCommands& trainer);
 
 /// Runs one command line (without the program's name). Throws what the command throws.

@@ -4,7 +4,8 @@
 
 namespace plumb {
 
-/// Runs `reproduce STUDY [OPTIONS]`. Adding a study: its declaration here, its row in `studies.cpp`, its name in
+/// Runs `reproduce STUDY [OPTIONS]`, or explains it for `help reproduce STUDY`. Throws `Error` for unknown names, and
+/// what the study throws. Adding a study: its declaration here, its row in `studies.cpp`, its name in
 /// tools/claims/study_names.hpp.
 ExitStatus run_study(const CommandLine& arguments);
 

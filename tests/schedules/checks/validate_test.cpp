@@ -120,13 +120,13 @@ TEST_CASE("a half of a pair is a pass or extra work, and pairs do not chain") {
   Schedule chained = written_schedule({"0F0 0F1 0F2 0B0 0B1 0B2"}, 3);
   chained.devices[0].actions[0].overlaps_next = chained.devices[0].actions[1].overlaps_next = 1;
   CHECK(violations(chained) ==
-        lines({"device 0, position 1: 0F1: is the second half of an overlapped pair; expected F, B, "
-               "I, W, R or X"}));
+        lines({"device 0, position 1: 0F1: is the second half of an overlapped pair and the first of "
+               "another; expected pairs of two actions"}));
   Schedule cut = written_schedule({"0F0 0B0"}, 1);
   cut.devices[0].actions.back().overlaps_next = 1;
   CHECK(violations(cut) ==
         lines({"device 0, position 2: 0B0: is the first half of an overlapped pair without a second; "
-               "expected one behind it"}));
+               "expected one after it"}));
 }
 
 TEST_CASE("an update comes after the backwards it applies, in turn, and is not forgotten") {

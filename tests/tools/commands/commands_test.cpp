@@ -62,9 +62,12 @@ TEST_CASE("a study is left to the program of the studies, which the error names"
     CHECK(result.status == 2);
     CHECK(has(result.err, "`./plumbline reproduce " + study + "`"));
     CHECK(has(run("plumbline-studies --help").out, "\n  " + study + "\n"));
-    CHECK(
-        run("plumbline-studies reproduce " + study + " --help").out.starts_with("usage: plumbline reproduce " + study));
+    const std::string help = run("plumbline-studies reproduce " + study + " --help").out;
+    CHECK(help.starts_with("usage: plumbline reproduce " + study));
+    CHECK(run("plumbline-studies help reproduce " + study).out == help);
   }
+  CHECK(run("plumbline-studies reproduce --help").out == run("plumbline-studies --help").out);
+  CHECK(run("plumbline-studies reproduce").status == 2);
 }
 
 TEST_CASE("without a command the help is printed, and the status says that something is missing") {
