@@ -44,7 +44,7 @@ class ListChecker {
       if (Progress* held = held_stage(action)) check(action, *held);
       ++position_;
     });
-    if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected one behind it");
+    if (in_pair_) fail(previous_, "is the first half of an overlapped pair without a second; expected one after it");
     for (std::size_t i = 0; i < held_.size(); ++i) {
       check_end(held_[i]);
       contents_.shares[index(device_)][i].exchanges = held_[i].share.exchanges;

@@ -15,7 +15,7 @@ constexpr std::array kPlanners{
     Planner{.name = "gpipe",
             .paper = "Huang et al., NeurIPS 2019",
             .year = 2019,
-            .minimises = "variance of the stages' times, told as the root of their mean square",
+            .minimises = "variance of the stages' times, given as the root of their mean square",
             .options = "",
             .uncertain = "costs are measured times; the released program estimated operations",
             .plan = plan_gpipe},
@@ -130,9 +130,9 @@ constexpr std::array kPlanners{
             .year = 2023,
             .minimises = "sum of stage times + (m - 1) slowest stage, a strategy for every layer",
             .options = "",
-            .uncertain =
-                "times of divided layers are not measured: compute is shared evenly, sums are rings over "
-                "outputs; compute and collectives slow each other by 1.3; a stage is told as most of its layers",
+            .uncertain = "times of divided layers are not measured: compute is shared evenly, sums are rings over "
+                         "outputs; compute and collectives slow each other by 1.3; a stage is reported with the "
+                         "strategy of most of its layers",
             .plan = plan_galvatron},
     Planner{.name = "dynapipe",
             .paper = "Jiang et al., EuroSys 2024",

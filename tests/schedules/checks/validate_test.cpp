@@ -126,7 +126,7 @@ TEST_CASE("a half of a pair is a pass or extra work, and pairs do not chain") {
   cut.devices[0].actions.back().overlaps_next = 1;
   CHECK(violations(cut) ==
         lines({"device 0, position 2: 0B0: is the first half of an overlapped pair without a second; "
-               "expected one behind it"}));
+               "expected one after it"}));
 }
 
 TEST_CASE("an update comes after the backwards it applies, in turn, and is not forgotten") {
