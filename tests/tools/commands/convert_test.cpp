@@ -130,7 +130,7 @@ TEST_CASE("older letters are translated with a notice") {
   CHECK(result.err == "old.csv: old action letters were translated: B is I, BW is B (before 2025)\n");
 }
 
-TEST_CASE("what PyTorch lets pass is told with line and cell") {
+TEST_CASE("what PyTorch lets pass is reported with line and cell") {
   const ScratchDirectory scratch;
   scratch.write("x.csv", "0F0,,0F0,0B0\n1B0,1F0\n");
   const CommandResult result = run_command("plumbline convert x.csv y.json", scratch.path());
@@ -154,7 +154,7 @@ TEST_CASE("late receives that would mix up messages are refused, and nothing is 
   CHECK(scratch.listing() == "");
 }
 
-TEST_CASE("Megatron's options are told for its own orders, and why there are none for others") {
+TEST_CASE("Megatron's options are printed for its own orders, and for others the reason why there are none") {
   const ScratchDirectory scratch;
   const CommandResult options =
       run_command("plumbline schedule interleaved -p 4 -m 12 -v 2 --opt group=6 --format megatron", scratch.path());
