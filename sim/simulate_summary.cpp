@@ -117,8 +117,7 @@ Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, con
   const std::int64_t size = size_of(schedule);
   if (size > kMostActions) {
     throw Error("schedule '" + schedule.name + "' has " + std::to_string(size) +
-                " actions and no steady state that could be jumped over; expected at most " +
-                std::to_string(kMostActions));
+                " actions and no steady state that could be skipped; expected at most " + std::to_string(kMostActions));
   }
   return simulate(lower(schedule, costs, cluster, lowering), job.options);
 }

@@ -75,7 +75,7 @@ Cluster::Network read_network(const JsonValue& json) {
   if (const auto shared = json.find("shared")) network.shared = shared->boolean();
   if (const auto half = json.find("half_duplex")) network.half_duplex = half->boolean();
   if (const auto together = json.find("shared_bytes_per_s")) {
-    if (!network.shared) together->fail("is of a shared network, expected \"shared\": true beside it");
+    if (!network.shared) together->fail("belongs to a shared network, expected \"shared\": true as well");
     network.shared_bytes_per_s = together->number(1, kMostRate);
   }
   return network;

@@ -33,13 +33,13 @@ Rational parse_decimal(std::string_view text, std::string_view whole) {
       continue;
     }
     if (c < '0' || c > '9') {
-      throw Error("'" + std::string(whole) + "' is no number, expected something like 2, 0.5 or 1/3");
+      throw Error("'" + std::string(whole) + "' is not a number, expected something like 2, 0.5 or 1/3");
     }
     any_digit = true;
     value.numerator = plus(times(value.numerator, 10), c - '0');
     if (in_fraction) value.denominator = times(value.denominator, 10);
   }
-  if (!any_digit) throw Error("'" + std::string(whole) + "' is no number, expected something like 2, 0.5 or 1/3");
+  if (!any_digit) throw Error("'" + std::string(whole) + "' is not a number, expected something like 2, 0.5 or 1/3");
   return {value.numerator, value.denominator};
 }
 

@@ -119,7 +119,7 @@ class GraphTextReader {
       const std::size_t equals = item.find('=');
       if (equals == std::string_view::npos) line.fail("expected 'key=value', found '" + std::string(item) + "'");
       if (!values.emplace(item.substr(0, equals), item.substr(equals + 1)).second) {
-        line.fail("'" + std::string(item.substr(0, equals)) + "' stands there twice");
+        line.fail("'" + std::string(item.substr(0, equals)) + "' is given twice");
       }
       figures.remove_prefix(std::min(comma + 2, figures.size()));
     }

@@ -228,7 +228,7 @@ void check_devices(const Cluster& cluster, const Parallelism& job, std::int32_t 
   if (cluster.devices.size() >= static_cast<std::size_t>(needed)) return;
   throw Error("cluster '" + cluster.name + "': has " + std::to_string(cluster.devices.size()) +
               " devices, expected at least " + std::to_string(needed) + ": " + std::to_string(places) +
-              " places of tensor x context x data = " + std::to_string(job.devices_per_stage()));
+              " pipeline ranks of tensor x context x data = " + std::to_string(job.devices_per_stage()));
 }
 
 void set_work(const Network& network, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {

@@ -62,7 +62,7 @@ class FlowBuilder {
   std::int32_t named(const LayerSpec& layer, const std::string& name) const {
     const auto found = numbers_.find(name);
     if (found != numbers_.end()) return found->second;
-    throw Error("layer '" + layer.name + "': reads '" + name + "', which is no layer before it");
+    throw Error("layer '" + layer.name + "': reads '" + name + "', which is not an earlier layer");
   }
 
   void count_readers() {

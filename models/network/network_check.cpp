@@ -47,8 +47,8 @@ class LayerCheck {
  private:
   /// A residual block is described by itself, so its layers read nothing from outside.
   static void check_inside(const LayerSpec& layer) {
-    if (begins_network(layer.kind)) fail(layer, "a layer that reads data cannot stand in a residual");
-    if (layer.kind == LayerKind::kProfiled) fail(layer, "a profiled layer cannot stand in a residual");
+    if (begins_network(layer.kind)) fail(layer, "a layer that reads data cannot be inside a residual");
+    if (layer.kind == LayerKind::kProfiled) fail(layer, "a profiled layer cannot be inside a residual");
     if (!layer.input.empty() || !layer.from.empty()) {
       fail(layer, "names what it reads inside of a residual, expected a network with \"open_residuals\": true");
     }

@@ -30,7 +30,7 @@ Values parse_list(std::string_view list, std::string_view name, std::span<const 
     const std::string_view item = rest.substr(0, comma);
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos) {
-      throw Error(where + "'" + std::string(item) + "' is no KEY=VALUE such as F=1");
+      throw Error(where + "'" + std::string(item) + "' is not KEY=VALUE, such as F=1");
     }
     const std::string key(item.substr(0, equals));
     try {

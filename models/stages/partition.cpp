@@ -160,7 +160,8 @@ Partition parse_partition(std::string_view counts, std::size_t num_layers) {
     std::size_t count = 0;
     const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), count);
     if (error != std::errc{} || end != item.data() + item.size() || count == 0 || count > num_layers) {
-      throw Error(where + "'" + std::string(item) + "' is no number of layers from 1 to " + std::to_string(num_layers));
+      throw Error(where + "'" + std::string(item) + "' is not a number of layers from 1 to " +
+                  std::to_string(num_layers));
     }
     partition.bounds.push_back(partition.bounds.back() + count);
     if (comma == std::string_view::npos) break;

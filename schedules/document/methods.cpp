@@ -21,10 +21,10 @@ constexpr MethodParameter kPublished{
     "published", 0, 0, 1, "1: the published distances, which are for one microbatch per update, as they are"};
 constexpr std::array kSpecTrain{
     MethodParameter{"released", 0, 0, 1,
-                    "1: as the released code, for the own backward, which reads what its forward read"},
+                    "1: as in the released code, for the stage's own backward, which reads what its forward read"},
     kPublished};
 constexpr std::array kPipeOptim{
-    MethodParameter{"released", 0, 0, 1, "1: as the released code, for the backward after its own"}, kPublished};
+    MethodParameter{"released", 0, 0, 1, "1: as in the released code, for the backward after its own"}, kPublished};
 constexpr std::array kLwp{
     MethodParameter{"scale", 1, 0, 1000, "times the stage's mean delay"},
     MethodParameter{"difference", 0, 0, 1, "1: along the last change of the weights instead of the velocity"}};
@@ -109,7 +109,7 @@ constexpr std::array kMethods{
                .summary = "beta1 + tau (0.99 - beta1) / P for adam, adamw, nadam",
                .source = kAsyncPp},
     MethodSpec{.name = "elastic",
-               .summary = "the copies of a stage on a device and a reference model give way to each other",
+               .summary = "the copies of a stage on a device and a reference model are pulled towards each other",
                .source = "AvgPipe, PPoPP 2023",
                .buffers = "1 on the first copy (the reference model)",
                .parameters = kElastic},

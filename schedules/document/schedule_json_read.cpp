@@ -244,7 +244,7 @@ ExtraWork extra_of(const JsonValue& json) {
   } else {
     work.kind = ExtraWork::Kind::kTime;
     work.time_ns = time->integer(0, kMostTime);
-    if (json.find("units")) json.fail("expected no units beside time_ns");
+    if (json.find("units")) json.fail("expected no units together with time_ns");
   }
   return work;
 }

@@ -12,8 +12,7 @@ namespace plumb {
 namespace {
 
 [[noreturn]] void refuse_for_megatron(const Schedule& schedule, const std::string& what) {
-  throw Error("schedule '" + schedule.name + "' cannot be run by Megatron-LM: " + what +
-              " (PyTorch's runtime takes it as CSV)");
+  throw Error("schedule '" + schedule.name + "' cannot be run by Megatron-LM: " + what);
 }
 
 void check_shape(const Schedule& schedule) {

@@ -139,7 +139,7 @@ class CsvReader {
     }
     if (least != 1 || !backward_of_0) return;
     fail("forwards are numbered 1 to " + std::to_string(most) + ", expected 0 to " + std::to_string(most - 1) +
-         " (the list that PyTorch shows of 1F1B has this fault, the one it runs has not)");
+         " (the list of 1F1B that PyTorch prints has this fault, the one that it runs does not)");
   }
 
   void fill_in_sizes() {

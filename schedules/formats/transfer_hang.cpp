@@ -230,7 +230,7 @@ class Standstill {
     const std::size_t peer = partner(half).device;
     const std::string there = " waits for " + action_text(one.partner) + " of device " + std::to_string(peer);
     if (!partner(half).issued) {
-      return {{peer, kNoHalf}, here + there + ", which stands at " + head(peer)};
+      return {{peer, kNoHalf}, here + there + ", which is at " + head(peer)};
     }
     std::size_t front = partner(half).before;
     while (!is_first(front)) front = plan_.halves[front].before;

@@ -255,7 +255,7 @@ class RegionFinder {
     return std::move(found_);
   }
 
-  /// Behind the lane, once it has been walked.
+  /// The position after the lane, once it has been walked.
   InstrIndex end() const { return at_; }
 
  private:

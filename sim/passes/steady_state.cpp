@@ -108,7 +108,7 @@ class FoldedRun {
   }
 
   /// Looks for the shortest period that ends at the last checkpoint and jumps; a whole period must be left after it,
-  /// so that peaks of what is jumped over are met there.
+  /// so that the peaks of what is skipped occur there.
   bool look_for_period(const FoldedPhase& phase, const std::vector<Checkpoint>& checkpoints, std::int64_t left) {
     const auto count = static_cast<std::int64_t>(checkpoints.size());
     for (std::int64_t q = 1; 2 * q < count && q <= left; ++q) {

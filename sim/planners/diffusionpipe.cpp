@@ -14,7 +14,7 @@ namespace plumb {
 ///
 ///     (M + S - 1) T_max + the longest all-reduce of a stage
 ///
-/// The remark tells the idle time that the frozen layers may fill; filling it is the schedule `diffusionpipe`.
+/// The remark gives the idle time that the frozen layers may fill; filling it is the schedule `diffusionpipe`.
 Plan plan_diffusionpipe(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const std::int32_t devices = problem.num_devices();

@@ -15,7 +15,7 @@ constexpr std::array kPlanners{
     Planner{.name = "gpipe",
             .paper = "Huang et al., NeurIPS 2019",
             .year = 2019,
-            .minimises = "variance of the stages' times, told as the root of their mean square",
+            .minimises = "variance of the stages' times, given as the root of their mean square",
             .options = "",
             .uncertain = "costs are measured times; the released program estimated operations",
             .plan = plan_gpipe},
@@ -53,8 +53,9 @@ constexpr std::array kPlanners{
             .year = 2020,
             .minimises = "1F1B step of pipelines balanced by compute, links and memory",
             .options = "",
-            .uncertain = "that compute, links and memory are balanced and pipelines of any length compared is certain, "
-                         "how is not; devices stand in the order of the cluster",
+            .uncertain =
+                "it is certain that compute, links and memory are balanced and pipelines of any length compared, "
+                "but not how; devices are in the order of the cluster",
             .plan = plan_bapipe},
     Planner{
         .name = "hetpipe",
@@ -63,7 +64,7 @@ constexpr std::array kPlanners{
         .minimises = "largest stage of a virtual worker on unlike devices",
         .options = "policy concurrent",
         .uncertain =
-            "the paper's solver is another; memory counts weights, gradients and the outputs of concurrent minibatches",
+            "the paper uses another solver; memory counts weights, gradients and the outputs of concurrent minibatches",
         .plan = plan_hetpipe},
     Planner{.name = "dnn-partitioning",
             .paper = "Tarnawski et al., NeurIPS 2020",
@@ -108,14 +109,14 @@ constexpr std::array kPlanners{
             .year = 2022,
             .minimises = "simulated step with recompute",
             .options = "segments",
-            .uncertain = "its run-time rule is taken for 1F1B",
+            .uncertain = "1F1B is simulated in place of its run-time rule",
             .plan = plan_varuna},
     Planner{.name = "spp",
             .paper = "Luo et al., INFOCOM 2022",
             .year = 2022,
             .minimises = "load of a step on the fullest stage or link",
             .options = "",
-            .uncertain = "names and recurrence are unconfirmed; devices stand in the order of the cluster, which keeps "
+            .uncertain = "names and recurrence are unconfirmed; devices are in the order of the cluster, which keeps "
                          "nodes together as its recursive minimum cut does; its list schedule is not made",
             .plan = plan_spp},
     Planner{.name = "autopipe",
@@ -130,9 +131,9 @@ constexpr std::array kPlanners{
             .year = 2023,
             .minimises = "sum of stage times + (m - 1) slowest stage, a strategy for every layer",
             .options = "",
-            .uncertain =
-                "times of divided layers are not measured: compute is shared evenly, sums are rings over "
-                "outputs; compute and collectives slow each other by 1.3; a stage is told as most of its layers",
+            .uncertain = "times of divided layers are not measured: compute is shared evenly, sums are rings over "
+                         "outputs; compute and collectives slow each other by 1.3; a stage is reported with the "
+                         "strategy of most of its layers",
             .plan = plan_galvatron},
     Planner{.name = "dynapipe",
             .paper = "Jiang et al., EuroSys 2024",
@@ -147,9 +148,8 @@ constexpr std::array kPlanners{
             .year = 2024,
             .minimises = "(M + S - 1) slowest stage or link + all-reduce",
             .options = "",
-            .uncertain =
-                "the constants of its bound are unconfirmed; devices stand in the order of the cluster; bubbles "
-                "are filled by the schedule of its name",
+            .uncertain = "the constants of its bound are unconfirmed; devices are in the order of the cluster; bubbles "
+                         "are filled by the schedule of its name",
             .plan = plan_diffusionpipe},
     Planner{
         .name = "autopipe-dynamic",
@@ -164,7 +164,7 @@ constexpr std::array kPlanners{
             .year = 2024,
             .minimises = "largest block: work + bytes in + bytes out",
             .options = "generations seed",
-            .uncertain = "of its lower bounds the simple one",
+            .uncertain = "only the simple one of its lower bounds",
             .plan = plan_slicegraph},
 };
 

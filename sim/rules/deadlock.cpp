@@ -245,7 +245,7 @@ class Standstill {
       front = in_front_of(front);
     }
     const DeviceId stuck = program_.channels[program_.transfers[front].channel].from;
-    return {where + name_of_message(front) + ", which waits for itself: its ends send and receive in other orders",
+    return {where + name_of_message(front) + ", which waits for itself: its ends send and receive in different orders",
             index(stuck)};
   }
 

@@ -96,7 +96,7 @@ Span read_span(const JsonValue& object, const Timeline& timeline) {
   span.lane = static_cast<Lane>(name_index(object.at("lane"), kLaneNames, "lane"));
   const JsonValue action = object.at("action");
   if (const std::string_view expected = read_action(action.text(), span.action); !expected.empty()) {
-    action.fail("'" + std::string(action.text()) + "' is no action: expected " + std::string(expected));
+    action.fail("'" + std::string(action.text()) + "' is not an action: expected " + std::string(expected));
   }
   if (const auto overlaps = object.find("overlaps_next")) span.action.overlaps_next = overlaps->boolean() ? 1 : 0;
   span.start = object.at("start_ns").integer(0);

@@ -75,7 +75,7 @@ TEST_CASE("a table comes back from its text, and is refused for another GPU") {
                        doctest::Contains("table.txt:3: algorithm 'zz'"), Error);
 }
 
-TEST_CASE("an algorithm that stands in the table is taken without asking; a new one is the first that is usable") {
+TEST_CASE("an algorithm of the table is taken without asking; a new one is the first that is usable") {
   ProductTable table("cublasLt 130100, NVIDIA H200");
   int asked = 0;
   const auto propose = [&] {

@@ -29,7 +29,7 @@ constexpr Backend kEmulated{.name = "emulated",
 
 }  // namespace
 
-/// Behind streams whose work is done at once. Throws std::logic_error with the first race that the log of its calls
+/// For streams whose work is done at once. Throws std::logic_error with the first race that the log of its calls
 /// shows.
 TrainResult device_training(TrainOptions options) {
   RecordedStreams machine(immediate_streams(add_on_cpu));

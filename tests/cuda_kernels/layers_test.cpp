@@ -84,7 +84,7 @@ TEST_CASE("the embedding equals the CPU's, ids that come again included") {
   check_both({.spec = spec, .shape = {.samples = 2, .sequence = 9}});
 }
 
-TEST_CASE("MLPs equal the CPU's, GELU inside the products or behind them") {
+TEST_CASE("MLPs equal the CPU's, GELU inside the products or after them") {
   LayerSpec spec{.kind = LayerKind::kMlp, .name = "gelu", .width = 16, .hidden = 24};
   for (const bool fuses : {false, true}) check_both({.spec = spec, .shape = {2, 9}, .fuses_gelu = fuses});
   spec.gated = true;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Holds the registers of every source's hungriest kernel, as the build was told by ptxas (cmake/keep_resources.sh),
+# Compares the registers of every source's hungriest kernel, as ptxas reported them to the build (cmake/keep_resources.sh),
 # against registers.txt. No kernel may spill.
 #   registers.sh OBJECTS            the test; OBJECTS is the folder with the kernels' objects
 #   registers.sh OBJECTS --update   writes registers.txt anew

@@ -136,7 +136,7 @@ TEST_CASE("synchronous schedules read what they update, whatever their order") {
   }
 }
 
-TEST_CASE("a synchronous warm-up does not count: the delays behind it are those without one") {
+TEST_CASE("a synchronous warm-up does not count: the delays after it are those without one") {
   const std::vector<StageDelays> plain = delays_of({"pipemare", 4, 2, {}, 20});
   const std::vector<StageDelays> warmed = delays_of({"pipemare", 4, 2, {{"synchronous", "5"}}, 25});
   for (std::size_t stage = 0; stage < 4; ++stage) {

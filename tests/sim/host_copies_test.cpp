@@ -105,8 +105,7 @@ TEST_CASE("devices behind one switch get half of its link each, and all of it wh
   CHECK(back({.bytes_per_s = 1e9, .host_bytes_per_s = 1.6e9}) == 10 + 2 * 1250);
 }
 
-TEST_CASE(
-    "loads of mobius get in each other's way less where stages behind each other stand below two root complexes") {
+TEST_CASE("loads of mobius get in each other's way less where consecutive stages are below two root complexes") {
   const auto makespan = [](const char* complexes, std::int32_t devices_per_link) {
     const Schedule schedule = generate(
         "mobius", {.num_devices = 4, .num_microbatches = 4, .chunks = 2, .options = {{"complexes", complexes}}});

@@ -137,7 +137,7 @@ class RandomProgramMaker {
     }
   }
 
-  /// A member on every device at one point of the global order; somebody waits for it behind that point.
+  /// A member on every device at one point of the global order; somebody waits for it after that point.
   void add_collectives() {
     const std::int32_t last_rank = *std::ranges::max_element(rank_);
     for (std::int32_t k = 0; k < shape_.collectives; ++k) {

@@ -92,8 +92,8 @@ std::string legend(const Timeline& timeline) {
         std::ranges::any_of(ops, [&](Op op) { return kOpNames[static_cast<std::size_t>(op)] == letter; });
     if (occurs) text += (text.empty() ? "" : ", ") + std::string(letter) + " " + std::string(meaning);
   }
-  return text + "; F0 is that of microbatch 0" + (sliced ? ", F0.1 that of its slice 1" : "") +
-         ", 2F0 that on stage 2; == goes on, blanks are idle";
+  return text + "; F0 is the forward of microbatch 0" + (sliced ? ", F0.1 that of its slice 1" : "") +
+         ", 2F0 that on stage 2; == continues an action, blanks are idle time";
 }
 
 /// Whether a device runs two actions at once; the drawing has them in the same cells.
@@ -113,7 +113,7 @@ std::vector<std::pair<std::string, std::string>> example_figures(const Timeline&
   std::vector<std::pair<std::string, std::string>> figures{
       {"letters", legend(timeline)},
       {"bubble", percent_text(timeline.bubble_fraction) + " of the time of all devices is idle"},
-      {"activations", peaks_of(timeline) + " (1: of one microbatch on one stage)"}};
+      {"activations", peaks_of(timeline) + " (unit: one microbatch on one stage)"}};
   std::int64_t copies = 1;
   for (const StageDelays& stage : timeline.delays) copies = std::max(copies, stage.copies);
   if (copies > 1) figures.emplace_back("weights", "up to " + std::to_string(copies) + " copies of a stage's weights");

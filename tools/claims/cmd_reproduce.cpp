@@ -68,7 +68,7 @@ void refuse_studies(const CommandLine& command_line) {
   const std::string& name = command_line.front();
   if (std::find(kStudyNames.begin(), kStudyNames.end(), name) == kStudyNames.end()) return;
   throw Error("reproduce " + name +
-              ": a study, for which there is a program of its own, plumbline-studies; `./plumbline reproduce " + name +
+              ": this study is run by another program, plumbline-studies; `./plumbline reproduce " + name +
               "` in the source tree builds and runs it");
 }
 

@@ -65,7 +65,7 @@ def make_model(torch, name):
 
 
 def measure(torch, name, compiled, arguments, device):
-    """Seconds per step of so many microbatches: the median of `arguments.steps` behind 5 that warm up."""
+    """Seconds per step of so many microbatches: the median of `arguments.steps` after 5 that warm up."""
     _, _, _, vocabulary, sequence = SHAPES[name]
     torch.manual_seed(0)
     model = make_model(torch, name).to(device)

@@ -49,7 +49,7 @@ std::vector<Method> methods_of(const ScheduleArguments& arguments) {
 Schedule load_without_methods(const std::string& name_or_file, const ScheduleArguments& arguments,
                               const SearchGoal& goal) {
   if (!is_schedule_file(name_or_file)) {
-    schedule_named(name_or_file);  // an unknown name is told before what is missing for it
+    schedule_named(name_or_file);  // an unknown name is reported before what is missing for it
     Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
     if (!arguments.recompute.empty()) {
       schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};

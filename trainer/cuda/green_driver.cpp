@@ -35,7 +35,7 @@ void check_driver(CUresult status, const std::string& call) {
   std::string why = "code " + std::to_string(static_cast<int>(status));
   if (status == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) why = "invalid resource configuration, 915";
   if (status == CUDA_ERROR_INVALID_RESOURCE_TYPE) why = "invalid resource type, 914";
-  throw Error("CUDA driver: " + call + " failed (" + why + "; CUDA_LOG_FILE=file tells more)");
+  throw Error("CUDA driver: " + call + " failed (" + why + "; CUDA_LOG_FILE=file says more)");
 }
 
 }  // namespace plumb::cuda

@@ -83,7 +83,7 @@ PairData PairData::from_file(const std::filesystem::path& path) {
     WordPair pair{split(line.substr(0, tabulator)), {}};
     if (tabulator != std::string::npos) pair.target = split(std::string_view(line).substr(tabulator + 1));
     if (pair.source.empty() || pair.target.empty() || line.find('\t', tabulator + 1) != std::string::npos) {
-      throw Error(path.string() + ":" + std::to_string(number) + ": expected source, one tabulator and target");
+      throw Error(path.string() + ":" + std::to_string(number) + ": expected source, one tab and target");
     }
     (number % kHeldOutEvery == 0 ? held_out : training).push_back(std::move(pair));
   }

@@ -80,7 +80,7 @@ const std::array kAsynchronousRows{
         .options =
             {kTimingOption,
              {"correction", "none|t2", "none", "t2: discrepancy correction, as --method t2"},
-             {"synchronous", "N", "0", "first updates that are flushed"},
+             {"synchronous", "N", "0", "number of first updates that are flushed"},
              {"segment", "S", "no recomputation",
               "of S stages in a row only the first keeps its input, and the others are recomputed (timing=slots)"}},
         .make = pipemare},

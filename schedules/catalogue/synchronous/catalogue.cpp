@@ -34,7 +34,7 @@ Schedule dynapipe(const ScheduleParams& params);
 namespace {
 
 constexpr ScheduleOption kLimitOption{"limit", "K", "none",
-                                      "most forwards that a device may be ahead of its backwards"};
+                                      "largest number of forwards by which a device may be ahead of its backwards"};
 
 constexpr ScheduleOption kRecomputeOption{
     "recompute", "never|always|except-last|early|early-except-last", "never",
@@ -76,8 +76,8 @@ const std::array kSynchronousRows{
                  .source = "Fan et al., DAPPLE, arXiv 2007.01045",
                  .options = {{"policy", "a|b", "a", "warm-up of device d: p - d forwards, or 2(p - d) - 1"},
                              {"limit", "K|K-K-...", "none",
-                              "most forwards that a device may be ahead of its backwards; with replicas also one "
-                              "number for every stage, as 1-3-2"},
+                              "largest number of forwards by which a device may be ahead of its backwards; with "
+                              "replicas also one number for every stage, as 1-3-2"},
                              kRecomputeOption,
                              {"replicas", "N-N-...", "1 for every stage",
                               "devices of every stage, as 2-1-1; they take microbatches in turn"}},

@@ -35,7 +35,7 @@ TEST_CASE("what is no number is refused with its text") {
   for (const char* text : {"", "-", "1e3", "1.2.3", "1/", "/2", "1/2/3", " 1", "0x10", "inf", "1,5", "+1"}) {
     CAPTURE(text);
     CHECK(error_message([&] { parse_rational(text); }) ==
-          "'" + std::string(text) + "' is no number, expected something like 2, 0.5 or 1/3");
+          "'" + std::string(text) + "' is not a number, expected something like 2, 0.5 or 1/3");
   }
   CHECK(error_message([] { parse_rational("1/0"); }) == "'1/0' divides by zero");
 }

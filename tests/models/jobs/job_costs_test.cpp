@@ -116,10 +116,11 @@ TEST_CASE("places of a pipeline stand as far apart as their ranks") {
   CHECK(narrow.pipeline.route(DeviceId{3}, DeviceId{4}).bytes_per_s == cluster.inter_node.bytes_per_s);
   const JobCosts wide = job_costs(network, partition, {cluster, 8}, {.tensor = 8});
   CHECK(wide.pipeline.devices_per_node == 1);
-  CHECK_THROWS_WITH_AS(job_costs(network, partition, {cluster, 8}, {.tensor = 8, .data = 2}),
-                       "cluster 'a100-8x8': has 64 devices, expected at least 128: 8 places of tensor x context x data "
-                       "= 16",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      job_costs(network, partition, {cluster, 8}, {.tensor = 8, .data = 2}),
+      "cluster 'a100-8x8': has 64 devices, expected at least 128: 8 pipeline ranks of tensor x context x "
+      "data = 16",
+      Error);
 }
 
 TEST_CASE("a stash takes its rank's share of the way to the host, and layers' forwards add up to the stage's") {

@@ -160,9 +160,9 @@ TEST_CASE("memory that does not add up is refused") {
 TEST_CASE("a list that is no list of costs is refused with what was expected") {
   CHECK(refusal("F=1,com=2") == "costs 'F=1,com=2': unknown key 'com' (did you mean 'comm'?)");
   CHECK(refusal("F=1,F=2") == "costs 'F=1,F=2': 'F' is given twice");
-  CHECK(refusal("F=1,,B=2") == "costs 'F=1,,B=2': '' is no KEY=VALUE such as F=1");
-  CHECK(refusal("") == "costs '': '' is no KEY=VALUE such as F=1");
-  CHECK(refusal("F=one") == "costs 'F=one': 'one' is no number, expected something like 2, 0.5 or 1/3");
+  CHECK(refusal("F=1,,B=2") == "costs 'F=1,,B=2': '' is not KEY=VALUE, such as F=1");
+  CHECK(refusal("") == "costs '': '' is not KEY=VALUE, such as F=1");
+  CHECK(refusal("F=one") == "costs 'F=one': 'one' is not a number, expected something like 2, 0.5 or 1/3");
   CHECK(refusal("F=-1") == "costs 'F=-1': F must be at least 0");
   CHECK(refusal("F=1,FB=0") == "costs 'F=1,FB=0': FB must be above 0");
   CHECK(refusal("F=1,comm=-1") == "costs 'F=1,comm=-1': comm must be at least 0");

@@ -109,7 +109,7 @@ TEST_CASE("model FLOPs of GPT-3 are those of Narayanan et al. 2021") {
   CHECK(std::abs(model_flops(network, {1, 2048}) / expected - 1) < 1e-12);
 }
 
-TEST_CASE("forward times of the zero-bubble runs are met within 7 % where the width is at least 4096") {
+TEST_CASE("forward times of the zero-bubble runs are predicted within 7 % where the width is at least 4096") {
   // Qi et al. (arXiv 2401.10241), table 5: profiled T_F in ms of a middle stage, smallest m.
   struct Run {
     const char* network;

@@ -92,8 +92,7 @@ TEST_CASE("recompute of everything is an option of Megatron-LM, of a part it is 
   CHECK(schedule_to_megatron_options(schedule).find("--recompute-granularity full\n") != std::string::npos);
   schedule.recompute = {{.first_stage = 1, .last_stage = 1, .microbatches = {}}};
   CHECK(error_message([&] { megatron_plan(schedule); }) ==
-        "schedule '1f1b' cannot be run by Megatron-LM: it recomputes some stages or microbatches only (PyTorch's "
-        "runtime takes it as CSV)");
+        "schedule '1f1b' cannot be run by Megatron-LM: it recomputes some stages or microbatches only");
 }
 
 TEST_CASE("what Megatron-LM cannot run is refused with the reason") {

@@ -143,10 +143,9 @@ TEST_CASE("every action of a file knows its cell, the two of a pair the same") {
 }
 
 TEST_CASE("the list of 1F1B that PyTorch shows is refused by its fault") {
-  CHECK(
-      csv_refusal("0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n") ==
-      "x.csv:2: forwards are numbered 1 to 2, expected 0 to 1 (the list that PyTorch shows of 1F1B has this fault, the "
-      "one it runs has not)");
+  CHECK(csv_refusal("0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n") ==
+        "x.csv:2: forwards are numbered 1 to 2, expected 0 to 1 (the list of 1F1B that PyTorch prints has this fault, "
+        "the one that it runs does not)");
 }
 
 TEST_CASE("what PyTorch's reader lets pass is refused with line and cell") {

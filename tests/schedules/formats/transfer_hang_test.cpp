@@ -36,7 +36,7 @@ TEST_CASE("neighbours that both send first hang unless messages are buffered") {
   CHECK(
       hang_of(devices, 2, TransferModel::kRendezvous) ==
       "device 0, position 3: 0SEND_F1: hang (rendezvous): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 of device 1, "
-      "which stands at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of device 0, which stands at 0SEND_F1");
+      "which is at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of device 0, which is at 0SEND_F1");
   CHECK(hang_of(devices, 2, TransferModel::kPairFifo) ==
         "device 0, position 3: 0SEND_F1: hang (pair-fifo): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 of device 1, "
         "which is queued behind 1SEND_B0 [B1.0]; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of device 0, which is "

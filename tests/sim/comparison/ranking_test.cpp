@@ -70,7 +70,7 @@ TEST_CASE("configurations measured in another order than predicted are found, cl
   CHECK(rank_runs(Pairs{{fast, longer}, {longer, fast}}).compared == 0);
 }
 
-TEST_CASE("the bound is held against the worse end of the interval, warm-up and strays are counted") {
+TEST_CASE("the bound is compared with the worse end of the interval; warm-up and strays are counted") {
   const Timeline predicted = run_of("s", {10});
   const Timeline measured = run_of("s", {30, 10.1, 10.1, 10.1, 10.2, 10.1, 10.0, 10.1, 14, 10.1});
   const Ranking ranking =

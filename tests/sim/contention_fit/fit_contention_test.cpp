@@ -210,7 +210,7 @@ TEST_CASE("runs that are too disturbed to tell anything are said to be, and no c
   CHECK((fit.contention.empty() || fit.error_fitted <= fit.error_alone));
 }
 
-TEST_CASE("two kinds that are always met together are told as one, and the report says so") {
+TEST_CASE("two kinds that always occur together are reported as one, and the report says so") {
   // F on device 0 always meets a W on device 1 and an I on device 2 at once.
   Timeline timeline;
   timeline.devices.resize(3);

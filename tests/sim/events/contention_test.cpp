@@ -115,7 +115,7 @@ TEST_CASE("a slowdown goes one way when only one kind of action feels it") {
   CHECK(ends(program) == Ends{40, 113});
 }
 
-TEST_CASE("the curve is read at the number of others, and is constant behind its last point") {
+TEST_CASE("the curve is read at the number of others, and is constant after its last point") {
   const ProgramBuilder four = lanes({{130}, {130}, {130}, {130}});
   CHECK(ends(contended(four, slowed_by(kForward, kForward, {0.1, 0.3}))) == Ends{169, 169, 169, 169});
   CHECK(ends(contended(four, slowed_by(kForward, kForward, {0.1, 0.2, 1}))) == Ends{260, 260, 260, 260});
@@ -221,7 +221,7 @@ TEST_CASE("contention that takes nothing changes nothing, schedule by schedule, 
   }
 }
 
-TEST_CASE("time lost to others is told by device, in the document too, and causes still add up") {
+TEST_CASE("time lost to others is reported by device, in the document too, and causes still add up") {
   StageCosts costs;
   costs.times.assign(4, {.f = 100, .b = 200, .i = 100, .w = 100, .u = 7});
   Cluster cluster;

@@ -53,7 +53,7 @@ TEST_CASE("two stages and two microbatches, every start worked out by hand") {
   CHECK(times->makespan == 20 * kHalf);
 }
 
-TEST_CASE("the causes of a wait behind latency are the latency and, before it, the other device's computing") {
+TEST_CASE("the causes of a wait that ends with latency are the latency and, before it, the other device's computing") {
   ProgramBuilder builder(Lanes{{10}, {2, 1}});
   builder.latency({0, 0}, {1, 1}, 3);
   const Timeline timeline = simulate(builder.build());

@@ -172,7 +172,8 @@ TEST_CASE("no pipeline with stages of several holders that fits takes less than 
   CHECK(bounds_of_memory >= 3);
 }
 
-TEST_CASE("where there is room for one stash a holder's microbatches go one after another through all behind it") {
+TEST_CASE(
+    "where there is room for one stash a holder's microbatches go one after another through all stages after it") {
   ShortJob made = short_job(2, 1, 2);
   made.network.layers.resize(2);
   made.network.layers[0].profiled = {.f_ns = 10, .i_ns = 10, .w_ns = 10, .kept_for_weight_grad_bytes = 1000};
@@ -232,7 +233,7 @@ TEST_CASE("a cut that messages cannot pass in time is none: its layers are on on
               .num_devices = 2,
               .batch = 10,
               .price = job_pricing(made.network, made.cluster, std::nullopt, {})};
-  // The first two layers together: 10 x 600. Behind the first cut: 100 + 10 x 1000.
+  // The first two layers together: 10 x 600. After the first cut: 100 + 10 x 1000.
   CHECK(cuts_bound(prices_of(made.job), 2, 10, StagePlacing::kSingle) == 6000 - 1);
   CHECK(cuts_bound(prices_of(made.job), 2, 10, StagePlacing::kCopied) == 3000 - 1);
   CHECK(cuts_bound(prices_of(made.job), 2, 10, StagePlacing::kLinear) >= 6000 - 1);

@@ -116,7 +116,7 @@ TEST_CASE("planners of devices in a row find the best of all cuts and runs of de
   }
 }
 
-TEST_CASE("gpipe's cut has the least variance of all; told is the root of the mean square") {
+TEST_CASE("gpipe's cut has the least variance of all; the plan gives the root of the mean square") {
   for (std::uint32_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     const PlanProblem problem = flat_problem(random_layers(seed, 7), 3);
@@ -165,7 +165,7 @@ TEST_CASE("dynapipe's groups are the best of all groupings and limits") {
   double unit = 0;
   for (const PlanStage& stage : plan.stages) unit = std::max(unit, stage.load_ns);
   double best = kInfinite;
-  for (unsigned ends = 0; ends < 1U << 6; ++ends) {  // bit k: a group ends behind sample k
+  for (unsigned ends = 0; ends < 1U << 6; ++ends) {  // bit k: a group ends after sample k
     double sum = 0;
     double longest = 0;
     std::size_t begin = 0;

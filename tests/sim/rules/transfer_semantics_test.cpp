@@ -68,7 +68,7 @@ TEST_CASE("buffered goes by the values, fifo by the order of issue") {
   ProgramBuilder builder = late_receiver();
   builder.message({0, 2}, {1, 2}, 2);
   Program program = builder.build();
-  program.transfers[0].issue = program.transfers[1].issue = 2;  // both sent behind the last action of d0
+  program.transfers[0].issue = program.transfers[1].issue = 2;  // both sent after the last action of d0
   const RunTimes buffered = run_on_both(program, TransferMode::kBuffered);
   CHECK(buffered.transfers[0].start == 10);
   const RunTimes fifo = run_on_both(program, TransferMode::kFifo);
@@ -77,7 +77,7 @@ TEST_CASE("buffered goes by the values, fifo by the order of issue") {
   CHECK(fifo.transfers[2].start == 46);
 }
 
-TEST_CASE("rendezvous: a message waits for its receive, and all behind it wait with it") {
+TEST_CASE("rendezvous: a message waits for its receive, and all queued after it wait with it") {
   const RunTimes times = run_on_both(late_receiver().build(), TransferMode::kRendezvous);
   CHECK(times.transfers[0] == TransferTimes{30, 38, 41});  // posted when d1 is done with its first action
   CHECK(times.start[4] == 41);
@@ -110,7 +110,7 @@ TEST_CASE("a sender waits for its oldest message before it makes the value that 
   CHECK(rendezvous.start[1] == 38);
 }
 
-TEST_CASE("a receive is posted behind the waits of sends that stand at its place") {
+TEST_CASE("a receive is posted after the waits of sends at its place") {
   ProgramBuilder builder(Lanes{{10, 1}, {10, 1}, {50, 1}}, {0, 1e9, {}, false});
   builder.message({0, 0}, {2, 1}, 5).sent = 1;  // d0 waits until d2 takes it: 50 + 5
   builder.message({1, 0}, {0, 1}, 5);           // d0 posts it at the same place

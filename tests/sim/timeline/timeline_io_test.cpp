@@ -174,7 +174,7 @@ TEST_CASE("a broken document is refused with the place and what was expected") {
   CHECK(refused("\"idle_ns\":", "\"idle_ns\":1").find("expected makespan_ns - busy_ns") != std::string::npos);
   CHECK(refused("{\"warmup\":", "{\"warmup\":1").find("adds up to") != std::string::npos);
   CHECK(refused("\"lane\":\"compute\"", "\"lane\":\"comput\"").find("unknown lane 'comput'") != std::string::npos);
-  CHECK(refused("\"action\":\"0F0\"", "\"action\":\"0Q0\"").find("'0Q0' is no action") != std::string::npos);
+  CHECK(refused("\"action\":\"0F0\"", "\"action\":\"0Q0\"").find("'0Q0' is not an action") != std::string::npos);
   CHECK(refused("\"start_ns\":0", "\"start_ns\":99999").find("end_ns") != std::string::npos);
   CHECK(refused("\"format\":\"plumbline-timeline\"", "\"format\":\"plumbline-schedule\"") != "accepted");
   CHECK(message_of(good.substr(0, good.size() / 2)).find("t.json:") == 0);

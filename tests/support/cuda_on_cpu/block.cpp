@@ -48,7 +48,7 @@ struct Thread {
   std::deque<std::vector<Copy>> groups;
 };
 
-/// Shared memory with a red zone behind it, full of NaN.
+/// Shared memory with a red zone after it, full of NaN.
 class Shared {
  public:
   explicit Shared(std::size_t bytes) : bytes_(bytes), data_(new std::byte[bytes + kZone]) {}
@@ -189,7 +189,7 @@ void run(const LaunchShape& shape, const std::function<void()>& kernel) {
     blockIdx = {n % shape.grid.x, n / shape.grid.x % shape.grid.y, n / shape.grid.x / shape.grid.y};
     shared.poison();
     run_block(body);
-    if (!shared.intact()) throw std::logic_error("a block wrote behind its shared memory");
+    if (!shared.intact()) throw std::logic_error("a block wrote past the end of its shared memory");
   }
 }
 

@@ -32,7 +32,7 @@ extern Index gridDim;
 enum class Order { kForward, kBackward, kShuffled };
 void set_order(Order order);
 
-/// Runs all blocks. Throws std::logic_error when threads wait for each other for ever, or when a block writes behind
+/// Runs all blocks. Throws std::logic_error when threads wait for each other for ever, or when a block writes past
 /// its shared memory.
 void run(const LaunchShape& shape, const std::function<void()>& kernel);
 

@@ -82,7 +82,7 @@ TEST_CASE("unknown names come with the nearest known one") {
       scratch);
 }
 
-TEST_CASE("an unknown name among hundreds is told with a few that are like it") {
+TEST_CASE("an unknown name among hundreds is reported with a few that are like it") {
   const ScratchDirectory scratch;
   const CommandResult result = run_command("plumbline reproduce zb-h1-bubble-8-24", scratch.path());
   CHECK(result.status == 2);
@@ -91,7 +91,7 @@ TEST_CASE("an unknown name among hundreds is told with a few that are like it") 
   CHECK(result.err.size() < 300);
 }
 
-TEST_CASE("an unknown option of a command with many is told with the nearest few") {
+TEST_CASE("an unknown option of a command with many is reported with the nearest few") {
   const ScratchDirectory scratch;
   const CommandResult result = run_command("plumbline simulate 1f1b -p 4 -m 8 --qwxyzk 3", scratch.path());
   CHECK(result.status == 2);

@@ -156,7 +156,7 @@ TEST_CASE("every report format is written by its option and says nothing on stan
   CHECK(!has(result.out, "\033"));
 }
 
-TEST_CASE("the memory limit is told in bytes for networks") {
+TEST_CASE("the memory limit is printed in bytes for networks") {
   const CommandResult result = run(
       "plumbline simulate gpipe -p 4 -m 8 --network gpt2-small --cluster a100 --memory-limit 0.1GiB --summary --json "
       "out.json");

@@ -130,7 +130,7 @@ TEST_CASE("older letters are translated with a notice") {
   CHECK(result.err == "old.csv: old action letters were translated: B is I, BW is B (before 2025)\n");
 }
 
-TEST_CASE("what PyTorch lets pass is told with line and cell") {
+TEST_CASE("what PyTorch lets pass is reported with line and cell") {
   const ScratchDirectory scratch;
   scratch.write("x.csv", "0F0,,0F0,0B0\n1B0,1F0\n");
   const CommandResult result = run_command("plumbline convert x.csv y.json", scratch.path());
@@ -140,8 +140,8 @@ TEST_CASE("what PyTorch lets pass is told with line and cell") {
   CHECK(scratch.listing() == "x.csv");
   scratch.write("late.csv", "0F0,0F1,0B0,0B1\n1F1,1B0,1F2,1B1\n");
   CHECK(run_command("plumbline validate late.csv", scratch.path()).err ==
-        "plumbline: error: late.csv:2: forwards are numbered 1 to 2, expected 0 to 1 (the list that PyTorch shows of "
-        "1F1B has this fault, the one it runs has not)\n");
+        "plumbline: error: late.csv:2: forwards are numbered 1 to 2, expected 0 to 1 (the list of 1F1B that "
+        "PyTorch prints has this fault, the one that it runs does not)\n");
 }
 
 TEST_CASE("late receives that would mix up messages are refused, and nothing is written") {
@@ -154,7 +154,7 @@ TEST_CASE("late receives that would mix up messages are refused, and nothing is 
   CHECK(scratch.listing() == "");
 }
 
-TEST_CASE("Megatron's options are told for its own orders, and why there are none for others") {
+TEST_CASE("Megatron's options are printed for its own orders, and for others the reason why there are none") {
   const ScratchDirectory scratch;
   const CommandResult options =
       run_command("plumbline schedule interleaved -p 4 -m 12 -v 2 --opt group=6 --format megatron", scratch.path());
@@ -166,7 +166,7 @@ TEST_CASE("Megatron's options are told for its own orders, and why there are non
   CHECK(other.status == 2);
   CHECK(other.err ==
         "plumbline: error: schedule 'gpipe' cannot be run by Megatron-LM: on device 0 its order has 0B0 where this one "
-        "has 0F2 (PyTorch's runtime takes it as CSV)\n");
+        "has 0F2\n");
 }
 
 TEST_CASE("Megatron's options come back as the schedule that they were written from") {
@@ -210,8 +210,8 @@ TEST_CASE("hangs of transfers are found by validate") {
   CHECK(result.status == 3);
   CHECK(mentions(result.out,
                  "x.csv:1: cell 4: 0SEND_F1: hang (rendezvous): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 "
-                 "of device 1, which stands at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of "
-                 "device 0, which stands at 0SEND_F1\n"));
+                 "of device 1, which is at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of "
+                 "device 0, which is at 0SEND_F1\n"));
   CHECK(mentions(result.out, "x.csv:1: cell 4: 0SEND_F1: hang (pair-fifo): "));
   CHECK(run_command("plumbline validate torch-zbv -p 4 -m 8 --transfers all", scratch.path()).status == 0);
 }

@@ -77,7 +77,7 @@ TEST_CASE("a program gets what was asked for, and its size is checked") {
         "plumbline: error: ./echoing: printed a schedule with 1 devices, expected the 2 of the command line\n");
 }
 
-TEST_CASE("a program that fails is told by its status") {
+TEST_CASE("a program that fails is reported with its status") {
   const ScratchDirectory scratch;
   write_program(scratch, "failing", "echo no idea >&2\nexit 3\n");
   write_program(scratch, "silent", "exit 0\n");

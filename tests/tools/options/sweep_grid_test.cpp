@@ -65,7 +65,7 @@ TEST_CASE("degrees of jobs are combined, and make points of their own") {
   CHECK(sweep_title(points.back()) == "a p=2 m=8, tp 2, zero 3, full recompute");
 }
 
-TEST_CASE("points of a job are simulated to what single calls say, and the best are told by memory and step") {
+TEST_CASE("points of a job give what single calls give, and the best are chosen by memory and step") {
   const ScratchDirectory scratch;
   const std::string job = " 1f1b -p 2 -m 4 --network gpt2-small --cluster a100-1x8 ";
   const CommandResult sweep = run_command("plumbline sweep" + job +

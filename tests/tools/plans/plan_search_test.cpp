@@ -149,7 +149,7 @@ TEST_CASE("samples are divided, unless asked for, only where each part keeps 409
   CHECK(nlohmann::json::parse(simulated.out).at("step_time_ns") == halves.at("step_time_ns"));
 }
 
-TEST_CASE("what would help is told with the step time that it gives") {
+TEST_CASE("what would help is printed with the step time that it gives") {
   const ScratchDirectory scratch;
   const CommandResult plan = run_command(kPlan + "--explain", scratch.path());
   REQUIRE(plan.status == 0);

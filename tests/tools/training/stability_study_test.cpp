@@ -58,7 +58,7 @@ TEST_CASE("a plot leaves gaps for what is no number and refuses to be empty") {
   std::size_t lines = 0;
   for (auto at = svg.find("stroke-linejoin"); at != std::string::npos; at = svg.find("stroke-linejoin", at + 1))
     ++lines;
-  CHECK(lines == 2);  // before and behind the gap; 0 has no logarithm
+  CHECK(lines == 2);  // before and after the gap; 0 has no logarithm
   plot.series[0].y = {0, 0, 0, 0, 0};
   CHECK_THROWS_AS(svg_plot(plot), Error);
 }

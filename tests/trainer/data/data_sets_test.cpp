@@ -164,11 +164,9 @@ TEST_CASE("translations come from lines, every tenth is held out, and a bad line
   CHECK(data.held_out_samples(8) == 2);
   CHECK(data.facts().vocabulary == 3 + 21);
   const auto bad = scratch.write("bad.tsv", "a\tb\nc d\n");
-  CHECK(error_message([&] { PairData::from_file(bad); }) ==
-        bad.string() + ":2: expected source, one tabulator and target");
+  CHECK(error_message([&] { PairData::from_file(bad); }) == bad.string() + ":2: expected source, one tab and target");
   const auto two = scratch.write("two.tsv", "a\tb\tc\n");
-  CHECK(error_message([&] { PairData::from_file(two); }) ==
-        two.string() + ":1: expected source, one tabulator and target");
+  CHECK(error_message([&] { PairData::from_file(two); }) == two.string() + ":1: expected source, one tab and target");
 }
 
 TEST_CASE("numbers to learn from and numbers to be tried on have nothing in common") {

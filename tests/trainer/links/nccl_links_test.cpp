@@ -195,7 +195,7 @@ TEST_CASE("links need streams, and several processes") {
       "train '1f1b': the executor threads has no streams for links; expected the executor streams"));
 }
 
-TEST_CASE("a library that is missing, or is another one, is told in one line") {
+TEST_CASE("a library that is missing, or is another one, is reported in one line") {
   const std::string missing = testing::error_message([] { nccl::load_library("/nowhere/libnccl.so.2"); });
   CHECK(missing.starts_with("NCCL: /nowhere/libnccl.so.2: cannot open"));
   CHECK(missing.ends_with("; expected NCCL 2.17 or later on the library path"));

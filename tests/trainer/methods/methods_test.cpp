@@ -119,7 +119,7 @@ TEST_CASE("t3 drains, starts t1 and t2 at the switch and leaves the synchronous 
     return options;
   }());
   for (std::size_t v = 0; v <= 5; ++v) CHECK(versions[v] == synchronous[v]);
-  // Behind the switch the first forwards of all stages read version 5, and k counts from there.
+  // After the switch the first forwards of all stages read version 5, and k counts from there.
   const double rate = kMethodRate / 5;
   const std::array<double, 3>& w = versions[5];
   const double x = 1 + 0.25 * 1;

@@ -3,7 +3,7 @@
 #include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention/attention_deltas.cuh"
 
-// Attention in float, a warp per query or key: what the bf16 kernels are held against, and the mode for tests. Lanes
+// Attention in float, a warp per query or key: what the bf16 kernels are compared with, and the mode for tests. Lanes
 // stand side by side along the keys for scores, and along the numbers of a head for results.
 
 namespace plumb::kernels {
