@@ -9,7 +9,8 @@
 
 namespace plumb {
 
-/// Passes whose overlapped pairs can have a time of their own, by the letters of their ops (schedules/document/action.hpp).
+/// Passes whose overlapped pairs can have a time of their own, by the letters of their ops
+/// (schedules/document/action.hpp).
 inline constexpr std::string_view kPairedPasses = "FBIWR";
 
 /// Names of the pairs of two passes, in the order in which `PairTimes` holds them.

@@ -5,9 +5,9 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "tools/catalogue/schedule_page.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
-#include "tools/catalogue/schedule_page.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
