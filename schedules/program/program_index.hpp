@@ -9,11 +9,13 @@ namespace plumb {
 
 /// Which transfers do something at an instr: what an executor asks at every step. Made once per program and shared by
 /// everything that runs or reads it. Each list is made when it is first asked for, so nothing is paid for lists that
-/// nobody needs; threads may ask at the same time. Within an instr transfers stand in order of index.
+/// nobody needs; threads may ask at the same time. Asking is an atomic operation, so a hot loop asks before it begins.
+/// Within an instr transfers stand in order of index.
 class ProgramIndex {
  public:
   /// `program` must outlive this, and its transfers must not change.
   explicit ProgramIndex(const Program& program) : program_(program) {}
+  explicit ProgramIndex(const Program&&) = delete;
 
   const Program& program() const { return program_; }
 

@@ -15,7 +15,7 @@ readonly most_source_lines=500
 readonly most_function_lines=60
 readonly most_parameters=5
 
-mapfile -t headers < <(find "${order[@]}" tests -name '*.hpp' | sort)
+mapfile -t headers < <(find "${order[@]}" tests \( -name '*.hpp' -o -name '*.cuh' \) | sort)
 mapfile -t sources < <(find "${order[@]}" tests \( -name '*.cpp' -o -name '*.cu' \) | sort)
 
 # A folder includes itself and folders before it, never one after it.
@@ -25,7 +25,7 @@ check_direction() {
     folder=${order[i]}
     for later in "${order[@]:i+1}" tests; do
       while IFS= read -r line; do finding "include direction: $line"; done \
-        < <(grep -rnE --include='*.hpp' --include='*.cpp' --include='*.cu' "#include \"$later/" "$folder" || true)
+        < <(grep -rnE --include='*.hpp' --include='*.cpp' --include='*.cu' --include='*.cuh' "#include \"$later/" "$folder" || true)
     done
   done
 }
@@ -102,7 +102,7 @@ check_functions() {
   fi
   local library
   library=$(printf '%s\n' "${headers[@]}" "${sources[@]}" | grep -v '^tests/')
-  ctags -f - --languages=C++ --langmap=C++:+.cu --kinds-C++=f --fields=+neS --excmd=number -L - <<<"$library" |
+  ctags -f - --languages=C++ --langmap=C++:+.cu.cuh --kinds-C++=f --fields=+neS --excmd=number -L - <<<"$library" |
     awk -F '\t' -v most="$most_function_lines" -v parameters="$most_parameters" '
       {
         line = end = 0; signature = ""

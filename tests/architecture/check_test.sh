@@ -8,6 +8,7 @@ cd "$tree"
 mkdir -p models schedules sim trainer tools tests
 
 printf '#pragma once\n#include "tools/commands/command.hpp"\n' >models/upward.hpp
+printf '#pragma once\n#include "tools/commands/command.hpp"\n' >sim/upward.cuh
 printf '#pragma once\n#include <nlohmann/json.hpp>\n' >models/heavy.hpp
 printf '#include <tbb/parallel_for.h>\n' >models/parallel.cpp
 mkdir -p include/plumbline tests/package tools/reports
@@ -29,6 +30,7 @@ echo "$output"
 
 expected=(
   'include direction: models/upward.hpp:2'
+  'include direction: sim/upward.cuh:2'
   'home of nlohmann/json: models/heavy.hpp:2'
   'home of oneTBB: models/parallel.cpp:1'
   'models/unguarded.hpp: expected #pragma once'
@@ -51,6 +53,6 @@ done
 
 # Without universal-ctags it fails, too, and says what to install.
 mkdir without
-for tool in bash cat dirname find grep mktemp printf rm sort wc basename; do ln -s "$(command -v "$tool")" without/; done
+for tool in bash cat dirname find grep mktemp printf rm sed sort wc basename; do ln -s "$(command -v "$tool")" without/; done
 output=$(PATH=$tree/without "$check" "$tree") && { echo "expected a failure without ctags"; exit 1; }
 grep -q 'apt-get install universal-ctags' <<<"$output" || { echo "$output"; exit 1; }

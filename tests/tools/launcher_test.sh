@@ -132,6 +132,18 @@ check 'and explained by it' 'plumbline-studies help reproduce public' "$(cat "$s
 run reproduce ZB-H1
 check 'and a claim by the whole one' 'plumbline reproduce ZB-H1' "$(cat "$scratch/out")"
 
+sleep 0.01
+touch "$root/tools/main.cpp"
+exec 8>"$root/build/lock"
+flock 8
+for _ in $(seq 500); do grep -qs 'waiting for it' "$scratch/err" && break; sleep 0.02; done & # holds the lock so long
+exec 8>&-
+run simulate
+check 'a call that meets another one that builds says that it waits' 'plumbline: another call is building; waiting for it ...' \
+  "$(head -n 1 "$scratch/err")"
+check 'and builds after it' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+wait
+
 rm "$root/build/release/build.ninja"
 sleep 0.01
 touch "$root/tools/main.cpp"

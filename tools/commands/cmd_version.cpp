@@ -11,7 +11,7 @@ ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)())
         "\n"
         "compiler   " __VERSION__ "\n" +
         (abilities == nullptr
-             ? std::string("trainer    not in this program; `./plumbline train` builds the one that has it\n")
+             ? std::string("trainer    not in this program; `./plumbline train` in the source tree builds it\n")
              : abilities()));
   return ExitStatus::kDone;
 }

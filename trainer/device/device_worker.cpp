@@ -146,10 +146,11 @@ void DeviceWorker::note_times() {
 
 /// Waits of sends free their buffers (a buffered send is over once it is handed over); posted receives get their slots.
 void DeviceWorker::before(InstrIndex at) {
-  for (const std::uint32_t transfer : plan_.indexed.sent().of(at)) {
+  const auto sent = plan_.indexed.sent().of(at);
+  for (const std::uint32_t transfer : sent) {
     if (!plan_.program.is_move(transfer)) outputs_.transport.await_sent(transfer);
   }
-  for (const std::uint32_t transfer : plan_.indexed.sent().of(at)) {
+  for (const std::uint32_t transfer : sent) {
     if (plan_.program.op_of(transfer) == Op::kEvict) free_evicted(transfer);
     live_.send_buffers.erase(transfer);
   }
