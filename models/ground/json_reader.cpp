@@ -68,7 +68,7 @@ namespace {
 
 using Tree = JsonDocument::Tree;
 
-/// Walks the text and tells how far the parser has read.
+/// Walks the text and knows how far the parser has read.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -15,7 +15,7 @@ struct Period {
   Advance advance;
 };
 
-/// Writes one device's list in order, loops folded into repeat blocks as they are told.
+/// Writes one device's list in order, with loops folded into repeat blocks as the calls give them.
 ///
 /// A loop of a few actions in all is written out instead: `0F0 0F1 0F2` reads better than a block.
 class ListBuilder {

@@ -28,7 +28,7 @@ class ExplicitTable {
   }
 
   /// The entry for the value that `action` makes or takes, sent to (or from) `peer`; kNone when the document has none.
-  /// `other` takes or makes it: a value is told by the first microbatch and slice that both name.
+  /// `other` takes or makes it: a value is identified by the first microbatch and slice that both name.
   std::uint32_t find(const Action& action, const Action& other, DeviceId peer) const {
     if (transfers_.empty()) return ProducerTable::kNone;
     Action value = action;

@@ -46,7 +46,7 @@ std::string text_of(const ContentionCurves& curves, std::size_t unknown) {
 
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
-/// Chooses what can be told, then tells it.
+/// Chooses what can be determined, then determines it.
 class Fit {
  public:
   Fit(std::span<const Timeline> timelines, const ContentionFitOptions& options)
@@ -111,7 +111,7 @@ class Fit {
     return points;
   }
 
-  /// True when all unknowns can be told; otherwise some are gone.
+  /// True when all unknowns can be determined; otherwise some are left out.
   bool drop_what_cannot_be_told(std::vector<CurvePoint>& points, CommonUnknowns& common) {
     const ContentionCurves curves(points, common);
     const std::size_t size = curves.size();

@@ -279,7 +279,7 @@ class Curve {
     changed_ |= 1U << static_cast<unsigned>(change.cls);
   }
 
-  /// Points for all classes whose bytes differ from the last ones told.
+  /// Points for all classes whose bytes differ from the last ones written.
   void flush() {
     for (; changed_ != 0; changed_ &= changed_ - 1) {
       const auto c = static_cast<std::size_t>(std::countr_zero(changed_));
@@ -292,7 +292,7 @@ class Curve {
  private:
   MemoryByClass bytes_;
   MemoryByClass told_{};
-  unsigned changed_ = (1U << kMemoryClassCount) - 1;  ///< bit per class that may differ from the last one told
+  unsigned changed_ = (1U << kMemoryClassCount) - 1;  ///< bit per class that may differ from the last one written
   Ticks time_ = 0;
   std::vector<MemoryPoint>& points_;
 };

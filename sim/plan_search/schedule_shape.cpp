@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int32_t kPlaces = 4;
 constexpr std::array<std::int64_t, 8> kMicrobatches{1, 2, 3, 4, 6, 8, 12, 16};
-/// Times of a microbatch are told in so many parts.
+/// Times of a microbatch are counted in so many parts.
 constexpr std::int64_t kParts = 12;
 
 std::int64_t parts_of(Ticks part, Ticks whole) {

@@ -9,7 +9,7 @@ namespace plumb {
 
 /// GPipe's partition (Huang et al., 2019): contiguous cells, one to a device, whose costs vary least. Costs add up to
 /// the same whatever the cut, so the least variance is the least sum of squares, found exactly by dynamic programming;
-/// told is the root of their mean.
+/// the plan gives the root of their mean.
 Plan plan_gpipe(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const std::size_t n = chain.size();

@@ -67,7 +67,7 @@ void check_devices(const Cluster& cluster, const CostShape& shape, const std::st
   const auto needed = static_cast<std::size_t>(shape.num_devices);
   if (cluster.devices.size() >= needed) return;
   throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
-              std::to_string(needed) + " (append NODESxDEVICES to the name for more, such as " + name + "-2x8)");
+              std::to_string(needed) + " (NAME-NODESxDEVICES is a cluster of another size: h100-8x8 has 64 devices)");
 }
 
 /// Throws `Error` when options of networks are combined with abstract costs.

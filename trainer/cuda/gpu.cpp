@@ -197,7 +197,7 @@ void Gpu::read_clock() {
   if (read.nanoseconds > 0) clock_hz_ = 1e9 * static_cast<double>(read.cycles) / static_cast<double>(read.nanoseconds);
 }
 
-/// Events are told by the host's clock as it was around the narrowest of some records.
+/// Times of events are given by the host's clock as it was around the narrowest of some records.
 void Gpu::restart_clock() {
   activate();
   read_clock();

@@ -44,7 +44,7 @@ class Gpu {
   /// Whether work that is replayed stays on its multiprocessors. Known after `check_streams`.
   bool takes_graphs() const { return takes_graphs_; }
 
-  /// A moment that the times of the following events are told from. Nothing runs.
+  /// A moment from which the times of the following events are counted. Nothing runs.
   void restart_clock();
   std::int64_t time_ns(cudaEvent_t event) const;
 

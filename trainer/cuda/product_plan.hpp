@@ -83,7 +83,7 @@ class ProductTable {
   std::string text() const;
   /// Throws `Error` (with `name` and the line) for a text that is none, or that is for another library or GPU.
   void read(std::string_view text, const std::string& name);
-  /// Of the text: tells runs apart that multiplied by different tables.
+  /// Hash of the text: distinguishes runs that used different tables.
   std::uint64_t hash() const;
 
   /// From a file, if there is one; `save` writes it when there is anything that it does not have.

@@ -15,7 +15,7 @@ namespace {
 /// Works on the stashes of microbatches.
 constexpr bool is_pass(Op op) { return op <= Op::kR; }
 
-/// What a value is told by: it is for a forward, a recompute or a backward.
+/// What identifies a value: it is for a forward, a recompute or a backward.
 constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
 
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }

@@ -250,7 +250,7 @@ void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) 
   under_way_ = false;
 }
 
-/// Waits as long as there is progress. What hangs is told by the first action of every device that has not ended.
+/// Waits as long as there is progress. A hang is reported with the first action of every device that has not ended.
 void StreamRun::watch() {
   using Clock = std::chrono::steady_clock;
   const std::chrono::duration<double> patience(plan_.options.execution.streams.watchdog_s);

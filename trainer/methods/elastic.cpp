@@ -5,7 +5,7 @@ namespace plumb {
 namespace {
 
 /// AvgPipe's elastic averaging: after each of its updates a copy of a stage and the reference model, which all copies
-/// on the device share, give way to each other: d = a (w - r), w <- w - d, r <- r + d. The first copy keeps the
+/// on the device share, are pulled towards each other: d = a (w - r), w <- w - d, r <- r + d. The first copy keeps the
 /// reference. (AvgPipe, PPoPP 2023; a about 1 / copies, not confirmed)
 class ElasticAveraging : public Correction {
  public:

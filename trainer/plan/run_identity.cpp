@@ -40,7 +40,7 @@ std::string text_of(const LearningRateOptions& of) {
 
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
   const TrainOptions& options = plan.options;
-  // The first that differs is told: steps before what follows from them, as the schedule of an asynchronous run.
+  // The first that differs is reported: steps before what follows from them, as the schedule of an asynchronous run.
   return {
       {"steps", std::to_string(passes * plan.document_updates)},
       {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},

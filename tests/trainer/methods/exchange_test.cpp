@@ -57,7 +57,7 @@ TEST_CASE("virtual workers add up what each has changed, at once or a wave late"
   CHECK(std::abs(w[0] - together) > 1e-5);
 }
 
-TEST_CASE("copies of a model and the reference model give way to each other after every update") {
+TEST_CASE("copies of a model and the reference model are pulled towards each other after every update") {
   std::array<double, 2> w{0.9, 0.9};
   double reference = 0.9;
   for (std::int64_t t = 0; t < kUpdates; ++t) {
