@@ -62,12 +62,24 @@ std::vector<UpdateMark> fill_from_totals(const Program& program, const std::vect
   return marks;
 }
 
+/// Runs the program, and fills the lanes and the critical path. The lists of its index are freed here: beside the
+/// memory curve, which is the largest, they would raise the peak.
+RunTimes run_and_fill_lanes(const Program& program, const SimOptions& options, Timeline& timeline,
+                            std::vector<UpdateMark>& marks) {
+  const ProgramIndex indexed(program);
+  RunTimes times = run_program(indexed, options);
+  marks = fill_lanes(indexed, times, options, timeline);
+  if (options.spans && options.critical_path) {
+    timeline.critical_path = critical_shares(program, critical_path(indexed, times, options));
+  }
+  return times;
+}
+
 /// Points of a memory curve for which room is made: more are rare.
 constexpr std::size_t kPointsPerInstr = 4;
 
-void fill_memory(const ProgramIndex& indexed, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
-  const Program& program = indexed.program();
-  const MemoryModel model(indexed);
+void fill_memory(const Program& program, const RunTimes* times, const SimOptions& options, Timeline& timeline) {
+  const MemoryModel model(program);
   if (options.memory_curve && times != nullptr) reserve_huge(timeline.memory.points, kPointsPerInstr * program.size());
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const DeviceId device{static_cast<std::int32_t>(d)};
@@ -95,21 +107,16 @@ RunTimes run_program(const ProgramIndex& indexed, const SimOptions& options) {
 }
 
 Timeline simulate(const Program& program, const SimOptions& options) {
-  const ProgramIndex indexed(program);
   Timeline timeline = empty_timeline(program);
   std::vector<UpdateMark> marks;
   if (options.engine != EngineChoice::kEvent && totals_suffice(program, options)) {
     if (const auto lanes = run_totals(program)) marks = fill_from_totals(program, *lanes, options, timeline);
   }
   if (timeline.devices.empty()) {
-    const RunTimes times = run_program(indexed, options);
-    marks = fill_lanes(indexed, times, options, timeline);
-    if (knows_bytes(program)) fill_memory(indexed, &times, options, timeline);
-    if (options.spans && options.critical_path) {
-      timeline.critical_path = critical_shares(program, critical_path(indexed, times, options));
-    }
+    const RunTimes times = run_and_fill_lanes(program, options, timeline, marks);
+    if (knows_bytes(program)) fill_memory(program, &times, options, timeline);
   } else if (knows_bytes(program)) {
-    fill_memory(indexed, nullptr, options, timeline);
+    fill_memory(program, nullptr, options, timeline);
   }
   fill_metrics(timeline, program.work, program.asynchronous, marks);
   return timeline;

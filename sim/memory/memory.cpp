@@ -312,7 +312,7 @@ Ticks before_time(const Program& program, const RunTimes& times, const LanePosit
 
 bool knows_bytes(const Program& program) { return !program.memory.empty() && program.memory_units_per_one == 0; }
 
-MemoryModel::MemoryModel(const ProgramIndex& indexed) : positions_(indexed) {}
+MemoryModel::MemoryModel(const Program& program) : positions_(program) {}
 
 MemoryByClass MemoryModel::resident(DeviceId device) const {
   MemoryByClass bytes{};

@@ -40,8 +40,8 @@ bool knows_bytes(const Program& program);
 /// positions of their device's lane (sim/memory/memory_changes.hpp).
 class MemoryModel {
  public:
-  /// `indexed` and its program must outlive the model. Linear in the size of the program.
-  explicit MemoryModel(const ProgramIndex& indexed);
+  /// `program` must outlive the model. Linear in its size.
+  explicit MemoryModel(const Program& program);
 
   /// Bytes that are allocated during the whole run: weights, corrections, gradients, optimizer state.
   MemoryByClass resident(DeviceId device) const;

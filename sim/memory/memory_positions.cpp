@@ -22,6 +22,18 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
          (is_backward(from.op) && is_backward(to.op));
 }
 
+/// The transfers of `channels`, by index.
+std::vector<std::uint32_t> transfers_of(const MemoryPositions& positions, std::span<const std::uint32_t> channels) {
+  std::vector<std::uint32_t> transfers;
+  for (const std::uint32_t c : channels) {
+    const auto more = positions.by_channel.of(c);
+    const auto middle = static_cast<std::ptrdiff_t>(transfers.size());
+    transfers.insert(transfers.end(), more.begin(), more.end());
+    std::inplace_merge(transfers.begin(), transfers.begin() + middle, transfers.end());
+  }
+  return transfers;
+}
+
 /// Those of `chosen` by `position` in the lane, in order of index.
 template <class T>
 IndexLists by_position(const LanePositions& lane, std::span<const std::uint32_t> chosen, const std::vector<T>& all,
@@ -34,11 +46,14 @@ IndexLists by_position(const LanePositions& lane, std::span<const std::uint32_t>
 
 }  // namespace
 
-MemoryPositions::MemoryPositions(const ProgramIndex& lists)
-    : indexed(&lists), program(&lists.program()), plans(row_plans(*program)) {
-  const Program& source = *program;
+MemoryPositions::MemoryPositions(const Program& source) : program(&source), plans(row_plans(source)) {
   const auto devices = static_cast<std::size_t>(source.num_devices);
+  const auto& all = source.channels;
   const auto& kept = source.kept_versions;
+  by_channel =
+      group_by(source.transfers.size(), all.size(), [&](std::size_t t) { return source.transfers[t].channel; });
+  channels_from = group_by(all.size(), devices, [&](std::size_t c) { return index(all[c].from); });
+  channels_to = group_by(all.size(), devices, [&](std::size_t c) { return index(all[c].to); });
   versions =
       group_by(kept.size(), devices, [&](std::size_t v) { return index(source.holders[kept[v].holder].device); });
   guests = group_by(source.moves.size(), devices + 1, [&](std::size_t m) {
@@ -58,12 +73,11 @@ MemoryPositions::MemoryPositions(const ProgramIndex& lists)
 LanePositions::LanePositions(const MemoryPositions& positions, DeviceId device)
     : begin(positions.program->lane_begin[index(device)]), end(positions.program->lane_begin[index(device) + 1]) {
   const Program& program = *positions.program;
-  if (!program.transfers.empty()) {
-    made_ = &positions.indexed->made();
-    sent_ = &positions.indexed->sent();
-    posted_ = &positions.indexed->posted();
-    lane_end_ = positions.indexed->lane_end(device);
-  }
+  const std::vector<std::uint32_t> sending = transfers_of(positions, positions.channels_from.of(index(device)));
+  const std::vector<std::uint32_t> receiving = transfers_of(positions, positions.channels_to.of(index(device)));
+  made_ = by_position(*this, sending, program.transfers, &Transfer::producer);
+  sent_ = by_position(*this, sending, program.transfers, &Transfer::sent);
+  posted_ = by_position(*this, receiving, program.transfers, &Transfer::post);
   const std::span<const std::uint32_t> of_device = positions.versions.of(index(device));
   replaced = by_position(*this, of_device, program.kept_versions, &KeptVersion::replaced_by);
   const std::span<const std::uint32_t> as_guest = positions.guests.of(index(device));

@@ -278,7 +278,7 @@ class FoldedRun {
 
   /// Peaks in bytes; false where a stretch does not do what the one before it did.
   bool add_memory() {
-    const MemoryModel model(indexed_);
+    const MemoryModel model(indexed_.program());
     for (std::size_t d = 0; d < lanes(); ++d) {
       const auto peak = model.peak(DeviceId{static_cast<std::int32_t>(d)}, left_out_[d]);
       if (!peak) return false;

@@ -28,8 +28,7 @@ std::vector<std::int64_t> weight_memory(Case c) {
   costs.memory.assign(static_cast<std::size_t>(schedule.num_stages), StageMemory{.weight_bytes = kWeightBytes});
   costs.comm = 0;
   const Program program = lower(schedule, costs);
-  const ProgramIndex indexed(program);
-  const MemoryModel model(indexed);
+  const MemoryModel model(program);
   std::vector<std::int64_t> most;
   for (std::int32_t d = 0; d < schedule.num_devices; ++d) {
     std::int64_t resident = 0;
@@ -147,7 +146,7 @@ TEST_CASE(
     costs.memory.assign(kDepth, memory);
     costs.comm = 0;
     const Program program = lower(schedule, costs);
-    return MemoryModel(ProgramIndex(program)).peak(DeviceId{0}).bytes;
+    return MemoryModel(program).peak(DeviceId{0}).bytes;
   };
   CHECK(peak("pipedream-2bw", 8, false) == 2 * kWeightBytes + kDepth * kStash);
   CHECK(peak("pipedream-2bw", 8, true) == 2 * kWeightBytes + kStash);

@@ -66,8 +66,7 @@ std::int64_t sum(const std::vector<PeakTensor>& tensors) {
 
 TEST_CASE("1f1b of two stages without transfers peaks where the first backward starts on device 0") {
   const Program program = lower(schedule("1f1b", 2, 2), two_stages());
-  const ProgramIndex indexed(program);
-  const MemoryModel model(indexed);
+  const MemoryModel model(program);
   const MemoryPeak peak = model.peak(DeviceId{0});
   CHECK(peak.bytes == 416);  // 350 resident, two stashes of 30, a gradient of 4, workspace 2
   CHECK(peak.by_class == MemoryByClass{100, 0, 50, 200, 20, 40, 4, 2, 0});
@@ -79,14 +78,14 @@ TEST_CASE("1f1b of two stages without transfers peaks where the first backward s
 TEST_CASE("with transfers the send buffers live until their wait and the receive slots from their post") {
   const Cluster cluster = two_devices();
   const Program program = lower(schedule("1f1b", 2, 2), two_stages(), &cluster);
-  const MemoryPeak peak = MemoryModel(ProgramIndex(program)).peak(DeviceId{0});
+  const MemoryPeak peak = MemoryModel(program).peak(DeviceId{0});
   CHECK(peak.bytes == 426);  // as above, with both outputs of 3 unsent-for and the slot of the second gradient posted
   CHECK(peak.by_class == MemoryByClass{100, 0, 50, 200, 20, 40, 14, 2, 0});
 }
 
 TEST_CASE("the changes of a forward stand in the order that the composition of the peak depends on") {
   const Program program = lower(schedule("1f1b", 2, 2), two_stages());
-  const std::vector<MemoryChange> changes = MemoryModel(ProgramIndex(program)).changes(DeviceId{1});
+  const std::vector<MemoryChange> changes = MemoryModel(program).changes(DeviceId{1});
   const InstrIndex f0 = program.lane_begin[1];
   using enum MemoryPhase;
   using C = MemoryClass;
@@ -104,8 +103,7 @@ TEST_CASE("the changes of a forward stand in the order that the composition of t
 
 TEST_CASE("the composition of a peak names tensors and microbatches and adds up to it") {
   const Program program = lower(schedule("1f1b", 2, 2), two_stages());
-  const ProgramIndex indexed(program);
-  const MemoryModel model(indexed);
+  const MemoryModel model(program);
   const std::vector<PeakTensor> tensors = model.composition(DeviceId{0}, model.peak(DeviceId{0}));
   const auto find = [&](std::string_view name) {
     for (const PeakTensor& tensor : tensors) {
@@ -140,8 +138,7 @@ TEST_CASE("every buffer that comes goes, and compositions add up, for all schedu
       Cluster cluster = two_devices();
       cluster.devices.resize(4);
       const Program program = lower(made, costs, transfers ? &cluster : nullptr);
-      const ProgramIndex indexed(program);
-      const MemoryModel model(indexed);
+      const MemoryModel model(program);
       for (std::int32_t d = 0; d < 4; ++d) {
         CAPTURE(d);
         MemoryByClass left{};
@@ -165,7 +162,7 @@ TEST_CASE("the memory curve starts with what is resident and has a point per cha
   times.end = {10, 70, 70, 20, 40, 40};
   REQUIRE(program.size() == 6);
   std::vector<MemoryPoint> points;
-  MemoryModel(ProgramIndex(program)).append_curve(DeviceId{0}, times, points);
+  MemoryModel(program).append_curve(DeviceId{0}, times, points);
   const auto bytes_at = [&](MemoryClass cls, Ticks time) {
     std::int64_t bytes = 0;
     for (const MemoryPoint& point : points) {
