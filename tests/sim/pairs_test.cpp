@@ -73,7 +73,7 @@ StageCosts uneven_pair_costs(std::int32_t stages, bool priced) {
 
 Cluster pair_cluster(std::int32_t devices) {
   Cluster cluster;
-  cluster.devices.resize(static_cast<std::size_t>(devices));
+  cluster.devices.resize(static_cast<std::size_t>(devices + devices % 2));  // whole nodes
   cluster.devices_per_node = 2;
   cluster.intra_node = {.latency_ns = 2, .bytes_per_s = 2e9};
   cluster.inter_node = {.latency_ns = 5, .bytes_per_s = 1e9};
