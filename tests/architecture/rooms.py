@@ -4,7 +4,7 @@
     tests/architecture/rooms.py [ROOT]
 
 Checks that every folder of sources has its line in rooms.txt and the other way round; that a room includes only itself
-and the rooms its line names, as far as its own hall goes (check.sh has the order of the halls); that no files include each other in a circle (a header together
+and the rooms its line names, and each of these, as far as its own hall goes (check.sh has the order of the halls); that no files include each other in a circle (a header together
 with its source counts as one); that no folder holds more than 45 sources; and that every room has a README.md of at
 most 40 lines that names each of its files. Prints every violation; exits with 1 when there is one.
 """
@@ -55,14 +55,19 @@ def check_table(table, files):
     for room, allowed in sorted(table.items()):
         for other in sorted(allowed - set(table)):
             yield f"tests/architecture/rooms.txt: {room} may include {other}, which has no line"
+    used = collections.defaultdict(set)
     for path, includes in sorted(files.items()):
         room = os.path.dirname(path)
         for include in sorted(includes):
             other = os.path.dirname(include)
             if other == room or other.split("/")[0] != room.split("/")[0] or include not in files:
                 continue
+            used[room].add(other)
             if other not in table.get(room, ()):
                 yield f"{path}: includes {include}, but {room} may not include {other}"
+    for room, allowed in sorted(table.items()):
+        for other in sorted((allowed & set(table)) - used[room]):
+            yield f"tests/architecture/rooms.txt: {room} may include {other}, but does not"
 
 
 def check_sizes(root, files):

@@ -31,7 +31,8 @@ expect links.py
 echo '#include "models/network/network.hpp"' >models/ground/units.hpp
 seq 41 >models/ground/README.md
 for number in $(seq 46); do touch "models/crowd/file$number.cpp"; done
-echo 'models/nowhere: gruond' >>tests/architecture/rooms.txt
+mkdir models/quiet && touch models/quiet/quiet.hpp && echo '`quiet.hpp`' >models/quiet/README.md
+printf '%s\n' 'models/nowhere: gruond' 'models/quiet: network' >>tests/architecture/rooms.txt
 echo '`network.hpp`: see [nothing](missing.md) and [no heading](../ground/README.md#roof)' >models/network/README.md
 expect rooms.py \
   'models/ground/units.hpp: includes models/network/network.hpp, but models/ground may not include models/network' \
@@ -42,5 +43,6 @@ expect rooms.py \
   'models/crowd: has no line in tests/architecture/rooms.txt' \
   'models/crowd: has no README.md' \
   'tests/architecture/rooms.txt: models/nowhere holds no sources' \
-  'tests/architecture/rooms.txt: models/nowhere may include models/gruond, which has no line'
+  'tests/architecture/rooms.txt: models/nowhere may include models/gruond, which has no line' \
+  'tests/architecture/rooms.txt: models/quiet may include models/network, but does not'
 expect links.py 'models/network/README.md:1: missing.md' 'models/network/README.md:1: ../ground/README.md#roof'
