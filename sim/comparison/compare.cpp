@@ -53,6 +53,25 @@ struct Match {
   const Span* measured = nullptr;
 };
 
+/// Whether a span counts when the other side lacks it. Many runtimes leave the update to the program, so that their
+/// traces have no U: where one side has none at all, those of the other one say nothing about the schedule.
+class CountedSpans {
+ public:
+  CountedSpans(const std::vector<Entry>& predicted, const std::vector<Entry>& measured)
+      : updates_(std::ranges::any_of(predicted, is_update) == std::ranges::any_of(measured, is_update)) {}
+
+  std::int64_t operator()(const Entry& entry) const {
+    return entry.span->lane == Lane::kCompute && (updates_ || !is_update(entry)) ? 1 : 0;
+  }
+
+ private:
+  static bool is_update(const Entry& entry) {
+    return entry.span->action.op == Op::kU || entry.span->action.op == Op::kV;
+  }
+
+  bool updates_;
+};
+
 struct Alignment {
   std::vector<Match> matches;
   std::int64_t only_predicted = 0;  ///< on compute lanes
@@ -61,7 +80,7 @@ struct Alignment {
 
 Alignment align(const std::vector<Entry>& predicted, const std::vector<Entry>& measured) {
   Alignment alignment;
-  const auto count = [](const Entry& entry) { return entry.span->lane == Lane::kCompute ? 1 : 0; };
+  const CountedSpans count(predicted, measured);
   auto p = predicted.begin();
   auto m = measured.begin();
   while (p != predicted.end() || m != measured.end()) {

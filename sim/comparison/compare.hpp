@@ -98,7 +98,8 @@ struct Comparison {
   FigureError utilization;
   std::optional<FigureError> tokens_per_s;
 
-  bool aligned = false;             ///< both ran the same compute actions on the same devices
+  bool aligned = false;             ///< both ran the same compute actions on the same devices; U and V do not count
+                                    ///< where one side has none (a runtime that leaves updates to the program)
   std::int64_t only_predicted = 0;  ///< compute actions that the other one does not have
   std::int64_t only_measured = 0;
   std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op

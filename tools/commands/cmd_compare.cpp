@@ -2,11 +2,10 @@
 #include <optional>
 
 #include "models/ground/error.hpp"
-#include "models/ground/text_file.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
-#include "sim/timeline/timeline_io.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/formats/run_files.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/tables/comparison_text.hpp"
@@ -32,8 +31,10 @@ struct CompareArguments {
     ArgumentParser parser(
         "compare A B... [options]",
         "Compares timeline A with timeline B, action by action: a prediction with a measurement, or two schedules.\n"
-        "A and B are files that `simulate --json` or `train --json` wrote. Several B are repeated runs of one\n"
-        "configuration; A is then compared with their median.");
+        "A and B are files that `simulate --json`, `train --json` or `trace --json` wrote. Several B are repeated "
+        "runs\n"
+        "of one configuration; A is then compared with their median. Traces of PyTorch's profiler, one per rank, are\n"
+        "read as one run (see `plumbline trace`).");
     parser.positional(first, "A")
         .positionals(others, 1, "B")
         .text("html", html, "FILE", "write a page that shows both in a browser")
@@ -80,10 +81,6 @@ struct CompareArguments {
   }
 };
 
-Timeline read_timeline(const std::string& path) {
-  return timeline_from_json(read_text_file(path == "-" ? "/dev/stdin" : path), path);
-}
-
 std::string kind_text(const Timeline& timeline) {
   return timeline.kind == Timeline::Kind::kMeasured ? "measured" : "simulated";
 }
@@ -124,11 +121,13 @@ ExitStatus tell_verdict(const Comparison& comparison) {
 
 ExitStatus run_ranking(const CompareArguments& arguments) {
   const RankingOptions options = arguments.ranking_options();
+  std::vector<std::string> files{arguments.first};
+  files.insert(files.end(), arguments.others.begin(), arguments.others.end());
+  std::vector<Timeline> read = read_runs(files);
+  if (read.size() != files.size())
+    throw Error("--ranking: takes timeline documents; `plumbline trace` makes one of the traces of a run");
   std::vector<std::pair<Timeline, Timeline>> runs;
-  for (std::size_t i = 0; i < arguments.others.size(); i += 2) {
-    runs.emplace_back(read_timeline(i == 0 ? arguments.first : arguments.others[i - 1]),
-                      read_timeline(arguments.others[i]));
-  }
+  for (std::size_t i = 0; i + 1 < read.size(); i += 2) runs.emplace_back(std::move(read[i]), std::move(read[i + 1]));
   std::optional<OutputFile> json;
   if (!arguments.json.empty()) json.emplace(arguments.json);
   const Ranking ranking = rank_runs(runs, options);
@@ -145,9 +144,9 @@ ExitStatus run_compare(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   if (arguments.ranking) return run_ranking(arguments);
   const CompareOptions options = arguments.options();
-  const Timeline first = read_timeline(arguments.first);
-  std::vector<Timeline> others;
-  for (const std::string& path : arguments.others) others.push_back(read_timeline(path));
+  const std::vector<Timeline> first_run = read_runs(std::span(&arguments.first, 1));
+  const Timeline& first = first_run.front();
+  const std::vector<Timeline> others = read_runs(arguments.others);
   check_distinct_outputs({arguments.html, arguments.json});
   std::optional<OutputFile> html;
   std::optional<OutputFile> json;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+
+#include "sim/traces/rank_run.hpp"
+
+namespace plumb {
+
+/// A place in the work of a traced run.
+struct WorkPlace {
+  std::size_t rank = 0;
+  std::size_t at = 0;  ///< into `RankRun::work`
+};
+
+/// Which work made the value that another work needs: F takes the output of the stage before, B and I the gradient of
+/// the stage after.
+class TracedProducers {
+ public:
+  /// Requires `runs` to keep its order of work.
+  explicit TracedProducers(std::span<const RankRun> runs);
+
+  /// Nothing for the first stage's F, the last stage's B and I, and for W.
+  std::optional<WorkPlace> of(const TracedAction& work) const;
+
+  /// Number of stages.
+  std::int32_t stages() const { return stages_; }
+
+ private:
+  using Key = std::tuple<std::int32_t, bool, std::int32_t, std::int32_t>;  ///< stage, backward, microbatch, step
+
+  std::int32_t stages_ = 0;
+  std::map<Key, WorkPlace> places_;
+};
+
+}  // namespace plumb

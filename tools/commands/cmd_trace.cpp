@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "models/ground/text_file.hpp"
+#include "sim/traces/traced_run.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/report_arguments.hpp"
+#include "tools/tables/text_timeline.hpp"
+#include "tools/tables/timeline_text.hpp"
+#include "tools/terminal/output_file.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/terminal.hpp"
+
+namespace plumb {
+namespace {
+
+/// A step that took longer than the shortest by this factor is said to have been disturbed.
+constexpr double kDisturbed = 1.25;
+/// More spans are not drawn in characters, because the drawing would be unreadable.
+constexpr std::size_t kMostSpansDrawn = 20'000;
+
+struct TraceArguments {
+  std::vector<std::string> files;
+  std::optional<std::int64_t> step;
+  ReportArguments reports;
+
+  bool parse(const CommandLine& arguments) {
+    ArgumentParser parser(
+        "trace FILE... [options]",
+        "Reads a real run from the traces of its ranks and says where its bubbles are, by cause. FILEs are traces of\n"
+        "PyTorch's profiler (Kineto JSON, packed by gzip or not), one per rank, of a schedule that ran under\n"
+        "_PipelineScheduleRuntime of torch.distributed.pipelining. `compare` lays them over a prediction.");
+    parser.positionals(files, 1, "FILE")
+        .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
+    reports.add_to(parser);
+    return parser.parse(arguments);
+  }
+};
+
+TracedRun read(const TraceArguments& arguments) {
+  std::vector<TraceFile> files;
+  for (const std::string& path : arguments.files) files.push_back({path, read_text_file(path)});
+  std::optional<std::int32_t> step;
+  if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
+  return read_traced_run(std::move(files), step);
+}
+
+/// "traced steps     305.5 ms (shown), 307.7 ms"
+std::string steps_text(const TracedRun& run) {
+  const std::int64_t shortest = *std::ranges::min_element(run.step_ns);
+  std::string text = "traced steps    ";
+  for (std::size_t k = 0; k < run.step_ns.size(); ++k) {
+    const bool disturbed = static_cast<double>(run.step_ns[k]) > kDisturbed * static_cast<double>(shortest);
+    text += (k == 0 ? " " : ", ") + time_text(run.step_ns[k]);
+    if (static_cast<std::int32_t>(k) == run.step) text += " (shown)";
+    if (disturbed) text += " (disturbed)";
+  }
+  text += '\n';
+  const auto moved = [](std::int64_t ns) { return ns != 0; };
+  if (std::ranges::any_of(run.clock_offsets_ns, moved)) {
+    text += "clocks moved by ";
+    for (std::size_t rank = 0; rank < run.clock_offsets_ns.size(); ++rank) {
+      text += (rank == 0 ? " " : ", ") + time_text(run.clock_offsets_ns[rank]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+ExitStatus run_trace(const CommandLine& command_line) {
+  TraceArguments arguments;
+  if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  ReportFiles reports(arguments.reports, "");
+  const TracedRun run = read(arguments);
+  reports.write(run.timeline);
+  if (arguments.reports.takes_standard_output()) return ExitStatus::kDone;
+  std::string text = figures_text(run.timeline) + steps_text(run) + '\n' + devices_text(run.timeline);
+  if (!arguments.reports.summary && run.timeline.spans.size() <= kMostSpansDrawn) {
+    text += '\n' + text_timeline(run.timeline, {.columns = terminal_columns(), .colour = wants_colour()});
+  }
+  print(text);
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb
