@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <list>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "models/graphs/ideals.hpp"
 #include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
 #include "sim/planners/placement_blocks.hpp"
 
 namespace plumb {
@@ -214,19 +216,60 @@ class PlacementSearch {
   std::vector<std::vector<Step>> from_;
 };
 
-/// Sets in front of the cuts of a chain: blocks in the order in which a depth-first search finishes them, reversed.
-std::vector<NodeSet> chain_ideals(const PlacementBlocks& blocks) {
+using BlockOrder = std::vector<std::size_t>;
+
+/// Blocks in the order in which a depth-first search from the end finishes them.
+BlockOrder finishing_order(const PlacementBlocks& blocks) {
   const std::size_t n = blocks.blocks.size();
-  std::vector<NodeSet> sets{NodeSet(n)};
+  BlockOrder order;
   std::vector<bool> done(n, false);
   const auto visit = [&](auto&& self, std::size_t b) -> void {
     if (done[b]) return;
     done[b] = true;
-    for (const std::int32_t before : blocks.before[b]) self(self, static_cast<std::size_t>(before));
-    sets.push_back(sets.back());
-    sets.back().add(b);
+    for (const std::int32_t before : blocks.before[b]) self(self, at(before));
+    order.push_back(b);
   };
   for (std::size_t b = 0; b < n; ++b) visit(visit, b);
+  return order;
+}
+
+/// Blocks in the order of the released program: of those whose predecessors are placed, the one that became ready last;
+/// of several that a block makes ready, the one with the largest colour first, or the smallest.
+BlockOrder ready_order(const PlacementBlocks& blocks, const PlacementGraph& graph, bool largest_first) {
+  const std::size_t n = blocks.blocks.size();
+  const auto colour = [&](std::size_t b) { return graph.nodes[at(blocks.blocks[b].nodes.front())].colour; };
+  std::vector<std::size_t> missing(n);
+  std::vector<BlockOrder> after(n);
+  BlockOrder ready;
+  for (std::size_t b = 0; b < n; ++b) {
+    missing[b] = blocks.before[b].size();
+    if (missing[b] == 0) ready.push_back(b);
+    for (const std::int32_t before : blocks.before[b]) after[at(before)].push_back(b);
+  }
+  const auto earlier = [&](std::size_t a, std::size_t b) {
+    return largest_first ? colour(a) < colour(b) : colour(b) < colour(a);
+  };
+  std::sort(ready.begin(), ready.end(), earlier);
+  BlockOrder order;
+  while (!ready.empty()) {
+    const std::size_t b = ready.back();
+    ready.pop_back();
+    order.push_back(b);
+    std::sort(after[b].begin(), after[b].end(), earlier);
+    for (const std::size_t next : after[b]) {
+      if (--missing[next] == 0) ready.push_back(next);
+    }
+  }
+  return order;
+}
+
+/// Sets in front of the cuts of a chain.
+std::vector<NodeSet> chain_ideals(const BlockOrder& order) {
+  std::vector<NodeSet> sets{NodeSet(order.size())};
+  for (const std::size_t b : order) {
+    sets.push_back(sets.back());
+    sets.back().add(b);
+  }
   return sets;
 }
 
@@ -282,7 +325,8 @@ PlacementGraph placement_of(const PlanProblem& problem) {
 /// dnn-partitioning's dynamic program (Tarnawski et al., NeurIPS 2020): the smallest largest load over all contiguous
 /// placements on accelerators and CPUs. An accelerator's load is its compute and, for every output that crosses its
 /// border, once, that output's transfer; a CPU's load is compute. Sets of blocks in front of a cut are the states;
-/// those that cannot lead below the best plan of a chain are passed over. Option `linear`: only the chain.
+/// those that cannot lead below the best plan of a chain are passed over. Option `linear`: only chains, of which it
+/// tries three: a depth-first order, that of the released program, and this one with branches the other way round.
 Plan plan_dnn_partitioning(const PlanProblem& problem) {
   PlanProblem own = problem;
   if (own.network.placement) {
@@ -294,12 +338,19 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
   PlacementGraph& graph = *own.network.placement;
   graph.accelerator_bytes = own.memory_bytes;
   const PlacementBlocks blocks = placement_blocks(graph);
-  PlacementSearch chain(blocks, graph, chain_ideals(blocks), problem.stop);
-  PlacementSearch* search = &chain;
-  std::int64_t best = chain.solve(kNoTime);
+  std::int64_t best = kNoTime;
+  std::list<PlacementSearch> chains;
+  const PlacementSearch* search = nullptr;
+  for (const BlockOrder& order :
+       {finishing_order(blocks), ready_order(blocks, graph, true), ready_order(blocks, graph, false)}) {
+    chains.emplace_back(blocks, graph, chain_ideals(order), problem.stop);
+    const std::int64_t found = chains.back().solve(best);
+    if (search == nullptr || found < best) search = &chains.back();
+    best = std::min(best, found);
+  }
   std::optional<PlacementSearch> full;
   Plan plan;
-  plan.states = static_cast<std::int64_t>(chain.size());
+  plan.states = static_cast<std::int64_t>(search->size());
   if (!problem.flag("linear")) {
     full.emplace(blocks, graph, ideals(blocks.before, kMostBlockIdeals), problem.stop);
     plan.states = static_cast<std::int64_t>(full->size());

@@ -1,89 +1,97 @@
 #include <algorithm>
+#include <cmath>
+#include <compare>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "models/graphs/ideals.hpp"
 #include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/piper_stage.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::size_t kMostTailIdeals = 60'000;
 
-/// Time, weights and communication of a stage at one tensor degree, before it is replicated.
-struct StageSums {
-  double seconds = kNever;  ///< kNever: does not fit
-  double parameter_bytes = 0;
-  double edge_bytes = 0;  ///< over cut edges, synchronisation included
-  bool recompute = false;
+/// A set of layers after a cut can run on this many devices, with this sum of data-parallel degrees.
+struct TailPoint {
+  std::int32_t devices = 0;
+  std::int32_t copies = 0;
+
+  friend auto operator<=>(const TailPoint&, const TailPoint&) = default;
 };
 
-/// Switching a layer from its fastest variant to a leaner one.
-struct Switch {
-  double ratio = 0;  ///< extra time per byte saved
-  double seconds = 0;
-  double bytes = 0;
-  std::size_t layer = 0;
-  std::size_t variant = 0;
-};
-
+/// Looks for the least largest stage time by asking whether a limit can be kept. Under a limit a stage holds so many
+/// copies or fewer, so of two tails on equally many devices the one with fewer copies is as good: a set of layers needs
+/// a front of devices against copies instead of a table over both.
 class PiperSearch {
  public:
   PiperSearch(const VariantGraph& graph, const PlanProblem& problem, std::vector<NodeSet> sets)
-      : graph_(graph), stop_(problem.stop), memory_(static_cast<double>(problem.memory_bytes)), sets_(std::move(sets)) {
-    devices_ = problem.num_devices();
-    microbatches_ = problem.microbatches;
-    bytes_per_s_ = devices_ == 1 ? kNever : problem.bytes_per_s_between(devices_);
-    most_copies_ = static_cast<std::int32_t>(std::min<std::int64_t>(microbatches_, devices_));
-    for (std::int32_t d = 1; d <= most_copies_; ++d) {
-      if (microbatches_ % d == 0) replicas_.push_back(d);
+      : graph_(graph), stop_(problem.stop), devices_(problem.num_devices()), sets_(std::move(sets)) {
+    rates_.memory_bytes = static_cast<double>(problem.memory_bytes);
+    rates_.microbatches = problem.microbatches;
+    rates_.bytes_per_s = devices_ == 1 ? kNever : problem.bytes_per_s_between(devices_);
+    rates_.most_copies = static_cast<std::int32_t>(std::min<std::int64_t>(problem.microbatches, devices_));
+    for (std::int32_t d = 1; d <= rates_.most_copies; ++d) {
+      if (problem.microbatches % d == 0) replicas_.push_back(d);
     }
     for (const TensorVariant& variant : graph.variants.front()) {
       if (degrees_.empty() || degrees_.back() != variant.degree) degrees_.push_back(variant.degree);
     }
+    sum_work();
+    if (sets_.size() <= kMostRememberedSets) stages_.resize(sets_.size() * (sets_.size() - 1) / 2);
   }
 
-  /// The least time per microbatch below `limit`; `limit` when there is none.
-  double solve(double limit) {
-    limit_ = limit;
-    value_.assign(sets_.size() * row(), kNever);
-    from_.assign(value_.size(), {});
-    value_[0] = 0;
-    for (std::size_t end = 1; end < sets_.size(); ++end) {
-      for (std::size_t begin = 0; begin < end; ++begin) {
-        stop_.check();
-        if (sets_[begin].is_subset_of(sets_[end])) add_stages(begin, end);
+  /// The least time per microbatch, kNever when nothing fits. `known`: a time that is possible, kNever if none is
+  /// known.
+  double solve(double known) {
+    bool close = known != kNever;  // what is known is most often the answer
+    if (!close) {
+      if (!fits_within(kNever)) return kNever;
+      known = time_of(fronts_.size() - 1, fronts_.back().front(), kNever);
+    }
+    double low = least_work_.back() / devices_;
+    while (low < known) {
+      const double middle = low > 0 ? std::sqrt(low) * std::sqrt(known) : known / 2;
+      const double limit = close ? std::nextafter(known, 0.0) : middle;
+      if (fits_within(limit)) {
+        known = time_of(fronts_.size() - 1, fronts_.back().front(), limit);
+      } else if (close) {
+        break;
+      } else {
+        low = limit;
       }
+      close = known - low <= kClose * known;
     }
-    best_ = (sets_.size() - 1) * row();
-    for (std::size_t k = best_; k < value_.size(); ++k) {
-      if (value_[k] < value_[best_]) best_ = k;
-    }
-    return std::min(limit, value_[best_]);
+    return limit_ = known;
   }
 
-  void append_stages(const PlanProblem& problem, Plan& plan) const {
-    for (std::size_t here = best_; here >= row();) {
-      const Step step = from_[here];
-      const std::size_t end = here / row();
+  void append_stages(const PlanProblem& problem, Plan& plan) {
+    fits_within(limit_);
+    std::size_t end = sets_.size() - 1;
+    for (TailPoint here = fronts_.back().front(); end > 0;) {
+      const Step step = best_step(end, here);
       const std::size_t begin = at(step.from);
-      const std::int32_t copies = static_cast<std::int32_t>(here % at(most_copies_ + 1));
-      const std::int32_t used = static_cast<std::int32_t>(here % row() / at(most_copies_ + 1));
       NodeSet own = sets_[end];
       own -= sets_[begin];
       PlanStage stage;
       stage.replicas = step.replicas;
       stage.tensor_degree = step.degree;
-      const StageSums sums = stage_sums(members(own), own, step.degree, (copies + step.replicas - 1) / step.replicas);
+      const std::int32_t held = (here.copies + step.replicas - 1) / step.replicas;
+      const StageSums sums = PiperStage(graph_, rates_, own, step.degree).chosen(held, step.replicas);
       stage.recompute = sums.recompute;
-      stage.load_ns = 1e9 * replicated(sums, step.replicas);
+      stage.load_ns = 1e9 * rates_.replicated(sums, step.replicas);
       own.for_each([&](std::size_t k) {
         if (!problem.network.layers.nodes[k].loads_data) stage.layers.push_back(static_cast<std::int32_t>(k));
       });
       plan.stages.push_back(std::move(stage));
-      here = begin * row() + at(used - step.degree * step.replicas) * at(most_copies_ + 1) + at(copies - step.replicas);
+      here = before(here, step);
+      end = begin;
     }
   }
 
@@ -92,153 +100,160 @@ class PiperSearch {
     std::int32_t from = -1;
     std::int32_t degree = 0;
     std::int32_t replicas = 0;
+    double slowest = kNever;  ///< of this stage and all after it
   };
 
-  /// Entries by devices used and by sum of replicas, per set.
-  std::size_t row() const { return at(devices_ + 1) * at(most_copies_ + 1); }
-
-  static std::vector<std::size_t> members(const NodeSet& set) {
-    std::vector<std::size_t> list;
-    set.for_each([&](std::size_t k) { list.push_back(k); });
-    return list;
+  static TailPoint before(const TailPoint& point, const Step& step) {
+    return {point.devices - step.degree * step.replicas, point.copies - step.replicas};
   }
 
-  double bytes(const TensorVariant& variant, std::int32_t copies) const {
-    return variant.bytes_per_copy * copies + variant.bytes_fixed;
-  }
-
-  /// The variants of a stage by Piper's heuristic: the fastest everywhere; while it does not fit, the switch with the
-  /// least extra time per byte saved.
-  StageSums stage_sums(const std::vector<std::size_t>& layers, const NodeSet& own, std::int32_t degree,
-                       std::int32_t copies) const {
-    std::vector<std::size_t> chosen(layers.size());
-    std::vector<Switch> switches;
-    double used = 0;
-    double leanest = 0;
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      const std::vector<TensorVariant>& all = graph_.variants[layers[i]];
-      std::size_t fastest = all.size();
-      double least = kNever;
-      for (std::size_t x = 0; x < all.size(); ++x) {
-        if (all[x].degree != degree) continue;
-        if (fastest == all.size() || all[x].seconds < all[fastest].seconds) fastest = x;
-        least = std::min(least, bytes(all[x], copies));
-      }
-      if (fastest == all.size()) return {};
-      chosen[i] = fastest;
-      used += bytes(all[fastest], copies);
-      leanest += least;
-      for (std::size_t x = 0; x < all.size(); ++x) {
-        const double saved = bytes(all[fastest], copies) - bytes(all[x], copies);
-        const double extra = all[x].seconds - all[fastest].seconds;
-        if (all[x].degree == degree && saved > 0) switches.push_back({extra / saved, extra, saved, i, x});
-      }
-    }
-    if (memory_ > 0 && leanest > memory_) return {};
-    if (memory_ > 0 && used > memory_) switch_until_it_fits(switches, used, chosen);
-    return sums_of(layers, own, chosen);
-  }
-
-  void switch_until_it_fits(std::vector<Switch>& switches, double used, std::vector<std::size_t>& chosen) const {
-    std::stable_sort(switches.begin(), switches.end(),
-                     [](const Switch& a, const Switch& b) { return a.ratio < b.ratio; });
-    std::vector<double> saved(chosen.size(), 0);
-    for (const Switch& one : switches) {
-      if (used <= memory_) return;
-      if (one.bytes <= saved[one.layer]) continue;
-      used -= one.bytes - saved[one.layer];
-      saved[one.layer] = one.bytes;
-      chosen[one.layer] = one.variant;
-    }
-  }
-
-  StageSums sums_of(const std::vector<std::size_t>& layers, const NodeSet& own,
-                    const std::vector<std::size_t>& chosen) const {
-    StageSums sums{0, 0, 0, false};
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      const std::size_t k = layers[i];
-      const TensorVariant& variant = graph_.variants[k][chosen[i]];
-      sums.seconds += variant.seconds;
-      sums.parameter_bytes += variant.parameter_bytes;
-      sums.recompute = sums.recompute || variant.id == "activation recomp";
-      for (std::size_t e = 0; e < graph_.before[k].size(); ++e) {
-        const VariantEdge& edge = graph_.before[k][e];
-        if (!own.has(at(edge.node))) sums.edge_bytes += edge.bytes + variant.receives_bytes[e];
-      }
-      for (std::size_t e = 0; e < graph_.after[k].size(); ++e) {
-        const VariantEdge& edge = graph_.after[k][e];
-        if (!own.has(at(edge.node))) sums.edge_bytes += edge.bytes + variant.sends_bytes[e];
-      }
-    }
-    return sums;
-  }
-
-  double replicated(const StageSums& sums, std::int32_t d) const {
-    const double share = 1.0 / d;
-    const double transferred =
-        2 * share * sums.edge_bytes + 4 * (d - 1) * share / static_cast<double>(microbatches_) * sums.parameter_bytes;
-    return sums.seconds * share + transferred / bytes_per_s_;
-  }
-
-  void add_stages(std::size_t begin, std::size_t end) {
-    NodeSet own = sets_[end];
-    own -= sets_[begin];
-    const std::vector<std::size_t> layers = members(own);
-    for (const std::int32_t degree : degrees_) {
-      double least = 0;
-      for (const std::size_t k : layers) {
-        double fastest = kNever;
-        for (const TensorVariant& variant : graph_.variants[k]) {
-          if (variant.degree == degree) fastest = std::min(fastest, variant.seconds);
+  /// By set: the fastest variants of its layers at each degree, and device seconds at the best degree of each layer.
+  void sum_work() {
+    work_.assign(degrees_.size(), std::vector<double>(sets_.size(), 0));
+    least_work_.assign(sets_.size(), 0);
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+      sets_[set].for_each([&](std::size_t layer) {
+        double least = kNever;
+        for (std::size_t t = 0; t < degrees_.size(); ++t) {
+          double fastest = kNever;
+          for (const TensorVariant& variant : graph_.variants[layer]) {
+            if (variant.degree == degrees_[t]) fastest = std::min(fastest, variant.seconds);
+          }
+          work_[t][set] += fastest;
+          least = std::min(least, fastest * degrees_[t]);
         }
-        least += fastest;
+        least_work_[set] += least;
+      });
+    }
+  }
+
+  /// The stage between two sets at the degree number `t`.
+  PiperStage& stage(std::size_t begin, std::size_t end, std::size_t t) {
+    const auto make = [&] {
+      NodeSet own = sets_[end];
+      own -= sets_[begin];
+      return PiperStage(graph_, rates_, std::move(own), degrees_[t]);
+    };
+    if (stages_.empty()) return scratch_.emplace(make());
+    std::vector<std::optional<PiperStage>>& all = stages_[end * (end - 1) / 2 + begin];
+    if (all.empty()) all.resize(degrees_.size());
+    if (!all[t]) all[t] = make();
+    return *all[t];
+  }
+
+  /// Fills the fronts of all sets with what keeps every stage within `limit`; false when the whole network does not.
+  bool fits_within(double limit) {
+    fronts_.assign(sets_.size(), {});
+    fronts_[0].push_back({0, 0});
+    std::vector<std::int32_t> fewest(at(devices_ + 1));  // copies, by devices
+    for (std::size_t end = 1; end < sets_.size(); ++end) {
+      std::fill(fewest.begin(), fewest.end(), kNoCopies);
+      const double rest = (least_work_.back() - least_work_[end]) * (1 - kRounding) / limit;  // devices
+      const std::int32_t most = devices_ - (rest > devices_ ? devices_ : static_cast<std::int32_t>(std::ceil(rest)));
+      for (std::size_t begin = 0; begin < end; ++begin) {
+        stop_.check();
+        if (!fronts_[begin].empty() && sets_[begin].is_subset_of(sets_[end]))
+          add_stages(begin, end, limit, most, fewest);
       }
-      std::vector<StageSums> by_copies(at(most_copies_ + 1));
-      std::vector<bool> known(at(most_copies_ + 1), false);
+      std::int32_t least = kNoCopies;
+      for (std::int32_t k = 0; k <= most; ++k) {
+        if (fewest[at(k)] >= least) continue;
+        least = fewest[at(k)];
+        fronts_[end].push_back({k, least});
+      }
+    }
+    return !fronts_.back().empty();
+  }
+
+  /// Puts a stage in front of everything that `begin` can be.
+  void add_stages(std::size_t begin, std::size_t end, double limit, std::int32_t most,
+                  std::vector<std::int32_t>& fewest) {
+    for (std::size_t t = 0; t < degrees_.size(); ++t) {
+      const double least = (work_[t][end] - work_[t][begin]) * (1 - kRounding);
       for (const std::int32_t d : replicas_) {
-        if (degree * d > devices_) break;
-        if (least / d >= limit_) continue;
-        for (std::int32_t s = d; s <= most_copies_; ++s) {
-          const std::int32_t y = (s + d - 1) / d;
-          if (!known[at(y)]) by_copies[at(y)] = stage_sums(layers, own, degree, y);
-          known[at(y)] = true;
-          const double time = replicated(by_copies[at(y)], d);
-          if (time == kNever) break;  // more copies need more memory
-          if (time < limit_) extend(begin, end, s, time, {static_cast<std::int32_t>(begin), degree, d});
+        const std::int32_t own = degrees_[t] * d;
+        if (fronts_[begin].front().devices + own > most) break;
+        if (least / d > limit) continue;
+        const std::int32_t held = stage(begin, end, t).copies_within(limit, d);
+        const std::int64_t room = std::min<std::int64_t>(std::int64_t{held} * d, rates_.most_copies) - d;
+        for (const TailPoint& point : fronts_[begin]) {
+          if (point.devices + own > most) break;
+          if (point.copies > room) continue;
+          std::int32_t& best = fewest[at(point.devices + own)];
+          best = std::min(best, point.copies + d);
         }
       }
     }
   }
 
-  /// Puts a stage in front of everything that `begin` holds with fewer replicas.
-  void extend(std::size_t begin, std::size_t end, std::int32_t s, double time, const Step& step) {
-    const std::size_t width = at(most_copies_ + 1);
-    const std::int32_t own = step.degree * step.replicas;
-    const double* rest = &value_[begin * row() + at(s - step.replicas)];
-    double* best = &value_[end * row() + at(s)];
-    Step* from = &from_[end * row() + at(s)];
-    for (std::int32_t k = own; k <= devices_; ++k) {
-      const double slowest = std::max(rest[at(k - own) * width], time);
-      if (slowest >= best[at(k) * width] || slowest >= limit_) continue;
-      best[at(k) * width] = slowest;
-      from[at(k) * width] = step;
+  /// Calls `visit(step, seconds)` for every stage within `limit` that makes `point` of `end` out of a point of a
+  /// smaller set, until it returns true.
+  template <class Visit>
+  void each_step(std::size_t end, const TailPoint& point, double limit, Visit visit) {
+    for (std::size_t begin = 0; begin < end; ++begin) {
+      const std::vector<TailPoint>& front = fronts_[begin];
+      if (front.empty() || !sets_[begin].is_subset_of(sets_[end])) continue;
+      for (std::size_t t = 0; t < degrees_.size(); ++t) {
+        for (const std::int32_t d : replicas_) {
+          const TailPoint rest{point.devices - degrees_[t] * d, point.copies - d};
+          if (rest.devices < 0 || rest.copies < 0) break;
+          if (!std::binary_search(front.begin(), front.end(), rest)) continue;
+          const double seconds = stage(begin, end, t).seconds((point.copies + d - 1) / d, d);
+          const Step step{static_cast<std::int32_t>(begin), degrees_[t], d, kNever};
+          if (seconds <= limit && visit(step, seconds)) return;
+        }
+      }
     }
   }
+
+  /// The largest stage time of some plan for `point` of `end` within `limit`.
+  double time_of(std::size_t end, TailPoint point, double limit) {
+    double slowest = 0;
+    while (end > 0) {
+      Step first;
+      each_step(end, point, limit, [&](const Step& step, double seconds) {
+        slowest = std::max(slowest, seconds);
+        first = step;
+        return true;
+      });
+      end = at(first.from);
+      point = before(point, first);
+    }
+    return slowest;
+  }
+
+  /// The first stage of the fastest plan for `point` of `end`; of equally fast ones the first one.
+  Step best_step(std::size_t end, const TailPoint& point) {
+    if (const auto found = steps_.find({end, point}); found != steps_.end()) return found->second;
+    Step best;
+    each_step(end, point, limit_, [&](Step step, double seconds) {
+      const double rest = step.from == 0 ? 0 : best_step(at(step.from), before(point, step)).slowest;
+      step.slowest = std::max(rest, seconds);
+      if (step.slowest < best.slowest) best = step;
+      return false;
+    });
+    return steps_[{end, point}] = best;
+  }
+
+  static constexpr std::int32_t kNoCopies = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::size_t kMostRememberedSets = 1000;
+  static constexpr double kClose = 1e-4;     ///< of a limit: so near to what is known, what is known is the answer
+  static constexpr double kRounding = 1e-9;  ///< of a sum
 
   const VariantGraph& graph_;
   StopSign stop_;
-  double memory_;
-  double bytes_per_s_ = 0;
+  PiperRates rates_;
   std::int32_t devices_ = 0;
-  std::int64_t microbatches_ = 0;
-  std::int32_t most_copies_ = 0;  ///< of all stages together
   std::vector<std::int32_t> replicas_;
   std::vector<std::int32_t> degrees_;
-  std::vector<NodeSet> sets_;  ///< closed under successors: what stands after a cut
-  double limit_ = kNever;
-  std::size_t best_ = 0;
-  std::vector<double> value_;
-  std::vector<Step> from_;
+  std::vector<NodeSet> sets_;                                   ///< closed under successors: what stands after a cut
+  std::vector<std::vector<double>> work_;                       ///< by degree and set
+  std::vector<double> least_work_;                              ///< by set
+  std::vector<std::vector<std::optional<PiperStage>>> stages_;  ///< by pair of sets and degree; none of many sets
+  std::optional<PiperStage> scratch_;
+  std::vector<std::vector<TailPoint>> fronts_;  ///< by set, for the last limit: ascending devices, descending copies
+  std::map<std::pair<std::size_t, TailPoint>, Step> steps_;  ///< what `best_step` has answered
+  double limit_ = kNever;                                    ///< the answer of `solve`
 };
 
 /// A measured network without variants: every layer on one device, everything kept.
@@ -283,7 +298,7 @@ std::vector<NodeSet> tails_of_chain(std::size_t n) {
 /// Piper (Tarnawski et al., NeurIPS 2021): the least time per microbatch of the slowest stage, over cuts, tensor
 /// degree, data-parallel degree and recompute of every stage, within the memory of a device. States are the sets of
 /// layers after a cut, the devices they use, and the sum of their data-parallel degrees, on which memory depends. A
-/// chain is solved first; what cannot get below it is passed over.
+/// chain is solved first; of the whole graph it is then asked first whether anything is faster.
 Plan plan_piper(const PlanProblem& problem) {
   const VariantGraph graph = problem.network.variants ? *problem.network.variants : variants_of(problem.network.layers);
   PiperSearch chain(graph, problem, tails_of_chain(graph.size()));
@@ -296,8 +311,7 @@ Plan plan_piper(const PlanProblem& problem) {
   Plan plan;
   plan.states = static_cast<std::int64_t>(tails.size());
   PiperSearch full(graph, problem, std::move(tails));
-  // The chain's plan is among the full search's, so it is found again within the smallest step above.
-  const double best = full.solve(first == kNever ? kNever : first * (1 + 1e-12));
+  const double best = full.solve(first);
   if (best == kNever) throw Error("piper: the network does not fit into the memory of the devices");
   plan.claimed_ns = plan.lower_bound_ns = 1e9 * best;
   plan.microbatches = problem.microbatches;
