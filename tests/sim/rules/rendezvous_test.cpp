@@ -4,7 +4,7 @@
 
 #include "schedules/lowering/lower.hpp"
 #include "schedules/lowering/send_waits.hpp"
-#include "sim/rules/deadlock.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "tests/support/program_builder.hpp"
 #include "tests/support/written_schedule.hpp"
 
