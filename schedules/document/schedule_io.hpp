@@ -47,7 +47,10 @@ Schedule schedule_from_deepspeed(std::string_view text, std::string_view file_na
 /// Megatron-LM returns. Refuses what PyTorch's CSV cannot hold.
 std::string schedule_to_zero_bubble_table(const Schedule& schedule);
 
-/// One line per device, actions in order and repeats written out: `d0: 0F0 0F1 0B0`; before them a line `key: JSON` for
+/// One line per device, actions in order and repeats written out: `d0: 0F0 0F1 0B0`.
+std::string lists_to_text(const Schedule& schedule);
+
+/// The lists as `lists_to_text` writes them; before them a line `key: JSON` for
 /// every member of the document that the lists do not tell (FORMAT.md, "Text"). Throws `Error` for a run-time policy,
 /// which has no lists.
 std::string schedule_to_text(const Schedule& schedule);

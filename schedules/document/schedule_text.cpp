@@ -27,14 +27,8 @@ std::string header(const Schedule& schedule) {
 
 }  // namespace
 
-std::string schedule_to_text(const Schedule& schedule) {
-  if (schedule.policy) {
-    throw Error(
-        "schedule '" + schedule.name +
-        "' cannot be written as text: it has a run-time policy instead of lists; expected json, or the lists of "
-        "one run");
-  }
-  std::string text = header(schedule);
+std::string lists_to_text(const Schedule& schedule) {
+  std::string text;
   for (std::size_t device = 0; device < schedule.devices.size(); ++device) {
     text += 'd' + std::to_string(device) + ':';
     const std::vector<Action> actions = expand(schedule.devices[device]);
@@ -45,6 +39,16 @@ std::string schedule_to_text(const Schedule& schedule) {
     text += '\n';
   }
   return text;
+}
+
+std::string schedule_to_text(const Schedule& schedule) {
+  if (schedule.policy) {
+    throw Error(
+        "schedule '" + schedule.name +
+        "' cannot be written as text: it has a run-time policy instead of lists; expected json, or the lists of "
+        "one run");
+  }
+  return header(schedule) + lists_to_text(schedule);
 }
 
 }  // namespace plumb
