@@ -209,9 +209,13 @@ class ListChecker {
       }
     };
     switch (one.op) {
+      case Op::kF:
+        if (causal_ && one.slice > 0) needs_slice(action, one, one.slice - 1);
+        break;
       case Op::kB:
       case Op::kI:
         needs(Op::kF);
+        if (causal_ && one.slice != Action::kAllSlices) needs_slice(action, one, one.slice + 1);
         if (schedule_.forward_only) fail(action, "the mode is forward; expected no backward");
         if ((any & kAnyBackward & static_cast<OpSet>(~op_bit(one.op))) != 0) {
           fail(action, "the backward of this microbatch has run already; expected B, or I and W");
@@ -252,6 +256,14 @@ class ListChecker {
       behind(Op::kB);
       behind(Op::kI);
     }
+  }
+
+  /// Slices of a sequence: the same work of the slice `before` comes first.
+  void needs_slice(const Action& action, Action one, std::int32_t before) {
+    if (static_cast<std::size_t>(before) >= contents_.seen.slices(index(one.microbatch))) return;
+    one.slice = static_cast<std::int16_t>(before);
+    const OpSet wanted = one.op == Op::kF ? op_bit(Op::kF) : kAnyBackward;
+    if ((contents_.seen.all(one) & wanted) == 0) fail(action, "runs before " + to_string(one));
   }
 
   static std::int64_t number(const Action& action) { return static_cast<std::int32_t>(action.microbatch); }

@@ -87,7 +87,7 @@ TEST_CASE("what is written as CSV comes back with the same lists") {
 
 TEST_CASE("lines end in LF or CR LF, cells may have blanks and quotes, empty cells are dropped") {
   const Schedule schedule = schedule_from_torch_csv("\"\", 0F0 ,,000B0\n1F0,1B0\r\n2F0,2B0", "x.csv");
-  CHECK(schedule_to_text(schedule).substr(0, 12) == "d0: 0F0 0B0\n");
+  CHECK(lists_to_text(schedule).substr(0, 12) == "d0: 0F0 0B0\n");
 }
 
 TEST_CASE("overlapped pairs are read and written") {
@@ -114,16 +114,16 @@ TEST_CASE("pairs that PyTorch has no word for are refused") {
 
 TEST_CASE("the letters of old files are translated: BW is the whole backward, B the input gradient") {
   const Schedule schedule = schedule_from_torch_csv("0F0,0F1,0BW0,0B1,0W1\n", "x.csv");
-  CHECK(schedule_to_text(schedule) == "d0: 0F0 0F1 0B0 0I1 0W1\n");
+  CHECK(lists_to_text(schedule) == "d0: 0F0 0F1 0B0 0I1 0W1\n");
   const Schedule without = schedule_from_torch_csv("0F0,0B0,0W0\n", "x.csv");
-  CHECK(schedule_to_text(without) == "d0: 0F0 0I0 0W0\n");
+  CHECK(lists_to_text(without) == "d0: 0F0 0I0 0W0\n");
 }
 
 TEST_CASE("files with transfers and collectives keep them") {
   const Schedule schedule = schedule_from_torch_csv(
       "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0\n", "x");
   CHECK(validate(schedule).empty());
-  CHECK(schedule_to_text(schedule) ==
+  CHECK(lists_to_text(schedule) ==
         "d0: 0UNSHARD 0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_GRAD 0RESHARD\nd1: 1RECV_F0 1F0 1B0 1SEND_B0\n");
   CHECK(schedule_to_torch_csv(schedule) == "0F0,0B0\r\n1F0,1B0\r\n");
 }
