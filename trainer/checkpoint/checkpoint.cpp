@@ -8,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/ground/text_file.hpp"
@@ -57,7 +58,7 @@ void write_files(const Snapshot& snapshot, const fs::path& directory) {
   DurableFile state(directory / "state.json");
   state.write(std::as_bytes(std::span(snapshot.state)));
   state.close();
-  flush_directory(directory);
+  check_written(directory, disk::flush_folder(directory));
 }
 
 }  // namespace
@@ -69,24 +70,20 @@ void save_checkpoint(TrainingRun& run, const fs::path& directory, std::int64_t u
   const fs::path target = directory / name_of(updates_done);
   fs::path unfinished = target;
   unfinished += kUnfinished;
-  std::error_code ignored;
   try {
-    fs::create_directories(directory);
-    fs::remove_all(unfinished);
-    fs::create_directory(unfinished);
+    check_written(directory, disk::make_folder(directory));
+    check_written(unfinished, disk::remove(unfinished));
+    check_written(unfinished, disk::make_folder(unfinished));
     write_files(snapshot, unfinished);
-    fs::remove_all(target);
-    fs::rename(unfinished, target);
-    flush_directory(directory);
-  } catch (const fs::filesystem_error& failure) {
-    fs::remove_all(unfinished, ignored);
-    throw Error(directory.string() + ": no checkpoint can be written: " + failure.code().message());
+    check_written(target, disk::remove(target));
+    check_written(target, disk::rename(unfinished, target));
+    check_written(directory, disk::flush_folder(directory));
   } catch (const Error&) {
-    fs::remove_all(unfinished, ignored);
+    disk::remove(unfinished);
     throw;
   }
   const std::vector<fs::path> all = checkpoints_in(directory);
-  for (std::size_t i = 0; i + kKept < all.size(); ++i) fs::remove_all(all[i], ignored);
+  for (std::size_t i = 0; i + kKept < all.size(); ++i) disk::remove(all[i]);
 }
 
 std::optional<fs::path> newest_checkpoint(const fs::path& directory) {

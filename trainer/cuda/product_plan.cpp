@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "trainer/ground/durable_file.hpp"
 
@@ -136,7 +137,7 @@ void ProductTable::save(const std::filesystem::path& path) {
   const std::string all = text();
   file.write(std::as_bytes(std::span(all)));
   file.close();
-  std::filesystem::rename(unfinished, path);
+  check_written(path, disk::rename(unfinished, path));
   changed_ = false;
 }
 
