@@ -41,7 +41,7 @@ struct TraceArguments {
 
 TracedRun read(const TraceArguments& arguments) {
   std::vector<TraceFile> files;
-  for (const std::string& path : arguments.files) files.push_back({path, read_text_file(path)});
+  for (const std::string& path : arguments.files) files.push_back({path, read_text_file(path, kTimelineFile)});
   std::optional<std::int32_t> step;
   if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
   return read_traced_run(std::move(files), step);

@@ -15,7 +15,7 @@ std::vector<Timeline> read_runs(std::span<const std::string> paths) {
     if (!traces.empty()) runs.push_back(read_traced_run(std::exchange(traces, {})).timeline);
   };
   for (const std::string& path : paths) {
-    std::string bytes = read_text_file(path == "-" ? "/dev/stdin" : path);
+    std::string bytes = read_text_file(path == "-" ? "/dev/stdin" : path, kTimelineFile);
     if (is_traced_run(bytes)) {
       traces.push_back({path, std::move(bytes)});
       continue;

@@ -18,7 +18,7 @@ constexpr std::size_t kCifarRecord = 1 + 3 * 32 * 32;
 
 /// Appends the records of a file; its planes of colours become pixels.
 void read_cifar_file(const std::filesystem::path& path, LabelledImages& images) {
-  const std::string text = read_text_file(path);
+  const std::string text = read_text_file(path, kTrainingDataFile);
   if (text.empty() || text.size() % kCifarRecord != 0) {
     throw Error(path.string() + ": " + std::to_string(text.size()) + " bytes, expected records of " +
                 std::to_string(kCifarRecord) + " bytes (CIFAR-10, binary version)");

@@ -73,7 +73,7 @@ PairData::PairData(std::string name, const std::vector<WordPair>& training, cons
 
 PairData PairData::from_file(const std::filesystem::path& path) {
   constexpr std::size_t kHeldOutEvery = 10;
-  std::istringstream lines(read_text_file(path));
+  std::istringstream lines(read_text_file(path, kTrainingDataFile));
   std::vector<WordPair> training;
   std::vector<WordPair> held_out;
   std::size_t number = 0;
