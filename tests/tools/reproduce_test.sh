@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every claim is still reached, or not, as results/claims.json says; results/README.md and results/claims show it; and the
-# first number of the headline is that of the rows on the pages.
+# first numbers of the headline are those of the rows on the pages, and those of the project's README.
 #   reproduce_test.sh PROGRAM SOURCE_DIRECTORY
 set -euo pipefail
 
@@ -15,7 +15,12 @@ if ! diff "$source/results/README.md" "$copy/README.md" || ! diff -r "$source/re
 fi
 
 printed() { cat "$copy"/claims/*.md | grep -cE '^\| .* \| printed \| .* \| (exact|modelled) \| '"$1"' \|'; }
-if ! grep -q "^$(printed reached) of $(printed '[a-z* ]*') printed numbers" "$copy/README.md"; then
-  echo "the headline of results/README.md does not count the rows of results/claims"
+counted="$(printed reached) of $(printed '[a-z* ]*')"
+if ! grep -q "^$counted printed numbers" "$copy/README.md"; then
+  echo "results/claims has $counted printed numbers that are reached; the headline of results/README.md says something else"
+  exit 1
+fi
+if ! grep -q "simulations meet $counted " "$source/README.md"; then
+  echo "results/claims has $counted printed numbers that are reached; README.md says something else"
   exit 1
 fi

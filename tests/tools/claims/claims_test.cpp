@@ -159,7 +159,7 @@ TEST_CASE("documents of claims are checked where they stand") {
   CHECK(refused(replay + R"(,"kind":"exact","metric":"makespam")", "did you mean 'makespan'?"));
   CHECK(refused(replay + R"(,"kind":"exakt","metric":"makespan")", "expected exact, formula"));
   CHECK(refused(replay + R"(,"kind":"formula","metric":"makespan")", "expected a formula where"));
-  CHECK(refused(replay + R"(,"kind":"formula","formula":"1")", "expected a command, except where"));
+  CHECK(refused(replay + R"(,"kind":"formula","metric":"makespan","formula":"1")", "expected a command, except"));
   CHECK(refused(replay + exact + R"(,"differs":true)", "why it differs"));
   CHECK(refused(replay + exact + R"(,"tolerance":0.1)", "a tolerance and a tolerance_reason together"));
   CHECK(refused(replay + exact + R"(,"tolerance_reason":"r")", "a tolerance and a tolerance_reason together"));
