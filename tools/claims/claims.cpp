@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "tools/claims/expression.hpp"
 #include "tools/claims/printed_number.hpp"
 
 namespace plumb {
@@ -28,23 +29,32 @@ Enumeration named(const JsonValue& value, const std::array<std::string_view, n>&
   return static_cast<Enumeration>(found - names.begin());
 }
 
+/// The key that holds the number, by its provenance; no claim has two of them.
+std::string_view number_key(ClaimProvenance provenance) {
+  if (provenance == ClaimProvenance::kPrinted) return "printed";
+  return provenance == ClaimProvenance::kClosedForm ? "formula" : "expected";
+}
+
+void read_printed(Claim& claim, const JsonValue& digits) {
+  const std::optional<PrintedNumber> number = printed_number(digits.text());
+  if (!number) digits.fail_expected("digits as they were printed, such as \"0.2431\" or \"12.9/11.8\"");
+  claim.printed = digits.text();
+  claim.expected = number->value;
+  claim.tolerance = number->tolerance;
+}
+
 /// The number to be reached, and how far ours may be from it.
 void read_expected(Claim& claim, const JsonValue& object) {
-  const bool is_printed = claim.provenance == ClaimProvenance::kPrinted;
-  const std::string_view key = is_printed ? "printed" : "expected";
-  if (object.find(is_printed ? "expected" : "printed")) {
-    object.fail("expected the key 'printed' where the provenance is printed, and 'expected' elsewhere");
+  const std::string_view key = number_key(claim.provenance);
+  const JsonValue number = object.at(key);
+  if ((key != "printed" && object.find("printed")) || (key != "expected" && object.find("expected"))) {
+    object.fail(
+        "expected the number as 'printed' where that is the provenance, as 'formula' where it is closed_form, "
+        "and as 'expected' elsewhere");
   }
-  if (is_printed) {
-    const JsonValue digits = object.at(key);
-    const std::optional<PrintedNumber> number = printed_number(digits.text());
-    if (!number) digits.fail_expected("digits as they were printed, such as \"0.2431\" or \"12.9/11.8\"");
-    claim.printed = digits.text();
-    claim.expected = number->value;
-    claim.tolerance = number->tolerance;
-  } else {
-    claim.expected = object.at(key).number();
-  }
+  if (key == "printed") read_printed(claim, number);
+  if (key == "formula") claim.expected = evaluate_expression(number.text(), number.where());
+  if (key == "expected") claim.expected = number.number();
   claim.tolerance_reason = text_or_empty(object, "tolerance_reason");
   const auto tolerance = object.find("tolerance");
   if (tolerance) claim.tolerance = tolerance->number(0);

@@ -67,7 +67,7 @@ std::string remark(const CheckedClaim& checked) {
   if (!checked.result.error.empty()) sentences.push_back(checked.result.error + ".");
   if (!checked.claim.note.empty()) sentences.push_back(checked.claim.note);
   if (!checked.claim.tolerance_reason.empty()) sentences.push_back(checked.claim.tolerance_reason);
-  if (!checked.claim.formula.empty() && checked.result.formula) {
+  if (checked.claim.provenance == ClaimProvenance::kPrinted && checked.result.formula) {
     const std::string shown = checked.claim.command.empty() ? "" : " `" + checked.claim.formula + "`";
     sentences.push_back("The formula" + shown + " gives " + value_text(*checked.result.formula) + ".");
   }

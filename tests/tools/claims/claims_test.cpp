@@ -164,9 +164,12 @@ TEST_CASE("documents of claims are checked where they stand") {
   CHECK(refused(replay + exact + R"(,"tolerance":0.1)", "a tolerance and a tolerance_reason together"));
   CHECK(refused(replay + exact + R"(,"tolerance_reason":"r")", "a tolerance and a tolerance_reason together"));
   CHECK(refused(replay + exact + R"(,"bound":"about")", "expected at_least or at_most"));
-  CHECK(refused(printed + exact + R"(,"expected":0.1)", "'printed' where the provenance is printed"));
+  CHECK(refused(printed + exact + R"(,"expected":0.1)", "expected the number as 'printed' where"));
+  CHECK(refused(R"(,"provenance":"closed_form","formula":"1+1","expected":2)" + exact, "expected the number as"));
+  CHECK(refused(R"(,"provenance":"closed_form","expected":2)" + exact, "formula"));
+  CHECK(refused(R"(,"provenance":"closed_form","formula":"1+")" + exact, "column 3: expected a number"));
   CHECK(refused(R"(,"provenance":"printed","printed":"10 %")" + exact, "expected digits as they were printed"));
-  CHECK(refused(R"(,"provenance":"replay","printed":"0.1")" + exact, "'printed' where the provenance is printed"));
+  CHECK(refused(R"(,"provenance":"replay","printed":"0.1","expected":1)" + exact, "expected the number as 'printed'"));
   for (const std::string& rest : {replay, printed}) {
     const std::string one = "{" + good + rest + exact + "}";
     CHECK(message(one).empty());
@@ -180,6 +183,15 @@ TEST_CASE("a claim without provenance, or with one that nobody defined, is refus
   CHECK(message("{" + rest + R"(,"expected":1})").find("provenance") != std::string::npos);
   CHECK(message("{" + rest + R"(,"expected":1,"provenance":"published"})")
             .find("expected printed, closed_form, released_code or replay") != std::string::npos);
+}
+
+TEST_CASE("the number of a closed form is its formula's value") {
+  const std::vector<Claim> claims = claims_from_json(
+      claims_document(R"({"id":"a","system":"S","source":"s","what":"w","provenance":"closed_form","kind":"exact",)"
+                      R"("command":"simulate 1f1b","metric":"makespan","formula":"(8-1)/(8+8-1)"})"),
+      "c.json");
+CHECK(claims.at(0).expected == 7.0 / 15);
+CHECK(claims.at(0).tolerance == 0);
 }
 
 TEST_CASE("a printed number is met by what rounds to its digits") {
