@@ -188,10 +188,10 @@ TEST_CASE("a claim without provenance, or with one that nobody defined, is refus
 TEST_CASE("the number of a closed form is its formula's value") {
   const std::vector<Claim> claims = claims_from_json(
       claims_document(R"({"id":"a","system":"S","source":"s","what":"w","provenance":"closed_form","kind":"exact",)"
-                      R"("command":"simulate 1f1b","metric":"makespan","formula":"(8-1)/(8+8-1)"})"),
+                      R"j("command":"simulate 1f1b","metric":"makespan","formula":"(8-1)/(8+8-1)"})j"),
       "c.json");
-CHECK(claims.at(0).expected == 7.0 / 15);
-CHECK(claims.at(0).tolerance == 0);
+  CHECK(claims.at(0).expected == 7.0 / 15);
+  CHECK(claims.at(0).tolerance == 0);
 }
 
 TEST_CASE("a printed number is met by what rounds to its digits") {
