@@ -10,6 +10,7 @@
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
+#include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/training/train_run.hpp"
 
@@ -119,6 +120,21 @@ double metric_of(const std::string& command, const std::string& name) {
   throw_unknown("metric", name, claim_metrics());
 }
 
+/// A billionth: what doubles lose on the way.
+double rounding(const Claim& claim) { return 1e-9 * std::max(1.0, std::abs(claim.expected)); }
+
+bool agrees(const Claim& claim, double value) {
+  if (claim.bound == ClaimBound::kAtLeast) return value >= claim.expected - rounding(claim);
+  if (claim.bound == ClaimBound::kAtMost) return value <= claim.expected + rounding(claim);
+  return std::abs(value - claim.expected) <= claim.tolerance + rounding(claim);
+}
+
+double ours(const Claim& claim) {
+  if (claim.kind == ClaimKind::kTrained) return trained_metric(claim);
+  const double value = metric_of(claim.command, claim.metric);
+  return claim.baseline.empty() ? value : value / metric_of(claim.baseline, claim.metric);
+}
+
 }  // namespace
 
 std::vector<std::string_view> claim_metrics() {
@@ -131,17 +147,17 @@ std::vector<std::string_view> claim_metrics() {
 ClaimResult run_claim(const Claim& claim) {
   ClaimResult result;
   try {
-    if (claim.kind == ClaimKind::kTrained) {
-      result.simulated = trained_metric(claim);
-    } else if (!claim.command.empty()) {
-      double value = metric_of(claim.command, claim.metric);
-      if (!claim.baseline.empty()) value /= metric_of(claim.baseline, claim.metric);
-      result.simulated = value;
+    if (!claim.formula.empty()) result.formula = evaluate_expression(claim.formula, claim.id + ": formula");
+    if (claim.kind == ClaimKind::kFormula) {
+      result.agrees = agrees(claim, *result.formula);
+      return result;
     }
-    result.ours = claim.formula.empty() ? result.simulated : evaluate_expression(claim.formula, claim.id + ": formula");
-    // A billionth: what doubles lose on the way.
-    result.reached =
-        std::abs(*result.ours - claim.published) <= claim.tolerance + 1e-9 * std::max(1.0, std::abs(claim.published));
+    if (result.formula && !agrees(claim, *result.formula)) {
+      throw Error(claim.id + ": formula: gives " + number_text(*result.formula, 6) + ", expected " +
+                  number_text(claim.expected, 6));
+    }
+    result.ours = ours(claim);
+    result.agrees = agrees(claim, *result.ours);
   } catch (const Error& error) {
     result.error = error.what();
   }

@@ -7,19 +7,13 @@
 
 namespace plumb {
 
-/// A claim and its result.
-struct CheckedClaim {
-  Claim claim;
-  ClaimResult result;
-};
-
-/// Text for a terminal: a line per system, then every claim that was not reached, with the reason.
+/// Text for a terminal: the headline, a line per system, then every claim that was not reached, with the reason.
 std::string claims_text(const std::vector<CheckedClaim>& claims);
 
 /// The results as JSON.
 std::string claims_json(const std::vector<CheckedClaim>& claims);
 
-/// For readers: a table of the systems, with links to their pages.
+/// For readers: the headline, a table by provenance and kind, and one of the systems with links to their pages.
 std::string claims_index_markdown(const std::vector<CheckedClaim>& claims);
 
 /// A page of the report, to be written beside the index as `file`.

@@ -27,7 +27,7 @@ struct ReproduceArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "reproduce [CLAIM]... [options]",
-        "Reproduces published results. A CLAIM is the id of one published number or the name of a system\n"
+        "Reproduces published results. A CLAIM is the id of one claim or the name of a system\n"
         "(default: all). Without names, README.md and claims/*.md beside the document of claims are updated.\n"
         "Exit status 3: a result differs from what the document of claims expects.\n"
         "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with their own "
