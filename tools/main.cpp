@@ -2,7 +2,6 @@
 #include "tools/claims/cmd_reproduce.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/terminal/run_main.hpp"
-#include "tools/training/process_job.hpp"
 #include "tools/training/training.hpp"
 
 int main(int argc, char** argv) {
@@ -12,9 +11,5 @@ int main(int argc, char** argv) {
                                        .reproduce = plumb::run_reproduce,
                                        .demo = plumb::run_demo,
                                        .abilities = plumb::trainer_abilities};
-  return plumb::run_main(
-      [&] {
-        return run_command(command_table(trainer), {argv + 1, argv + argc});
-      },
-      plumb::speaks_for_job());
+  return plumb::run_main([&] { return run_command(command_table(trainer), {argv + 1, argv + argc}); });
 }

@@ -1,8 +1,10 @@
 #include "trainer/train.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/ground/error.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
@@ -15,16 +17,26 @@
 namespace plumb {
 namespace {
 
-/// Puts a new run where its newest checkpoint is, when that is asked for and there is one.
-void begin(TrainingRun& run, const CheckpointOptions& checkpoint) {
+/// The folder of checkpoints, where there is one: open in the first process only, which alone writes.
+struct Checkpoints {
+  std::optional<CheckpointFolder> folder;
+  std::vector<std::filesystem::path> damaged;
+
+  CheckpointFolder* writable() { return folder ? &*folder : nullptr; }
+};
+
+/// Opens the folder of checkpoints and puts a new run where the newest of them is, when that is asked for.
+void begin(TrainingRun& run, const TrainOptions& options, Checkpoints& checkpoints) {
+  const CheckpointOptions& checkpoint = options.observation.checkpoint;
   if (checkpoint.directory.empty()) return;
-  const auto newest = newest_checkpoint(checkpoint.directory);
-  if (!newest) return;
-  if (!checkpoint.resume) {
+  const ProcessGroup* processes = options.execution.processes;
+  if (processes == nullptr || processes->is_first()) checkpoints.folder.emplace(checkpoint.directory);
+  if (checkpoint.resume) {
+    checkpoints.damaged = resume(run, checkpoint);
+  } else if (newest_checkpoint(checkpoint.directory)) {
     throw Error(checkpoint.directory.string() +
                 ": holds checkpoints of a run; expected to resume it, or another directory");
   }
-  load_checkpoint(run, *newest);
 }
 
 /// What is about to be run, and from where.
@@ -49,7 +61,8 @@ void evaluate_now(TrainingRun& run, std::int64_t update, std::vector<Evaluation>
 }
 
 /// Runs the document to its end, with a checkpoint or an evaluation after the updates at which they are due.
-void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Evaluation>& evaluations) {
+void run_document(TrainingRun& run, const TrainOptions& options, Checkpoints& checkpoints,
+                  std::vector<Evaluation>& evaluations) {
   const CheckpointOptions& checkpoint = options.observation.checkpoint;
   const Program& program = run.plan().program;
   const std::int64_t updates = run.plan().document_updates;
@@ -66,7 +79,7 @@ void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Eva
     if (run.has_passed(cut)) continue;
     run.run_to(cut);
     if (!save && !try_out) continue;
-    if (save) save_checkpoint(run, checkpoint.directory, done);
+    if (save) save_checkpoint(run, checkpoints.writable(), done);
     if (try_out) evaluate_now(run, done, evaluations);
   }
 }
@@ -75,10 +88,11 @@ void run_document(TrainingRun& run, const TrainOptions& options, std::vector<Eva
 
 TrainResult train(const TrainOptions& options) {
   if (options.observation.checkpoint.every < 1) throw Error("train: checkpoints every 0 updates; expected at least 1");
+  Checkpoints checkpoints;
   std::optional<TrainingRun> run;
   const auto prepare = [&] {
     run.emplace(options);
-    begin(*run, options.observation.checkpoint);
+    begin(*run, options, checkpoints);
     return standing(*run);
   };
   if (options.execution.processes != nullptr) {
@@ -86,10 +100,11 @@ TrainResult train(const TrainOptions& options) {
   } else {
     prepare();
   }
+  if (checkpoints.folder) checkpoints.folder->set_aside(checkpoints.damaged);
   run->connect();
   std::vector<Evaluation> evaluations;
   for (;;) {
-    run_document(*run, options, evaluations);
+    run_document(*run, options, checkpoints, evaluations);
     if (run->pass() + 1 == run->passes()) break;
     run->next_pass();
   }

@@ -257,7 +257,8 @@ std::vector<std::string_view> builtin_clusters() {
 }
 
 Cluster load_cluster(std::string_view name_or_path) {
-  if (is_document_path(name_or_path)) return cluster_from_json(read_text_file(name_or_path), name_or_path);
+  if (is_document_path(name_or_path))
+    return cluster_from_json(read_text_file(name_or_path, kClusterFile), name_or_path);
   if (auto cluster = find_cluster(name_or_path)) return *std::move(cluster);
   const std::size_t dash = name_or_path.rfind('-');
   const auto shape = dash == std::string_view::npos ? std::nullopt : parse_shape(name_or_path.substr(dash + 1));

@@ -1,34 +1,94 @@
 #include "models/ground/text_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "models/ground/error.hpp"
 
 namespace plumb {
-std::string read_text_file(const std::filesystem::path& path, std::size_t most_bytes) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(path.string() + ": is a directory, expected a file");
+namespace {
+
+constexpr std::size_t kFirstBlock = std::size_t{1} << 16U;
+
+/// A file that is open for reading.
+class OpenedFile {
+ public:
+  explicit OpenedFile(const std::filesystem::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw Error(path.string() + ": cannot open: " + std::strerror(errno));
   }
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(path.string() + ": cannot open: " + std::strerror(errno));
-  // Blocks that double, because not everything that can be read knows its size, and not everything ends.
-  std::string text;
-  for (std::size_t block = std::size_t{1} << 16U; in; block *= 2) {
-    const std::size_t size = text.size();
-    if (size > most_bytes) {
-      throw Error(path.string() + ": longer than " + std::to_string(most_bytes) +
-                  " bytes, expected a document that ends");
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+  ~OpenedFile() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+
+  /// Fills `into` as far as the file goes; returns how far. Throws `Error` with `name`.
+  std::size_t read(char* into, std::size_t size, const std::string& name) const {
+    std::size_t filled = 0;
+    while (filled < size) {
+      const ssize_t count = ::read(descriptor_, into + filled, size - filled);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw Error(name + ": cannot read: " + std::strerror(errno));
+      if (count == 0) break;
+      filled += static_cast<std::size_t>(count);
     }
-    text.resize(size + block);
-    in.read(text.data() + size, static_cast<std::streamsize>(block));
-    text.resize(size + static_cast<std::size_t>(in.gcount()));
+    return filled;
   }
-  if (in.bad()) throw Error(path.string() + ": cannot read: " + std::strerror(errno));
+
+ private:
+  int descriptor_;
+};
+
+/// "268435456 bytes (256 MiB)".
+std::string limit_text(std::size_t bytes) {
+  std::string text = std::to_string(bytes) + " bytes";
+  if (bytes % kGibibyte == 0) return text + " (" + std::to_string(bytes / kGibibyte) + " GiB)";
+  if (bytes % kMebibyte == 0) return text + " (" + std::to_string(bytes / kMebibyte) + " MiB)";
   return text;
+}
+
+/// /dev/zero and its like never end. What a terminal gives does, and /dev/null has nothing.
+bool is_endless_device(const struct stat& status, int descriptor) {
+  if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) return false;
+  const bool is_null = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
+  return !is_null && ::isatty(descriptor) == 0;
+}
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path, const FileKind& kind) {
+  const std::string name = path.string();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw Error(name + ": is a directory, expected a file");
+  const OpenedFile file(path);
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0) throw Error(name + ": cannot read: " + std::strerror(errno));
+  if (is_endless_device(status, file.descriptor())) throw Error(name + ": is a device, expected a file");
+  const bool knows_size = S_ISREG(status.st_mode);
+  const auto known = knows_size ? static_cast<std::size_t>(status.st_size) : std::size_t{0};
+  if (known > kind.most_bytes) {
+    throw Error(name + ": has " + std::to_string(known) + " bytes, expected a file (" + std::string(kind.name) +
+                ") of at most " + limit_text(kind.most_bytes));
+  }
+  // Blocks that double, because not everything that can be read knows its size, and not everything ends.
+  const std::size_t most = knows_size ? kind.most_bytes : std::min(kind.most_bytes, kMostPipeBytes);
+  std::string text;
+  for (std::size_t block = known > 0 ? known + 1 : kFirstBlock;; block = std::max(kFirstBlock, text.size())) {
+    const std::size_t size = text.size();
+    text.resize(size + std::min(block, most + 1 - size));
+    text.resize(size + file.read(text.data() + size, text.size() - size, name));
+    if (text.size() > most) {
+      throw Error(name + ": has more than " + limit_text(most) + ", expected a file (" + std::string(kind.name) +
+                  ") that ends before");
+    }
+    if (text.size() < size + block) return text;
+  }
 }
 
 bool is_document_path(std::string_view name) {

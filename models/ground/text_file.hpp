@@ -1,15 +1,16 @@
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "models/ground/file_kinds.hpp"
+
 namespace plumb {
 
-/// The whole file. Throws `Error` with the name and the reason when it cannot be read, is a directory, or is longer
-/// than `most_bytes` (device files never end).
-std::string read_text_file(const std::filesystem::path& path, std::size_t most_bytes = std::size_t{1} << 32U);
+/// The whole file. Throws `Error` with the name and the reason when it cannot be read, is a directory or a device, or
+/// is longer than files of its kind may be: at once where the system knows its size, else when the limit is reached.
+std::string read_text_file(const std::filesystem::path& path, const FileKind& kind = kDocumentFile);
 
 /// Whether a name on the command line means a document on disk: it has a '/' or ends in ".json" or ".txt".
 bool is_document_path(std::string_view name);

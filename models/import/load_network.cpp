@@ -15,7 +15,7 @@ namespace plumb {
 Network load_network(std::string_view name_or_path) {
   if (is_document_path(name_or_path)) {
     if (const auto published = load_published(name_or_path)) return network_of(published->layers);
-    const std::string text = read_text_file(name_or_path);
+    const std::string text = read_text_file(name_or_path, kNetworkFile);
     if (is_model_config(text)) return network_from_model_config(text, name_or_path);
     return network_from_json(text, name_or_path);
   }

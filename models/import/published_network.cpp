@@ -65,7 +65,7 @@ PublishedNetwork published_network(std::string_view text, std::string_view file_
 
 std::optional<PublishedNetwork> load_published(std::string_view path) {
   if (path.find(',') == std::string_view::npos) {
-    const std::string text = read_text_file(path);
+    const std::string text = read_text_file(path, kNetworkFile);
     if (!published_format(text)) return {};
     return published_network(text, path);
   }
@@ -73,7 +73,7 @@ std::optional<PublishedNetwork> load_published(std::string_view path) {
   for (std::string_view rest = path;;) {
     const std::size_t comma = rest.find(',');
     const std::string file(rest.substr(0, comma));
-    traces.push_back({read_text_file(file), file});
+    traces.push_back({read_text_file(file, kNetworkFile), file});
     if (!is_trace(traces.back().text)) throw Error(file + ": expected the trace of a rank, as several files are named");
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);

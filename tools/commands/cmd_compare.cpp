@@ -81,7 +81,7 @@ struct CompareArguments {
 };
 
 Timeline read_timeline(const std::string& path) {
-  return timeline_from_json(read_text_file(path == "-" ? "/dev/stdin" : path), path);
+  return timeline_from_json(read_text_file(path == "-" ? "/dev/stdin" : path, kTimelineFile), path);
 }
 
 std::string kind_text(const Timeline& timeline) {

@@ -34,6 +34,7 @@ struct ScheduleCommand {
               "json)")
         .flag("explain", explain, "explain how to run it in PyTorch and Megatron-LM: files, classes, flags, layout")
         .text("layers", layers, "N", "with --explain: decoder layers of the model (26), or of each stage (3,4,4,3)");
+    size.runs_programs = true;
     size.add_to(parser);
     costs.add_search_to(parser);
     return parser.parse(arguments);

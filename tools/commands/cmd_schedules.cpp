@@ -1,8 +1,9 @@
+#include <cstring>
 #include <filesystem>
-#include <system_error>
 
 #include <nlohmann/json.hpp>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tools/catalogue/schedule_page.hpp"
@@ -87,9 +88,9 @@ std::string pages_text(const Rows& specs) {
 
 /// Writes an index and a page for every schedule.
 void write_pages(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Error(folder.string() + ": cannot make the folder: " + error.message());
+  if (const int reason = disk::make_folder(folder); reason != 0) {
+    throw Error(folder.string() + ": cannot make the folder: " + std::strerror(reason));
+  }
   OutputFile((folder / "README.md").string()).finish(schedule_index_markdown());
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     OutputFile((folder / (std::string(spec.name) + ".md")).string()).finish(schedule_page_markdown(spec));

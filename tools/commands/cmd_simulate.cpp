@@ -49,9 +49,10 @@ struct SimulateArguments {
     ArgumentParser parser(
         "simulate NAME|FILE [options]",
         "Predicts the timeline, bubbles and memory of a schedule. NAME is a built-in schedule (see `plumbline\n"
-        "schedules`), FILE a schedule in any format of `plumbline convert`, or a program that prints one.\n"
+        "schedules`), FILE a schedule in any format of `plumbline convert`, exec:FILE a program that prints one.\n"
         "Exit status 3: the schedule is invalid, deadlocks, or does not fit in memory.");
     parser.positional(schedule, "NAME|FILE");
+    size.runs_programs = true;
     size.add_to(parser);
     costs.add_to(parser);
     simulation.add_to(parser);

@@ -41,7 +41,8 @@ struct SweepArguments {
     ArgumentParser parser(
         "sweep NAME... -p RANGE -m RANGE [options]",
         "Simulates schedules over ranges of sizes and lists the best choices. NAME is a built-in schedule, 'all',\n"
-        "a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is 2,4,8 or 8:64:8\n"
+        "exec:FILE, a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is 2,4,8 or "
+        "8:64:8\n"
         "(from 8 to 64 in steps of 8). --cost takes several lists separated by semicolons, --memory-limit several\n"
         "limits separated by commas. --tp, --dp, --zero and the other degrees take ranges as well.");
     parser.positionals(schedules, 1, "NAME")

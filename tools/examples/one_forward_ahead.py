@@ -4,9 +4,9 @@
 Prints it as PyTorch CSV, one line per device. Any program in any language will do, as long as it takes these options
 and prints JSON, CSV or text:
 
-    plumbline simulate tools/examples/one_forward_ahead.py -p 4 -m 8 --cost F=1,B=2
-    plumbline train tools/examples/one_forward_ahead.py -p 2 -m 4 --network gpt-tiny
-    plumbline schedule tools/examples/one_forward_ahead.py -p 4 -m 8 --explain
+    plumbline simulate exec:tools/examples/one_forward_ahead.py -p 4 -m 8 --cost F=1,B=2
+    plumbline train exec:tools/examples/one_forward_ahead.py -p 2 -m 4 --network gpt-tiny
+    plumbline schedule exec:tools/examples/one_forward_ahead.py -p 4 -m 8 --explain
 """
 
 import argparse

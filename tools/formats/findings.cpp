@@ -21,7 +21,7 @@ class Places {
   explicit Places(const std::string& where) : where_(where) {
     std::error_code ignored;
     const bool is_csv = where.ends_with(".csv") && std::filesystem::is_regular_file(where, ignored);
-    if (is_csv) cells_ = torch_csv_cells(read_text_file(where));
+    if (is_csv) cells_ = torch_csv_cells(read_text_file(where, kScheduleFile));
   }
 
   std::string line(const Violation& violation) const {

@@ -130,7 +130,7 @@ Schedule schedule_from_text_of_any_format(std::string_view text, std::string_vie
 
 Schedule read_schedule(const std::string& path, std::string_view format) {
   const bool is_input = path == "-";
-  const std::string text = read_text_file(is_input ? "/dev/stdin" : path);
+  const std::string text = read_text_file(is_input ? "/dev/stdin" : path, kScheduleFile);
   const std::string name = is_input ? "standard input" : path;
   const auto ends_in = [&](const ScheduleFormat& known) {
     return !known.extension.empty() && path.ends_with(known.extension);

@@ -3,23 +3,32 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "models/ground/error.hpp"
-#include "tools/formats/schedule_formats.hpp"
-
-extern char** environ;
 
 namespace plumb {
 namespace {
 
-/// Both ends of a pipe, closed with this object and in programs that other threads start.
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kPrefix = "exec:";
+/// Between two looks whether a program that has closed its output has ended.
+constexpr std::chrono::milliseconds kPause{10};
+
+/// Both ends of a pipe, closed with this object and in programs that are started.
 class Pipe {
  public:
   explicit Pipe(const std::string& path) {
@@ -43,58 +52,137 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-/// Starts the program with its standard output in the pipe.
-pid_t start(const std::string& path, const std::vector<std::string>& arguments, const Pipe& output) {
-  std::vector<std::string> words{path};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, output.end(1), STDOUT_FILENO);
-  pid_t child = 0;
-  const int failure = posix_spawn(&child, path.c_str(), &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) throw Error(path + ": cannot run: " + std::strerror(failure));
-  return child;
+std::string seconds_text(std::chrono::milliseconds time) {
+  const std::string rest = std::to_string(time.count() % 1000);
+  const std::string whole = std::to_string(time.count() / 1000);
+  return time.count() % 1000 == 0 ? whole + " s" : whole + "." + std::string(3 - rest.size(), '0') + rest + " s";
 }
 
-std::string read_all(int descriptor) {
-  std::string text;
-  std::array<char, 65536> block;
-  for (;;) {
-    const ssize_t count = read(descriptor, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
+/// A program that is running, with its standard output in a pipe. It is the first of a group of processes of its own,
+/// which is killed with this object, and it is killed when we die.
+class RunningProgram {
+ public:
+  RunningProgram(std::string path, const std::vector<std::string>& arguments, const ProgramLimits& limits)
+      : path_(std::move(path)), limits_(limits), deadline_(Clock::now() + limits.time), output_(path_) {
+    start(arguments);
   }
-}
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+  ~RunningProgram() {
+    if (child_ <= 0) return;
+    ::kill(-child_, SIGKILL);
+    while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
 
-int wait_for(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  /// All that it prints until it closes its output.
+  std::string read() {
+    std::string text;
+    std::array<char, 65536> block;
+    for (;;) {
+      wait_for_output();
+      const ssize_t count = ::read(output_.end(0), block.data(), block.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return text;
+      text.append(block.data(), static_cast<std::size_t>(count));
+      if (text.size() > limits_.output_bytes) {
+        throw Error(path_ + ": printed more than " + std::to_string(limits_.output_bytes) +
+                    " bytes, expected a schedule that is shorter; the program was killed");
+      }
+    }
   }
-  return status;
-}
+
+  /// Its status as of waitpid(2).
+  int wait() {
+    int status = 0;
+    for (pid_t ended = 0; ended != child_;) {
+      ended = waitpid(child_, &status, WNOHANG);
+      if (ended < 0 && errno != EINTR) throw Error(path_ + ": cannot be waited for: " + std::strerror(errno));
+      if (ended == 0) check_time();
+      if (ended == 0) poll(nullptr, 0, static_cast<int>(kPause.count()));
+    }
+    ::kill(-child_, SIGKILL);  // what it has started and left behind
+    child_ = -1;
+    return status;
+  }
+
+ private:
+  void start(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words{path_};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    Pipe failure(path_);
+    const pid_t parent = getpid();
+    child_ = fork();
+    if (child_ < 0) throw Error(path_ + ": cannot run: " + std::strerror(errno));
+    if (child_ == 0) run(argv, failure, parent);
+    setpgid(child_, child_);  // both do it, since either may come first
+    failure.close_end(1);
+    output_.close_end(1);
+    int reason = 0;
+    if (::read(failure.end(0), &reason, sizeof reason) == sizeof reason) {
+      throw Error(path_ + ": cannot run: " + std::strerror(reason));
+    }
+  }
+
+  /// In the child: calls that may be made after fork in a program with threads, and nothing else.
+  [[noreturn]] void run(const std::vector<char*>& argv, const Pipe& failure, pid_t parent) const {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent && dup2(output_.end(1), STDOUT_FILENO) >= 0) execv(argv.front(), argv.data());
+    const int reason = errno;
+    const ssize_t written = ::write(failure.end(1), &reason, sizeof reason);
+    _exit(written == sizeof reason ? 126 : 127);
+  }
+
+  void check_time() const {
+    if (Clock::now() < deadline_) return;
+    throw Error(path_ + ": has not ended after " + seconds_text(limits_.time) +
+                ", expected a schedule by then; the program was killed");
+  }
+
+  void wait_for_output() const {
+    pollfd waiting{output_.end(0), POLLIN, 0};
+    for (;;) {
+      check_time();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+      if (poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count()))) > 0) return;
+    }
+  }
+
+  std::string path_;
+  ProgramLimits limits_;
+  Clock::time_point deadline_;
+  Pipe output_;
+  pid_t child_ = -1;
+};
 
 }  // namespace
 
-bool is_schedule_program(const std::string& path) {
+bool is_schedule_program(const std::string& name_or_file) { return name_or_file.starts_with(kPrefix); }
+
+void check_is_no_program(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored) || access(path.c_str(), X_OK) != 0) return false;
-  return std::ranges::none_of(schedule_formats(), [&](const ScheduleFormat& format) {
-    return !format.extension.empty() && path.ends_with(format.extension);
-  });
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
+  std::array<char, 4> begin{};
+  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
+  const std::string_view magic(begin.data(), begin.size());
+  if (!magic.starts_with("#!") && magic !=
+                                      "\x7f"
+                                      "ELF")
+    return;
+  throw Error(path + ": is a program, expected a schedule; exec:" + path + " would run it");
 }
 
-std::string schedule_program_output(const std::string& path, const std::vector<std::string>& arguments) {
-  const std::string program = path.find('/') == std::string::npos ? "./" + path : path;
-  Pipe output(path);
-  const pid_t child = start(program, arguments, output);
-  output.close_end(1);
-  std::string text = read_all(output.end(0));
-  const int status = wait_for(child);
+std::string schedule_program_output(const std::string& program, const std::vector<std::string>& arguments,
+                                    const ProgramLimits& limits) {
+  const std::string path = program.substr(is_schedule_program(program) ? kPrefix.size() : 0);
+  if (path.empty()) throw Error(program + ": the file is missing, expected exec:FILE");
+  RunningProgram running(path.find('/') == std::string::npos ? "./" + path : path, arguments, limits);
+  const std::string text = running.read();
+  const int status = running.wait();
   if (WIFSIGNALED(status)) throw Error(path + ": was terminated by signal " + std::to_string(WTERMSIG(status)));
   if (WEXITSTATUS(status) != 0) {
     throw Error(path + ": ended with status " + std::to_string(WEXITSTATUS(status)) + ", expected 0 and a schedule");

@@ -251,7 +251,7 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
     if (arguments.per_device) throw Error("--per-device: applies to --cost, expected --cost LIST with it");
     if (!arguments.profile.empty()) {
       check_profile(arguments);
-      documents.profile = profile_from_json(read_text_file(arguments.profile), arguments.profile);
+      documents.profile = profile_from_json(read_text_file(arguments.profile, kProfileFile), arguments.profile);
       documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
     } else if (arguments.network.empty()) {
       throw Error(

@@ -77,7 +77,8 @@ Parallelism JobArguments::parallelism(const Precision& precision) const {
 }
 
 KernelRates JobArguments::rates_of(const DeviceSpec& device) const {
-  return rates.empty() ? kernel_rates_of(device) : kernel_rates_from_json(read_text_file(rates), rates);
+  return rates.empty() ? kernel_rates_of(device)
+                       : kernel_rates_from_json(read_text_file(rates, kKernelRatesFile), rates);
 }
 
 }  // namespace plumb

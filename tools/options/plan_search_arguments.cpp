@@ -229,7 +229,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;
   if (!arguments.rates.empty()) {
-    question.rates = kernel_rates_from_json(read_text_file(arguments.rates), arguments.rates);
+    question.rates = kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
   }
   if (!arguments.memory_limit.empty()) {
     question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");

@@ -56,7 +56,12 @@ Schedule load_without_methods(const std::string& name_or_file, const ScheduleArg
     }
     return schedule;
   }
-  if (is_schedule_program(name_or_file)) return schedule_of_program(name_or_file, arguments);
+  if (is_schedule_program(name_or_file)) {
+    if (arguments.runs_programs) return schedule_of_program(name_or_file, arguments);
+    throw Error(name_or_file +
+                ": this command runs no programs, expected a file (`plumbline schedule exec:FILE -o OUT` writes one)");
+  }
+  check_is_no_program(name_or_file);
   if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
       !arguments.options.empty() || !arguments.recompute.empty()) {
     throw Error(name_or_file +
@@ -89,7 +94,9 @@ bool is_schedule_file(const std::string& name_or_file) {
   if (std::any_of(catalogue.begin(), catalogue.end(), [&](const auto& spec) { return spec.name == name_or_file; })) {
     return false;
   }
-  if (name_or_file == "-" || name_or_file.find('/') != std::string::npos) return true;
+  if (name_or_file == "-" || name_or_file.find('/') != std::string::npos || is_schedule_program(name_or_file)) {
+    return true;
+  }
   const auto formats = schedule_formats();
   std::error_code ignored;
   return std::any_of(formats.begin(), formats.end(),
@@ -116,7 +123,7 @@ ScheduleParams schedule_params(const std::string& name, const ScheduleArguments&
   return params;
 }
 
-Schedule schedule_of_program(const std::string& path, const ScheduleArguments& arguments) {
+Schedule schedule_of_program(const std::string& program, const ScheduleArguments& arguments) {
   std::vector<std::string> words;
   const auto add = [&](const char* option, const std::optional<std::int64_t>& value) {
     if (value) words.insert(words.end(), {option, std::to_string(*value)});
@@ -126,10 +133,10 @@ Schedule schedule_of_program(const std::string& path, const ScheduleArguments& a
   add("-v", arguments.chunks);
   add("--updates", arguments.updates);
   for (const std::string& option : arguments.options) words.insert(words.end(), {"--opt", option});
-  Schedule schedule = schedule_from_text_of_any_format(schedule_program_output(path, words), path);
+  Schedule schedule = schedule_from_text_of_any_format(schedule_program_output(program, words), program);
   const auto check = [&](const char* what, std::int64_t found, const std::optional<std::int64_t>& asked) {
     if (!asked || *asked == found) return;
-    throw Error(path + ": printed a schedule with " + std::to_string(found) + what + ", expected the " +
+    throw Error(program + ": printed a schedule with " + std::to_string(found) + what + ", expected the " +
                 std::to_string(*asked) + " of the command line");
   };
   check(" devices", schedule.num_devices, arguments.devices);

@@ -25,6 +25,7 @@ struct ScheduleArguments {
   bool t1 = false;                   ///< short forms of methods
   bool t2 = false;
   std::optional<std::int64_t> t3_updates;
+  bool runs_programs = false;  ///< whether the command runs FILE where it is asked for exec:FILE; no option
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
@@ -36,20 +37,20 @@ struct SearchGoal {
   double memory_limit = 0;
 };
 
-/// Whether `name_or_file` is a document or a program: "-", a path, or an existing file. Names of the catalogue never
-/// are.
+/// Whether `name_or_file` is a document or a program: "-", a path, an existing file, or exec:FILE. Names of the
+/// catalogue never are.
 bool is_schedule_file(const std::string& name_or_file);
 
 /// Parameters of the generator. Throws `Error` when -p or -m is missing.
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments,
                                const SearchGoal& goal = {});
 
-/// The schedule that the program `path` prints in any format when it is run with these sizes and options. Throws
+/// The schedule that `program`, exec:FILE, prints in any format when it is run with these sizes and options. Throws
 /// `Error` when it is of another size.
-Schedule schedule_of_program(const std::string& path, const ScheduleArguments& arguments);
+Schedule schedule_of_program(const std::string& program, const ScheduleArguments& arguments);
 
-/// Generates the schedule (searched ones for `goal`), reads the document or runs the program. Throws `Error` for
-/// options of a generator given with a file.
+/// Generates the schedule (searched ones for `goal`), reads the document, or runs the program where the command may do
+/// that. Throws `Error` for options of a generator given with a file.
 Schedule load_schedule(const std::string& name_or_file, const ScheduleArguments& arguments,
                        const SearchGoal& goal = {});
 

@@ -95,22 +95,24 @@ SweepFigures middle_of(const std::vector<SweepFigures>& runs) {
   return middle;
 }
 
-/// Printed by the program `path` for these sizes.
-Schedule printed_schedule(const std::string& path, const ScheduleParams& params) {
+/// Printed by `program`, exec:FILE, for these sizes.
+Schedule printed_schedule(const std::string& program, const ScheduleParams& params) {
   ScheduleArguments size;
   size.devices = params.num_devices;
   size.microbatches = params.num_microbatches;
   if (params.chunks > 0) size.chunks = params.chunks;
   if (params.updates > 0) size.updates = params.updates;
   for (const auto& [key, value] : params.options) size.options.push_back(key + "=" + value);
-  return schedule_of_program(path, size);
+  return schedule_of_program(program, size);
 }
 
 /// Generated, printed by a program, or read where a document has this size. Throws `Error` with the first finding about
 /// an invalid one.
 Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
   if (!is_schedule_file(name)) return generate(name, params);
-  Schedule schedule = is_schedule_program(name) ? printed_schedule(name, params) : read_schedule(name);
+  const bool is_program = is_schedule_program(name);
+  if (!is_program) check_is_no_program(name);
+  Schedule schedule = is_program ? printed_schedule(name, params) : read_schedule(name);
   if (schedule.num_devices != params.num_devices || schedule.per_update(StageId{0}) != params.num_microbatches) {
     throw Error(name + ": is of " + std::to_string(schedule.num_devices) + " devices and " +
                 std::to_string(schedule.per_update(StageId{0})) + " microbatches, expected this point's size");

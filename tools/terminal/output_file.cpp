@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 
 namespace plumb {
@@ -24,15 +25,9 @@ constexpr mode_t kNewFileMode = 0666;  // less the user's mask
   throw Error(where + ": cannot write: " + std::strerror(reason));
 }
 
-/// Writes all of `text`; returns the error, or 0.
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
 }
 
 /// A replaced file keeps its permissions.
@@ -58,11 +53,10 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
   if (exists && S_ISDIR(status.st_mode)) throw_cannot_write(path_, EISDIR);
   in_place_ = exists && !S_ISREG(status.st_mode);
   if (in_place_) {
-    descriptor_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor_ < 0) fail();
+    check(disk::open(target_, O_WRONLY, 0, descriptor_));
     return;
   }
-  if (exists && ::access(target_.c_str(), W_OK) != 0) fail();
+  if (exists && ::access(target_.c_str(), W_OK) != 0) throw_cannot_write(path_, errno);
   open_temporary();
   if (exists) copy_permissions(target_, descriptor_);
 }
@@ -76,29 +70,26 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       in_place_(other.in_place_) {}
 
 OutputFile::~OutputFile() {
-  close_descriptor();
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (descriptor_ > STDERR_FILENO) disk::close(descriptor_, target_);
+  if (!temporary_.empty()) disk::remove(temporary_);
 }
 
 /// A file without a name disappears by itself, even after `kill -9`; where the file system has none, a hidden one.
 void OutputFile::open_temporary() {
-  const std::filesystem::path parent = std::filesystem::path(target_).parent_path();
-  const std::string directory = parent.empty() ? "." : parent.string();
-  descriptor_ = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kNewFileMode);
-  if (descriptor_ >= 0) return;
-  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) fail();
+  const std::string folder = folder_of(target_);
+  const int reason = disk::open(folder, O_TMPFILE | O_WRONLY, kNewFileMode, descriptor_);
+  if (reason == 0) return;
+  if (reason != EOPNOTSUPP && reason != EISDIR && reason != EINVAL) check(reason);
   const std::string name = "." + std::filesystem::path(target_).filename().string();
-  const std::string candidate = directory + "/" + name + "." + std::to_string(::getpid());
-  descriptor_ = ::open(candidate.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kNewFileMode);
-  if (descriptor_ < 0) fail();
+  const std::string candidate = folder + "/" + name + "." + std::to_string(::getpid());
+  check(disk::open(candidate, O_CREAT | O_EXCL | O_WRONLY, kNewFileMode, descriptor_));
   temporary_ = candidate;
 }
 
 /// Gives a file without a name its temporary name.
 void OutputFile::link_unnamed() {
-  const std::string source = "/proc/self/fd/" + std::to_string(descriptor_);
   const std::string candidate = target_ + "." + std::to_string(::getpid()) + ".part";
-  if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, candidate.c_str(), AT_SYMLINK_FOLLOW) != 0) fail();
+  check(disk::name_unnamed(descriptor_, candidate));
   temporary_ = candidate;
 }
 
@@ -108,26 +99,26 @@ void OutputFile::write(std::string_view text) {
 }
 
 void OutputFile::flush() {
-  const int error = write_all(descriptor_, buffer_);
+  const int reason = disk::write_all(descriptor_, buffer_, target_);
   buffer_.clear();
-  if (error != 0) throw_cannot_write(is_standard_output() ? kStandardOutput : path_, error);
+  check(reason);
 }
 
 void OutputFile::commit() {
   flush();
-  if (!in_place_) {
-    if (temporary_.empty()) link_unnamed();
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail();
-    temporary_.clear();
-  }
-  close_descriptor();
+  if (is_standard_output()) return;
+  if (in_place_) return check(disk::close(descriptor_, target_));
+  // On the disk before it has its name: after a power cut there is the old file or the new one, never an empty one.
+  check(disk::flush(descriptor_, target_));
+  if (temporary_.empty()) link_unnamed();
+  check(disk::close(descriptor_, target_));
+  check(disk::rename(temporary_, target_));
+  temporary_.clear();
+  check(disk::flush_folder(folder_of(target_)));
 }
 
-void OutputFile::fail() const { throw_cannot_write(path_, errno); }
-
-void OutputFile::close_descriptor() {
-  if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
-  descriptor_ = -1;
+void OutputFile::check(int reason) const {
+  if (reason != 0) throw_cannot_write(is_standard_output() ? kStandardOutput : path_, reason);
 }
 
 void check_distinct_outputs(const std::vector<std::string>& paths) {
@@ -143,7 +134,8 @@ void check_distinct_outputs(const std::vector<std::string>& paths) {
 }
 
 void print(std::string_view text) {
-  if (const int error = write_all(STDOUT_FILENO, text); error != 0) throw_cannot_write(kStandardOutput, error);
+  const int reason = disk::write_all(STDOUT_FILENO, text, kStandardOutput);
+  if (reason != 0) throw_cannot_write(kStandardOutput, reason);
 }
 
 }  // namespace plumb

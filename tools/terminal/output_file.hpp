@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// A file that appears whole or not at all: text goes to a hidden temporary file in the same directory, `commit` gives
-/// it its name. "-" is standard output; an existing pipe or device is written in place.
+/// A file that appears whole or not at all: text goes to a hidden temporary file in the same directory, `commit` brings
+/// it to the disk and gives it its name. "-" is standard output; an existing pipe or device is written in place.
 ///
 /// Open it before long work, so that an unwritable path is reported at once.
 class OutputFile {
@@ -40,8 +40,8 @@ class OutputFile {
   void open_temporary();
   void flush();
   void link_unnamed();
-  [[noreturn]] void fail() const;
-  void close_descriptor();
+  /// Throws for a reason other than 0.
+  void check(int reason) const;
 
   std::string path_;    ///< as given
   std::string target_;  ///< what the path stands for, links followed

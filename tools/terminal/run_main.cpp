@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "models/ground/error.hpp"
@@ -26,14 +27,23 @@ std::int64_t machine_memory_gib() {
   return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 30;
 }
 
+/// Opens closed ones of the descriptors 0 to 2 on /dev/null the wrong way round, so that using them still fails.
+void keep_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest free number is taken, which is this one. A program that cannot even open it goes on without.
+    (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
-int run_main(const std::function<ExitStatus()>& program, bool reports_errors) {
+int run_main(const std::function<ExitStatus()>& program) {
+  keep_standard_descriptors();
   ExitStatus status = ExitStatus::kOurFault;
   try {
     status = program();
   } catch (const Error& error) {
-    if (!reports_errors) return 0;
     print_error("error: ", error.what());
     status = ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {

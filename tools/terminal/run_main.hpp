@@ -6,9 +6,9 @@
 
 namespace plumb {
 
-/// Runs `program` and returns the exit status for `main`. What it throws is reported on standard error in one line;
-/// where `reports_errors` is false (of several processes with the same arguments only the first tells), an `Error` is
-/// left untold and the status is 0.
-int run_main(const std::function<ExitStatus()>& program, bool reports_errors = true);
+/// Runs `program` and returns the exit status for `main`. What it throws is reported on standard error in one line.
+/// Standard input, output and error that are closed become unusable descriptors first, so that no file that is opened
+/// later gets the number of one of them, and with it the text that was meant for a terminal.
+int run_main(const std::function<ExitStatus()>& program);
 
 }  // namespace plumb

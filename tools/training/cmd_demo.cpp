@@ -1,6 +1,7 @@
+#include <cstring>
 #include <filesystem>
-#include <system_error>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/options/arguments.hpp"
@@ -65,9 +66,9 @@ ExitStatus run_demo(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   const DemoPlan plan = arguments.plan();
   const std::filesystem::path directory = arguments.directory;
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw Error(directory.string() + ": cannot make the directory: " + error.message());
+  if (const int reason = disk::make_folder(directory); reason != 0) {
+    throw Error(directory.string() + ": cannot make the directory: " + std::strerror(reason));
+  }
   Progress progress("demo");
   progress.note("demo: measuring the stages and training with each schedule ...");
   const DemoRun run = demo_run(plan, progress);

@@ -67,6 +67,7 @@ struct TrainCommand {
         .text("transport", transport, "NAME",
               "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
               "nccl (one process per device, messages from GPU to GPU) (default: local)");
+    size.runs_programs = true;
     size.add_to(parser);
     costs.add_search_to(parser);
     training.add_to(parser);
@@ -171,7 +172,10 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
     options.execution.links = &*prepared.links;
   }
   options.observation.checkpoint = {
-      .directory = command.checkpoint, .every = command.checkpoint_every.value_or(1), .resume = command.resume};
+      .directory = command.checkpoint,
+      .every = command.checkpoint_every.value_or(1),
+      .resume = command.resume,
+      .on_note = [](const std::string& note) { std::cerr << "plumbline: note: " << note << '\n'; }};
 }
 
 TrainResult run(const TrainCommand& command, TrainOptions options) {
@@ -250,6 +254,7 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
               << " has no checkpoint yet, so the run starts from the beginning\n";
   }
   prepared.options.execution.processes = job;
+  if (!is_first) prepared.options.observation.checkpoint.on_note = [](const std::string&) {};
   const TrainResult result = run(command, prepared.options);
   if (output) output->write(command, result);
   return ExitStatus::kDone;
@@ -258,12 +263,18 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
 }  // namespace
 
 ExitStatus run_train(const CommandLine& command_line) {
-  TrainCommand command;
-  if (!command.parse(command_line)) return ExitStatus::kDone;
-  if (command.resume && command.checkpoint.empty())
-    throw Error("--resume: the folder of the checkpoints is missing, expected --checkpoint DIR");
-  const std::unique_ptr<ProcessGroup> job = join_job(command.transport);
-  return run_in(job.get(), [&] { return train_in(job.get(), command); });
+  const std::unique_ptr<ProcessGroup> job = join_job(named_transport(command_line));
+  return run_in(job.get(), [&] {
+    TrainCommand command;
+    bool goes_on = false;
+    prepare_in(job.get(), [&] {
+      goes_on = command.parse(command_line);
+      if (goes_on && command.resume && command.checkpoint.empty()) {
+        throw Error("--resume: the folder of the checkpoints is missing, expected --checkpoint DIR");
+      }
+    });
+    return goes_on ? train_in(job.get(), command) : ExitStatus::kDone;
+  });
 }
 
 }  // namespace plumb

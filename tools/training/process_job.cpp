@@ -58,11 +58,15 @@ ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command)
   }
 }
 
-bool speaks_for_job() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
+std::string named_transport(const CommandLine& arguments) {
+  constexpr std::string_view kOption = "--transport";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    if (!word.starts_with(kOption)) continue;
+    if (word == kOption && i + 1 < arguments.size()) return arguments[i + 1];
+    if (word.substr(kOption.size()).starts_with('=')) return std::string(word.substr(kOption.size() + 1));
   }
-  return true;
+  return std::string(kTransports[0]);
 }
 
 }  // namespace plumb

@@ -24,9 +24,8 @@ void prepare_in(ProcessGroup* job, const std::function<void()>& prepare);
 /// with the exit status of the failure.
 ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command);
 
-/// Of several processes with the same arguments only the first says what is wrong with them, and has the exit status
-/// for it; if another one were to end with that first, mpirun would end the job before the first had spoken. Known
-/// before MPI is, from what mpirun tells the processes that it starts.
-bool speaks_for_job();
+/// The transport that a command line names, whatever else is on it: "local" without any. A job is joined before the
+/// rest is read, because only processes that know each other can leave it to the first one to say what is wrong.
+std::string named_transport(const CommandLine& arguments);
 
 }  // namespace plumb

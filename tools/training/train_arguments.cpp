@@ -118,7 +118,7 @@ std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const
   if (augment) throw Error("--augment: network '" + of.name + "' does not read images, expected one that does");
   const bool translates = std::ranges::any_of(of.layers, &LayerSpec::target);
   if (translates) return load_pairs(data, of.sequence);
-  std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data);
+  std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data, kTrainingDataFile);
   const auto held_out = evaluate_every ? static_cast<std::int64_t>(text.size()) / kHeldOutPart : 0;
   return std::make_unique<TextData>(std::move(text), held_out);
 }

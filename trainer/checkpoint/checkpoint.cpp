@@ -1,16 +1,11 @@
 #include "trainer/checkpoint/checkpoint.hpp"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdio>
+#include <ranges>
+#include <span>
 #include <string>
-#include <system_error>
-#include <vector>
 
 #include "models/ground/error.hpp"
-#include "models/ground/json_reader.hpp"
-#include "models/ground/text_file.hpp"
+#include "trainer/checkpoint/checksums.hpp"
 #include "trainer/checkpoint/safetensors.hpp"
 #include "trainer/checkpoint/snapshot.hpp"
 #include "trainer/checkpoint/snapshot_gather.hpp"
@@ -21,85 +16,57 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "update-";
-constexpr std::string_view kUnfinished = ".unfinished";
-constexpr std::size_t kKept = 2;
-
-std::string name_of(std::int64_t updates_done) {
-  std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "update-%09lld", static_cast<long long>(updates_done));
-  return name.data();
-}
-
-/// Complete checkpoints, oldest first.
-std::vector<fs::path> checkpoints_in(const fs::path& directory) {
-  std::vector<std::pair<std::int64_t, fs::path>> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    std::int64_t number = 0;
-    if (!name.starts_with(kPrefix)) continue;
-    const char* end = name.data() + name.size();
-    const auto [rest, failure] = std::from_chars(name.data() + kPrefix.size(), end, number);
-    if (failure == std::errc{} && rest == end) found.emplace_back(number, entry.path());
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw Error(directory.string() + ": cannot be read: " + error.message());
-  }
-  std::sort(found.begin(), found.end());
-  std::vector<fs::path> paths;
-  for (auto& [number, path] : found) paths.push_back(std::move(path));
-  return paths;
-}
-
 void write_files(const Snapshot& snapshot, const fs::path& directory) {
   write_safetensors(directory / "tensors.safetensors", snapshot.tensors);
+  const std::string text = with_checksums(snapshot.state, snapshot.tensors);
   DurableFile state(directory / "state.json");
-  state.write(std::as_bytes(std::span(snapshot.state)));
+  state.write(std::as_bytes(std::span(text)));
   state.close();
-  flush_directory(directory);
+}
+
+/// Returns whether the checkpoint had checksums.
+bool load(TrainingRun& run, const fs::path& checkpoint) {
+  const CheckpointFiles files(checkpoint);
+  restore_snapshot(run, files.state(), files.tensors());
+  return files.has_checksums();
 }
 
 }  // namespace
 
-void save_checkpoint(TrainingRun& run, const fs::path& directory, std::int64_t updates_done) {
+void save_checkpoint(TrainingRun& run, CheckpointFolder* folder, std::int64_t updates_done) {
   const Snapshot snapshot =
       run.processes() == nullptr ? take_snapshot(run) : gather_snapshot(*run.processes(), take_snapshot(run));
-  if (run.processes() != nullptr && !run.processes()->is_first()) return;
-  const fs::path target = directory / name_of(updates_done);
-  fs::path unfinished = target;
-  unfinished += kUnfinished;
-  std::error_code ignored;
-  try {
-    fs::create_directories(directory);
-    fs::remove_all(unfinished);
-    fs::create_directory(unfinished);
-    write_files(snapshot, unfinished);
-    fs::remove_all(target);
-    fs::rename(unfinished, target);
-    flush_directory(directory);
-  } catch (const fs::filesystem_error& failure) {
-    fs::remove_all(unfinished, ignored);
-    throw Error(directory.string() + ": no checkpoint can be written: " + failure.code().message());
-  } catch (const Error&) {
-    fs::remove_all(unfinished, ignored);
-    throw;
+  if (folder == nullptr) return;
+  folder->add(updates_done, [&](const fs::path& directory) { write_files(snapshot, directory); });
+}
+
+void load_checkpoint(TrainingRun& run, const fs::path& checkpoint) { load(run, checkpoint); }
+
+std::vector<fs::path> resume(TrainingRun& run, const CheckpointOptions& options) {
+  std::vector<fs::path> damaged;
+  std::vector<std::string> reasons;
+  const std::vector<fs::path> all = checkpoints_in(options.directory);
+  for (const fs::path& checkpoint : std::views::reverse(all)) {
+    try {
+      const bool has_checksums = load(run, checkpoint);
+      for (std::size_t i = 0; i < damaged.size(); ++i) {
+        options.on_note(reasons[i] + "; this damaged checkpoint is kept as " + name_aside(damaged[i]).string() +
+                        ", and the run goes on from " + checkpoint.filename().string());
+      }
+      if (!has_checksums && options.on_note) {
+        options.on_note(checkpoint.string() +
+                        ": has no checksums, as an older version saved it; damage to it would not be noticed");
+      }
+      return damaged;
+    } catch (const DamagedCheckpoint& damage) {
+      if (!options.on_note) throw;
+      damaged.push_back(checkpoint);
+      reasons.emplace_back(damage.what());
+    }
   }
-  const std::vector<fs::path> all = checkpoints_in(directory);
-  for (std::size_t i = 0; i + kKept < all.size(); ++i) fs::remove_all(all[i], ignored);
-}
-
-std::optional<fs::path> newest_checkpoint(const fs::path& directory) {
-  const std::vector<fs::path> all = checkpoints_in(directory);
-  if (all.empty()) return std::nullopt;
-  return all.back();
-}
-
-void load_checkpoint(TrainingRun& run, const fs::path& checkpoint) {
-  const fs::path state_path = checkpoint / "state.json";
-  const JsonDocument state(read_text_file(state_path), state_path.string());
-  const SafetensorsFile tensors(checkpoint / "tensors.safetensors");
-  restore_snapshot(run, state.root(), tensors);
+  if (damaged.empty()) return damaged;
+  throw Error(reasons.front() + "; the checkpoint is damaged, and no older one in " + options.directory.string() +
+              " is whole, expected one");
 }
 
 }  // namespace plumb

@@ -5,7 +5,9 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -41,7 +43,32 @@ std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t
   return bytes;
 }
 
-std::string header_of(std::span<const TensorView> tensors) {
+[[noreturn]] void throw_no_tensors(const std::string& name) {
+  throw Error(name + ": not a safetensors file; expected 8 bytes with the length of a header, and the header");
+}
+
+/// Whether a file of `file_bytes` may begin with a header of `length` bytes.
+bool is_header_length(std::uint64_t length, std::uint64_t file_bytes) {
+  return file_bytes >= kLengthBytes && length >= 2 && length <= std::min(kLongestHeader, file_bytes - kLengthBytes);
+}
+
+/// The whole file. What cannot be one is refused before gigabytes of it are read.
+std::string read_tensors(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const std::uint64_t bytes = std::filesystem::file_size(path, unknown);
+  std::uint64_t length = 0;
+  std::ifstream begin(path, std::ios::binary);
+  std::array<char, kLengthBytes> first{};
+  if (!unknown && begin.read(first.data(), kLengthBytes)) {
+    std::memcpy(&length, first.data(), kLengthBytes);
+    if (!is_header_length(length, bytes)) throw_no_tensors(path.string());
+  }
+  return read_text_file(path, kTensorsFile);
+}
+
+}  // namespace
+
+std::string safetensors_head(std::span<const TensorView> tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   std::size_t at = 0;
   for (const TensorView& tensor : tensors) {
@@ -52,33 +79,30 @@ std::string header_of(std::span<const TensorView> tensors) {
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
-  return text;
+  const std::uint64_t length = text.size();
+  std::string head(kLengthBytes, '\0');
+  std::memcpy(head.data(), &length, kLengthBytes);
+  return head + text;
 }
 
-}  // namespace
-
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors) {
-  const std::string header = header_of(tensors);
-  const std::uint64_t length = header.size();
+  const std::string head = safetensors_head(tensors);
   DurableFile file(path);
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(std::as_bytes(std::span(header)));
+  file.write(std::as_bytes(std::span(head)));
   for (const TensorView& tensor : tensors) file.write(tensor.bytes);
   file.close();
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : SafetensorsFile(read_text_file(path), path.string()) {}
+    : SafetensorsFile(read_tensors(path), path.string()) {}
 
 SafetensorsFile::SafetensorsFile(std::string content, std::string name)
     : name_(std::move(name)), content_(std::move(content)) {
   std::uint64_t length = 0;
   if (content_.size() >= kLengthBytes) std::memcpy(&length, content_.data(), kLengthBytes);
-  if (content_.size() < kLengthBytes ||
-      length > std::min<std::uint64_t>(kLongestHeader, content_.size() - kLengthBytes)) {
-    throw Error(name_ + ": not a safetensors file; expected 8 bytes with the length of a header, and the header");
-  }
-  const std::span data = std::as_bytes(std::span(content_)).subspan(kLengthBytes + static_cast<std::size_t>(length));
+  if (!is_header_length(length, content_.size())) throw_no_tensors(name_);
+  head_bytes_ = kLengthBytes + static_cast<std::size_t>(length);
+  const std::span data = std::as_bytes(std::span(content_)).subspan(head_bytes_);
   const JsonDocument document(content_.substr(kLengthBytes, static_cast<std::size_t>(length)), name_);
   for (const JsonValue::Member& member : document.root().members()) {
     if (member.key == "__metadata__") continue;

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plumb {
@@ -18,9 +19,13 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-/// Writes a safetensors file: 8 bytes with the length of the header, the header (JSON, padded with spaces to a multiple
-/// of 8), the tensors one after the other. The file is flushed to the disk. Names must be unique. Throws `Error` with
-/// the reason when it cannot be written; a partial file is then left for the caller to remove.
+/// What a safetensors file of these tensors begins with: 8 bytes with the length of the header, and the header (JSON,
+/// padded with spaces to a multiple of 8).
+std::string safetensors_head(std::span<const TensorView> tensors);
+
+/// Writes a safetensors file: its head, and the tensors one after the other. The file is flushed to the disk. Names
+/// must be unique. Throws `Error` with the reason when it cannot be written; a partial file is then left for the caller
+/// to remove.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors);
 
 /// A safetensors file in memory.
@@ -42,10 +47,15 @@ class SafetensorsFile {
   /// The tensor called `name`. Throws `Error` when there is none.
   const Tensor& at(const std::string& name) const;
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  /// Everything before the first tensor.
+  std::string_view head() const { return std::string_view(content_).substr(0, head_bytes_); }
+  /// Bytes of the whole file.
+  std::size_t size() const { return content_.size(); }
 
  private:
   std::string name_;
   std::string content_;
+  std::size_t head_bytes_ = 0;
   std::map<std::string, Tensor> tensors_;
 };
 

@@ -43,7 +43,7 @@ class Taker {
   Snapshot take() {
     Json state;
     state["format"] = "plumbline-checkpoint";
-    state["version"] = 1;
+    state["version"] = kCheckpointVersion;
     for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) state["run"][name] = value;
     state["pass"] = run_.pass();
     state["positions"] = std::vector<InstrIndex>(run_.positions().begin(), run_.positions().end());
@@ -222,7 +222,7 @@ class Restorer {
       : run_(run), state_(state), tensors_(tensors) {}
 
   void restore() {
-    check_format(state_, "plumbline-checkpoint", 1);
+    check_format(state_, "plumbline-checkpoint", state_.at("version").integer(1, kCheckpointVersion));
     check_identity();
     const std::vector<InstrIndex> positions = read_positions();
     run_.resume(state_.at("pass").integer(0, run_.passes() - 1), positions, mailbox());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "trainer/run/training_run.hpp"
 
 namespace plumb {
+
+/// Of state.json. Version 1 had no checksums.
+inline constexpr std::int64_t kCheckpointVersion = 2;
 
 /// Everything that a run needs to continue from where it is: a small JSON document and the bytes of all blocks.
 /// Document and tensors are described in trainer/checkpoint/CHECKPOINT_FORMAT.md.

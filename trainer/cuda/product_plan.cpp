@@ -1,10 +1,10 @@
 #include "trainer/cuda/product_plan.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "trainer/ground/durable_file.hpp"
 
 namespace plumb::cuda {
@@ -121,11 +121,7 @@ void ProductTable::read(std::string_view text, const std::string& name) {
 
 void ProductTable::load(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file) throw Error(path.string() + ": cannot be read");
-  read(content.str(), path.string());
+  read(read_text_file(path), path.string());
 }
 
 void ProductTable::save(const std::filesystem::path& path) {
@@ -136,7 +132,7 @@ void ProductTable::save(const std::filesystem::path& path) {
   const std::string all = text();
   file.write(std::as_bytes(std::span(all)));
   file.close();
-  std::filesystem::rename(unfinished, path);
+  check_written(path, disk::rename(unfinished, path));
   changed_ = false;
 }
 

@@ -38,7 +38,7 @@ void read_cifar_records(std::string_view text, const std::filesystem::path& path
 }
 
 void read_cifar_file(const std::filesystem::path& path, LabelledImages& images) {
-  read_cifar_records(read_text_file(path), path, images);
+  read_cifar_records(read_text_file(path, kTrainingDataFile), path, images);
 }
 
 LabelledImages split_off_from(LabelledImages& images, std::size_t count, std::size_t features) {
@@ -71,7 +71,7 @@ ImageData::ImageData(std::string name, const ImageShape& image, LabelledImages t
 }
 
 ImageData ImageData::from_cifar10(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) return from_cifar10_records(read_text_file(path), path);
+  if (!std::filesystem::is_directory(path)) return from_cifar10_records(read_text_file(path, kTrainingDataFile), path);
   LabelledImages training;
   LabelledImages held_out;
   for (int number = 1; number <= 5; ++number) {

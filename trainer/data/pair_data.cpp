@@ -71,7 +71,9 @@ PairData::PairData(std::string name, const std::vector<WordPair>& training, cons
   target_words_ = static_cast<std::int64_t>(target.size());
 }
 
-PairData PairData::from_file(const std::filesystem::path& path) { return from_text(read_text_file(path), path); }
+PairData PairData::from_file(const std::filesystem::path& path) {
+  return from_text(read_text_file(path, kTrainingDataFile), path);
+}
 
 PairData PairData::from_text(std::string text, const std::filesystem::path& path) {
   constexpr std::size_t kHeldOutEvery = 10;

@@ -12,7 +12,9 @@ namespace plumb {
 TextData::TextData(std::string text, std::int64_t held_out_bytes)
     : text_(std::move(text)), training_bytes_(size() - std::min(held_out_bytes, size())) {}
 
-TextData TextData::from_file(const std::filesystem::path& path) { return TextData(read_text_file(path)); }
+TextData TextData::from_file(const std::filesystem::path& path) {
+  return TextData(read_text_file(path, kTrainingDataFile));
+}
 
 DataFacts TextData::facts() const {
   DataFacts facts;

@@ -1,48 +1,35 @@
 #include "trainer/ground/durable_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include <fcntl.h>
+
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 
 namespace plumb {
 
 DurableFile::DurableFile(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail();
+  check_written(path_, disk::open(path_, O_WRONLY | O_CREAT | O_TRUNC, 0666, descriptor_));
 }
 
 DurableFile::~DurableFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) disk::close(descriptor_, path_);
 }
 
 void DurableFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail();
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  check_written(path_, disk::write_all(descriptor_, bytes, path_));
 }
 
 void DurableFile::close() {
-  if (fsync(descriptor_) != 0) fail();
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail();
+  check_written(path_, disk::flush(descriptor_, path_));
+  check_written(path_, disk::close(descriptor_, path_));
 }
 
-void DurableFile::fail() const { throw Error(path_.string() + ": cannot be written: " + std::strerror(errno)); }
-
-void flush_directory(const std::filesystem::path& directory) {
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool flushed = descriptor >= 0 && fsync(descriptor) == 0;
-  const int reason = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!flushed) throw Error(directory.string() + ": cannot be written: " + std::strerror(reason));
+void check_written(const std::filesystem::path& path, int reason) {
+  if (reason != 0) throw Error(path.string() + ": cannot be written: " + std::strerror(reason));
 }
 
 }  // namespace plumb

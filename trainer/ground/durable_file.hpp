@@ -20,13 +20,11 @@ class DurableFile {
   void close();
 
  private:
-  [[noreturn]] void fail() const;
-
   std::filesystem::path path_;
   int descriptor_ = -1;
 };
 
-/// Makes the entries of `directory` (new files, renames) durable.
-void flush_directory(const std::filesystem::path& directory);
+/// Throws `Error` with the path and the reason when a call of models/ground/disk.hpp returned another one than 0.
+void check_written(const std::filesystem::path& path, int reason);
 
 }  // namespace plumb

@@ -68,6 +68,9 @@ struct CheckpointOptions {
   std::filesystem::path directory;  ///< empty: never
   std::int64_t every = 1;           ///< updates between checkpoints; the end of the run is always saved
   bool resume = false;              ///< continue from the newest checkpoint; from the beginning when there is none
+  /// Told in one line when the newest checkpoint is damaged and an older one is taken, and when there are no checksums
+  /// to find damage by. Without it, a damaged newest checkpoint is an error.
+  std::function<void(const std::string& note)> on_note = {};
 };
 
 /// When the newest weights are evaluated on held-out data. All devices pause for it; it does not change the run.

@@ -1,9 +1,17 @@
 #include "models/ground/text_file.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <sys/stat.h>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("models");
 
@@ -18,9 +26,57 @@ TEST_CASE("a file is read whole, whatever its length is to the blocks") {
   }
 }
 
-TEST_CASE("what never ends is refused instead of read for ever") {
-  CHECK(error_message([] { read_text_file("/dev/zero", 100'000); }) ==
-        "/dev/zero: longer than 100000 bytes, expected a document that ends");
+TEST_CASE("a file that is longer than its kind may be is refused before it is read, with both sizes") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path path = scratch.write("sparse.json", "");
+  std::filesystem::resize_file(path, 10 * kGibibyte);
+  CHECK(error_message([&] { read_text_file(path, kScheduleFile); }) ==
+        path.string() + ": has 10737418240 bytes, expected a file (schedule) of at most 268435456 bytes (256 MiB)");
+  CHECK(error_message([&] { read_text_file(path, kTrainingDataFile); }) ==
+        path.string() + ": has 10737418240 bytes, expected a file (training data) of at most 4294967296 bytes (4 GiB)");
+  std::filesystem::resize_file(path, 1001);
+  CHECK(error_message([&] {
+          read_text_file(path, {"test", 1000});
+        }) == path.string() + ": has 1001 bytes, expected a file (test) of at most 1000 bytes");
+  std::filesystem::resize_file(path, 1000);
+  CHECK(read_text_file(path, {"test", 1000}).size() == 1000);
+}
+
+TEST_CASE("what does not know its size is read up to the limit and refused beyond it") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path path = scratch.path() / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const auto fed = [&](std::size_t bytes, const FileKind& kind) {
+    std::thread writer([&] { std::ofstream(path) << std::string(bytes, 'a'); });
+    std::size_t read = 0;
+    const std::string message = error_message([&] { read = read_text_file(path, kind).size(); });
+    writer.join();
+    return message.empty() ? std::to_string(read) : message;
+  };
+  CHECK(fed(60'000, {"test", 60'000}) == "60000");
+  CHECK(fed(60'001, {"test", 60'000}) ==
+        path.string() + ": has more than 60000 bytes, expected a file (test) that ends before");
+}
+
+TEST_CASE("devices that never end are refused at once") {
+  CHECK(error_message([] { read_text_file("/dev/zero"); }) == "/dev/zero: is a device, expected a file");
+  CHECK(error_message([] { read_text_file("/dev/urandom"); }) == "/dev/urandom: is a device, expected a file");
+  CHECK(read_text_file("/dev/null").empty());
+}
+
+TEST_CASE("SECURITY.md tells the limit of every kind of file") {
+  const std::string page = read_text_file(in_source("SECURITY.md"));
+  for (const FileKind& kind : kFileKinds) {
+    CAPTURE(kind.name);
+    const bool whole = kind.most_bytes % kGibibyte == 0;
+    const std::string size =
+        std::to_string(kind.most_bytes / (whole ? kGibibyte : kMebibyte)) + (whole ? " GiB" : " MiB");
+    const std::size_t row = page.find("\n| " + std::string(kind.name) + " ");
+    REQUIRE(row != std::string::npos);
+    const std::string cells = page.substr(row + 1, page.find('\n', row + 1) - row - 1);
+    CAPTURE(cells);
+    CHECK(cells.find("| " + size) != std::string::npos);
+  }
 }
 
 TEST_CASE("directories and files that are not there are refused by name") {

@@ -1,9 +1,12 @@
 #include "tools/terminal/output_file.hpp"
 
+#include <cerrno>
+
 #include <sys/stat.h>
 
 #include <doctest/doctest.h>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
@@ -15,6 +18,23 @@ namespace {
 using plumb::OutputFile;
 using plumb::testing::file_text;
 using plumb::testing::ScratchDirectory;
+
+/// Makes the call with this number fail, counted from 0, as long as it lives.
+class FailingCall {
+ public:
+  explicit FailingCall(int number) {
+    plumb::disk::set_fault(
+        [this, number](plumb::disk::Call, const std::filesystem::path&) { return calls_++ == number ? EIO : 0; });
+  }
+  FailingCall(const FailingCall&) = delete;
+  FailingCall& operator=(const FailingCall&) = delete;
+  ~FailingCall() { plumb::disk::set_fault({}); }
+
+  int calls() const { return calls_; }
+
+ private:
+  int calls_ = 0;
+};
 
 }  // namespace
 
@@ -56,6 +76,30 @@ TEST_CASE("a replaced file keeps its permissions, and a link keeps pointing at i
 TEST_CASE("a full disk is an error that names the file") {
   OutputFile file("/dev/full");
   CHECK_THROWS_WITH_AS(file.finish("text"), "/dev/full: cannot write: No space left on device", plumb::Error);
+}
+
+TEST_CASE("whichever call fails, it is told, the old file or the new one is there, and nothing else") {
+  int told = 0;
+  for (int number = 0;; ++number) {
+    CAPTURE(number);
+    const ScratchDirectory scratch;
+    const std::string path = scratch.write("out.json", "old").string();
+    const FailingCall failing(number);
+    bool failed = false;
+    try {
+      OutputFile(path).finish("new");
+    } catch (const plumb::Error& error) {
+      failed = true;
+      CHECK(std::string(error.what()) == path + ": cannot write: Input/output error");
+    }
+    CHECK(scratch.listing() == "out.json");
+    const std::string text = file_text(path);
+    CHECK((text == "new" || (failed && text == "old")));
+    if (failing.calls() <= number) break;
+    told += failed ? 1 : 0;
+    CHECK(failed);
+  }
+  CHECK(told == 9);  // open, write, flush, name, close, rename, and the three calls that flush the folder
 }
 
 TEST_CASE("text of many pieces arrives whole") {

@@ -1,6 +1,5 @@
 #include "trainer/checkpoint/checkpoint.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -119,10 +118,7 @@ TEST_CASE("the newest two checkpoints are kept, and what was left unfinished is 
   options.observation.checkpoint.directory = scratch.path();
   options.observation.checkpoint.every = 2;
   train(options);
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(scratch.path())) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  CHECK(names == std::vector<std::string>{"update-000000004", "update-000000005"});
+  CHECK(scratch.listing() == ".lock update-000000004 update-000000005");
   fs::create_directory(scratch.path() / "update-000000009.unfinished");
   CHECK(newest_checkpoint(scratch.path()) == scratch.path() / "update-000000005");
   CHECK(newest_checkpoint(scratch.path() / "nowhere") == std::nullopt);
