@@ -5,7 +5,7 @@
 //   PLUMB_FAULT=KIND:N:ERROR:on   and all calls of KIND after it
 //   PLUMB_FAULT_COUNTS=FILE       at its end the program writes how many calls of each kind there were
 //
-// Kinds: open (for writing, and of folders), write, fsync, rename, link, mkdir, close (of what was opened for writing),
+// Kinds: open (for writing, and of folders), write, fsync, rename, link, mkdir, close (of what was written),
 // new (operator new; fails with std::bad_alloc); and short (half of a write is written) and interrupted (EINTR), which
 // a program must get over. Writes to standard error do not count: nobody could be told of their failure.
 
@@ -56,14 +56,18 @@ struct Plan {
 
 std::array<std::atomic<long>, kKinds> counts;
 std::array<std::atomic<bool>, kMostDescriptors> written;  // descriptors that were opened for writing
+std::array<std::atomic<bool>, kMostDescriptors> filled;   // those that something was written to
 
 const Plan& plan() {
   static const Plan plan;
   return plan;
 }
 
-/// Counts a call; true when it is to fail, with errno set.
+std::atomic<bool> begun = false;  // the program's main
+
+/// Counts a call; true when it is to fail, with errno set. What happens before main is not the program's to handle.
 bool fails(Kind kind) {
+  if (!begun) return false;
   const long number = ++counts[kind];
   const Plan& wanted = plan();
   if (wanted.kind != kind || (wanted.goes_on ? number < wanted.at : number != wanted.at)) return false;
@@ -79,7 +83,8 @@ Function* real(const char* name) {
 bool is_written(int descriptor) { return descriptor >= 0 && descriptor < kMostDescriptors && written[descriptor]; }
 
 int opened(int descriptor, int flags) {
-  if (descriptor >= 0 && descriptor < kMostDescriptors) written[descriptor] = (flags & O_ACCMODE) != O_RDONLY;
+  if (descriptor >= 0 && descriptor < kMostDescriptors)
+    written[descriptor] = (flags & O_ACCMODE) != O_RDONLY, filled[descriptor] = false;
   return descriptor;
 }
 
@@ -96,6 +101,7 @@ FILE* open_stream(const char* path, const char* mode, const char* name) {
 /// What becomes of a write of `size` bytes: -1 it fails, otherwise how many bytes are written.
 ssize_t allowed(int descriptor, std::size_t size) {
   if (descriptor != STDOUT_FILENO && !is_written(descriptor)) return static_cast<ssize_t>(size);
+  filled[descriptor] = true;
   if (fails(kWrite) || fails(kInterrupted)) return -1;
   return static_cast<ssize_t>(fails(kShort) && size > 1 ? size / 2 : size);
 }
@@ -125,7 +131,25 @@ void* allocate(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
+namespace {
+
+using Main = int(int, char**, char**);
+Main* own_main = nullptr;
+
+int counted_main(int argc, char** argv, char** environment) {
+  begun = true;
+  return own_main(argc, argv, environment);
+}
+
+}  // namespace
+
 extern "C" {
+
+int __libc_start_main(Main* main, int argc, char** argv, void (*init)(), void (*fini)(), void (*ld_fini)(), void* end) {
+  own_main = main;
+  using Start = int(Main*, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  return real<Start>("__libc_start_main")(counted_main, argc, argv, init, fini, ld_fini, end);
+}
 
 #define PLUMB_OPEN(name)                                                                 \
   int name(const char* path, int flags, ...) {                                           \
@@ -184,8 +208,8 @@ int mkdir(const char* path, mode_t mode) {
 }
 
 int close(int descriptor) {
-  const bool was_written = is_written(descriptor);
-  if (was_written) written[descriptor] = false;
+  const bool was_written = is_written(descriptor) && filled[descriptor];
+  if (is_written(descriptor)) written[descriptor] = false;
   const int status = real<int(int)>("close")(descriptor);
   return was_written && fails(kClose) ? -1 : status;  // a descriptor is gone even when close fails
 }

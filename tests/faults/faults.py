@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 
-FAILING = {'open': ['ENOSPC', 'EACCES'], 'write': ['ENOSPC', 'EIO'], 'fsync': ['EIO', 'ENOSPC'], 'rename': ['EIO', 'ENOSPC'],
+FAILING = {'open': ['ENOSPC', 'EMFILE'], 'write': ['ENOSPC', 'EIO'], 'fsync': ['EIO', 'ENOSPC'], 'rename': ['EIO', 'ENOSPC'],
            'link': ['ENOSPC'], 'mkdir': ['ENOSPC', 'EACCES'], 'close': ['EIO'], 'new': ['ENOMEM']}
 PASSING = {'short': ['EIO'], 'interrupted': ['EINTR']}  # what a program must get over
 MOST_ALLOCATIONS = 400
