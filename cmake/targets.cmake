@@ -16,12 +16,17 @@ if(PLUMB_SANITIZE)
     target_compile_options(plumb_sanitizers INTERFACE
       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,vptr,pointer-overflow,object-size>)
   endif()
+  if(PLUMB_SANITIZE MATCHES address)
+    target_compile_definitions(plumb_sanitizers INTERFACE PLUMB_ADDRESS_SANITIZER)
+  endif()
   target_link_options(plumb_sanitizers INTERFACE -fsanitize=${PLUMB_SANITIZE})
 endif()
 
+# Coverage in the libraries: a fuzzer sees which inputs reach new code. Sections, so that a fuzzer consists of what its
+# target calls: after every input it looks at all counters that it was linked with.
 if(PLUMB_FUZZ)
-  target_compile_options(plumb_sanitizers INTERFACE -fsanitize=fuzzer-no-link,address,undefined)
-  target_link_options(plumb_sanitizers INTERFACE -fsanitize=address,undefined)
+  target_compile_options(plumb_sanitizers INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link -ffunction-sections -fdata-sections>)
 endif()
 
 # plumb_library(models SOURCES generated.cpp EXCEPT REGEX...): target plumb_models, alias plumb::models, of all sources and

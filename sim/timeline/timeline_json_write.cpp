@@ -260,10 +260,10 @@ class Writer {
   }
 
   void write_memory() {
-    const auto& [points, ends] = timeline_.memory;
+    const MemoryCurves& memory = timeline_.memory;
     std::size_t device = 0;
-    list(points, [&](const MemoryPoint& point) {
-      while (&point >= points.data() + ends[device]) ++device;
+    list(memory.points, [&](const MemoryPoint& point) {
+      while (&point >= memory.points.data() + memory.ends[device]) ++device;
       write_point(device, point);
     });
   }

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -26,7 +26,7 @@ class DeviceBytes {
   explicit DeviceBytes(std::size_t bytes)
       : bytes_(bytes), all_(::operator new (bytes + 2 * kZone, std::align_val_t{256})) {
     std::memset(all_.get(), 0xFF, bytes + 2 * kZone);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
     ASAN_POISON_MEMORY_REGION(all_.get(), kZone);
     ASAN_POISON_MEMORY_REGION(begin() + (bytes_ + 7) / 8 * 8, kZone - 8);
 #endif
@@ -39,7 +39,7 @@ class DeviceBytes {
 
   /// Whether nobody wrote into the zones.
   bool intact() const {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
     return true;  // a write would have ended the program
 #else
     const auto untouched = [](const std::byte* from, std::size_t count) {

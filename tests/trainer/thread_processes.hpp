@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -42,10 +44,10 @@ class ThreadProcess : public Processes {
     job_->boxes[to].push_back({rank_, std::move(bytes)});
     job_->arrived.notify_all();
   }
-  Packet receive() override {
+  std::optional<Packet> receive(std::chrono::nanoseconds most) override {
     std::unique_lock lock(job_->mutex);
     auto& box = job_->boxes[rank_];
-    job_->arrived.wait(lock, [&] { return job_->aborted != 0 || !box.empty(); });
+    if (!job_->arrived.wait_for(lock, most, [&] { return job_->aborted != 0 || !box.empty(); })) return std::nullopt;
     if (box.empty()) throw RunAborted();
     Packet packet = std::move(box.front());
     box.pop_front();

@@ -87,10 +87,10 @@ std::string legend(const Timeline& timeline) {
                                 Words{"I", "input gradient"}, Words{"W", "weight gradient"},
                                 Words{"R", "recomputation"},  Words{"X", "extra work"}};
   std::string text;
-  for (const auto& [letter, meaning] : kLetters) {
+  for (const auto& letter : kLetters) {
     const bool occurs =
-        std::ranges::any_of(ops, [&](Op op) { return kOpNames[static_cast<std::size_t>(op)] == letter; });
-    if (occurs) text += (text.empty() ? "" : ", ") + std::string(letter) + " " + std::string(meaning);
+        std::ranges::any_of(ops, [&](Op op) { return kOpNames[static_cast<std::size_t>(op)] == letter.first; });
+    if (occurs) text += (text.empty() ? "" : ", ") + std::string(letter.first) + " " + std::string(letter.second);
   }
   return text + "; F0 is the forward of microbatch 0" + (sliced ? ", F0.1 that of its slice 1" : "") +
          ", 2F0 that on stage 2; == continues an action, blanks are idle time";

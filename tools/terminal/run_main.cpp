@@ -37,10 +37,28 @@ void keep_standard_descriptors() {
   }
 }
 
+std::terminate_handler usual_end = nullptr;
+
+/// Ends the program where memory has run out and no exception may leave (a destructor of the JSON library, a thread's
+/// first function), as `run_main` would. Allocates nothing.
+void end_without_memory() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view kLine =
+        "plumbline: error: this input needs more memory than is free on this machine; expected a smaller one\n";
+    (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
+    ::_exit(static_cast<int>(ExitStatus::kWrongInput));
+  } catch (...) {  // a bug, which the usual end shows
+  }
+  usual_end();
+}
+
 }  // namespace
 
 int run_main(const std::function<ExitStatus()>& program) {
   keep_standard_descriptors();
+  usual_end = std::set_terminate(end_without_memory);
   ExitStatus status = ExitStatus::kOurFault;
   try {
     status = program();

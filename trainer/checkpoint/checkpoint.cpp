@@ -1,6 +1,5 @@
 #include "trainer/checkpoint/checkpoint.hpp"
 
-#include <ranges>
 #include <span>
 #include <string>
 
@@ -46,7 +45,8 @@ std::vector<fs::path> resume(TrainingRun& run, const CheckpointOptions& options)
   std::vector<fs::path> damaged;
   std::vector<std::string> reasons;
   const std::vector<fs::path> all = checkpoints_in(options.directory);
-  for (const fs::path& checkpoint : std::views::reverse(all)) {
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    const fs::path& checkpoint = *at;
     try {
       const bool has_checksums = load(run, checkpoint);
       for (std::size_t i = 0; i < damaged.size(); ++i) {

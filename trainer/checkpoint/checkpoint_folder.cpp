@@ -96,7 +96,7 @@ void CheckpointFolder::add(std::int64_t updates_done, const std::function<void(c
     if (fs::exists(target, ignored)) remove(target);
     check_written(target, disk::rename(unfinished, target));
     check_written(directory_, disk::flush_folder(directory_));
-  } catch (const Error&) {
+  } catch (...) {  // no memory, too
     disk::remove(unfinished);
     throw;
   }

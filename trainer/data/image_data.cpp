@@ -12,13 +12,13 @@
 namespace plumb {
 namespace {
 
+constexpr const char* kCifarName = "images of CIFAR-10";
 constexpr ImageShape kCifarImage{32, 32, 3};
 constexpr std::size_t kCifarClasses = 10;
 constexpr std::size_t kCifarRecord = 1 + 3 * 32 * 32;
 
 /// Appends the records of a file; its planes of colours become pixels.
-void read_cifar_file(const std::filesystem::path& path, LabelledImages& images) {
-  const std::string text = read_text_file(path, kTrainingDataFile);
+void read_cifar_records(std::string_view text, const std::filesystem::path& path, LabelledImages& images) {
   if (text.empty() || text.size() % kCifarRecord != 0) {
     throw Error(path.string() + ": " + std::to_string(text.size()) + " bytes, expected records of " +
                 std::to_string(kCifarRecord) + " bytes (CIFAR-10, binary version)");
@@ -35,6 +35,10 @@ void read_cifar_file(const std::filesystem::path& path, LabelledImages& images) 
       for (std::size_t channel = 0; channel < 3; ++channel) images.bytes.push_back(bytes[1 + channel * pixels + pixel]);
     }
   }
+}
+
+void read_cifar_file(const std::filesystem::path& path, LabelledImages& images) {
+  read_cifar_records(read_text_file(path, kTrainingDataFile), path, images);
 }
 
 LabelledImages split_off_from(LabelledImages& images, std::size_t count, std::size_t features) {
@@ -67,20 +71,24 @@ ImageData::ImageData(std::string name, const ImageShape& image, LabelledImages t
 }
 
 ImageData ImageData::from_cifar10(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return from_cifar10_records(read_text_file(path, kTrainingDataFile), path);
   LabelledImages training;
   LabelledImages held_out;
-  if (std::filesystem::is_directory(path)) {
-    for (int number = 1; number <= 5; ++number) {
-      const auto file = path / ("data_batch_" + std::to_string(number) + ".bin");
-      if (number == 1 || std::filesystem::exists(file)) read_cifar_file(file, training);
-    }
-    read_cifar_file(path / "test_batch.bin", held_out);
-  } else {
-    read_cifar_file(path, training);
-    const std::size_t count = training.labels.size();
-    held_out = split_off_from(training, count - count / 10, static_cast<std::size_t>(kCifarImage.features()));
+  for (int number = 1; number <= 5; ++number) {
+    const auto file = path / ("data_batch_" + std::to_string(number) + ".bin");
+    if (number == 1 || std::filesystem::exists(file)) read_cifar_file(file, training);
   }
-  return ImageData("images of CIFAR-10", kCifarImage, std::move(training), std::move(held_out));
+  read_cifar_file(path / "test_batch.bin", held_out);
+  return ImageData(kCifarName, kCifarImage, std::move(training), std::move(held_out));
+}
+
+ImageData ImageData::from_cifar10_records(std::string_view records, const std::filesystem::path& path) {
+  LabelledImages training;
+  read_cifar_records(records, path, training);
+  const std::size_t count = training.labels.size();
+  LabelledImages held_out =
+      split_off_from(training, count - count / 10, static_cast<std::size_t>(kCifarImage.features()));
+  return ImageData(kCifarName, kCifarImage, std::move(training), std::move(held_out));
 }
 
 DataFacts ImageData::facts() const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/network/layer_shape.hpp"
@@ -28,6 +29,8 @@ class ImageData final : public TrainingData {
   /// holds data_batch_1.bin to data_batch_5.bin (as many as there are) and test_batch.bin, which is held out; of a
   /// single file the last tenth is. Throws Error, naming file and record.
   static ImageData from_cifar10(const std::filesystem::path& path);
+  /// The same for the content of a single file; `path` is for messages.
+  static ImageData from_cifar10_records(std::string_view records, const std::filesystem::path& path);
 
   DataFacts facts() const override;
   Microbatch microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const override;

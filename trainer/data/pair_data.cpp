@@ -72,8 +72,12 @@ PairData::PairData(std::string name, const std::vector<WordPair>& training, cons
 }
 
 PairData PairData::from_file(const std::filesystem::path& path) {
+  return from_text(read_text_file(path, kTrainingDataFile), path);
+}
+
+PairData PairData::from_text(std::string text, const std::filesystem::path& path) {
   constexpr std::size_t kHeldOutEvery = 10;
-  std::istringstream lines(read_text_file(path, kTrainingDataFile));
+  std::istringstream lines(std::move(text));
   std::vector<WordPair> training;
   std::vector<WordPair> held_out;
   std::size_t number = 0;

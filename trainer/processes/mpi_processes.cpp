@@ -79,9 +79,11 @@ class MpiProcesses : public Processes {
               kTag, communicator_, &sending.request);
   }
 
-  Packet receive() override {
+  std::optional<Packet> receive(std::chrono::nanoseconds most) override {
+    const auto end = std::chrono::steady_clock::now() + most;
     for (auto sleep = kShortestSleep;; sleep = std::min(2 * sleep, kLongestSleep)) {
-      if (auto packet = look()) return *std::move(packet);
+      if (auto packet = look()) return packet;
+      if (std::chrono::steady_clock::now() >= end) return std::nullopt;
       std::this_thread::sleep_for(sleep);
     }
   }

@@ -14,15 +14,20 @@ constexpr std::size_t kClockQuestions = 8;
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(std::unique_ptr<Processes> processes)
-    : ProcessGroup(std::move(processes), RunClock::steady_ns) {}
+ProcessGroup::ProcessGroup(std::unique_ptr<Processes> processes, std::chrono::nanoseconds patience)
+    : ProcessGroup(std::move(processes), RunClock::steady_ns, patience) {}
 
-ProcessGroup::ProcessGroup(std::unique_ptr<Processes> processes, Clock clock)
-    : processes_(std::move(processes)), clock_(std::move(clock)), rank_(processes_->rank()), size_(processes_->size()) {
+ProcessGroup::ProcessGroup(std::unique_ptr<Processes> processes, Clock clock, std::chrono::nanoseconds patience)
+    : processes_(std::move(processes)),
+      clock_(std::move(clock)),
+      rank_(processes_->rank()),
+      size_(processes_->size()),
+      before_(patience, RunClock::steady_ns()) {
   receiver_ = std::thread([this] { receive_all(); });
 }
 
 ProcessGroup::~ProcessGroup() {
+  if (size_ > 1) post((rank_ + 1) % size_, Kind::kEnd, 0, {});
   post(rank_, Kind::kQuit, 0, {});
   receiver_.join();
 }
@@ -141,9 +146,11 @@ void ProcessGroup::await_end(std::chrono::milliseconds patience) {
 void ProcessGroup::receive_all() {
   try {
     for (;;) {
-      Packet packet = processes_->receive();
-      if (PacketReader(packet.bytes).get<Kind>() == Kind::kQuit) return;
-      take(std::move(packet));
+      std::optional<Packet> packet = processes_->receive(PeerWatch::kBeat / 4);
+      if (size_ > 1) watch(packet);
+      if (!packet) continue;
+      if (PacketReader(packet->bytes).get<Kind>() == Kind::kQuit) return;
+      take(*std::move(packet));
     }
   } catch (const std::exception&) {
     const std::scoped_lock lock(mutex_);
@@ -153,9 +160,24 @@ void ProcessGroup::receive_all() {
   }
 }
 
+void ProcessGroup::watch(const std::optional<Packet>& packet) {
+  const std::size_t before = (rank_ + size_ - 1) % size_;
+  const std::int64_t now = RunClock::steady_ns();
+  if (before_.beat_is_due(now)) post((rank_ + 1) % size_, Kind::kAlive, 0, {});
+  if (packet && packet->from == before) {
+    before_.heard();
+    before_ended_ |= PacketReader(packet->bytes).get<Kind>() == Kind::kEnd;
+  }
+  if (!before_.is_lost(now) || before_ended_) return;
+  throw Error("nothing was heard of process " + std::to_string(before) + " for " +
+              std::to_string(std::chrono::duration_cast<std::chrono::seconds>(before_.patience()).count()) +
+              " s; its host or the network to it is down, or it was stopped");
+}
+
 void ProcessGroup::take(Packet packet) {
   PacketReader reader(packet.bytes);
   const auto kind = reader.get<Kind>();
+  if (kind == Kind::kAlive || kind == Kind::kEnd) return;
   const auto round = reader.get<std::uint64_t>();
   if (kind == Kind::kQuestion) {
     const PacketWriter answer = PacketWriter().put(reader.get<std::int64_t>()).put(clock_());

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 
 #include "models/ground/error.hpp"
 #include "trainer/processes/clock_offset.hpp"
+#include "trainer/processes/peer_watch.hpp"
 #include "trainer/processes/processes.hpp"
 
 namespace plumb {
@@ -30,6 +32,10 @@ class AgreedError : public Error {
 /// The processes of a run, which communicate in rounds. In a round every process sends data to any others; the round
 /// ends when all processes have come to an exchange, and all data of the round has arrived by then. All processes make
 /// the same exchanges in the same order. A separate thread receives, so that computing never delays a packet.
+///
+/// Every process tells the next one each second that it is alive. Waits end with an `Error` that names the process
+/// before when nothing has come from there for `patience`: without it, a cut network would let all of them wait for as
+/// long as the system repeats packets, a quarter of an hour.
 class ProcessGroup {
  public:
   using Bytes = std::vector<std::byte>;
@@ -47,8 +53,11 @@ class ProcessGroup {
   /// Nanoseconds of a clock that goes steadily.
   using Clock = std::function<std::int64_t()>;
 
-  explicit ProcessGroup(std::unique_ptr<Processes> processes);
-  ProcessGroup(std::unique_ptr<Processes> processes, Clock clock);
+  /// So long a silence of a process means that its host or the network is down.
+  static constexpr std::chrono::seconds kPatience{30};
+
+  explicit ProcessGroup(std::unique_ptr<Processes> processes, std::chrono::nanoseconds patience = kPatience);
+  ProcessGroup(std::unique_ptr<Processes> processes, Clock clock, std::chrono::nanoseconds patience = kPatience);
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
   ~ProcessGroup();
@@ -90,10 +99,11 @@ class ProcessGroup {
   void abort(int status) { processes_->abort(status); }
 
  private:
-  enum class Kind : std::uint8_t { kData, kParcel, kAnnouncement, kQuestion, kAnswer, kQuit };
+  enum class Kind : std::uint8_t { kData, kParcel, kAnnouncement, kQuestion, kAnswer, kAlive, kEnd, kQuit };
 
   void post(std::size_t to, Kind kind, std::uint64_t round, std::span<const std::byte> rest);
   void receive_all();
+  void watch(const std::optional<Packet>& packet);
   void take(Packet packet);
   template <class Ready>
   void wait(std::unique_lock<std::mutex>& lock, const Ready& ready);
@@ -102,6 +112,8 @@ class ProcessGroup {
   Clock clock_;
   std::size_t rank_;
   std::size_t size_;
+  PeerWatch before_;           ///< the process that tells this one that it is alive; of the receiving thread
+  bool before_ended_ = false;  ///< by its own word
 
   std::mutex mutex_;
   std::condition_variable changed_;

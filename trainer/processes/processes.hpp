@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace plumb {
@@ -24,8 +26,9 @@ class Processes {
   /// Hands over a packet and returns at once. Packets between two processes arrive in the order of sending; a process
   /// may send to itself. Thread-safe.
   virtual void send(std::size_t to, std::vector<std::byte> bytes) = 0;
-  /// Sleeps until the next packet is there. Called from one thread. Throws `RunAborted` when the job ends instead.
-  virtual Packet receive() = 0;
+  /// Sleeps until the next packet is there, but not longer than `most`; none when nothing came. Called from one thread.
+  /// Throws `RunAborted` when the job ends instead.
+  virtual std::optional<Packet> receive(std::chrono::nanoseconds most) = 0;
   /// Ends all processes of the job, with this exit status. May not return.
   virtual void abort(int status) = 0;
 };

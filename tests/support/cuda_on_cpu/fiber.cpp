@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -87,7 +87,7 @@ struct Fiber::State {
   }
 
   void swap_in() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
     void* own = nullptr;
     __sanitizer_start_switch_fiber(&own, stack.begin(), kStackBytes);
 #endif
@@ -97,13 +97,13 @@ struct Fiber::State {
 #else
     swapcontext(&outside, &inside);
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
     __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
 #endif
   }
 
   void swap_out() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(&fake_stack, outer_bottom, outer_size);
 #endif
 #ifdef __x86_64__
@@ -115,7 +115,7 @@ struct Fiber::State {
   }
 
   void entered() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(PLUMB_ADDRESS_SANITIZER)
     __sanitizer_finish_switch_fiber(fake_stack, &outer_bottom, &outer_size);
 #endif
   }

@@ -22,7 +22,7 @@ using testing::SyntheticRun;
 
 using Json = nlohmann::json;
 
-constexpr SyntheticRun kRun{.devices = 4, .microbatches = 6, .transfer_ns = 250'123, .noise = 0.3};
+const SyntheticRun kRun{.devices = 4, .microbatches = 6, .transfer_ns = 250'123, .noise = 0.3};
 
 /// Nanoseconds of a time in microseconds, which the trace writes with three decimals.
 std::int64_t ns(const Json& micros) { return static_cast<std::int64_t>(micros.get<double>() * 1000 + 0.5); }

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Kills training runs (SIGKILL) at random moments; every one goes on from its checkpoints to the bits of the run that was not killed.
+
+    kills.py PROGRAM [--deaths 1000] [--seed 1]           one process
+    kills.py PROGRAM --ranks 100 [--seed 1]               one rank of four under mpirun, so many jobs
+
+One process: `train ... --checkpoint D --resume` is started and killed until it ends by itself; then the last checkpoint (every
+tensor and the state) and the losses must be those of an undisturbed run, byte for byte. Several: mpirun must end within
+{LIMIT} s with a status other than 0 and a line that names the rank, none of its processes may be left, and the job must go on
+from its checkpoints. Exit status 77: skipped, there is no mpirun.
+"""
+import argparse
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT = 15  # seconds that a job may live on after one of its ranks was killed
+SIZE = '--network gpt-tiny --sequence 8 --samples 1'
+RUNS = ['1f1b -p 4 -m 4', 'zb-h1 -p 4 -m 4', 'chimera -p 4 -m 4', 'interleaved -p 2 -m 4', 'pipedream -p 4 -m 2',
+        'pipemare -p 4 -m 2 --t1 --t2', 'gpipe -p 2 -m 4 --recompute all', 'bpipe -p 4 -m 8']
+
+
+def last_checkpoint(folder):
+    found = sorted(path for path in folder.glob('update-*') if path.name.removeprefix('update-').isdigit())
+    return {path.name: path.read_bytes() for path in sorted(found[-1].iterdir())} if found else {}
+
+
+class Job:
+    """A training run with checkpoints in `folder`."""
+
+    def __init__(self, program, run, executor, steps, folder, launcher=()):
+        self.folder = folder
+        self.command = [*launcher, str(program), 'train', *run.split(), *SIZE.split(), '--steps', str(steps), *executor,
+                        '--checkpoint', str(folder / 'saved'), '--resume', '--losses', str(folder / 'losses.csv')]
+
+    def start(self, output):
+        return subprocess.Popen(self.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def finish(self):
+        done = subprocess.run(self.command, capture_output=True)
+        if done.returncode != 0:
+            sys.exit(f'{" ".join(self.command)}: ended with {done.returncode}: {(done.stderr or done.stdout).decode()[-2000:]}')
+
+    def result(self):
+        return {**last_checkpoint(self.folder / 'saved'), 'losses.csv': (self.folder / 'losses.csv').read_bytes()}
+
+
+def differing(one, other):
+    return [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+
+
+def kill_one_process(program, deaths, scratch, choose):
+    """Kills runs until there were so many deaths; every run ends with the bits of an undisturbed one."""
+    died = ended = round_number = 0
+    where = {}
+    while died < deaths:
+        run = RUNS[round_number % len(RUNS)]
+        executor = ['--executor', ['serial', 'threads'][round_number // len(RUNS) % 2]]
+        round_number += 1
+        folder = scratch / f'run{round_number}'
+        undisturbed = Job(program, run, ['--executor', 'serial'], 25, scratch / f'whole{round_number}')
+        undisturbed.folder.mkdir()
+        folder.mkdir()
+        started = time.monotonic()
+        undisturbed.finish()
+        length = time.monotonic() - started
+        job = Job(program, run, executor, 25, folder)
+        while True:
+            with open(folder / 'out', 'wb') as output:
+                process = job.start(output)
+            try:
+                status = process.wait(choose.uniform(0, length))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                status = process.wait()
+            if status == 0:
+                break
+            if status != -signal.SIGKILL:
+                sys.exit(f'{" ".join(job.command)}: ended with {status}: {(folder / "out").read_text()[-2000:]}')
+            died += 1
+            saved = folder / 'saved'
+            stage = 'before the first checkpoint'
+            if saved.exists() and last_checkpoint(saved):
+                stage = 'with an unfinished checkpoint' if list(saved.glob('*unfinished*')) else 'between checkpoints'
+            where[stage] = where.get(stage, 0) + 1
+        ended += 1
+        wrong = differing(job.result(), undisturbed.result())
+        if wrong:
+            sys.exit(f'{" ".join(job.command)}: resumed to other bits in {", ".join(wrong)}')
+        shutil.rmtree(folder)
+        shutil.rmtree(undisturbed.folder)
+    print(f'{died} deaths in {ended} runs, every run ended with the bits of an undisturbed one')
+    for stage, count in sorted(where.items()):
+        print(f'  {count} {stage}')
+
+
+def processes_of(session):
+    """Numbers and command lines of what lives in a session."""
+    found = {}
+    for path in pathlib.Path('/proc').glob('[0-9]*'):
+        try:
+            stat = (path / 'stat').read_text()
+            fields = stat[stat.rindex(')') + 2:].split()
+            if int(fields[3]) == session and fields[0] != 'Z':
+                found[int(path.name)] = (path / 'cmdline').read_bytes().split(b'\0')
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def ranks_of(session, program):
+    """Process numbers of the ranks, in their order."""
+    ranks = {}
+    for number, words in processes_of(session).items():
+        if words[0].decode() != str(program):
+            continue
+        try:
+            environment = pathlib.Path(f'/proc/{number}/environ').read_bytes().split(b'\0')
+        except OSError:
+            continue
+        for entry in environment:
+            if entry.startswith(b'OMPI_COMM_WORLD_RANK='):
+                ranks[int(entry.split(b'=')[1])] = number
+    return ranks
+
+
+def kill_ranks(program, count, scratch, choose):
+    launcher = ['mpirun', '--oversubscribe', *(['--allow-run-as-root'] if os.geteuid() == 0 else []), '-np', '4']
+    if shutil.which('mpirun') is None:
+        print('skipped: there is no mpirun')
+        sys.exit(77)
+    killed = resumed = 0
+    longest = 0.0
+    while killed < count:
+        run = [run for run in RUNS if '-p 4' in run][killed % 6 % 5]
+        folder = scratch / f'job{killed}'
+        folder.mkdir()
+        job = Job(program, run, ['--transport', 'mpi'], 400, folder, launcher)
+        with open(folder / 'out', 'wb') as output:
+            process = job.start(output)
+        moment = time.monotonic() + choose.uniform(0.2, 2.5)
+        victim = choose.randrange(4)
+        ranks = {}
+        while process.poll() is None and (time.monotonic() < moment or victim not in ranks):
+            time.sleep(0.02)
+            ranks = ranks_of(process.pid, program)
+        if process.poll() is not None:
+            sys.exit(f'{" ".join(job.command)}: ended before a rank was killed: {(folder / "out").read_text()[-2000:]}')
+        os.kill(ranks[victim], signal.SIGKILL)
+        started = time.monotonic()
+        try:
+            status = process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            sys.exit(f'{" ".join(job.command)}: lived on for {LIMIT} s after rank {victim} was killed')
+        longest = max(longest, time.monotonic() - started)
+        killed += 1
+        said = (folder / 'out').read_text()
+        if status == 0 or not re.search(rf'rank {victim}\b.*(signal|killed)', said.replace('\n', ' ')):
+            sys.exit(f'{" ".join(job.command)}: status {status}, rank {victim} is not named: {said[-2000:]}')
+        end = time.monotonic() + LIMIT
+        while (left := processes_of(process.pid)) and time.monotonic() < end:
+            time.sleep(0.02)
+        if left:
+            sys.exit(f'{" ".join(job.command)}: left behind {left}')
+        resumed += last_checkpoint(folder / 'saved') != {}
+        check_goes_on(program, run, folder, scratch)
+        shutil.rmtree(folder)
+    print(f'{killed} ranks killed, every job ended within {longest:.1f} s with its rank named, no process left; '
+          f'{resumed} of them went on from a checkpoint to the bits of an undisturbed run')
+
+
+whole_runs = {}
+
+
+def check_goes_on(program, run, folder, scratch):
+    """A few updates more on one process: the bits of an undisturbed run of that length."""
+    saved = last_checkpoint(folder / 'saved')
+    if not saved:
+        return
+    newest = max(int(path.name.removeprefix('update-')) for path in (folder / 'saved').glob('update-*')
+                 if path.name.removeprefix('update-').isdigit())
+    del newest  # the document of a run has its length in it, so the run is finished as it was begun
+    job = Job(program, run, ['--executor', 'serial'], 400, folder)
+    job.finish()
+    if run not in whole_runs:
+        whole = scratch / f'whole{len(whole_runs)}'
+        whole.mkdir()
+        undisturbed = Job(program, run, ['--executor', 'serial'], 400, whole)
+        undisturbed.finish()
+        whole_runs[run] = undisturbed.result()
+    wrong = differing(job.result(), whole_runs[run])
+    if wrong:
+        sys.exit(f'{run}: resumed to other bits in {", ".join(wrong)}')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('program', type=lambda text: pathlib.Path(text).resolve())
+    parser.add_argument('--deaths', type=int, default=1000)
+    parser.add_argument('--ranks', type=int, default=0)
+    parser.add_argument('--seed', type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix='plumbline-kills-') as scratch:
+        choose = random.Random(arguments.seed)
+        if arguments.ranks:
+            kill_ranks(arguments.program, arguments.ranks, pathlib.Path(scratch), choose)
+        else:
+            kill_one_process(arguments.program, arguments.deaths, pathlib.Path(scratch), choose)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,17 @@
+#include "models/jobs/kernel_rates.hpp"
+#include "tests/fuzz/promise.hpp"
+
+/// Any text is the rates of a device, which come back as they were and give shares of the peak, or is refused.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace plumb;
+  return testing::read_or_refuse(
+      [&] { return kernel_rates_from_json(testing::text_of(data, size), "fuzz.json"); },
+      [](const KernelRates& rates) {
+        testing::promise(kernel_rates_from_json(kernel_rates_to_json(rates), "again.json") == rates, "the same rates");
+        for (const std::int64_t width : {1, 100, 4096}) {
+          const double share = rates.gemm_share(width, width, width);
+          testing::promise(share > 0 && share <= 1, "a share of the peak");
+        }
+        testing::promise(rates.usable_bytes(0) >= 0, "no negative memory");
+      });
+}
