@@ -59,9 +59,10 @@ cut() {
   sleep "0.$((RANDOM % 10))"
   ip -n "$b" link set eth0 down
   started=$SECONDS
-  while [ -n "$(ip netns pids "$b")$(ranks "$a")" ] && ((SECONDS - started <= patience)); do sleep 0.2; done
+  while [ -n "$(ranks)" ] && ((SECONDS - started <= patience)); do sleep 0.2; done
   local took=$((SECONDS - started))
-  if [ -n "$(ip netns pids "$b")$(ranks "$a")" ] || ! grep -q "$line" "$scratch/out"; then
+  if [ -n "$(ranks)" ] || ! grep -q "$line" "$scratch/out"; then
+    ranks
     cat "$scratch/out"
     echo "FAILED: $name: after $took s ranks or the second host's processes are left, or nobody said: $line" >&2
     exit 1
@@ -79,11 +80,13 @@ cut() {
   echo "$name: all ranks on both hosts ended within $took s: $(grep -m 1 "$line" "$scratch/out")"
 }
 
-# ranks HOST: processes of the program there.
+# The processes of the program on both hosts.
 ranks() {
-  local process
-  for process in $(ip netns pids "$1"); do
-    [ "$(readlink "/proc/$process/exe" 2>/dev/null)" != "$program" ] || echo "$process"
+  local host process
+  for host in $a $b; do
+    for process in $(ip netns pids "$host"); do
+      [ "$(readlink "/proc/$process/exe" 2>/dev/null)" != "$program" ] || echo "$host $process"
+    done
   done
 }
 

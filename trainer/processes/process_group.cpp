@@ -169,9 +169,15 @@ void ProcessGroup::watch(const std::optional<Packet>& packet) {
     before_ended_ |= PacketReader(packet->bytes).get<Kind>() == Kind::kEnd;
   }
   if (!before_.is_lost(now) || before_ended_) return;
-  throw Error("nothing was heard of process " + std::to_string(before) + " for " +
-              std::to_string(std::chrono::duration_cast<std::chrono::seconds>(before_.patience()).count()) +
-              " s; its host or the network to it is down, or it was stopped");
+  const std::string text =
+      "nothing was heard of process " + std::to_string(before) + " for " +
+      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(before_.patience()).count()) +
+      " s; its host or the network to it is down, or it was stopped";
+  // Those that can still be reached end now, too, whatever becomes of the launcher's orders to them.
+  for (std::size_t to = 0; to < size_; ++to) {
+    if (to != rank_ && to != before) post(to, Kind::kLost, 0, PacketWriter().put_text(text).take());
+  }
+  throw Error(text);
 }
 
 void ProcessGroup::take(Packet packet) {
@@ -179,6 +185,7 @@ void ProcessGroup::take(Packet packet) {
   const auto kind = reader.get<Kind>();
   if (kind == Kind::kAlive || kind == Kind::kEnd) return;
   const auto round = reader.get<std::uint64_t>();
+  if (kind == Kind::kLost) throw Error("process " + std::to_string(packet.from) + " says: " + reader.get_text());
   if (kind == Kind::kQuestion) {
     const PacketWriter answer = PacketWriter().put(reader.get<std::int64_t>()).put(clock_());
     return post(packet.from, Kind::kAnswer, 0, PacketWriter(answer).take());

@@ -99,7 +99,7 @@ class ProcessGroup {
   void abort(int status) { processes_->abort(status); }
 
  private:
-  enum class Kind : std::uint8_t { kData, kParcel, kAnnouncement, kQuestion, kAnswer, kAlive, kEnd, kQuit };
+  enum class Kind : std::uint8_t { kData, kParcel, kAnnouncement, kQuestion, kAnswer, kAlive, kEnd, kLost, kQuit };
 
   void post(std::size_t to, Kind kind, std::uint64_t round, std::span<const std::byte> rest);
   void receive_all();
