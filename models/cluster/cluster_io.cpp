@@ -25,6 +25,8 @@ constexpr std::int64_t kMostDevices = 65536;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kMostClusterName = 100;
 constexpr double kMostRate = 1e24;
+/// Of a link; times on it are counted with whole bytes per second in 63 bits.
+constexpr double kMostLinkRate = 8e18;
 constexpr double kLeastShare = 1e-6;
 
 /// Numbers of a device in the document; required ones have no default in `DeviceSpec`.
@@ -71,12 +73,12 @@ Cluster::Network read_network(const JsonValue& json) {
   json.allow_only({"latency_ns", "bytes_per_s", "shared", "half_duplex", "shared_bytes_per_s"});
   Cluster::Network network;
   network.latency_ns = json.at("latency_ns").integer(0, 1'000'000'000'000);
-  network.bytes_per_s = json.at("bytes_per_s").number(1, kMostRate);
+  network.bytes_per_s = json.at("bytes_per_s").number(1, kMostLinkRate);
   if (const auto shared = json.find("shared")) network.shared = shared->boolean();
   if (const auto half = json.find("half_duplex")) network.half_duplex = half->boolean();
   if (const auto together = json.find("shared_bytes_per_s")) {
     if (!network.shared) together->fail("belongs to a shared network, expected \"shared\": true as well");
-    network.shared_bytes_per_s = together->number(1, kMostRate);
+    network.shared_bytes_per_s = together->number(1, kMostLinkRate);
   }
   return network;
 }
@@ -85,12 +87,12 @@ HostLink read_host_link(const JsonValue& json) {
   json.allow_only({"latency_ns", "bytes_per_s", "half_duplex", "devices_per_link", "host_bytes_per_s"});
   HostLink link;
   link.latency_ns = json.at("latency_ns").integer(0, 1'000'000'000'000);
-  link.bytes_per_s = json.at("bytes_per_s").number(1, kMostRate);
+  link.bytes_per_s = json.at("bytes_per_s").number(1, kMostLinkRate);
   if (const auto half = json.find("half_duplex")) link.half_duplex = half->boolean();
   if (const auto devices = json.find("devices_per_link")) {
     link.devices_per_link = static_cast<std::int32_t>(devices->integer(1, kMostDevices));
   }
-  if (const auto host = json.find("host_bytes_per_s")) link.host_bytes_per_s = host->number(1, kMostRate);
+  if (const auto host = json.find("host_bytes_per_s")) link.host_bytes_per_s = host->number(1, kMostLinkRate);
   return link;
 }
 

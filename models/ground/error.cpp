@@ -26,27 +26,49 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// `text` on one line that a terminal shows as it is.
-std::string shown(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  constexpr unsigned char kDelete = 0x7f;
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= ' ' && byte != kDelete) {
-      line += c;
-    } else if (c == '\n') {
-      line += "\\n";
-    } else {
-      line += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
-    }
+unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
+
+/// Bytes of the character that begins at `at`, when it is well-formed UTF-8 (RFC 3629) and no control character;
+/// otherwise 0.
+std::size_t shown_bytes(std::string_view text, std::size_t at) {
+  const unsigned char first = byte_at(text, at);
+  if (first < 0x80) return first >= ' ' && first != 0x7f ? 1 : 0;
+  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte_at(text, at + i) & 0xC0U) != 0x80) return 0;
   }
-  return line;
+  const unsigned char second = byte_at(text, at + 1);
+  const bool is_control = first == 0xC2 && second < 0xA0;
+  const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool is_no_character = (first == 0xED && second >= 0xA0) || (first == 0xF4 && second >= 0x90);
+  return is_control || is_overlong || is_no_character ? 0 : length;
 }
 
 }  // namespace
 
-Error::Error(std::string_view message) : std::runtime_error(shown(message)) {}
+std::string printable(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = shown_bytes(text, at);
+    if (length > 0) {
+      line += text.substr(at, length);
+    } else if (text[at] == '\n') {
+      line += "\\n";
+    } else {
+      const unsigned char byte = byte_at(text, at);
+      line += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
+    }
+    at += std::max<std::size_t>(1, length);
+  }
+  return line;
+}
+
+Error::Error(std::string_view message) : std::runtime_error(printable(message)) {}
 
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
   std::string best;

@@ -7,12 +7,23 @@
 
 namespace plumb {
 
+/// `text` on one line that a terminal shows as it is: control characters, and bytes that are no UTF-8, as "\n" or
+/// "\x1b".
+std::string printable(std::string_view text);
+
 /// Input that the user can fix. The message is one line: where, what, and what was expected.
 /// `main` catches it once, prints it and exits with status 2.
 class Error : public std::runtime_error {
  public:
-  /// Control characters of `message`, which quotes what the user gave, are shown as "\n" or "\x1b".
+  /// `message`, which quotes what the user gave, is shown as `printable` shows it.
   explicit Error(std::string_view message);
+};
+
+/// What was asked for was understood, and the answer is that it cannot run: a deadlock, or a schedule that contradicts
+/// itself. `main` prints it and exits with status 3.
+class CannotRun : public Error {
+ public:
+  using Error::Error;
 };
 
 /// The member of `candidates` with the smallest edit distance to `name`; empty if no candidate is near

@@ -297,14 +297,32 @@ Network network_to_cut(const std::string& partition, const Network& network) {
   return partition == "finest" ? opened(network) : network;
 }
 
+namespace {
+
+/// The partition that `cut` makes; what it refuses is said of the network.
+template <class Cut>
+Partition cut_of(const Network& network, Cut cut) {
+  try {
+    return cut();
+  } catch (const Error& error) {
+    throw Error("network '" + network.name + "': " + error.what());
+  }
+}
+
+}  // namespace
+
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs) {
-  if (partition.empty() || partition == "equal") return equal_partition(network, num_stages);
+  if (partition.empty() || partition == "equal") {
+    return cut_of(network, [&] { return equal_partition(network, num_stages); });
+  }
   if (partition == "balanced") {
     if (layer_costs.empty()) throw Error("--partition: balanced needs the times of single layers, expected equal");
-    return balanced_partition(layer_costs, num_stages);
+    return cut_of(network, [&] { return balanced_partition(layer_costs, num_stages); });
   }
-  if (partition == "finest") return finest_partition(network, num_stages);
+  if (partition == "finest") {
+    return cut_of(network, [&] { return finest_partition(network, num_stages); });
+  }
   const Partition given = parse_partition(partition, network.layers.size());
   if (given.num_stages() != static_cast<std::size_t>(num_stages)) {
     throw Error("--partition: " + partition + " has " + std::to_string(given.num_stages()) + " stages, expected " +

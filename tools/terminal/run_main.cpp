@@ -18,6 +18,7 @@ namespace {
 /// Errors are one line, whatever text they quote.
 void print_error(std::string_view prefix, std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
+  message = printable(message);
   std::cout.flush();
   std::cerr << "plumbline: " << prefix << message << '\n';
 }
@@ -32,6 +33,10 @@ int run_main(const std::function<ExitStatus()>& program, bool reports_errors) {
   ExitStatus status = ExitStatus::kOurFault;
   try {
     status = program();
+  } catch (const CannotRun& error) {
+    if (!reports_errors) return 0;
+    print_error("", error.what());
+    status = ExitStatus::kNo;
   } catch (const Error& error) {
     if (!reports_errors) return 0;
     print_error("error: ", error.what());

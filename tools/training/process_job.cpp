@@ -51,6 +51,8 @@ ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command)
     throw;
   } catch (const RunAborted&) {
     return ExitStatus::kDone;  // the first process tells why, and with what status the job ends
+  } catch (const CannotRun& error) {
+    return end_job(*job, ExitStatus::kNo, error.what());
   } catch (const Error& error) {
     return end_job(*job, ExitStatus::kWrongInput, std::string("error: ") + error.what());
   } catch (const std::exception& error) {
