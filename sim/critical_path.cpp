@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
+#include "schedules/lowering/time_limit.hpp"
 #include "schedules/program/waits.hpp"
 #include "sim/run_program.hpp"
 
@@ -269,12 +271,14 @@ Ticks makespan_if(const Program& program, const SimOptions& options, std::string
   const std::vector<std::string> of_row = kinds_of_rows(program);
   for (std::size_t row = 0; row < program.rows.size(); ++row) {
     if (of_row[row] != kind) continue;
-    changed.durations[row] = std::llround(static_cast<double>(program.durations[row]) * factor);
+    const double wanted = static_cast<double>(program.durations[row]) * factor;
+    changed.durations[row] = wanted <= static_cast<double>(kMostRun) ? std::llround(wanted) : kMostRun + 1;
   }
   const std::set<std::string_view> kinds(of_row.begin(), of_row.end());
   if (!kinds.contains(kind)) {
     throw_unknown("kind of action", kind, std::vector<std::string_view>(kinds.begin(), kinds.end()));
   }
+  check_time(changed, std::string(kind) + " times " + std::to_string(factor));
   return run_program(ProgramIndex(changed), options).makespan;
 }
 

@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/lowering/time_limit.hpp"
 #include "sim/lanes/metrics.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/passes/fold.hpp"
@@ -88,6 +89,7 @@ std::optional<Timeline> jumped(const SummaryJob& job) {
     if (folded_size > kMostFolded || folded_size > size / 2) return std::nullopt;
     const Program program = lower(folded->schedule, job.costs, job.cluster, job.lowering);
     if (!can_jump(program, folded->schedule, job)) return std::nullopt;
+    check_time(job.schedule, program);
     FoldedResult result = run_folded(program, *folded, job.options);
     if (result.timeline) {
       Timeline& timeline = *result.timeline;

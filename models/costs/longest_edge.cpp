@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/costs/time_limits.hpp"
+
 namespace plumb {
 
 std::int64_t largest_message(const StageCosts& costs) {
@@ -19,7 +21,7 @@ Ticks longest_edge(const StageCosts& costs, const Cluster& cluster, std::int32_t
     const double sending = route.bytes_per_s > 0 ? bytes / route.bytes_per_s * 1e9 : 0;
     longest_ns = std::max(longest_ns, static_cast<double>(route.latency_ns) + sending);
   }
-  return std::llround(longest_ns * static_cast<double>(costs.base.ticks_per_ns));
+  return checked_ticks(longest_ns * static_cast<double>(costs.base.ticks_per_ns), "the largest message");
 }
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/time_limits.hpp"
 
 namespace plumb {
 
@@ -22,7 +23,7 @@ void estimate_host_copies(StageCosts& costs, const Cluster& cluster) {
     const auto bytes = static_cast<double>(kept_bytes(costs.memory[stage], false));
     const double ns = static_cast<double>(cluster.host_link.latency_ns) + bytes / cluster.host_link.bytes_per_s * 1e9;
     costs.times[stage].evict = costs.times[stage].load =
-        std::llround(ns * static_cast<double>(costs.base.ticks_per_ns));
+        checked_ticks(ns * static_cast<double>(costs.base.ticks_per_ns), "copying a stash to the host");
   }
 }
 

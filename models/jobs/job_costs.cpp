@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
 #include "models/jobs/job_kernels.hpp"
@@ -19,7 +20,7 @@
 namespace plumb {
 namespace {
 
-std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSecond); }
+std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNsPerSecond, "a pass of a stage"); }
 
 /// Seconds of a pass.
 struct PassSeconds {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/rational.hpp"
 
@@ -15,8 +17,6 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kNsPerUnit = 1'000'000;
-/// A cost may have this many ticks, so that 10^9 microbatches of an ordinary cost still fit a 64-bit clock.
-constexpr std::int64_t kMostTicks = 1'000'000'000'000'000;
 
 using Values = std::map<std::string, Rational, std::less<>>;
 
@@ -90,16 +90,27 @@ class Scale {
   void take(const Rational& value) { factor_ = checked_lcm(factor_, (value * Rational(per_one_)).denominator); }
 
   std::int64_t operator()(const Rational& value) const {
-    const Rational scaled = value * Rational(per_one_) * Rational(factor_);
-    if (scaled.numerator > kMostTicks) {
-      throw Error(to_string(value) + " is too large next to the other values' fractions");
-    }
+    const double most = static_cast<double>(kMostCost) / static_cast<double>(per_one_) / static_cast<double>(factor_);
+    const double wanted = static_cast<double>(value.numerator) / static_cast<double>(value.denominator);
+    if (wanted > most) refuse(value, most);
+    const Rational scaled = value * Rational(factor_) * Rational(per_one_);
+    if (scaled.numerator > kMostCost) refuse(value, most);
     return scaled.numerator;
   }
 
   std::int64_t factor() const { return factor_; }
 
  private:
+  /// Fractions are what makes the unit of all values small.
+  [[noreturn]] void refuse(const Rational& value, double most) const {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.12g", most);
+    std::string unit;
+    if (factor_ != 1) unit = ", because the fractions of all values need a unit of 1/" + std::to_string(factor_);
+    if (factor_ != 1 && per_one_ != 1) unit += " ns";
+    throw Error(to_string(value) + " is too large; expected at most " + text + unit);
+  }
+
   std::int64_t per_one_;
   std::int64_t factor_ = 1;
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/costs/reverses.hpp"
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
 #include "models/layers/describe_layer.hpp"
@@ -22,7 +23,7 @@ struct ReachedRates {
   std::int64_t pass_ns(double flops, double bytes) const {
     if (flops == 0 && bytes == 0) return 0;
     const double seconds = std::max(flops / flops_per_s, bytes / bytes_per_s);
-    return std::llround(seconds * kNsPerSecond) + launch_ns;
+    return checked_ticks(seconds * kNsPerSecond, "roofline: a pass of a layer") + launch_ns;
   }
   std::int64_t pass_ns(const PassFacts& pass) const {
     return pass_ns(pass.flops, static_cast<double>(pass.bytes_moved));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/costs/check_costs.hpp"
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/generator.hpp"
 
@@ -25,6 +27,24 @@ void check_in(const ScheduleSpec& spec, const char* what, std::int64_t value, st
   require(least <= value && value <= most, spec.name,
           std::string(what) + " (" + std::to_string(value) + ") must be from " + std::to_string(least) + " to " +
               std::to_string(most));
+}
+
+/// Costs that a generator can add up over all its microbatches; it decides by sums of them.
+StageCosts summable_costs(const ScheduleSpec& spec, const ScheduleParams& params, std::int32_t num_stages) {
+  StageCosts costs = params.costs(num_stages);
+  check_costs(costs);
+  double each = 0;
+  for (const StageTimes& times : costs.times) {
+    const Ticks backward = std::max(times.b, times.i + times.w);
+    each += static_cast<double>(times.f) + static_cast<double>(backward) + static_cast<double>(times.r) +
+            static_cast<double>(times.u) + 2 * static_cast<double>(costs.comm.value_or(0));
+  }
+  const auto microbatches =
+      static_cast<double>(params.num_microbatches) * static_cast<double>(std::max<std::int64_t>(1, params.updates));
+  const auto most = static_cast<double>(kMostRun);
+  require(each * microbatches <= most, spec.name,
+          "the passes of all microbatches take more than 2^61 ticks of the clock; expected smaller costs");
+  return costs;
 }
 
 }  // namespace
@@ -65,7 +85,10 @@ Schedule generate(std::string_view name, const ScheduleParams& params) {
   check_in(spec, "num_microbatches", params.num_microbatches, 1, kMostMicrobatches);
   check_in(spec, "chunks per device", params.chunks, 0, kMostStages / params.num_devices);
   check_in(spec, "updates", params.updates, 0, kMostMicrobatches);
-  return spec.make(params);
+  if (!params.costs) return spec.make(params);
+  ScheduleParams checked = params;
+  checked.costs = [&](std::int32_t num_stages) { return summable_costs(spec, params, num_stages); };
+  return spec.make(checked);
 }
 
 }  // namespace plumb

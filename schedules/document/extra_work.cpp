@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/costs/stage_costs.hpp"
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 
 namespace plumb {
@@ -45,14 +46,18 @@ Ticks layers_time(const ExtraWork& work, const StageCosts& costs) {
 }  // namespace
 
 Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage) {
-  if (work.kind == ExtraWork::Kind::kTime) return work.time_ns * costs.base.ticks_per_ns;
+  constexpr std::string_view kWhat = "extra work";
+  if (work.kind == ExtraWork::Kind::kTime) {
+    checked_ticks(static_cast<double>(work.time_ns) * static_cast<double>(costs.base.ticks_per_ns), kWhat);
+    return work.time_ns * costs.base.ticks_per_ns;
+  }
   Ticks one = costs.times[index(stage)].x;
   if (costs.from_network) {
     one = work.kind == ExtraWork::Kind::kPass     ? pass_time(work, costs, stage)
           : work.kind == ExtraWork::Kind::kLayers ? layers_time(work, costs)
                                                   : 0;
   }
-  return std::llround(static_cast<double>(one) * work.units);
+  return checked_ticks(static_cast<double>(one) * work.units, kWhat);
 }
 
 }  // namespace plumb

@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "models/costs/check_costs.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/lowering/send_waits.hpp"
+#include "schedules/lowering/time_limit.hpp"
 #include "schedules/versions/method_buffers.hpp"
 #include "schedules/versions/weight_versions.hpp"
 
@@ -100,6 +102,7 @@ void describe(State& state) {
 Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster, const LowerOptions& options) {
   using namespace lowering;
   check_supported(schedule, costs, cluster);
+  check_costs(costs);
   check_expanded_size(schedule);
   const StageCosts whole = with_whole_shares(costs, PartTable(schedule));
   State state(schedule, whole, cluster, options);
@@ -122,6 +125,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
     keep_for_rollback(state);
   }
   count_correction_buffers(schedule, state.program);
+  check_time(state.program, schedule.name);
   return std::move(state.program);
 }
 

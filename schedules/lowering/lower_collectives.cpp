@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower_state.hpp"
 
@@ -36,7 +37,7 @@ Ticks ring_duration(const State& state, const std::vector<std::uint32_t>& holder
     slowest_ns = std::max(slowest_ns, static_cast<double>(route.latency_ns) + sending_ns);
   }
   const double steps = 2.0 * static_cast<double>(devices.size() - 1);
-  return std::llround(steps * slowest_ns * static_cast<double>(state.costs.base.ticks_per_ns));
+  return checked_ticks(steps * slowest_ns * static_cast<double>(state.costs.base.ticks_per_ns), "a collective");
 }
 
 /// Makes the collectives of one group of holders, one per update, and the waits of their updates.
@@ -46,10 +47,10 @@ void add_group(State& state, const std::vector<std::uint32_t>& group, const Coll
     const HolderSteps& steps = state.steps[holder];
     if (steps.reduces.size() == updates && (steps.updates.size() == updates || steps.updates.empty())) continue;
     const Holder& of = state.program.holders[holder];
-    throw Error("stage " + std::to_string(index(of.stage)) + " on device " + std::to_string(index(of.device)) +
-                " reduces " + std::to_string(steps.reduces.size()) + " times and updates " +
-                std::to_string(steps.updates.size()) + " times; expected " + std::to_string(updates) +
-                " times each, as its other holders");
+    throw CannotRun("stage " + std::to_string(index(of.stage)) + " on device " + std::to_string(index(of.device)) +
+                    " reduces " + std::to_string(steps.reduces.size()) + " times and updates " +
+                    std::to_string(steps.updates.size()) + " times; expected " + std::to_string(updates) +
+                    " times each, as its other holders");
   }
   for (std::size_t update = 0; update < updates; ++update) {
     const auto number = static_cast<std::uint32_t>(state.program.collectives.size());
@@ -111,10 +112,10 @@ void add_syncs(State& state, StageId stage) {
   const std::size_t count = state.steps[group.front()].syncs.size();
   for (const std::uint32_t holder : group) {
     if (state.steps[holder].syncs.size() == count) continue;
-    throw Error("stage " + std::to_string(index(stage)) + " on device " +
-                std::to_string(index(state.program.holders[holder].device)) + " synchronizes " +
-                std::to_string(state.steps[holder].syncs.size()) + " times; expected " + std::to_string(count) +
-                " times, as its other holders");
+    throw CannotRun("stage " + std::to_string(index(stage)) + " on device " +
+                    std::to_string(index(state.program.holders[holder].device)) + " synchronizes " +
+                    std::to_string(state.steps[holder].syncs.size()) + " times; expected " + std::to_string(count) +
+                    " times, as its other holders");
   }
   const auto first = static_cast<std::uint32_t>(state.program.collectives.size());
   const auto distance = static_cast<std::size_t>(state.schedule.weights.sync_distance);

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <numeric>
 
+#include "models/costs/time_limits.hpp"
+
 namespace plumb::lowering {
 namespace {
 
@@ -34,7 +36,7 @@ PartCosts shares(const Part& part, const StageTimes& times, const StageMemory& m
 }
 
 /// The smallest factor that makes all shares of `figures` whole; 1 when it would be too large.
-std::int64_t whole_factor(const std::vector<std::int64_t>& figures, const PartTable& parts) {
+std::int64_t whole_factor(const std::vector<std::int64_t>& figures, const PartTable& parts, std::int64_t longest = 0) {
   std::int64_t factor = 1;
   for (const Part& part : parts.all()) {
     for (const std::int64_t denominator : {part.whole, part.largest}) {
@@ -46,7 +48,7 @@ std::int64_t whole_factor(const std::vector<std::int64_t>& figures, const PartTa
     }
   }
   const std::int64_t largest = figures.empty() ? 0 : *std::max_element(figures.begin(), figures.end());
-  return largest > kMostFigure / factor ? 1 : factor;
+  return largest > kMostFigure / factor || longest > kMostCost / factor ? 1 : factor;
 }
 
 void scale_time(StageCosts& costs, const PartTable& parts) {
@@ -54,8 +56,12 @@ void scale_time(StageCosts& costs, const PartTable& parts) {
   for (StageTimes& times : costs.times) {
     for (const Ticks* time : times_per_microbatch(times)) figures.push_back(*time);
   }
-  const std::int64_t factor = whole_factor(figures, parts);
-  if (factor == 1) return;
+  Ticks longest = costs.comm.value_or(0);
+  for (const StageTimes& times : costs.times) {
+    longest = std::max({longest, times.u, times.x, times.evict, times.load, times.all_reduce});
+  }
+  const std::int64_t factor = whole_factor(figures, parts, longest);
+  if (factor == 1 || costs.base.ticks_per_ns > kMostCost / factor) return;
   costs.base.ticks_per_ns *= factor;
   if (costs.comm) *costs.comm *= factor;
   for (StageTimes& times : costs.times) {

@@ -1,15 +1,37 @@
 #include "schedules/lowering/row_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <string>
 
+#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 
 namespace plumb::lowering {
 namespace {
+
+constexpr std::array kSummedTimes{&StageTimes::f, &StageTimes::b,      &StageTimes::i,     &StageTimes::w,
+                                  &StageTimes::r, &StageTimes::f_comm, &StageTimes::i_comm};
+
+/// Longer actions could not even be added up in a pair.
+constexpr Ticks kMostAction = kMostRun / 4;
+
+[[noreturn]] void refuse_duration(double ticks) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", ticks);
+  throw Error(std::string("an action takes ") + text + " ticks of the clock; expected at most " +
+              std::to_string(kMostAction) + " (18 years at a tick per ns)");
+}
+
+/// Adds the time of a further part of an action.
+void add_time(Ticks& sum, Ticks more) {
+  if (more > kMostAction - sum) refuse_duration(static_cast<double>(sum) + static_cast<double>(more));
+  sum += more;
+}
 
 /// Time of one action of one microbatch at speed 1. A recomputed stash costs the backward another forward.
 Ticks time_of(const StageTimes& times, Op op, bool recompute) {
@@ -74,7 +96,10 @@ void RowTable::begin_device(DeviceId device) {
 }
 
 Ticks RowTable::on_device(Ticks at_speed_one) const {
-  return speed_ == 1.0 ? at_speed_one : std::llround(static_cast<double>(at_speed_one) / speed_);
+  const double slowed = static_cast<double>(at_speed_one) / speed_;
+  const bool fits = slowed <= static_cast<double>(kMostAction);
+  if (!fits) refuse_duration(slowed);
+  return speed_ == 1.0 ? at_speed_one : std::llround(slowed);
 }
 
 std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
@@ -127,14 +152,8 @@ StageTimes RowTable::times_of_all(const Action& action) const {
   state_.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
     const StageTimes& one =
         plain_parts_ ? state_.costs.times[index(action.stage)] : state_.part_costs.at(action.stage, part).times;
-    sum.f += one.f;
-    sum.b += one.b;
-    sum.i += one.i;
-    sum.w += one.w;
-    sum.r += one.r;
-    sum.f_comm += one.f_comm;
-    sum.i_comm += one.i_comm;
-    for (std::size_t i = 0; i < sum.pairs.ticks.size(); ++i) sum.pairs.ticks[i] += one.pairs.ticks[i];
+    for (const auto time : kSummedTimes) add_time(sum.*time, one.*time);
+    for (std::size_t i = 0; i < sum.pairs.ticks.size(); ++i) add_time(sum.pairs.ticks[i], one.pairs.ticks[i]);
   });
   return sum;
 }
@@ -206,8 +225,8 @@ std::pair<std::uint32_t, std::uint32_t> RowTable::pair_rows(std::uint32_t first,
 }
 
 void RowTable::throw_not_held(const Action& action) const {
-  throw Error("device " + std::to_string(index(device_)) + ": " + to_string(action) +
-              ": expected an action of a stage that the device holds");
+  throw CannotRun("device " + std::to_string(index(device_)) + ": " + to_string(action) +
+                  ": expected an action of a stage that the device holds");
 }
 
 }  // namespace plumb::lowering

@@ -22,7 +22,7 @@ constexpr std::size_t kTotalsAhead = 16;
 struct alignas(32) RowFacts {
   Ticks duration = 0;
   Ticks not_useful = 0;
-  std::int32_t stash = 0;
+  std::int64_t stash = 0;
   bool is_update = false;
 };
 
@@ -55,7 +55,7 @@ class TotalsPass {
       const Ticks duration = program.durations[row];
       facts_.push_back({.duration = duration,
                         .not_useful = duration - useful_share(program, row, duration),
-                        .stash = static_cast<std::int32_t>(changes.by_row[row]),
+                        .stash = changes.by_row[row],
                         .is_update = program.rows[row].op == Op::kU});
     }
     for (std::size_t d = lanes_.size(); d-- > 0;) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "models/ground/error.hpp"
 #include "schedules/program/waits.hpp"
 #include "sim/lanes/lanes.hpp"
 #include "sim/memory/memory.hpp"
@@ -267,7 +269,11 @@ class FoldedRun {
       for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
         device.idle_causes[c] += periods * (now.totals[d].idle_causes[c] - begin.totals[d].idle_causes[c]);
       }
-      reader_.add_stash(d, periods * (now.totals[d].stash - begin.totals[d].stash));
+      std::int64_t stash = 0;
+      if (__builtin_mul_overflow(periods, now.totals[d].stash - begin.totals[d].stash, &stash)) {
+        throw Error("device " + std::to_string(d) + ": its stashes add up to more than 64 bits can count");
+      }
+      reader_.add_stash(d, stash);
       left_out_[d].push_back(
           {checkpoints[checkpoints.size() - 1 - 2 * q].position[d], begin.position[d], now.position[d], periods});
     }

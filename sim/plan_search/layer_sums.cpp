@@ -2,12 +2,40 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <string>
+
+#include "models/costs/time_limits.hpp"
+#include "models/ground/error.hpp"
 
 namespace plumb {
+namespace {
+
+/// Bounds multiply the time of all layers by microbatches and by up to `kMostTimes` (tried steps, devices of a node).
+constexpr double kMostTimes = 4096;
+
+/// Refuses layers whose step no 64-bit clock can hold: sums are checked once, so that no bound need be.
+void check_step(const LayerPrices& prices, std::int64_t microbatches, double fastest) {
+  double layers = 0;
+  for (const StageTimes& times : prices.times) {
+    layers += static_cast<double>(times.f) + static_cast<double>(std::max(times.b, times.i + times.w)) +
+              static_cast<double>(times.u);
+  }
+  const double most = static_cast<double>(kMostRun) / kMostTimes;
+  const double step = layers * static_cast<double>(microbatches + 1) * std::max(1.0, fastest);
+  if (step <= most) return;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g ns; expected at most %.4g ns", step / static_cast<double>(prices.ticks_per_ns),
+                most / static_cast<double>(prices.ticks_per_ns));
+  throw Error("plan: all layers take, for " + std::to_string(microbatches) + " microbatches of a step, " + text);
+}
+
+}  // namespace
 
 LayerSums::LayerSums(const LayerPrices& prices, std::int64_t microbatches)
     : prices_(prices), microbatches_(microbatches), fast_(*std::max_element(prices.speed.begin(), prices.speed.end())) {
+  check_step(prices, microbatches, fast_);
   for (auto* sums : {&forward, &input, &backward, &held, &kept, &gradients}) sums->assign(1, 0);
   for (std::size_t k = 0; k < prices.times.size(); ++k) {
     const StageTimes& times = prices.times[k];

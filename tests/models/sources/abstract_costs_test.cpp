@@ -169,10 +169,18 @@ TEST_CASE("a list that is no list of costs is refused with what was expected") {
 }
 
 TEST_CASE("costs that no clock can hold are refused") {
-  CHECK(refusal("F=1000000001") == "costs 'F=1000000001': 1000000001 is too large next to the other values' fractions");
-  CHECK(refusal("F=1000000000").empty());
+  // 2^53 ticks of 1 ns, or of 1/3 ns: 9007199254.740992 and 3002399751.580330 units of 1 ms.
+  CHECK(refusal("F=9007199254.740992").empty());
+  CHECK(refusal("F=9007199254.740993") ==
+        "costs 'F=9007199254.740993': 9007199254740993/1000000 is too large; expected at most 9007199254.74");
+  CHECK(refusal("F=3002399751,B=1/3").empty());
+  CHECK(refusal("F=3002399752,B=1/3") ==
+        "costs 'F=3002399752,B=1/3': 3002399752 is too large; expected at most 3002399751.58, because the fractions of all "
+        "values need a unit of 1/3 ns");
+  CHECK(refusal("F=100000000000000") ==
+        "costs 'F=100000000000000': 100000000000000 is too large; expected at most 9007199254.74");
   CHECK(refusal("F=1/7,B=1/11,U=1/13,R=1/17,X=1/19,AR=1/23,LOAD=1/29,EVICT=1/31,comm=1/37")
-            .find("is too large next to the other values' fractions") != std::string::npos);
+            .find("because the fractions of all values need a unit of 1/") != std::string::npos);
 }
 
 TEST_SUITE_END();
