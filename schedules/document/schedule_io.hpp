@@ -25,6 +25,10 @@ Schedule schedule_from_json(std::string_view text, std::string_view file_name);
 /// Compute-only PyTorch CSV: one line per device, CR LF, no final blank line.
 std::string schedule_to_torch_csv(const Schedule& schedule);
 
+/// Throws `Error` with the first reason why PyTorch CSV cannot hold the schedule: replicas, slices, several updates, ops
+/// that it has no word for.
+void check_torch_writable(const Schedule& schedule);
+
 /// PyTorch CSV with the transfers and collectives that the lists hold ("compute_comms"); updates are left out.
 std::string schedule_to_torch_comms_csv(const Schedule& schedule);
 
@@ -43,7 +47,16 @@ Schedule schedule_from_deepspeed(std::string_view text, std::string_view file_na
 /// Megatron-LM returns. Refuses what PyTorch's CSV cannot hold.
 std::string schedule_to_zero_bubble_table(const Schedule& schedule);
 
-/// One line per device, actions in order: `d0: 0F0 0F1 0B0`.
+/// One line per device, actions in order and repeats written out: `d0: 0F0 0F1 0B0`.
+std::string lists_to_text(const Schedule& schedule);
+
+/// The lists as `lists_to_text` writes them; before them a line `key: JSON` for
+/// every member of the document that the lists do not tell (FORMAT.md, "Text"). Throws `Error` for a run-time policy,
+/// which has no lists.
 std::string schedule_to_text(const Schedule& schedule);
+
+/// Reads that. What `schedule_to_text` writes is read back as the same schedule, repeats written out. Throws `Error`
+/// with the line.
+Schedule schedule_from_text(std::string_view text, std::string_view file_name);
 
 }  // namespace plumb

@@ -2,8 +2,11 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "schedules/document/action_text.hpp"
+#include "schedules/document/json_fields.hpp"
 #include "schedules/document/schedule_io.hpp"
 
 namespace plumb {
@@ -13,7 +16,36 @@ namespace {
 class Writer {
  public:
   std::string write(const Schedule& schedule) {
-    out_ = "{\n  \"format\": \"plumbline-schedule\", \"version\": 1,\n  \"name\": ";
+    out_ = "{\n  \"format\": \"plumbline-schedule\", \"version\": 1";
+    fields(schedule);
+    if (!schedule.policy) {
+      key("devices");
+      devices(schedule);
+    }
+    out_ += "\n}\n";
+    return std::move(out_);
+  }
+
+  std::vector<std::pair<std::string, std::string>> write_fields(const Schedule& schedule) {
+    fields(schedule);
+    std::vector<std::pair<std::string, std::string>> found;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const std::size_t end = i + 1 < keys_.size() ? keys_[i + 1].begin : out_.size();
+      found.emplace_back(keys_[i].name, out_.substr(keys_[i].value, end - keys_[i].value));
+    }
+    return found;
+  }
+
+ private:
+  /// Where a member of the document stands in `out_`.
+  struct Key {
+    std::string name;
+    std::size_t begin = 0;
+    std::size_t value = 0;
+  };
+
+  void fields(const Schedule& schedule) {
+    key("name");
     text(schedule.name);
     key("parameters");
     object(schedule.parameters);
@@ -34,21 +66,15 @@ class Writer {
     key("weights");
     weights(schedule.weights);
     optional_fields(schedule);
-    if (schedule.policy) {
-      policy(*schedule.policy);
-    } else {
-      key("devices");
-      devices(schedule);
-    }
-    out_ += "\n}\n";
-    return std::move(out_);
+    if (schedule.policy) policy(*schedule.policy);
   }
 
- private:
   void key(std::string_view name) {
+    const std::size_t begin = out_.size();
     out_ += ",\n  ";
     text(name);
     out_ += ": ";
+    keys_.push_back({std::string(name), begin, out_.size()});
   }
 
   void text(std::string_view characters) {
@@ -314,10 +340,15 @@ class Writer {
   }
 
   std::string out_;
+  std::vector<Key> keys_;
 };
 
 }  // namespace
 
 std::string schedule_to_json(const Schedule& schedule) { return Writer().write(schedule); }
+
+std::vector<std::pair<std::string, std::string>> json_fields(const Schedule& schedule) {
+  return Writer().write_fields(schedule);
+}
 
 }  // namespace plumb

@@ -179,21 +179,8 @@ class CsvReader {
   std::vector<bool> whole_;      ///< by action of the file
 };
 
-/// What the format cannot say.
-void check_writable(const Schedule& schedule) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: " + what);
-  };
-  if (schedule.placement.size() != 1) refuse("it has several replicas; expected one");
-  for (const auto& devices : schedule.placement[0]) {
-    if (devices.size() != 1) refuse("a stage has several devices; expected one");
-  }
-  if (schedule.per_update(StageId{0}) != schedule.num_microbatches) {
-    refuse("it has " + std::to_string(schedule.num_microbatches / schedule.per_update(StageId{0})) +
-           " updates; expected one");
-  }
-  if (schedule.slices) refuse("it has slices; expected whole microbatches");
-  if (schedule.forward_only) refuse("its mode is forward; expected training");
+[[noreturn]] void refuse_to_write(const Schedule& schedule, const std::string& what) {
+  throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: " + what);
 }
 
 /// False for a pair that is not a forward, then a backward.
@@ -206,16 +193,12 @@ bool is_torch_pair(const std::vector<Action>& actions, std::size_t at) {
 /// work may not.
 template <class Wanted>
 std::string written(const Schedule& schedule, Wanted wanted) {
-  check_writable(schedule);
-  const auto refuse = [&](const std::string& what) {
-    throw Error("schedule '" + schedule.name + "' cannot be written as PyTorch CSV: " + what);
-  };
+  check_torch_writable(schedule);
+  const auto refuse = [&](const std::string& what) { refuse_to_write(schedule, what); };
   std::string text;
   for (const DeviceList& list : schedule.devices) {
     std::vector<Action> actions;
     walk(list, [&](const Action& action) {
-      const bool known = in_torch(action.op) || action.op == Op::kU;
-      if (!known || action.merged != 0) refuse("it has no " + to_string(action));
       if (!wanted(action)) return;
       if (action.where != Action::kNowhere) refuse("its transfers name no device, found " + to_string(action));
       actions.push_back(action);
@@ -235,6 +218,26 @@ std::string written(const Schedule& schedule, Wanted wanted) {
 }
 
 }  // namespace
+
+void check_torch_writable(const Schedule& schedule) {
+  const auto refuse = [&](const std::string& what) { refuse_to_write(schedule, what); };
+  if (schedule.placement.size() != 1) refuse("it has several replicas; expected one");
+  for (const auto& devices : schedule.placement[0]) {
+    if (devices.size() != 1) refuse("a stage has several devices; expected one");
+  }
+  if (schedule.per_update(StageId{0}) != schedule.num_microbatches) {
+    refuse("it has " + std::to_string(schedule.num_microbatches / schedule.per_update(StageId{0})) +
+           " updates; expected one");
+  }
+  if (schedule.slices) refuse("it has slices; expected whole microbatches");
+  if (schedule.forward_only) refuse("its mode is forward; expected training");
+  for (const DeviceList& list : schedule.devices) {
+    for (const Action& action : list.actions) {
+      const bool known = in_torch(action.op) || action.op == Op::kU;
+      if (!known || action.merged != 0) refuse("it has no " + to_string(action));
+    }
+  }
+}
 
 std::string schedule_to_torch_csv(const Schedule& schedule) {
   return written(schedule, [](const Action& action) { return action.op <= Op::kW; });

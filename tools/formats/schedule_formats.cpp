@@ -18,35 +18,16 @@
 namespace plumb {
 namespace {
 
-/// Whether `cell` is the update that ends a document of one update. Other updates say more than text can.
-bool is_only_update(std::string_view cell, const std::string& where) {
-  const std::size_t letter = cell.find('U');
-  if (letter == std::string_view::npos || cell.find_first_not_of("0123456789") != letter) return false;
-  if (cell.substr(letter) == "U0") return true;
-  throw Error(where + ": '" + std::string(cell) +
-              "' is a second update, expected one update per file (JSON can have several)");
+/// What the format cannot hold is said before anything is added for it.
+Schedule lowered(const Schedule& schedule) {
+  check_torch_writable(schedule);
+  return torch_lowered(schedule);
 }
 
-/// Text is PyTorch CSV with other separators, a name before each line and the update at its end, so one parser reads
-/// both.
-Schedule schedule_from_text(std::string_view text, std::string_view file_name) {
-  std::string csv;
-  const std::vector<std::string> lines = split(text.substr(0, text.find_last_not_of('\n') + 1), '\n');
-  for (std::size_t device = 0; device < lines.size(); ++device) {
-    const std::string where = std::string(file_name) + ":" + std::to_string(device + 1);
-    std::vector<std::string> cells = split(lines[device], ' ');
-    const std::string name = "d" + std::to_string(device) + ":";
-    if (cells.empty() || cells.front() != name) throw Error(where + ": expected the line to begin with '" + name + "'");
-    if (device > 0) csv += '\n';
-    for (std::size_t i = 1; i < cells.size(); ++i) {
-      if (!is_only_update(cells[i], where)) csv += (i > 1 ? "," : "") + cells[i];
-    }
-  }
-  return schedule_from_torch_csv(csv, file_name);
+Schedule lowered_late(const Schedule& schedule) {
+  check_torch_writable(schedule);
+  return torch_lowered(schedule, {.late_receives = true});
 }
-
-Schedule lowered(const Schedule& schedule) { return torch_lowered(schedule); }
-Schedule lowered_late(const Schedule& schedule) { return torch_lowered(schedule, {.late_receives = true}); }
 
 constexpr std::array kScheduleFormats{
     ScheduleFormat{"json", ".json", schedule_from_json, schedule_to_json},
@@ -65,7 +46,7 @@ const ScheduleFormat& format_of(std::string_view text) {
   const std::string_view begin = first == std::string_view::npos ? text : text.substr(first);
   const auto named = [](std::string_view name) -> const ScheduleFormat& { return schedule_format(name, {}); };
   if (begin.starts_with('{')) return named("json");
-  if (begin.starts_with("d0:")) return named("text");
+  if (begin.starts_with("d0:") || begin.starts_with("name:")) return named("text");
   const auto says = [&](std::string_view words) { return begin.find(words) != std::string_view::npos; };
   if (says("SCHEDULE =")) return named("zero-bubble");
   if (says("--pipeline-model-parallel-size")) return named("megatron");

@@ -103,7 +103,7 @@ TEST_CASE("an option takes every word that it offers, and its default makes the 
   int defaults = 0;
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
-    const std::string without = schedule_to_text(generate(spec.name, plain));
+    const std::string without = lists_to_text(generate(spec.name, plain));
     for (const ScheduleOption& option : spec.options) {
       CAPTURE(option.name);
       const std::string usual = default_value(option, plain);
@@ -113,7 +113,7 @@ TEST_CASE("an option takes every word that it offers, and its default makes the 
         params.options[std::string(option.name)] = value;
         std::string with;
         const std::string refusal =
-            error_message([&] { with = schedule_to_text(generate(spec.name, params)); });  // it may need another option
+            error_message([&] { with = lists_to_text(generate(spec.name, params)); });  // it may need another option
         CHECK(refusal.find("'" + value + "'") == std::string::npos);
         if (value != usual) continue;
         CHECK(with == without);

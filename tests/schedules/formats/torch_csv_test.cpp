@@ -87,7 +87,7 @@ TEST_CASE("what is written as CSV comes back with the same lists") {
 
 TEST_CASE("lines end in LF or CR LF, cells may have blanks and quotes, empty cells are dropped") {
   const Schedule schedule = schedule_from_torch_csv("\"\", 0F0 ,,000B0\n1F0,1B0\r\n2F0,2B0", "x.csv");
-  CHECK(schedule_to_text(schedule).substr(0, 12) == "d0: 0F0 0B0\n");
+  CHECK(lists_to_text(schedule).substr(0, 12) == "d0: 0F0 0B0\n");
 }
 
 TEST_CASE("overlapped pairs are read and written") {
@@ -114,16 +114,16 @@ TEST_CASE("pairs that PyTorch has no word for are refused") {
 
 TEST_CASE("the letters of old files are translated: BW is the whole backward, B the input gradient") {
   const Schedule schedule = schedule_from_torch_csv("0F0,0F1,0BW0,0B1,0W1\n", "x.csv");
-  CHECK(schedule_to_text(schedule) == "d0: 0F0 0F1 0B0 0I1 0W1\n");
+  CHECK(lists_to_text(schedule) == "d0: 0F0 0F1 0B0 0I1 0W1\n");
   const Schedule without = schedule_from_torch_csv("0F0,0B0,0W0\n", "x.csv");
-  CHECK(schedule_to_text(without) == "d0: 0F0 0I0 0W0\n");
+  CHECK(lists_to_text(without) == "d0: 0F0 0I0 0W0\n");
 }
 
 TEST_CASE("files with transfers and collectives keep them") {
   const Schedule schedule = schedule_from_torch_csv(
       "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0\n", "x");
   CHECK(validate(schedule).empty());
-  CHECK(schedule_to_text(schedule) ==
+  CHECK(lists_to_text(schedule) ==
         "d0: 0UNSHARD 0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_GRAD 0RESHARD\nd1: 1RECV_F0 1F0 1B0 1SEND_B0\n");
   CHECK(schedule_to_torch_csv(schedule) == "0F0,0B0\r\n1F0,1B0\r\n");
 }
@@ -177,6 +177,32 @@ TEST_CASE("schedules that the format cannot hold are refused") {
   CHECK(message("chimera", 1) ==
         "schedule 'chimera' cannot be written as PyTorch CSV: it has several replicas; expected one");
   CHECK(message("1f1b", 3) == "schedule '1f1b' cannot be written as PyTorch CSV: it has 3 updates; expected one");
+}
+
+TEST_CASE(
+    "the lists of PyTorch's GPipe and 1F1B end with a reduction, which only the form with communication may hold") {
+  // torch.distributed.pipelining 2.14: `_get_pipeline_order` ends in `_add_reduce_grad`; `_load_csv(compute_only)`
+  // refuses it.
+  const auto computed = [](const std::string& csv) {
+    std::string kept;
+    for (std::size_t begin = 0; begin < csv.size();) {
+      const std::size_t end = std::min(csv.find_first_of(",\n", begin), csv.size());
+      const std::string cell = csv.substr(begin, end - begin);
+      const bool travels =
+          cell.find("SEND") != cell.npos || cell.find("RECV") != cell.npos || cell.find("SHARD") != cell.npos;
+      if (!travels) kept += cell + ' ';
+      begin = end + 1;
+    }
+    return kept;
+  };
+  const Schedule gpipe = generate("torch-gpipe", {.num_devices = 2, .num_microbatches = 2});
+  const Schedule one_f_one_b = generate("torch-1f1b", {.num_devices = 2, .num_microbatches = 2});
+  CHECK(schedule_to_torch_csv(gpipe) == "0F0,0F1,0B0,0B1\r\n1F0,1F1,1B0,1B1\r\n");
+  // RESHARD stands after the last action of a line, so that its line end goes with it.
+  CHECK(computed(schedule_to_torch_comms_csv(torch_lowered(gpipe))) ==
+        "0F0 0F1 0B0 0B1 0REDUCE_GRAD 1F0 1F1 1B0 1B1 1REDUCE_GRAD ");
+  CHECK(computed(schedule_to_torch_comms_csv(torch_lowered(one_f_one_b))) ==
+        "0F0 0F1 0B0 0B1 0REDUCE_GRAD 1F0 1B0 1F1 1B1 1REDUCE_GRAD ");
 }
 
 }  // namespace plumb::testing

@@ -105,10 +105,10 @@ TEST_CASE("PyTorch's late receives mix up messages in a V and between two device
 
 TEST_CASE("a lowered pair of stages reads as the example of the documentation") {
   const Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"}, 2);
-  CHECK(schedule_to_text(torch_lowered(schedule)) ==
+  CHECK(lists_to_text(torch_lowered(schedule)) ==
         "d0: 0UNSHARD 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 0REDUCE_GRAD 0RESHARD\n"
         "d1: 1UNSHARD 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1 1REDUCE_GRAD 1RESHARD\n");
-  CHECK(schedule_to_text(torch_lowered(schedule, {.collectives = false, .late_receives = true})) ==
+  CHECK(lists_to_text(torch_lowered(schedule, {.collectives = false, .late_receives = true})) ==
         "d0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1\n"
         "d1: 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1\n");
 }
