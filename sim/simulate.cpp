@@ -12,7 +12,7 @@
 #include "sim/memory/memory.hpp"
 #include "sim/memory/stash.hpp"
 #include "sim/passes/pass_engine.hpp"
-#include "sim/rules/deadlock.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "sim/run_program.hpp"
 
 namespace plumb {
@@ -103,7 +103,7 @@ RunTimes run_program(const ProgramIndex& indexed, const SimOptions& options) {
   }
   const bool by_events = options.engine == EngineChoice::kEvent || reason;
   if (auto times = by_events ? run_events(program, options) : run_one_pass(indexed, options)) return *std::move(times);
-  throw Error(describe_deadlock(program, options.transfers));
+  throw_deadlock(program, options.transfers);
 }
 
 Timeline simulate(const Program& program, const SimOptions& options) {

@@ -42,8 +42,7 @@ void check_complete(const Schedule& schedule, const ListContents& contents, Find
 /// order.
 void check_transfers(const Schedule& schedule, Findings& findings);
 
-/// Checks that the lists can run to their end, each device in order; otherwise reports one cycle. The lists must have
-/// passed the other checks.
-void check_deadlock(const Schedule& schedule, const ListContents& contents, Findings& findings);
+/// Checks that the ends of `extra_edges` stand in the lists.
+void check_extra_edges(const Schedule& schedule, Findings& findings);
 
 }  // namespace plumb

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/checks/check_runs.hpp"
 #include "schedules/checks/list_contents.hpp"
 
 namespace plumb {
@@ -53,7 +54,7 @@ void check_size_to_validate(const Schedule& schedule) {
 }
 
 /// What is wrong with the document as a whole, before its lists make sense.
-void check_document(const Schedule& schedule, Findings& findings) {
+void check_sizes(const Schedule& schedule, Findings& findings) {
   const auto fail = [&](std::string reason) { findings.add(0, 0, "", std::move(reason)); };
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
     const std::int64_t per_update = schedule.per_update(StageId{stage});
@@ -94,10 +95,10 @@ void check_stage_graph(const Schedule& schedule, Findings& findings) {
 
 }  // namespace
 
-std::vector<Violation> validate(const Schedule& schedule) {
+std::vector<Violation> check_document(const Schedule& schedule) {
   check_size_to_validate(schedule);
   Findings findings;
-  check_document(schedule, findings);
+  check_sizes(schedule, findings);
   check_stage_graph(schedule, findings);
   if (!findings.empty()) return findings.take();
   ListContents contents(schedule);
@@ -106,8 +107,13 @@ std::vector<Violation> validate(const Schedule& schedule) {
   }
   check_complete(schedule, contents, findings);
   if (findings.empty()) check_transfers(schedule, findings);
-  if (findings.empty()) check_deadlock(schedule, contents, findings);
+  check_extra_edges(schedule, findings);
   return findings.take();
+}
+
+std::vector<Violation> validate(const Schedule& schedule) {
+  std::vector<Violation> found = check_document(schedule);
+  return found.empty() ? check_runs(schedule) : found;
 }
 
 }  // namespace plumb

@@ -153,8 +153,12 @@ class LaneWriter {
     state_.producers.set(action, here_);
     if (action.op == Op::kU || action.op == Op::kReduceGrad) note_step(action);
     if (!state_.extra_ends.empty()) {
-      const auto end = state_.extra_ends.find(key_of(action));
-      if (end != state_.extra_ends.end()) end->second = here_;
+      Action one = action;
+      for (std::int32_t more = 0; more <= action.merged; ++more) {
+        if (more > 0) one.microbatch = MicrobatchId{static_cast<std::int32_t>(one.microbatch) + 1};
+        const auto end = state_.extra_ends.find(key_of(one));
+        if (end != state_.extra_ends.end()) end->second = here_;
+      }
     }
     program_.instrs.push_back(instr);
     ++here_;
@@ -179,8 +183,8 @@ class LaneWriter {
     const auto first = static_cast<std::int64_t>(action.microbatch);
     const bool names_one = action.op <= Op::kR;
     if (!names_one || (first >= 0 && first + action.merged < state_.schedule.num_microbatches)) return;
-    throw Error(to_string(action) + ": microbatch out of range; expected 0 to " +
-                std::to_string(state_.schedule.num_microbatches - 1));
+    throw CannotRun(to_string(action) + ": microbatch out of range; expected 0 to " +
+                    std::to_string(state_.schedule.num_microbatches - 1));
   }
 
   State& state_;

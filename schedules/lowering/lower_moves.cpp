@@ -100,8 +100,8 @@ class MoveWriter {
     move.weights = moves_weights(what);
     if (what.where >= 0) {
       if (what.where >= program_.num_devices || DeviceId{what.where} == program_.holders[holder(at)].device) {
-        throw Error(to_string(what) + ": expected another device, 0 to " + std::to_string(program_.num_devices - 1) +
-                    ", or @host");
+        throw CannotRun(to_string(what) + ": expected another device, 0 to " +
+                        std::to_string(program_.num_devices - 1) + ", or @host");
       }
       move.guest = DeviceId{what.where};
     }

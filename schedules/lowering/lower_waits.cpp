@@ -21,7 +21,7 @@ std::vector<FoundEdge> found_extra_edges(const State& state) {
   const auto find = [&](const Action& action) {
     const InstrIndex at = state.extra_ends.at(key_of(action));
     if (at != ProducerTable::kNone) return at;
-    throw Error("extra_edges: " + to_string(action) + ": expected an action of the document");
+    throw CannotRun("extra_edges: " + to_string(action) + ": expected an action of the document");
   };
   for (const ExtraEdge& edge : state.schedule.extra_edges) edges.push_back({find(edge.after), find(edge.before)});
   for (const auto& [validation, update] : state.validation_waits) edges.push_back({validation, update});
@@ -31,7 +31,8 @@ std::vector<FoundEdge> found_extra_edges(const State& state) {
   return edges;
 }
 
-/// Writes the waits lane by lane. What stands earlier in the same lane needs no wait.
+/// Writes the waits lane by lane. What stands earlier in the same lane needs no wait; what stands later gets one, which
+/// can never end (`find_deadlock` says so).
 class WaitWriter {
  public:
   explicit WaitWriter(State& state)
@@ -46,8 +47,8 @@ class WaitWriter {
     for (InstrIndex at = begin; at < end; ++at) {
       Instr& instr = program_.instrs[at];
       instr.first_wait = static_cast<std::uint32_t>(program_.waits.size());
-      if (instr.action.op == Op::kF || is_backward(instr.action.op)) add_values(instr, begin, end);
-      if (instr.action.op == Op::kR) add_replay(instr, begin, end);
+      if (instr.action.op == Op::kF || is_backward(instr.action.op)) add_values(at, begin, end);
+      if (instr.action.op == Op::kR) add_replay(at, begin, end);
       for (; next_collective_ < state_.collective_waits.size() && state_.collective_waits[next_collective_].first == at;
            ++next_collective_) {
         program_.waits.push_back(state_.collective_waits[next_collective_].second);
@@ -57,36 +58,39 @@ class WaitWriter {
       }
       for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
         const InstrIndex source = extra_edges_[next_extra_].before;
-        if (source < begin || source >= end) program_.waits.push_back({source, Wait::kDirect});
+        if (source < begin || source >= pair_begin(program_, at)) program_.waits.push_back({source, Wait::kDirect});
       }
     }
   }
 
  private:
   /// Own forwards, recomputes and I stand in the same lane; only values of other stages can come from elsewhere.
-  void add_values(const Instr& instr, InstrIndex begin, InstrIndex end) {
+  void add_values(InstrIndex at, InstrIndex begin, InstrIndex end) {
+    const Instr& instr = program_.instrs[at];
     const Action& action = instr.action;
     const std::span<const StageId> sources = state_.rules.sources(action.op, action.stage);
-    if (!state_.parts.plain()) return add_part_values(instr, sources, begin, end);
+    if (!state_.parts.plain()) return add_part_values(at, sources, begin, end);
     for (std::size_t i = 0; i <= action.merged; ++i) {
       for (const StageId stage : sources) {
         const InstrIndex source = state_.producers.find(action.op, stage, index(action.microbatch) + i);
-        if (source - begin < end - begin) continue;
+        if (source - begin < at - begin) continue;
         if (source == ProducerTable::kNone) throw_missing(action, stage, i);
-        if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
+        add_value(instr.first_wait, source, source - begin < end - begin);
       }
     }
   }
 
   /// In a segment, R takes its input from that of the stage before.
-  void add_replay(const Instr& instr, InstrIndex begin, InstrIndex end) {
-    if (!state_.rules.takes_replay(instr.action.stage)) return;
-    const StageId before{static_cast<std::int32_t>(instr.action.stage) - 1};
-    add_part_values(instr, std::span(&before, 1), begin, end);
+  void add_replay(InstrIndex at, InstrIndex begin, InstrIndex end) {
+    const StageId stage = program_.instrs[at].action.stage;
+    if (!state_.rules.takes_replay(stage)) return;
+    const StageId before{static_cast<std::int32_t>(stage) - 1};
+    add_part_values(at, std::span(&before, 1), begin, end);
   }
 
   /// What the instr takes from the same op of other stages, slice by slice.
-  void add_part_values(const Instr& instr, std::span<const StageId> sources, InstrIndex begin, InstrIndex end) {
+  void add_part_values(InstrIndex at, std::span<const StageId> sources, InstrIndex begin, InstrIndex end) {
+    const Instr& instr = program_.instrs[at];
     Action needed = instr.action;
     needed.merged = 0;
     state_.parts.for_each(instr.action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
@@ -95,11 +99,16 @@ class WaitWriter {
         needed.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
         needed.slice = static_cast<std::int16_t>(slice);
         const InstrIndex source = state_.producers.find(needed);
-        if (source - begin < end - begin) continue;
+        if (source - begin < at - begin) continue;
         if (source == ProducerTable::kNone) throw_missing(needed, stage, 0);
-        if (!has_wait(instr.first_wait, source)) program_.waits.push_back({source, value_via_});
+        add_value(instr.first_wait, source, source - begin < end - begin);
       }
     });
+  }
+
+  /// A wait for a value, which travels unless it is made in the same lane.
+  void add_value(std::uint32_t first_wait, InstrIndex source, bool in_lane) {
+    if (!has_wait(first_wait, source)) program_.waits.push_back({source, in_lane ? Wait::kDirect : value_via_});
   }
 
   bool has_wait(std::uint32_t first_wait, InstrIndex source) const {
@@ -113,7 +122,7 @@ class WaitWriter {
     action.stage = stage;
     action.microbatch = MicrobatchId{static_cast<std::int32_t>(index(action.microbatch) + merged)};
     action.merged = 0;
-    throw Error(to_string(action) + ": needed but run by no device; expected a valid schedule");
+    throw CannotRun(to_string(action) + ": needed but run by no device; expected a valid schedule");
   }
 
   State& state_;

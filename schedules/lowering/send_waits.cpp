@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "schedules/lowering/lower_state.hpp"
-#include "schedules/program/topological_order.hpp"
+#include "schedules/runnability/deadlock.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -181,7 +181,7 @@ std::vector<std::uint32_t> asap_ranks(const Program& program) {
     }
     return latest + 1;
   };
-  for (const InstrIndex at : topological_order(program)) {
+  for (const InstrIndex at : run_order(program)) {
     const std::size_t lane = index(program.holders[program.rows[program.instrs[at].row].holder].device);
     std::uint32_t& own = rank[at];
     if (at != program.lane_begin[lane]) own = rank[at - 1] + 1;

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <queue>
-#include <stdexcept>
 #include <vector>
 
 namespace plumb {
@@ -27,8 +26,6 @@ class Order {
       for (const std::size_t waiter : stuck_on_[device]) ready.push(waiter);
       stuck_on_[device].clear();
     }
-    if (order_.size() != program_.size())
-      throw std::logic_error("a program without an order: validate() let a deadlock pass");
     return std::move(order_);
   }
 

@@ -125,7 +125,7 @@ class Versions {
   }
 
   [[noreturn]] void throw_mixed(const Action& action, std::int32_t one, std::int32_t other) const {
-    throw Error("schedule '" + schedule_.name + "': " + to_string(action) + " would read versions " +
+    throw CannotRun("schedule '" + schedule_.name + "': " + to_string(action) + " would read versions " +
                 std::to_string(one) + " and " + std::to_string(other) +
                 ", as its forwards did; expected an action of its own for each");
   }
@@ -134,7 +134,7 @@ class Versions {
     std::string message = "schedule '" + schedule_.name + "': " + to_string(action) + " reads version " +
                           std::to_string(wanted) + ", but only version " + std::to_string(latest) + " exists there";
     if (const auto delay = smallest_delay()) message += "; the smallest legal delay is " + std::to_string(*delay);
-    throw Error(message);
+    throw CannotRun(message);
   }
 
   /// Largest lag of any reader of a stage with a delay policy.

@@ -16,7 +16,7 @@ namespace plumb {
 /// same moment over. The result follows sim/rules/transfer_semantics.hpp and is that of the pass engine wherever
 /// that applies.
 ///
-/// Returns nothing when the lanes deadlock (sim/rules/deadlock.hpp names the cycle).
+/// Returns nothing when the lanes deadlock (schedules/runnability/deadlock.hpp names the cycle).
 std::optional<RunTimes> run_events(const Program& program, const SimOptions& options);
 
 }  // namespace plumb

@@ -2,19 +2,9 @@
 
 #include <cstdint>
 
-namespace plumb {
+#include "schedules/runnability/transfer_mode.hpp"
 
-/// How messages travel, with the name of each mode (transfer_semantics.hpp has the rules).
-enum class TransferMode : std::uint8_t {
-  kBuffered,    ///< "buffered": asynchronous; a message starts when its value exists and its link is free
-  kFifo,        ///< "fifo": as buffered, but messages of a pair and direction start and arrive in order of issue
-  kRendezvous,  ///< "rendezvous": fifo, and a message starts only when its receive is posted
-  kBlocking,    ///< "blocking": rendezvous, and the sender's compute lane waits until the message has arrived
-  kBatched,     ///< "batched": rendezvous, and a send and a receive between the same two devices that stand at the same
-                ///< place of the lane are issued and completed together
-  kPairFifo,  ///< "pair-fifo": rendezvous, and two devices have one queue for both directions: one transfer at a time,
-              ///< in the order in which each of them sends and receives
-};
+namespace plumb {
 
 enum class EngineChoice : std::uint8_t {
   kAuto,   ///< one pass where it applies, events otherwise

@@ -2,13 +2,12 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
 #include "models/cluster/cluster.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/program/program.hpp"
-#include "schedules/program/program_index.hpp"
+#include "schedules/runnability/transfer_mode.hpp"
+#include "schedules/runnability/transfer_order.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 
@@ -49,25 +48,6 @@ namespace plumb {
 /// Each device has one queue for each other device, of what it sends to it and receives from it: in order of the places
 /// of its lane, at one place sends before receives, then by index. A message starts only when those in front of it in
 /// the queues of both its ends are done. (One communicator for both directions, as NCCL's.)
-struct TransferRules {
-  bool in_issue_order = false;  ///< offered and served as issued; otherwise as produced
-  bool needs_post = false;      ///< starts only when the receive is posted
-  bool blocks_lane = false;     ///< the sender's lane waits for the arrival
-  bool batches = false;         ///< sends and receives of one place end together
-  bool pair_queues = false;     ///< both directions of a pair are one queue
-};
-
-constexpr TransferRules rules_of(TransferMode mode) {
-  return {.in_issue_order = mode != TransferMode::kBuffered,
-          .needs_post = mode >= TransferMode::kRendezvous,
-          .blocks_lane = mode == TransferMode::kBlocking,
-          .batches = mode == TransferMode::kBatched,
-          .pair_queues = mode == TransferMode::kPairFifo};
-}
-
-/// Names of the modes, by their numbers.
-inline constexpr std::array<std::string_view, 6> kTransferModeNames{"buffered", "fifo",    "rendezvous",
-                                                                    "blocking", "batched", "pair-fifo"};
 
 /// Moments of one message (see above); for `sent` see RunTimes.
 struct TransferTimes {
@@ -88,38 +68,6 @@ Ticks sending_time(std::int64_t bytes, std::int64_t bytes_per_s, Timebase base);
 Ticks sending_time(std::int64_t bytes, const Route& route, Timebase base);
 
 Ticks latency_time(const Route& route, Timebase base);
-
-/// The transfers of every channel in the order in which it serves them.
-IndexLists service_order(const Program& program, TransferMode mode);
-
-/// The instr whose end offers the message.
-constexpr InstrIndex offered_by(const Transfer& transfer, TransferMode mode) {
-  return rules_of(mode).in_issue_order ? transfer.issue : transfer.producer;
-}
-
-/// Messages by the instr whose end offers them.
-const IndexLists& offered(const ProgramIndex& indexed, TransferMode mode);
-
-/// The batches of batched mode. Empty in all other modes.
-struct Batches {
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
-
-  std::vector<std::uint32_t> of_send;     ///< by transfer: the batch that it is a send of, or kNone
-  std::vector<std::uint32_t> of_receive;  ///< by transfer: the batch that it is a receive of, or kNone
-  std::vector<std::uint32_t> size;        ///< by batch: sends and receives together
-};
-
-Batches batches_of(const Program& program, TransferMode mode);
-
-/// What must be done before a message starts in pair-fifo mode. Empty in all other modes.
-struct PairQueues {
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
-
-  std::vector<std::uint32_t> before_send;     ///< by transfer: the one in front of it at its sender, or kNone
-  std::vector<std::uint32_t> before_receive;  ///< by transfer: the one in front of it at its receiver, or kNone
-};
-
-PairQueues pair_queues_of(const Program& program, TransferMode mode);
 
 /// How a device's wait for a message splits by cause. The parts add up to the wait.
 struct WaitSplit {

@@ -8,7 +8,7 @@
 #include "schedules/program/program_text.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/pass_engine.hpp"
-#include "sim/rules/deadlock.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
 

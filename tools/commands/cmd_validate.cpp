@@ -1,7 +1,10 @@
+#include <array>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "schedules/checks/check_runs.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
@@ -9,29 +12,43 @@
 #include "tools/options/arguments.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
 
-/// The models of transfers named by "rendezvous,pair-fifo" or "all".
-std::vector<TransferModel> parse_models(const std::string& text) {
-  if (text == "all") return {TransferModel::kBuffered, TransferModel::kRendezvous, TransferModel::kPairFifo};
-  std::vector<TransferModel> models;
-  for (const std::string& name : split(text, ',')) {
-    models.push_back(choice<TransferModel>(kTransferModelNames, "transfer model", name));
-  }
-  return models;
+/// The members named by "rendezvous,pair-fifo" or "all".
+template <class Enum, std::size_t count>
+std::vector<Enum> several(const std::array<std::string_view, count>& names, std::string_view what,
+                          const std::string& text) {
+  std::vector<Enum> chosen;
+  for (std::size_t i = 0; text == "all" && i < count; ++i) chosen.push_back(static_cast<Enum>(i));
+  if (!chosen.empty() || text.empty()) return chosen;
+  for (const std::string& name : split(text, ',')) chosen.push_back(choice<Enum>(names, what, name));
+  return chosen;
 }
 
 std::string size_text(const std::string& path, const Schedule& schedule) {
   std::int64_t actions = 0;
   for (const DeviceList& list : schedule.devices) actions += expanded_size(list);
   std::ostringstream out;
-  out << path << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
+  out << printable(path) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
       << schedule.num_microbatches << " microbatches, " << actions << " actions\n";
   return out.str();
+}
+
+/// Everything that is wrong; what concerns messages only in a schedule that is right in all else.
+std::vector<Violation> violations_of(const Schedule& schedule, const std::vector<TransferMode>& modes,
+                                     const std::vector<TransferModel>& models, const LowerOptions& options) {
+  std::vector<Violation> violations = check_schedule(schedule);
+  if (!violations.empty()) return violations;
+  if (!modes.empty()) violations = check_runs(schedule, modes, options);
+  for (const TransferModel model : models) {
+    if (auto hang = find_hang(schedule, model)) violations.push_back(*std::move(hang));
+  }
+  return violations;
 }
 
 }  // namespace
@@ -43,24 +60,26 @@ ExitStatus run_validate(const CommandLine& arguments) {
       "3: it is not, and all findings are printed.");
   std::string path;
   std::string format;
-  std::string transfers;
+  std::string modes;
+  std::string models;
+  SimulationArguments simulation;
   ScheduleArguments size;
   parser.positional(path, "NAME|FILE")
       .text("from", format, "FORMAT",
             "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by the extension)")
-      .text("transfers", transfers, "MODELS",
-            "also look for sends and receives that would hang when messages are buffered, rendezvous or pair-fifo "
-            "(several with commas, or all)");
+      .text("transfers", modes, "MODES",
+            "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
+            "batched or pair-fifo (several with commas, or all)");
+  simulation.add_receives_to(parser);
+  parser.text("torch-transfers", models, "MODELS",
+              "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
+              "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)");
   size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;
-  const std::vector<TransferModel> models = parse_models(transfers);
+  const auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
+  const auto chosen_models = several<TransferModel>(kTransferModelNames, "transfer model", models);
   const Schedule schedule = format.empty() ? load_schedule(path, size) : read_schedule(path, format);
-  std::vector<Violation> violations = check_schedule(schedule);
-  if (violations.empty()) {
-    for (const TransferModel model : models) {
-      if (auto hang = find_hang(schedule, model)) violations.push_back(std::move(*hang));
-    }
-  }
+  const auto violations = violations_of(schedule, chosen_modes, chosen_models, simulation.lowering(schedule));
   if (!violations.empty()) {
     print(findings_text(path, violations));
     return ExitStatus::kNo;

@@ -7,18 +7,22 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "schedules/checks/check_runs.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/passes/fold.hpp"
 
 namespace plumb {
 namespace {
 
+/// Longer documents are checked with fewer iterations of their repeats.
 constexpr std::int64_t kMostChecked = std::int64_t{1} << 26U;
+/// So are these, where the whole program would have to be written out; their lists are looked at in full.
+constexpr std::int64_t kMostWritten = std::int64_t{1} << 22U;
 
 /// Where violations stand: in a PyTorch CSV its line and cell, otherwise device and position.
 class Places {
  public:
-  explicit Places(const std::string& where) : where_(where) {
+  explicit Places(const std::string& where) : where_(printable(where)) {
     std::error_code ignored;
     const bool is_csv = where.ends_with(".csv") && std::filesystem::is_regular_file(where, ignored);
     if (is_csv) cells_ = torch_csv_cells(read_text_file(where));
@@ -43,11 +47,15 @@ class Places {
 std::vector<Violation> check_schedule(const Schedule& schedule) {
   std::int64_t left = kMostChecked;  // subtracting cannot overflow, adding up sizes could
   for (const DeviceList& list : schedule.devices) left -= std::min(left, expanded_size(list));
-  if (left == 0) {
-    const std::int64_t kept = std::max<std::int64_t>(256, 8 * std::int64_t{schedule.num_devices});
-    if (const auto folded = fold(schedule, kept, 1)) return validate(folded->schedule);
-  }
-  return validate(schedule);
+  const std::int64_t kept = std::max<std::int64_t>(256, 8 * std::int64_t{schedule.num_devices});
+  const auto folded = kMostChecked - left > kMostWritten ? fold(schedule, kept, 1) : std::nullopt;
+  if (!folded) return validate(schedule);
+  if (left == 0) return validate(folded->schedule);
+  std::vector<Violation> found = check_document(schedule);
+  if (!found.empty()) return found;
+  found = check_runs(folded->schedule);
+  for (Violation& one : found) one.reason += " (found with fewer iterations of the repeats)";
+  return found;
 }
 
 std::string findings_text(const std::string& where, const std::vector<Violation>& violations) {
@@ -56,7 +64,7 @@ std::string findings_text(const std::string& where, const std::vector<Violation>
   std::string text;
   for (std::size_t i = 0; i < violations.size() && i < kMostShown; ++i) text += places.line(violations[i]) + '\n';
   if (violations.size() > kMostShown) text += "... and " + std::to_string(violations.size() - kMostShown) + " more\n";
-  return text + where + ": invalid, " + std::to_string(violations.size()) +
+  return text + printable(where) + ": invalid, " + std::to_string(violations.size()) +
          (violations.size() == 1 ? " finding\n" : " findings\n");
 }
 

@@ -23,14 +23,20 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
       .text("transfers", transfers, "MODE",
             "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "
             "does; "
-            "buffered)")
-      .text("receives", receives, "WHERE",
-            "when receives are posted: ahead, late or on-send (default: as --runtime does; ahead)")
-      .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
-             "messages in flight per channel before the sender waits (default: as --runtime does; 2)")
+            "buffered)");
+  add_receives_to(parser);
+  parser
       .text("engine", engine, "NAME",
             "simulation engine: auto, pass (fast; fixed order, no contention) or event (default: auto)")
       .whole("seed", seed, {0}, "seed of the jitter (default: 0)");
+}
+
+void SimulationArguments::add_receives_to(ArgumentParser& parser) {
+  parser
+      .text("receives", receives, "WHERE",
+            "when receives are posted: ahead, late or on-send (default: as --runtime does; ahead)")
+      .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
+             "messages in flight per channel before the sender waits (default: as --runtime does; 2)");
 }
 
 SimOptions SimulationArguments::simulation(const Schedule& schedule) const {

@@ -1,7 +1,7 @@
 #include "trainer/executors/serial_executor.hpp"
 
 #include "schedules/lowering/lower.hpp"
-#include "schedules/program/topological_order.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "trainer/executors/forward_reruns.hpp"
 
 namespace plumb {
@@ -9,7 +9,7 @@ namespace plumb {
 void run_serial(const RunPart& part) {
   const Program& program = part.program;
   ForwardReruns reruns(part);
-  for (const InstrIndex at : topological_order(program)) {
+  for (const InstrIndex at : run_order(program)) {
     const std::size_t device = index(device_of(program, at));
     DeviceWorker& worker = *part.workers[device];
     // Second halves of pairs, and what ran before this part, the worker has passed already.

@@ -9,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "schedules/program/topological_order.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "schedules/program/waits.hpp"
 #include "trainer/plan/train_options.hpp"
 
@@ -83,7 +83,7 @@ void ValidationPlan::find_windows(const Program& program) {
 void ValidationPlan::find_known(const Program& program) {
   const auto stages = static_cast<std::size_t>(program.num_stages);
   std::map<std::pair<DeviceId, std::int32_t>, std::vector<std::uint32_t>> on_device;
-  for (const InstrIndex at : topological_order(program)) {
+  for (const InstrIndex at : run_order(program)) {
     const Row& row = row_of(program, at);
     if (row.op != Op::kU && row.op != Op::kV) continue;
     std::vector<std::uint32_t>& known = known_[at];

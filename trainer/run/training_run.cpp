@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "sim/rules/deadlock.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "trainer/run/device_report.hpp"
 #include "trainer/run/measured_timeline.hpp"
 #include "trainer/run/parameters.hpp"
@@ -82,7 +82,7 @@ void check_links(const RunPlan& plan, const Executor& executor) {
                 " has no streams for links; expected the executor streams");
   }
   const std::string cycle = describe_deadlock(plan.program, TransferMode::kRendezvous);
-  if (!cycle.empty()) throw Error(run + cycle);
+  if (!cycle.empty()) throw CannotRun(run + cycle);
 }
 
 }  // namespace

@@ -64,8 +64,8 @@ TEST_CASE("missing actions are named where they should be") {
 
 TEST_CASE("a deadlock is named by its cycle") {
   CHECK(violations(written_schedule({"0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"}, 2)) ==
-        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F1, "
-               "which waits for 0F1 on device 0, which comes after 0B0"}));
+        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F1; "
+               "1F1 on device 1 waits for 0F1 on device 0, which comes after 0B0"}));
 }
 
 TEST_CASE("the halves of a pair do not wait for each other, in either order, on any stage, slice or microbatch") {
@@ -101,8 +101,8 @@ TEST_CASE("a pair whose halves wait for each other through another device is a d
   schedule.num_stages = 3;
   schedule.placement[0].push_back({DeviceId{0}});
   CHECK(violations(schedule) ==
-        lines({"device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 1F0 on device 1, which waits for 0F0 on "
-               "device 0"}));
+        lines({"device 0, position 0: 0F0: deadlock: (0F0;2F0)OVERLAP on device 0 waits for 1F0 on device 1; 1F0 on "
+               "device 1 waits for 0F0 on device 0"}));
 }
 
 TEST_CASE("any two passes that are there in time may be a pair") {
@@ -156,13 +156,13 @@ TEST_CASE("a reduction stands between the last backward and the update") {
 }
 
 TEST_CASE("a microbatch belongs to one replica") {
-  Schedule schedule = written_schedule({"0F0 0F1 0B1 0B0"}, 2);
+  Schedule schedule = written_schedule({"0F0 0F1 0B1 0B0 0REDUCE_GRAD 1:0REDUCE_GRAD"}, 2);
   schedule.placement.push_back({{DeviceId{0}}});
   CHECK(violations(schedule).empty());
   schedule.devices[0].actions[2].replica = ReplicaId{1};
   CHECK(violations(schedule) ==
         lines({"device 0, position 2: 1:0B1: microbatch 1 already belongs to replica 0; expected one replica",
-               "device 0, position 4: 0B1: is missing"}));
+               "device 0, position 6: 0B1: is missing"}));
 }
 
 TEST_CASE("a replicated stage takes its microbatches round robin") {
@@ -189,8 +189,10 @@ TEST_CASE("slices: all of them, forward in order, backward in reverse") {
   CHECK(violations(schedule).empty());
   Schedule swapped = schedule;
   std::swap(swapped.devices[1].actions[2], swapped.devices[1].actions[3]);
-  CHECK(violations(swapped) == lines({"device 1, position 2: 1B0.0: deadlock: 1B0.0 on device 1 waits for 1B0.1 on "
-                                      "device 1, which comes after 1B0.0"}));
+  CHECK(violations(swapped) == lines({"device 1, position 2: 1B0.0: runs before 1B0.1"}));
+  Schedule forwards = schedule;
+  std::swap(forwards.devices[0].actions[0], forwards.devices[0].actions[1]);
+  CHECK(violations(forwards) == lines({"device 0, position 0: 0F0.1: runs before 0F0.0"}));
   swapped.slices->axis = Slices::Axis::kBatch;
   swapped.devices[0].actions = {swapped.devices[0].actions[0], swapped.devices[0].actions[1],
                                 swapped.devices[0].actions[3], swapped.devices[0].actions[2]};
@@ -235,9 +237,12 @@ TEST_CASE("explicit transfers must match and keep their order") {
 }
 
 TEST_CASE("a send that stands too late makes a deadlock that the compute order alone does not have") {
-  CHECK(violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
-        lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F0, "
-               "which waits for 0F0 on device 0, which comes after 0B0"}));
+  CHECK(
+      violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
+      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for the message of 1B0 from device 1 to "
+             "device 0, not issued before the end of 1B0 on device 1, which comes after 1F0; 1F0 on device 1 waits for "
+             "the message of 0F0 from device 0 to device 1, not issued before the end of 0U0 on device 0, which comes "
+             "after 0B0"}));
 }
 
 TEST_CASE("extra edges are waited for") {
@@ -245,7 +250,7 @@ TEST_CASE("extra edges are waited for") {
   schedule.extra_edges = {{parse_action("1B0", ""), parse_action("0F0", "")}};
   CHECK(first_violation(schedule) ==
         "device 0, position 0: 0F0: deadlock: 0F0 on device 0 waits for 1B0 on device 1, which comes after "
-        "1F0, which waits for 0F0 on device 0");
+        "1F0; 1F0 on device 1 waits for 0F0 on device 0");
   schedule.extra_edges = {{parse_action("1B7", ""), parse_action("0F0", "")}};
   CHECK(violations(schedule) == lines({"device 0, position 0: 1B7: extra_edges name it, but it is in no list"}));
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/events/event_queue.hpp"
-#include "sim/rules/deadlock.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "sim/rules/jitter.hpp"
 #include "tests/support/program_builder.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "schedules/lowering/lower.hpp"
 #include "schedules/lowering/send_waits.hpp"
-#include "sim/rules/deadlock.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "tests/support/program_builder.hpp"
 #include "tests/support/written_schedule.hpp"
 
@@ -31,8 +31,8 @@ TEST_CASE("two devices that both send first hang where nothing is buffered, and 
   CHECK(describe_deadlock(program, TransferMode::kFifo).empty());
   CHECK(describe_deadlock(program, TransferMode::kRendezvous) ==
         "transfers rendezvous: deadlock: 0F1 on device 0 waits for the message of 0F0 from device 0 to device 1, whose "
-        "receive is not posted before 1F1; 1F1 on device 1 waits for the message of 1F0 from device 1 to device 0, "
-        "whose receive is not posted before 0F1");
+        "receive is not posted before 1F1 on device 1; 1F1 on device 1 waits for the message of 1F0 from device 1 to "
+        "device 0, whose receive is not posted before 0F1 on device 0");
 }
 
 TEST_CASE("lowering puts off the waits of an exchange, so that no document hangs by rendezvous") {

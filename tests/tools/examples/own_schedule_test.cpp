@@ -34,7 +34,7 @@ TEST_CASE("a program that prints a schedule stands wherever a name does") {
   CHECK(contains(simulated.out, "15 ms"));
   CHECK(run_command("plumbline train " + kPython + size + "--network gpt-tiny --executor serial", scratch.path())
             .status == 0);
-  CHECK(run_command("plumbline validate " + kPython + size + "--transfers all", scratch.path()).status == 0);
+  CHECK(run_command("plumbline validate " + kPython + size + "--torch-transfers all", scratch.path()).status == 0);
   CHECK(run_command("plumbline convert " + kPython + size + "own.json && plumbline validate own.json", scratch.path())
             .status == 0);
   CHECK(contains(run_command("plumbline schedule " + kPython + size + "--explain", scratch.path()).out, "_load_csv"));

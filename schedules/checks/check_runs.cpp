@@ -1,0 +1,107 @@
+#include "schedules/checks/check_runs.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "schedules/document/walk.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/runnability/deadlock.hpp"
+
+namespace plumb {
+namespace {
+
+/// Devices whose links take no time.
+Cluster free_links(std::int32_t devices) {
+  Cluster cluster;
+  cluster.devices.resize(static_cast<std::size_t>(devices));
+  cluster.devices_per_node = devices;
+  cluster.finish();
+  return cluster;
+}
+
+/// Position in the device's list of the action that its lane cannot take; the end for one that lowering has added.
+std::size_t position_of(const Schedule& schedule, const Deadlock& deadlock) {
+  std::size_t position = 0;
+  std::size_t found = 0;
+  bool is_found = false;
+  std::int64_t before = deadlock.before;
+  walk(schedule.devices[index(deadlock.device)], [&](Action action) {
+    action.overlaps_next = deadlock.action.overlaps_next;
+    if (action == deadlock.action && before-- == 0) found = position, is_found = true;
+    ++position;
+  });
+  return is_found ? found : position;
+}
+
+Violation violation_of(const Schedule& schedule, const Deadlock& deadlock, const std::string& where) {
+  return {deadlock.device, position_of(schedule, deadlock), to_string(deadlock.action),
+          where + "deadlock: " + deadlock.cycle};
+}
+
+bool has_messages(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return is_send(action.op); });
+  });
+}
+
+/// One schedule with costs of nothing.
+class RunCheck {
+ public:
+  explicit RunCheck(const Schedule& schedule) : schedule_(schedule), links_(free_links(schedule.num_devices)) {
+    costs_.times.resize(static_cast<std::size_t>(schedule.num_stages));
+  }
+
+  /// Without messages, then with those of the document, which leave where it sends them.
+  std::optional<Violation> fault() {
+    if (auto found = fault_of({TransferMode::kFifo}, nullptr, {}); !found.empty()) return std::move(found.front());
+    if (!has_messages(schedule_)) return std::nullopt;
+    if (auto found = fault_of({TransferMode::kFifo}, &links_, {}); !found.empty()) return std::move(found.front());
+    return std::nullopt;
+  }
+
+  std::vector<Violation> faults(std::span<const TransferMode> modes, const LowerOptions& options) {
+    return fault_of({modes.begin(), modes.end()}, &links_, options, true);
+  }
+
+ private:
+  std::vector<Violation> fault_of(const std::vector<TransferMode>& modes, const Cluster* links,
+                                  const LowerOptions& options, bool names_mode = false) {
+    std::vector<Violation> found;
+    costs_.comm = links == nullptr ? std::optional<Ticks>(0) : std::nullopt;
+    try {
+      const Program program = lower(schedule_, costs_, links, options);
+      for (const TransferMode mode : modes) {
+        const std::string name(kTransferModeNames[static_cast<std::size_t>(mode)]);
+        if (const auto deadlock = find_deadlock(program, mode)) {
+          found.push_back(violation_of(schedule_, *deadlock, names_mode ? "transfers " + name + ": " : ""));
+        }
+      }
+    } catch (const DeadlockError& error) {
+      found.push_back(violation_of(schedule_, error.deadlock(), ""));
+    } catch (const Error& error) {
+      found.push_back({DeviceId{0}, 0, "", error.what()});
+    }
+    return found;
+  }
+
+  const Schedule& schedule_;
+  StageCosts costs_;
+  Cluster links_;
+};
+
+}  // namespace
+
+std::vector<Violation> check_runs(const Schedule& schedule, std::span<const TransferMode> modes,
+                                  const LowerOptions& options) {
+  RunCheck check(schedule);
+  if (auto fault = check.fault()) return {*std::move(fault)};
+  if (modes.empty()) return {};
+  return check.faults(modes, options);
+}
+
+}  // namespace plumb
