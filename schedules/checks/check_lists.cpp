@@ -25,6 +25,7 @@ struct Progress {
   std::int64_t validations = 0;   ///< V so far
   bool unread = false;            ///< nothing has read the weights that the last U made
   std::set<std::int32_t> extras;  ///< X so far
+  std::vector<bool> trains_in;    ///< by update: a backward has been seen; only where REDUCE_GRAD is to be added
 };
 
 class ListChecker {
@@ -63,6 +64,29 @@ class ListChecker {
       held->has_updates |= action.op == Op::kU;
       held->has_reductions |= action.op == Op::kReduceGrad;
     }
+    for (Progress& held : held_) {
+      if (schedule_.forward_only || held.has_reductions || !reduces_with_others(held.share.stage)) continue;
+      held.trains_in.resize(static_cast<std::size_t>(updates_of(held.share.stage)), false);
+    }
+  }
+
+  std::int64_t updates_of(StageId stage) const { return schedule_.num_microbatches / schedule_.per_update(stage); }
+
+  /// Whether the device reduces the gradients of the stage with another holder of it (or with another one of its own).
+  bool reduces_with_others(StageId stage) const {
+    const auto holders_among = [&](const std::vector<DeviceId>* group) {
+      std::ptrdiff_t count = 0;
+      for (const auto& replica : schedule_.placement) {
+        count += std::ranges::count_if(replica[index(stage)], [&](DeviceId device) {
+          return group == nullptr || std::ranges::find(*group, device) != group->end();
+        });
+      }
+      return count;
+    };
+    if (schedule_.reduce_groups.empty()) return holders_among(nullptr) > 1;
+    return std::ranges::any_of(schedule_.reduce_groups, [&](const std::vector<DeviceId>& group) {
+      return std::ranges::find(group, device_) != group.end() && holders_among(&group) > 1;
+    });
   }
 
   Progress* find_held(const Action& action) {
@@ -270,9 +294,12 @@ class ListChecker {
 
   /// Backwards stand before the reduction and the update that apply them; with `flush`, forwards after the update
   /// before theirs.
-  void check_update_order(const Action& action, const Action& one, const Progress& held) {
+  void check_update_order(const Action& action, const Action& one, Progress& held) {
     const std::int64_t update = number(one) / schedule_.per_update(one.stage);
     const auto text = [&](Op op, std::int64_t of) { return text_of(one.stage, op, of, one.replica); };
+    if ((one.op == Op::kB || one.op == Op::kW) && static_cast<std::size_t>(update) < held.trains_in.size()) {
+      held.trains_in[static_cast<std::size_t>(update)] = true;
+    }
     if (one.op == Op::kB || one.op == Op::kI || one.op == Op::kW) {
       if (held.updates > update) {
         fail(action, "runs after " + text(Op::kU, update) + ", which applies its gradient");
@@ -338,6 +365,11 @@ class ListChecker {
     };
     if (held.has_updates && held.updates < all) missing(Op::kU, held.updates);
     if (held.has_reductions && held.reductions < all) missing(Op::kReduceGrad, held.reductions);
+    const auto idle = std::ranges::find(held.trains_in, false);
+    if (idle == held.trains_in.end()) return;
+    findings_.add(index(device_), position_, text_of(held.share.stage, Op::kReduceGrad, -1, held.share.replica),
+                  "is missing; update " + std::to_string(idle - held.trains_in.begin()) +
+                      " has no backward on the device, after which it could be added");
   }
 
   const Schedule& schedule_;

@@ -16,21 +16,9 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 15> kTextKeys{"name",
-                                                     "parameters",
-                                                     "num_devices",
-                                                     "num_stages",
-                                                     "num_microbatches",
-                                                     "microbatches_per_update",
-                                                     "mode",
-                                                     "placement",
-                                                     "weights",
-                                                     "slices",
-                                                     "recompute",
-                                                     "reduce_groups",
-                                                     "microbatch_sizes",
-                                                     "stage_edges",
-                                                     "extra_edges"};
+constexpr std::array<std::string_view, 14> kTextKeys{
+    "name",    "parameters", "num_stages", "num_microbatches", "microbatches_per_update", "mode",        "placement",
+    "weights", "slices",     "recompute",  "reduce_groups",    "microbatch_sizes",        "stage_edges", "extra_edges"};
 constexpr std::string_view kExtras = "extras";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -131,10 +119,6 @@ class TextReader {
       json += member;
     }
     Schedule schedule = schedule_from_json(json + '}', file_name_);
-    if (schedule.num_devices != schedule_.num_devices) {
-      fail("num_devices is " + std::to_string(schedule.num_devices) + ", and there are lines of " +
-           std::to_string(schedule_.num_devices) + " devices");
-    }
     schedule.devices = std::move(schedule_.devices);
     return schedule;
   }

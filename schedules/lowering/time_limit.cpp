@@ -1,7 +1,6 @@
 #include "schedules/lowering/time_limit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
@@ -90,33 +89,61 @@ Wide exact_sum(const Program& program) {
   return sum;
 }
 
-/// The longest that any of its kind takes, whatever is known without looking at each.
-struct LongestTimes {
-  std::array<Wide, kOpCount> action{};
-  Wide message = 0;
-  Wide collective = 0;
+Wide longest_message(const Program& program) {
+  std::vector<std::int64_t> most(program.channels.size(), 0);
+  for (const Transfer& transfer : program.transfers) {
+    most[transfer.channel] = std::max(most[transfer.channel], transfer.bytes);
+  }
+  Wide longest = 0;
+  for (std::size_t channel = 0; channel < most.size(); ++channel) {
+    longest = std::max(longest, message_time(most[channel], program.channels[channel].route, program.base));
+  }
+  return longest;
+}
 
-  explicit LongestTimes(const Program& program) {
-    for (std::size_t row = 0; row < program.rows.size(); ++row) {
-      Wide& longest = action[static_cast<std::size_t>(program.rows[row].op)];
-      longest = std::max(longest, static_cast<Wide>(program.durations[row]));
+Wide longest_collective(const Program& program) {
+  Ticks longest = 0;
+  for (const Collective& collective : program.collectives) longest = std::max(longest, collective.duration);
+  return static_cast<Wide>(longest);
+}
+
+/// What an op of a stage takes at most in a program, with the messages and latencies that it waits for.
+class LongestSteps {
+ public:
+  explicit LongestSteps(const Program& program)
+      : steps_(static_cast<std::size_t>(program.num_stages) * kOpCount),
+        edge_(std::max(longest_message(program), static_cast<Wide>(program.comm.value_or(0)))),
+        collective_(longest_collective(program)) {
+    for (InstrIndex i = 0; i < program.size(); ++i) {
+      const Instr& instr = program.instrs[i];
+      Step& step = of(instr.action);
+      step.action = std::max(step.action, program.durations[instr.row]);
+      std::uint32_t edges = is_move(instr.action.op) ? 1 : 0;  // its copy
+      for (std::uint32_t w = instr.first_wait; w != program.instrs[i + 1].first_wait; ++w) {
+        edges += is_for_collective(program.waits[w]) ? 0 : 1;
+      }
+      step.edges = std::max(step.edges, edges);
     }
-    for (const Collective& one : program.collectives)
-      collective = std::max(collective, static_cast<Wide>(one.duration));
   }
 
-  Wide longest_action() const { return *std::ranges::max_element(action); }
-
-  /// Looks at all messages and copies.
-  void look_at_messages(const Program& program) {
-    std::vector<std::int64_t> most(program.channels.size(), 0);
-    for (const Transfer& transfer : program.transfers) {
-      most[transfer.channel] = std::max(most[transfer.channel], transfer.bytes);
-    }
-    for (std::size_t channel = 0; channel < most.size(); ++channel) {
-      message = std::max(message, message_time(most[channel], program.channels[channel].route, program.base));
-    }
+  Wide of_action(const Action& action) {
+    const Step& step = of(action);
+    return static_cast<Wide>(step.action) + step.edges * edge_ + (joins_collective(action.op) ? collective_ : 0);
   }
+
+ private:
+  struct Step {
+    Ticks action = 0;
+    std::uint32_t edges = 0;
+  };
+
+  Step& of(const Action& action) {
+    return steps_[index(action.stage) * kOpCount + static_cast<std::size_t>(action.op)];
+  }
+
+  std::vector<Step> steps_;  ///< by stage, then op
+  Wide edge_;
+  Wide collective_;
 };
 
 /// Calls `visit(action, times)` for every action of the list with the number of times that it runs.
@@ -136,31 +163,20 @@ void visit_with_counts(const DeviceList& list, Visit visit) {
 
 void check_time(const Program& program, std::string_view name) {
   Wide sum = 0;
-  LongestTimes longest(program);
-  add(sum, program.size(), longest.longest_action());
-  add(sum, program.collectives.size(), longest.collective);
+  const Ticks longest = program.durations.empty() ? 0 : std::ranges::max(program.durations);
+  add(sum, program.size(), static_cast<Wide>(longest));
+  add(sum, program.collectives.size(), longest_collective(program));
   if (program.comm) add(sum, program.waits.size(), static_cast<Wide>(*program.comm));
-  longest.look_at_messages(program);
-  add(sum, program.transfers.size(), longest.message);
+  add(sum, program.transfers.size(), longest_message(program));
   const bool surely = sum <= static_cast<Wide>(kMostRun) && most_slowdown(program) == 1.0;
   if (!surely) check_sum(exact_sum(program), program, name);
 }
 
 void check_time(const Schedule& schedule, const Program& program) {
-  LongestTimes longest(program);
-  longest.look_at_messages(program);
-  std::uint32_t most_waits = 0;
-  for (std::size_t i = 0; i < program.size(); ++i) {
-    most_waits = std::max(most_waits, program.instrs[i + 1].first_wait - program.instrs[i].first_wait);
-  }
-  const Wide edge = std::max(longest.message, static_cast<Wide>(program.comm.value_or(0)));
+  LongestSteps longest(program);
   Wide sum = 0;
   for (const DeviceList& list : schedule.devices) {
-    visit_with_counts(list, [&](const Action& action, Wide times) {
-      add(sum, times, longest.action[static_cast<std::size_t>(action.op)]);
-      if (joins_collective(action.op)) add(sum, times, longest.collective);
-      if (is_compute(action.op) || is_move(action.op)) add(sum, times, edge * std::max(1U, most_waits));
-    });
+    visit_with_counts(list, [&](const Action& action, Wide times) { add(sum, times, longest.of_action(action)); });
   }
   check_sum(sum, program, schedule.name);
 }

@@ -267,7 +267,7 @@ bool simulator_runs(const Schedule& schedule, const Cluster* cluster, const SimO
     simulate(lower(schedule, odd_costs(schedule, cluster != nullptr), cluster), options);
     return true;
   } catch (const CannotRun& error) {
-    CHECK(std::string(error.what()).find(" waits for ") != std::string::npos);
+    CHECK(std::string(error.what()).find("deadlock: ") != std::string::npos);
     return false;
   }
 }
@@ -308,7 +308,7 @@ TEST_CASE(
   }
   CHECK(runs >= 300);
   CHECK(deadlocks >= 100);
-  CHECK(with_sends >= 100);
+  CHECK(with_sends >= 60);
 }
 
 TEST_CASE("a random document passes in a transfer mode exactly when the simulator runs it so") {

@@ -63,7 +63,6 @@ int run_main(const std::function<ExitStatus()>& program) {
   try {
     status = program();
   } catch (const CannotRun& error) {
-    if (!reports_errors) return 0;
     print_error("", error.what());
     status = ExitStatus::kNo;
   } catch (const Error& error) {

@@ -156,13 +156,13 @@ TEST_CASE("a reduction stands between the last backward and the update") {
 }
 
 TEST_CASE("a microbatch belongs to one replica") {
-  Schedule schedule = written_schedule({"0F0 0F1 0B1 0B0"}, 2);
+  Schedule schedule = written_schedule({"0F0 0F1 0B1 0B0 0REDUCE_GRAD 1:0REDUCE_GRAD"}, 2);
   schedule.placement.push_back({{DeviceId{0}}});
   CHECK(violations(schedule).empty());
   schedule.devices[0].actions[2].replica = ReplicaId{1};
   CHECK(violations(schedule) ==
         lines({"device 0, position 2: 1:0B1: microbatch 1 already belongs to replica 0; expected one replica",
-               "device 0, position 4: 0B1: is missing"}));
+               "device 0, position 6: 0B1: is missing"}));
 }
 
 TEST_CASE("a replicated stage takes its microbatches round robin") {
@@ -239,9 +239,10 @@ TEST_CASE("explicit transfers must match and keep their order") {
 TEST_CASE("a send that stands too late makes a deadlock that the compute order alone does not have") {
   CHECK(
       violations(written_schedule({"0F0 0B0 0SEND_F0", "1RECV_F0 1F0 1B0"}, 1)) ==
-      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for 1B0 on device 1, which comes after 1F0; "
-             "1F0 on device 1 waits for the message of 0F0 from device 0 to device 1, not issued before the end of 0B0 "
-             "on device 0"}));
+      lines({"device 0, position 1: 0B0: deadlock: 0B0 on device 0 waits for the message of 1B0 from device 1 to "
+             "device 0, not issued before the end of 1B0 on device 1, which comes after 1F0; 1F0 on device 1 waits for "
+             "the message of 0F0 from device 0 to device 1, not issued before the end of 0U0 on device 0, which comes "
+             "after 0B0"}));
 }
 
 TEST_CASE("extra edges are waited for") {

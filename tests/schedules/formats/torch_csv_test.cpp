@@ -179,6 +179,32 @@ TEST_CASE("schedules that the format cannot hold are refused") {
   CHECK(message("1f1b", 3) == "schedule '1f1b' cannot be written as PyTorch CSV: it has 3 updates; expected one");
 }
 
+TEST_CASE(
+    "the lists of PyTorch's GPipe and 1F1B end with a reduction, which only the form with communication may hold") {
+  // torch.distributed.pipelining 2.14: `_get_pipeline_order` ends in `_add_reduce_grad`; `_load_csv(compute_only)`
+  // refuses it.
+  const auto computed = [](const std::string& csv) {
+    std::string kept;
+    for (std::size_t begin = 0; begin < csv.size();) {
+      const std::size_t end = std::min(csv.find_first_of(",\n", begin), csv.size());
+      const std::string cell = csv.substr(begin, end - begin);
+      const bool travels =
+          cell.find("SEND") != cell.npos || cell.find("RECV") != cell.npos || cell.find("SHARD") != cell.npos;
+      if (!travels) kept += cell + ' ';
+      begin = end + 1;
+    }
+    return kept;
+  };
+  const Schedule gpipe = generate("torch-gpipe", {.num_devices = 2, .num_microbatches = 2});
+  const Schedule one_f_one_b = generate("torch-1f1b", {.num_devices = 2, .num_microbatches = 2});
+  CHECK(schedule_to_torch_csv(gpipe) == "0F0,0F1,0B0,0B1\r\n1F0,1F1,1B0,1B1\r\n");
+  // RESHARD stands after the last action of a line, so that its line end goes with it.
+  CHECK(computed(schedule_to_torch_comms_csv(torch_lowered(gpipe))) ==
+        "0F0 0F1 0B0 0B1 0REDUCE_GRAD 1F0 1F1 1B0 1B1 1REDUCE_GRAD ");
+  CHECK(computed(schedule_to_torch_comms_csv(torch_lowered(one_f_one_b))) ==
+        "0F0 0F1 0B0 0B1 0REDUCE_GRAD 1F0 1B0 1F1 1B1 1REDUCE_GRAD ");
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();

@@ -242,6 +242,65 @@ TEST_CASE("a schedule that waits for itself is named with its cycle") {
   CHECK(result.out.find("1F1") != std::string::npos);
 }
 
+TEST_CASE("a deadlock is exit status 3 in every command, with its cycle") {
+  const ScratchDirectory scratch;
+  // The device reduces for one replica and updates before it reduces for the other.
+  scratch.write(
+      "collectives.json",
+      R"({"format":"plumbline-schedule","version":1,"name":"two","parameters":{},"num_devices":1,"num_stages":1,
+"num_microbatches":2,"microbatches_per_update":2,"placement":[[[0]],[[0]]],"weights":{"policy":"flush"},
+"devices":[["0F0","0B0","1:0F1","1:0B1","0REDUCE_GRAD","0U0","1:0REDUCE_GRAD","1:0U0"]]})");
+  const std::string cycle = "0U0 on device 0 waits for 1:0REDUCE_GRAD on device 0, which comes after 0U0";
+  for (const char* command :
+       {"validate collectives.json", "validate collectives.json --transfers all",
+        "simulate collectives.json --cost F=1", "convert collectives.json x.json",
+        "simulate collectives.json --network gpt2-small --cluster a100", "train collectives.json --network gpt-tiny"}) {
+    CAPTURE(command);
+    const CommandResult result = run_command("plumbline " + std::string(command), scratch.path());
+    CAPTURE(result.out);
+    CAPTURE(result.err);
+    CHECK(result.status == 3);
+    CHECK((result.out + result.err).find("deadlock: " + cycle) != std::string::npos);
+  }
+  const std::string interleaved = "interleaved -p 4 -m 8 -v 2 ";
+  const CommandResult simulated = run_command(
+      "plumbline simulate " + interleaved + "--network gpt2-small --cluster a100 --transfers blocking", scratch.path());
+  CHECK(simulated.status == 3);
+  CHECK(simulated.out == "");
+  CHECK(simulated.err.starts_with("plumbline: error: transfers blocking: deadlock: 0F7 on device 0 waits for "));
+  CHECK(std::count(simulated.err.begin(), simulated.err.end(), '\n') == 1);
+  const CommandResult validated = run_command("plumbline validate " + interleaved + "--transfers all", scratch.path());
+  CHECK(validated.status == 3);
+  CHECK(validated.out.find("transfers blocking: deadlock: ") != std::string::npos);
+  CHECK(validated.out.find("transfers rendezvous") == std::string::npos);
+}
+
+TEST_CASE("what no clock can count is refused with the limit") {
+  const ScratchDirectory scratch;
+  check_all({{"plumbline simulate 1f1b -p 4 -m 100000 --cost F=1000000000,B=1 --summary --json -",
+              {"take 4e+20 ns together; expected at most 2.306e+18 ns"}},
+             {"plumbline simulate 1f1b -p 4 -m 2000000000 --cost F=1000000000,B=1 --summary", {"expected at most"}},
+             {"plumbline simulate 1f1b -p 4 -m 8 --cost F=4000000000,B=1/3",
+              {"4000000000 is too large; expected at most 3002399751.58, because the fractions of all values need a "
+               "unit of 1/3 ns"}},
+             {"plumbline simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --what-if F=1e300", {"2^61"}},
+             {"plumbline schedule zb-auto -p 4 -m 400 --cost F=9000000000,I=1,W=1,comm=9000000000",
+              {"zb-auto: the passes of all microbatches take more than 2^61 ticks"}}},
+            scratch);
+  CHECK(run_command("plumbline simulate 1f1b -p 4 -m 8 --cost F=4000000000,B=1 --summary", scratch.path()).status == 0);
+}
+
+TEST_CASE("values of a cluster and of a network are refused by their place, and bytes that are no text as numbers") {
+  const ScratchDirectory scratch;
+  scratch.write("fast.json", R"({"format": "plumbline-cluster", "version": 1, "name": "fast", "nodes": 1,
+"devices_per_node": 2, "device": {"flops_per_s": 1e12, "memory_bytes_per_s": 1e12},
+"intra_node": {"latency_ns": 0, "bytes_per_s": 1e24}})");
+  check_all({{"plumbline simulate 1f1b -p 2 -m 2 --network gpt2-small --cluster fast.json",
+              {"fast.json:3:", "intra_node.bytes_per_s", "8e18"}},
+             {"plumbline simulate $'no\\xff\\xc3such' -p 2 -m 2 --cost F=1", {"no\\xff\\xc3such"}}},
+            scratch);
+}
+
 TEST_CASE("outputs that cannot be written are one line, and no part of them is left") {
   const ScratchDirectory scratch;
   scratch.write("file", "not a directory");

@@ -100,7 +100,9 @@ TEST_CASE("DeepSpeed's instruction lists hold the order of 1f1b") {
     const std::string size = " -p " + std::to_string(stages) + " -m 6";
     CHECK(compute_text(scratch, "ds.deepspeed") ==
           run_command("plumbline schedule 1f1b" + size + " --format torch-csv", scratch.path()).out);
-    CHECK(run_command("plumbline validate ds.deepspeed --transfers buffered", scratch.path()).status == 0);
+    CHECK(run_command("plumbline validate ds.deepspeed --transfers buffered,rendezvous --torch-transfers buffered",
+                      scratch.path())
+              .status == 0);
   }
 }
 
@@ -205,15 +207,52 @@ TEST_CASE("hangs of transfers are found by validate") {
   scratch.write("x.csv",
                 "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
                 "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n");
-  CHECK(run_command("plumbline validate x.csv --transfers buffered", scratch.path()).status == 0);
-  const CommandResult result = run_command("plumbline validate x.csv --transfers all", scratch.path());
+  CHECK(run_command("plumbline validate x.csv --torch-transfers buffered", scratch.path()).status == 0);
+  const CommandResult result = run_command("plumbline validate x.csv --torch-transfers all", scratch.path());
   CHECK(result.status == 3);
   CHECK(mentions(result.out,
                  "x.csv:1: cell 4: 0SEND_F1: hang (rendezvous): 0SEND_F1 [F0.1] of device 0 waits for 1RECV_F1 "
                  "of device 1, which is at 1SEND_B0; 1SEND_B0 [B1.0] of device 1 waits for 0RECV_B0 of "
                  "device 0, which is at 0SEND_F1\n"));
   CHECK(mentions(result.out, "x.csv:1: cell 4: 0SEND_F1: hang (pair-fifo): "));
-  CHECK(run_command("plumbline validate torch-zbv -p 4 -m 8 --transfers all", scratch.path()).status == 0);
+  CHECK(run_command("plumbline validate torch-zbv -p 4 -m 8 --torch-transfers all", scratch.path()).status == 0);
+}
+
+TEST_CASE("a schedule that PyTorch's files cannot hold is refused for the same reason in both of their forms") {
+  const ScratchDirectory scratch;
+  for (const std::string& size : {"seq1f1b -p 4 -m 8", "hetpipe -p 4 -m 8", "avgpipe -p 4 -m 8", "chimera -p 4 -m 4"}) {
+    CAPTURE(size);
+    const std::string command = "plumbline schedule " + size + " --format torch-";
+    const CommandResult plain = run_command(command + "csv", scratch.path());
+    CHECK(plain.status == 2);
+    CHECK(mentions(plain.err, "cannot be written as PyTorch CSV: it has "));
+    for (const char* form : {"comms", "comms-late"}) {
+      const CommandResult lowered = run_command(command + form, scratch.path());
+      CHECK(lowered.status == 2);
+      CHECK(lowered.err == plain.err);
+    }
+  }
+  CHECK(mentions(run_command("plumbline schedule seq1f1b -p 4 -m 8 --format torch-comms", scratch.path()).err,
+                 "it has slices; expected whole microbatches"));
+}
+
+TEST_CASE("a text keeps what only JSON had a place for, and a run-time policy is refused by name") {
+  const ScratchDirectory scratch;
+  for (const std::string& size : {"pipedream -p 2 -m 2", "bpipe -p 4 -m 8", "terapipe -p 4 -m 8", "chimera -p 4 -m 4",
+                                  "zb-h1 -p 4 -m 8 --opt validation=post", "1f1b -p 4 -m 8 --updates 3"}) {
+    CAPTURE(size);
+    const CommandResult converted =
+        run_command("plumbline schedule " + size + " -o x.txt && plumbline schedule " + size +
+                        " -o x.json && plumbline convert x.txt y.json && "
+                        "plumbline simulate x.json --cost F=1,B=2 --summary --json x && "
+                        "plumbline simulate y.json --cost F=1,B=2 --summary --json y && cmp x y",
+                    scratch.path());
+    CAPTURE(converted.err);
+    CHECK(converted.status == 0);
+  }
+  const CommandResult text = run_command("plumbline schedule axonn -p 4 -m 8 --opt order=run-time --format text", scratch.path());
+  CHECK(text.status == 2);
+  CHECK(mentions(text.err, "run-time policy"));
 }
 
 TEST_CASE("explain says how to run a schedule in PyTorch and Megatron-LM") {
