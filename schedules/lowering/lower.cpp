@@ -101,7 +101,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   using namespace lowering;
   check_supported(schedule, costs, cluster);
   check_expanded_size(schedule);
-  const StageCosts whole = with_whole_shares(costs, PartTable(schedule));
+  const StageCosts whole = with_whole_extras(with_whole_shares(costs, PartTable(schedule)), schedule.extras);
   State state(schedule, whole, cluster, options);
   describe(state);
   add_holders(state);
