@@ -113,7 +113,12 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   add_waits(state);
   if (state.has_transfers()) add_transfers(state);
   if (state.has_moves) add_moves(state);
-  if (state.has_transfers() && !runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
+  if (state.has_transfers()) {
+    if (!runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
+    const std::int32_t most = most_send_buffers(state.program);
+    if (most != 0) state.program.send_buffers.asked = std::max(1, options.send_buffers);
+    state.program.send_buffers.used = most;
+  }
   if (state.program.asynchronous) {
     WeightVersions versions = weight_versions(schedule, state.program);
     state.program.version_read = std::move(versions.read);
