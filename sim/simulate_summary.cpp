@@ -13,13 +13,13 @@
 #include "sim/passes/steady_state.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
+#include "sim/rules/run_size.hpp"
 #include "sim/rules/transfer_semantics.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostActions = std::int64_t{1} << 31U;
 /// Folded schedules longer than this are not tried: their iterations would cost more than they save.
 constexpr std::int64_t kMostFolded = std::int64_t{1} << 22U;
 
@@ -94,6 +94,7 @@ std::optional<Timeline> jumped(const SummaryJob& job) {
     if (result.timeline) {
       Timeline& timeline = *result.timeline;
       timeline.base = program.base;
+      if (program.send_buffers.overruled()) timeline.send_buffers = program.send_buffers;
       timeline.num_microbatches = job.schedule.num_microbatches;
       timeline.updates =
           count_updates(job.schedule.num_microbatches, job.schedule.microbatches_per_update, job.schedule.forward_only);
@@ -116,11 +117,7 @@ Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, con
   job.options.spans = false;
   job.options.memory_curve = false;
   if (auto timeline = jumped(job)) return *std::move(timeline);
-  const std::int64_t size = size_of(schedule);
-  if (size > kMostActions) {
-    throw Error("schedule '" + schedule.name + "' has " + std::to_string(size) +
-                " actions and no steady state that could be skipped; expected at most " + std::to_string(kMostActions));
-  }
+  check_run_size(schedule, cluster != nullptr && !costs.comm, job.options);
   return simulate(lower(schedule, costs, cluster, lowering), job.options);
 }
 

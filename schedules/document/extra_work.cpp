@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "models/costs/stage_costs.hpp"
 #include "models/costs/time_limits.hpp"
@@ -45,6 +46,29 @@ Ticks layers_time(const ExtraWork& work, const StageCosts& costs) {
 
 }  // namespace
 
+Rational units_as_fraction(double units) {
+  constexpr std::int64_t kMostDenominator = 1'000'000;
+  constexpr double kMostWhole = 1e9;
+  if (!(std::abs(units) < kMostWhole)) return {std::llround(units), 1};
+  // Convergents of the continued fraction.
+  std::int64_t n0 = 0;
+  std::int64_t d0 = 1;
+  std::int64_t n1 = 1;
+  std::int64_t d1 = 0;
+  for (double rest = units;;) {
+    const double whole = std::floor(rest);
+    if (std::abs(whole) > 1e15) break;
+    const auto n2 = static_cast<__int128>(whole) * n1 + n0;
+    const auto d2 = static_cast<__int128>(whole) * d1 + d0;
+    if (d2 > kMostDenominator) break;
+    n0 = std::exchange(n1, static_cast<std::int64_t>(n2));
+    d0 = std::exchange(d1, static_cast<std::int64_t>(d2));
+    if (static_cast<double>(n1) / static_cast<double>(d1) == units) return {n1, d1};
+    rest = 1 / (rest - whole);
+  }
+  return {std::llround(units * static_cast<double>(kMostDenominator)), kMostDenominator};
+}
+
 Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage) {
   constexpr std::string_view kWhat = "extra work";
   if (work.kind == ExtraWork::Kind::kTime) {
@@ -57,7 +81,11 @@ Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage) 
           : work.kind == ExtraWork::Kind::kLayers ? layers_time(work, costs)
                                                   : 0;
   }
-  return checked_ticks(static_cast<double>(one) * work.units, kWhat);
+  const Ticks nearest = checked_ticks(static_cast<double>(one) * work.units, kWhat);
+  const Rational units = units_as_fraction(work.units);
+  if (static_cast<double>(units.numerator) / static_cast<double>(units.denominator) != work.units) return nearest;
+  const auto exact = static_cast<__int128>(one) * units.numerator;
+  return exact % units.denominator == 0 ? static_cast<Ticks>(exact / units.denominator) : nearest;
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "models/ground/rational.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/document/action.hpp"
 
@@ -28,6 +29,10 @@ struct ExtraWork {
 
   friend bool operator==(const ExtraWork&, const ExtraWork&) = default;
 };
+
+/// `units` as the fraction with the smallest denominator (at most a million) that is exactly this number in double
+/// precision: 0.08333333333333333 is 1/12. Where there is none, the nearest one with a denominator of a million.
+Rational units_as_fraction(double units);
 
 /// The time of `work` as an action of `stage` on a device of speed 1. If costs come from a network, passes and
 /// layers take the times of the network, and bare units take no time; otherwise everything but a time takes `units`

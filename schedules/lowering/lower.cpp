@@ -104,7 +104,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   check_supported(schedule, costs, cluster);
   check_costs(costs);
   check_expanded_size(schedule);
-  const StageCosts whole = with_whole_shares(costs, PartTable(schedule));
+  const StageCosts whole = with_whole_extras(with_whole_shares(costs, PartTable(schedule)), schedule.extras);
   State state(schedule, whole, cluster, options);
   describe(state);
   add_holders(state);
@@ -116,7 +116,12 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   add_waits(state);
   if (state.has_transfers()) add_transfers(state);
   if (state.has_moves) add_moves(state);
-  if (state.has_transfers() && !runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
+  if (state.has_transfers()) {
+    if (!runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
+    const std::int32_t most = most_send_buffers(state.program);
+    if (most != 0) state.program.send_buffers.asked = std::max(1, options.send_buffers);
+    state.program.send_buffers.used = most;
+  }
   if (state.program.asynchronous) {
     WeightVersions versions = weight_versions(schedule, state.program);
     state.program.version_read = std::move(versions.read);

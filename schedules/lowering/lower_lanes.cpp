@@ -34,10 +34,12 @@ class RecomputeRules {
 
   bool any() const { return any_explicit_ || !schedule_.recompute.empty(); }
 
-  /// The stash of `action`'s microbatch (an F, B or I) is dropped after F; for B and I: and made again by this action.
+  /// The stash of `action`'s microbatch is dropped after F; for B and I: and made again by this action. An EVICT or
+  /// LOAD moves only what is left of it.
   bool applies(const Action& action) const {
-    if (action.op != Op::kF && !is_backward(action.op)) return false;
-    if (any_explicit_ && explicit_[place(action)]) return action.op == Op::kF;
+    const bool moves_stash = is_move(action.op) && static_cast<std::int32_t>(action.microbatch) >= 0;
+    if (action.op != Op::kF && !is_backward(action.op) && !moves_stash) return false;
+    if (any_explicit_ && explicit_[place(action)]) return !is_backward(action.op);
     for (std::size_t rule = 0; rule < named_.size(); ++rule) {
       if (covers(rule, action)) return true;
     }

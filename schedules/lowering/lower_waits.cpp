@@ -38,9 +38,8 @@ class WaitWriter {
   explicit WaitWriter(State& state)
       : state_(state),
         program_(state.program),
-        value_via_(state.has_transfers()                                   ? kPendingTransfer
-                   : state.costs.comm.has_value() && *state.costs.comm > 0 ? Wait::kLatency
-                                                                           : Wait::kDirect),
+        edge_via_(state.costs.comm.value_or(0) > 0 ? Wait::kLatency : Wait::kDirect),
+        value_via_(state.has_transfers() ? kPendingTransfer : edge_via_),
         extra_edges_(found_extra_edges(state)) {}
 
   void write_lane(InstrIndex begin, InstrIndex end) {
@@ -58,7 +57,7 @@ class WaitWriter {
       }
       for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
         const InstrIndex source = extra_edges_[next_extra_].before;
-        if (source < begin || source >= pair_begin(program_, at)) program_.waits.push_back({source, Wait::kDirect});
+        if (source < begin || source >= pair_begin(program_, at)) program_.waits.push_back({source, edge_via_});
       }
     }
   }
@@ -127,7 +126,8 @@ class WaitWriter {
 
   State& state_;
   Program& program_;
-  std::uint32_t value_via_;
+  std::uint32_t edge_via_;   ///< of a dependency that carries no bytes
+  std::uint32_t value_via_;  ///< of a value
   std::vector<FoundEdge> extra_edges_;
   std::size_t next_collective_ = 0;
   std::size_t next_load_ = 0;

@@ -39,16 +39,27 @@ PartCosts shares(const Part& part, const StageTimes& times, const StageMemory& m
 std::int64_t whole_factor(const std::vector<std::int64_t>& figures, const PartTable& parts, std::int64_t longest = 0) {
   std::int64_t factor = 1;
   for (const Part& part : parts.all()) {
-    for (const std::int64_t denominator : {part.whole, part.largest}) {
-      for (const std::int64_t figure : figures) {
-        const std::int64_t needed = denominator / std::gcd(denominator, figure * factor);
-        if (needed > kMostFactor / factor) return 1;
-        factor *= needed;
-      }
+    if (part.whole > kMostFigure / part.largest) return 1;
+    const std::int64_t denominator = part.whole * part.largest;
+    for (const std::int64_t figure : figures) {
+      const auto rest = static_cast<std::int64_t>(static_cast<__int128>(figure) * factor % denominator);
+      const std::int64_t needed = denominator / std::gcd(denominator, rest);
+      if (needed > kMostFactor / factor) return 1;
+      factor *= needed;
     }
   }
   const std::int64_t largest = figures.empty() ? 0 : *std::max_element(figures.begin(), figures.end());
   return largest > kMostFigure / factor || longest > kMostCost / factor ? 1 : factor;
+}
+
+void multiply_times(StageCosts& costs, std::int64_t factor) {
+  if (factor == 1) return;
+  costs.base.ticks_per_ns *= factor;
+  if (costs.comm) *costs.comm *= factor;
+  for (StageTimes& times : costs.times) {
+    for (Ticks* time : times_per_microbatch(times)) *time *= factor;
+    for (Ticks* time : {&times.u, &times.x, &times.evict, &times.load, &times.all_reduce}) *time *= factor;
+  }
 }
 
 void scale_time(StageCosts& costs, const PartTable& parts) {
@@ -61,13 +72,7 @@ void scale_time(StageCosts& costs, const PartTable& parts) {
     longest = std::max({longest, times.u, times.x, times.evict, times.load, times.all_reduce});
   }
   const std::int64_t factor = whole_factor(figures, parts, longest);
-  if (factor == 1 || costs.base.ticks_per_ns > kMostCost / factor) return;
-  costs.base.ticks_per_ns *= factor;
-  if (costs.comm) *costs.comm *= factor;
-  for (StageTimes& times : costs.times) {
-    for (Ticks* time : times_per_microbatch(times)) *time *= factor;
-    for (Ticks* time : {&times.u, &times.x, &times.evict, &times.load, &times.all_reduce}) *time *= factor;
-  }
+  if (costs.base.ticks_per_ns <= kMostCost / factor) multiply_times(costs, factor);
 }
 
 void scale_memory(StageCosts& costs, const PartTable& parts) {
@@ -122,6 +127,28 @@ StageCosts with_whole_shares(const StageCosts& costs, const PartTable& parts) {
   scale_time(scaled, parts);
   scale_memory(scaled, parts);
   return scaled;
+}
+
+StageCosts with_whole_extras(StageCosts costs, const std::map<std::string, ExtraWork>& extras) {
+  if (costs.from_network || extras.empty()) return costs;
+  std::int64_t factor = 1;
+  std::int64_t largest = costs.comm.value_or(0);
+  for (StageTimes& times : costs.times) {
+    for (const auto& [name, work] : extras) {
+      if (work.kind == ExtraWork::Kind::kTime || times.x == 0) continue;
+      const Rational units = units_as_fraction(work.units);
+      const auto amount = static_cast<__int128>(times.x) * units.numerator % units.denominator * factor;
+      const std::int64_t rest = std::gcd(units.denominator, static_cast<std::int64_t>(amount % units.denominator));
+      const std::int64_t needed = units.denominator / rest;
+      if (needed > kMostFactor / factor) return costs;
+      factor *= needed;
+    }
+    for (const Ticks* time : times_per_microbatch(times)) largest = std::max(largest, *time);
+    for (const Ticks time : {times.u, times.x, times.evict, times.load, times.all_reduce})
+      largest = std::max(largest, time);
+  }
+  if (largest <= kMostFigure / factor && costs.base.ticks_per_ns <= kMostCost / factor) multiply_times(costs, factor);
+  return costs;
 }
 
 }  // namespace plumb::lowering

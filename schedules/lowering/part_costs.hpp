@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "models/costs/stage_costs.hpp"
+#include "schedules/document/extra_work.hpp"
 #include "schedules/document/part_table.hpp"
 
 namespace plumb::lowering {
@@ -30,5 +33,9 @@ void add_memory(StageMemory& to, const StageMemory& more);
 /// `costs` in units of time and memory so small that the share of every part is a whole number: thirds stay exact.
 /// Unchanged if the parts are plain, have costs of their own, or would need too small a unit.
 StageCosts with_whole_shares(const StageCosts& costs, const PartTable& parts);
+
+/// The same for extra work: abstract `costs` in units of time so small that every declared amount is whole, where it is
+/// a fraction of small whole numbers (`units_as_fraction`).
+StageCosts with_whole_extras(StageCosts costs, const std::map<std::string, ExtraWork>& extras);
 
 }  // namespace plumb::lowering

@@ -7,6 +7,7 @@
 
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/runnability/deadlock.hpp"
+#include "schedules/program/index_lists.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -167,6 +168,20 @@ void post_before_batches(Program& program, const std::vector<std::uint32_t>& ran
   }
 }
 
+/// Most of the intervals [begins, ends) that have a point in common; an interval that ends where another one begins
+/// makes room for it. Both are sorted here.
+std::int32_t most_at_once(std::vector<InstrIndex>& begins, std::vector<InstrIndex>& ends) {
+  if (!std::ranges::is_sorted(begins)) std::ranges::sort(begins);
+  if (!std::ranges::is_sorted(ends)) std::ranges::sort(ends);
+  std::size_t most = 0;
+  std::size_t over = 0;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    while (ends[over] <= begins[i]) ++over;
+    most = std::max(most, i + 1 - over);
+  }
+  return static_cast<std::int32_t>(most);
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> asap_ranks(const Program& program) {
@@ -197,14 +212,39 @@ bool runs_by_rendezvous(const Program& program) { return RendezvousRun(program).
 void put_off_send_waits(Program& program) {
   program.waits_by_rank = true;
   const std::vector<std::uint32_t> rank = asap_ranks(program);
+  std::vector<InstrIndex> posts;
+  for (const Transfer& transfer : program.transfers) posts.push_back(transfer.post);
   post_before_batches(program, rank);
+  SendBuffers& buffers = program.send_buffers;
   for (std::size_t t = 0; t < program.transfers.size() - program.moves.size(); ++t) {
     Transfer& transfer = program.transfers[t];
+    const InstrIndex wanted = transfer.sent;
     const InstrIndex end = program.lane_begin[index(program.channels[transfer.channel].from) + 1];
     while (transfer.sent < end && rank[transfer.sent] <= rank[transfer.post]) {
       transfer.sent = unit_behind(program, transfer.sent);
     }
+    buffers.waits_moved += transfer.sent != wanted ? 1 : 0;
+    buffers.receives_moved += transfer.post != posts[t] ? 1 : 0;
   }
+}
+
+std::int32_t most_send_buffers(const Program& program) {
+  const std::size_t messages = program.transfers.size() - program.moves.size();
+  const IndexLists by_channel =
+      group_by(messages, program.channels.size(), [&](std::size_t t) { return program.transfers[t].channel; });
+  std::int32_t most = 0;
+  std::vector<InstrIndex> begins;
+  std::vector<InstrIndex> ends;
+  for (std::size_t channel = 0; channel < program.channels.size(); ++channel) {
+    begins.clear();
+    ends.clear();
+    for (const std::uint32_t t : by_channel.of(channel)) {
+      begins.push_back(pair_begin(program, program.transfers[t].producer));
+      ends.push_back(program.transfers[t].sent);
+    }
+    most = std::max(most, most_at_once(begins, ends));
+  }
+  return most;
 }
 
 }  // namespace plumb::lowering

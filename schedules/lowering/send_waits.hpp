@@ -17,7 +17,10 @@ bool runs_by_rendezvous(const Program& program);
 
 /// Moves waits for sends back where a program would hang by rendezvous: each to the first position that ranks after
 /// the post of its receive. The send buffer then lives longer. Receives are posted earlier where a batch (a send and
-/// a receive of one place) would hang.
+/// a receive of one place) would hang. Counts what it moves in `Program::send_buffers`.
 void put_off_send_waits(Program& program);
+
+/// Most messages of one channel that hold a send buffer at once: from the start of their producer to the wait for them.
+std::int32_t most_send_buffers(const Program& program);
 
 }  // namespace plumb::lowering

@@ -45,8 +45,8 @@ struct Row {
 
   std::uint32_t holder = 0;
   Op op{};
-  bool recompute = false;         ///< the stash of F is dropped and recomputed before the backward; V: there are
-                                  ///< forwards between the update and it
+  bool recompute = false;         ///< the stash of F is dropped and recomputed before the backward (EVICT, LOAD: only
+                                  ///< the input is moved); V: there are forwards between the update and it
   bool overlapped = false;        ///< first member of an overlapped pair: its duration is that of the pair;
                                   ///< the row of the second member has 0
   std::uint8_t microbatches = 1;  ///< merged into one action; 0: none, it moves weights

@@ -13,6 +13,7 @@
 #include "schedules/document/segments.hpp"
 #include "schedules/program/instr.hpp"
 #include "schedules/program/move.hpp"
+#include "schedules/program/send_buffers.hpp"
 
 namespace plumb {
 
@@ -108,7 +109,8 @@ struct Program {
   std::vector<Transfer> transfers;  ///< only those of `moves` when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;
   bool waits_by_rank = false;  ///< sends are waited for later than the buffers require, so that lanes do not deadlock
-  std::vector<Move> moves;     ///< in order of their transfers, which are the last ones
+  SendBuffers send_buffers;
+  std::vector<Move> moves;  ///< in order of their transfers, which are the last ones
   std::vector<Collective> collectives;
 
   std::vector<std::int32_t> version_read;  ///< by instr (-1: reads none); empty when every policy is flush

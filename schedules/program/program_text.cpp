@@ -27,7 +27,7 @@ std::string wait_text(const Program& program, const Wait& wait) {
 std::string instr_text(const Program& program, InstrIndex at) {
   const Instr& instr = program.instrs[at];
   std::string out = text(program, at);
-  if (program.rows[instr.row].recompute) out += "+R";
+  if (program.rows[instr.row].recompute && !is_move(instr.action.op)) out += "+R";
   if (!program.version_read.empty() && program.version_read[at] >= 0) {
     out += "[v" + std::to_string(program.version_read[at]) + "]";
   }

@@ -48,7 +48,7 @@ class Overtaking {
   /// Change of the device's stash by the unit [first, behind): never negative before it is over.
   std::int64_t stash_change(InstrIndex first, InstrIndex behind) const {
     std::int64_t change = 0;
-    for (InstrIndex i = first; i != behind; ++i) change += stash_.left(program_.instrs[i].row);
+    for (InstrIndex i = first; i != behind; ++i) change += stash_.net(program_.instrs[i].row);
     return change;
   }
 
@@ -56,7 +56,7 @@ class Overtaking {
   std::int64_t peak(InstrIndex begin, InstrIndex end) const {
     std::int64_t level = 0;
     std::int64_t most = 0;
-    for (InstrIndex i = begin; i != end; ++i) most = std::max(most, level += stash_.left(program_.instrs[i].row));
+    for (InstrIndex i = begin; i != end; ++i) most = std::max(most, level += stash_.net(program_.instrs[i].row));
     return most;
   }
 

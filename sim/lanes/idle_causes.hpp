@@ -19,19 +19,20 @@ using CauseTimes = std::array<Ticks, kIdleCauseCount>;
 /// (sim/rules/transfer_semantics.hpp) in order of time:
 /// 1. Blocking mode: until every message issued at the instr before has arrived, message by message, as a receiver
 /// would wait.
-/// 2. Until every send that is waited for here is done with, message by message (`split_send_wait`).
+/// 2. Until everything that is waited for here (`Transfer::sent`) is done with, in order of index: a send as
+///    `split_send_wait` says, a copy (EVICT, LOAD) is all memory.
 /// 3. Until the last of the instr's waits is over; of several that end together the first in the Program counts. Going
 ///    back from there: a message's own times (`split_receive_wait`), `Program::comm` as latency, a collective's
-///    duration; what is left, back to the beginning of the gap, is computing on another device. Waiting for an EVICT or
-///    a LOAD is all memory.
-/// The parts add up to the gap exactly.
+///    duration; what is left, back to the end of (2), is computing on another device.
+/// The parts add up to the gap exactly. (sim/SPECIFICATION.md, §9.3)
 class IdleCauses {
  public:
   /// All three must outlive this.
   IdleCauses(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options);
 
   /// Adds the gap before the unit [first, behind) of lane instrs, which begins at `from`, to `causes` and returns its
-  /// largest part's cause. `previous` is the first instr of the unit before; the gap must not be the warm-up.
+  /// largest part's cause (of equal ones computing comes last, the others are in the order of `IdleCause`). `previous`
+  /// is the first instr of the unit before; the gap must not be the warm-up.
   IdleCause add_gap(InstrIndex previous, InstrIndex first, InstrIndex behind, Ticks from, CauseTimes& causes) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <span>
 
 #include "models/ground/huge_pages.hpp"
 #include "schedules/program/index_lists.hpp"
@@ -111,7 +112,8 @@ LaneReader::LaneReader(const ProgramIndex& indexed, const RunTimes& times, const
     const Ticks duration = program.durations[row];
     rows_.push_back({.duration = duration,
                      .not_useful = duration - useful_share(program, row, duration),
-                     .stash = stash_.by_row[row],
+                     .stash_at_start = stash_.at_start[row],
+                     .stash_at_end = stash_.at_end[row],
                      .pair = program.rows[row].overlapped,
                      .forward = op == Op::kF,
                      .update = op == Op::kU});
@@ -124,7 +126,7 @@ void LaneReader::find_guests() {
   for (const Move& move : program_.moves) {
     const Transfer& transfer = program_.transfers[move.transfer];
     if (move.guest == Move::kHost || program_.op_of(move.transfer) != Op::kEvict) continue;
-    const std::int64_t stash = -facts(transfer.issue).stash;
+    const std::int64_t stash = -facts(transfer.issue).stash_at_end;
     guests_[index(move.guest)].emplace_back(move.held_from, stash);
     guests_[index(move.guest)].emplace_back(move.held_until, -stash);
   }
@@ -165,13 +167,10 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
   for (; place.guest != guests.size() && guests[place.guest].first <= i; ++place.guest) {
     place.stash += guests[place.guest].second;
   }
-  for (InstrIndex member = i; member != behind; ++member) {
-    place.stash += std::max<std::int64_t>(0, facts(member).stash);
-  }
+  for (InstrIndex member = i; member != behind; ++member) place.stash += facts(member).stash_at_start;
   place.peak_stash = std::max(place.peak_stash, place.stash);
-  if (stash_.dropped) place.stash = 0;
   for (InstrIndex member = i; member != behind; ++member) {
-    place.stash += std::min<std::int64_t>(0, facts(member).stash);
+    place.stash += facts(member).stash_at_end;
     if (facts(member).forward || facts(member).update) mark(device, place, member);
   }
 }
@@ -197,20 +196,31 @@ void LaneReader::add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Tic
 void LaneReader::mark(DeviceId device, Place& place, InstrIndex i) const {
   std::vector<UpdateMark>& marks = place.marks;
   if (facts(i).forward) {
-    for (std::size_t m = marks.size(); m-- > 0 && !marks[m].forward_ahead;) marks[m].forward_ahead = true;
+    for (std::size_t m = marks.size(); place.draining != 0; --m) {
+      place.draining -= marks[m - 1].forward_ahead ? 0 : 1;
+      marks[m - 1].forward_ahead = true;
+    }
     return;
   }
   const auto update = static_cast<std::int64_t>(program_.instrs[i].action.microbatch);
-  const bool same = !marks.empty() && marks.back().update == update;
-  if (!same) marks.push_back({.device = device, .update = update});
-  marks.back().forward_ahead = false;
-  marks.back().end = times_.end[i];
-  marks.back().useful = timeline_.devices[index(device)].useful;
+  std::size_t at = marks.size();  // stages may update in turns: those of a device may be an update apart
+  while (at > 0 && marks[at - 1].update > update) --at;
+  const bool known = at > 0 && marks[at - 1].update == update;
+  if (!known) marks.insert(marks.begin() + static_cast<std::ptrdiff_t>(at), {.device = device, .update = update});
+  UpdateMark& mark = marks[known ? at - 1 : at];
+  place.draining += !known || mark.forward_ahead ? 1 : 0;
+  mark.forward_ahead = false;
+  mark.end = times_.end[i];
+  mark.useful = timeline_.devices[index(device)].useful;
 }
 
 std::vector<UpdateMark> LaneReader::marks() const {
   std::vector<UpdateMark> all;
-  for (const Place& place : places_) all.insert(all.end(), place.marks.begin(), place.marks.end());
+  for (const Place& place : places_) {
+    const auto first = all.insert(all.end(), place.marks.begin(), place.marks.end());
+    const std::span<UpdateMark> of_device(first, all.end());
+    if (!std::ranges::is_sorted(of_device, {}, &UpdateMark::end)) std::ranges::sort(of_device, {}, &UpdateMark::end);
+  }
   return all;
 }
 
@@ -228,6 +238,7 @@ std::vector<UpdateMark> fill_lanes(const ProgramIndex& indexed, const RunTimes& 
                                    Timeline& timeline) {
   const Program& program = indexed.program();
   timeline.makespan = times.makespan;
+  if (program.send_buffers.overruled()) timeline.send_buffers = program.send_buffers;
   LaneReader reader(indexed, times, options, timeline);
   if (options.spans) reserve_huge(timeline.spans, program.size() + program.transfers.size());
   std::optional<OtherSpans> others;

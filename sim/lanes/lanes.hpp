@@ -30,7 +30,7 @@ class LaneReader {
   std::int64_t stash(std::size_t lane) const { return places_[lane].stash; }
   void add_stash(std::size_t lane, std::int64_t change) { places_[lane].stash += change; }
 
-  /// The updates met, by device.
+  /// The updates met, by device, then by end.
   std::vector<UpdateMark> marks() const;
 
  private:
@@ -40,15 +40,17 @@ class LaneReader {
     bool started = false;
     std::int64_t stash = 0;
     std::int64_t peak_stash = 0;
-    std::size_t guest = 0;  ///< next of its `guests_`
-    std::vector<UpdateMark> marks;
+    std::size_t guest = 0;          ///< next of its `guests_`
+    std::vector<UpdateMark> marks;  ///< by update
+    std::size_t draining = 0;       ///< marks without a forward after them yet
   };
 
   /// What all instrs of a row share.
   struct RowFacts {
     Ticks duration = 0;
     Ticks not_useful = 0;
-    std::int64_t stash = 0;
+    std::int64_t stash_at_start = 0;
+    std::int64_t stash_at_end = 0;
     bool pair = false;
     bool forward = false;
     bool update = false;

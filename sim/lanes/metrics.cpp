@@ -11,12 +11,18 @@ constexpr std::size_t kLongestPeriod = 64;
 
 using Marks = std::span<const UpdateMark>;
 
-double ratio(Ticks part, double whole) { return whole > 0 ? static_cast<double>(part) / whole : 0.0; }
+/// Sums over devices times the makespan need more than 64 bits.
+using WideTicks = __int128;
+
+/// Both are exact before they are divided, so that a share near 0 has all its digits.
+double ratio(WideTicks part, WideTicks whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
 
 void fill_bubbles(Timeline& timeline) {
-  Ticks busy = 0;
+  WideTicks busy = 0;
   Ticks most_busy = 0;
-  Ticks useful = 0;
+  WideTicks useful = 0;
   timeline.longest_device_span = 0;
   for (DeviceSummary& device : timeline.devices) {
     device.idle = timeline.makespan - device.busy;
@@ -25,11 +31,11 @@ void fill_bubbles(Timeline& timeline) {
     most_busy = std::max(most_busy, device.busy);
     timeline.longest_device_span = std::max(timeline.longest_device_span, device.last_end - device.first_start);
   }
-  const double area = static_cast<double>(timeline.devices.size()) * static_cast<double>(timeline.makespan);
-  timeline.bubble_fraction = area > 0 ? 1.0 - ratio(busy, area) : 0.0;
+  const WideTicks area = static_cast<WideTicks>(timeline.devices.size()) * timeline.makespan;
+  timeline.bubble_fraction = ratio(area - busy, area);
   timeline.utilization = ratio(useful, area);
-  const auto span = static_cast<double>(timeline.longest_device_span);
-  timeline.bubble_rate = span > 0 ? 1.0 - ratio(most_busy, span) : 0.0;
+  const Ticks span = timeline.longest_device_span;
+  timeline.bubble_rate = ratio(span - most_busy, span);
 }
 
 /// The marks of every device that has some.

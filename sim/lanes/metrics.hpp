@@ -28,7 +28,7 @@ std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::i
 ///
 /// Reads `makespan`, `base`, `num_microbatches`, `updates` and, of every device, `busy`, `useful`, `first_start` and
 /// `last_end`. Writes `idle`, `longest_device_span`, `bubble_fraction`, `bubble_rate`,
-/// `step_time`, `utilization` and, where `work` is known, the throughput. `marks` are by device, then update.
+/// `step_time`, `utilization` and, where `work` is known, the throughput. `marks` are by device, then end.
 ///
 /// Utilization of an asynchronous run counts only the time between updates, on every device by its own clock: from one
 /// of its updates to a later one that still has a forward after it, so that neither fill nor drain counts. Where the

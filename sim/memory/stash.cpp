@@ -1,5 +1,6 @@
 #include "sim/memory/stash.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace plumb {
@@ -40,24 +41,32 @@ struct StashBytes {
   }
 };
 
-std::int64_t measured_in_units(const Row& row, const StashBytes& bytes) {
+/// What a row adds at its start and takes away at its end.
+struct StartAndEnd {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+};
+
+StartAndEnd measured_in_units(const Row& row, const StashBytes& bytes) {
   const std::int64_t forward = bytes.forward_to_input_grad + bytes.forward_to_weight_grad;
   const std::int64_t made_again = row.recompute ? forward : 0;
   switch (row.op) {
     case Op::kF:
-    case Op::kLoad:
-      return forward - made_again;
+      return {forward, -made_again};
     case Op::kR:
-      return forward;
-    case Op::kB:
+      return {forward, 0};
+    case Op::kLoad:
+      return {forward - made_again, 0};
     case Op::kEvict:
-      return made_again - forward;
+      return {0, made_again - forward};
+    case Op::kB:
+      return {made_again, -forward};
     case Op::kI:
-      return made_again + bytes.input_grad_to_weight_grad - bytes.forward_to_input_grad;
+      return {made_again + bytes.input_grad_to_weight_grad, -bytes.forward_to_input_grad};
     case Op::kW:
-      return -bytes.forward_to_weight_grad - bytes.input_grad_to_weight_grad;
+      return {0, -bytes.forward_to_weight_grad - bytes.input_grad_to_weight_grad};
     default:
-      return 0;
+      return {};
   }
 }
 
@@ -91,12 +100,27 @@ std::vector<std::int64_t> counted_work(const Program& program, std::int64_t unit
 StashChanges in_units(const Program& program) {
   StashChanges changes;
   changes.per_one = program.memory_units_per_one;
-  changes.dropped = program.forward_only;
   for (const Row& row : program.rows) {
     const bool whole = row.sum == Row::kWhole;
     const StageMemory& memory =
         whole ? program.memory[index(program.holders[row.holder].stage)] : program.sums[row.sum];
-    changes.by_row.push_back(measured_in_units(row, StashBytes(memory)) * (whole ? row.microbatches : 1));
+    const StartAndEnd one = measured_in_units(row, StashBytes(memory));
+    const std::int64_t count = whole ? row.microbatches : 1;
+    changes.add(one.start * count, one.end * count);
+  }
+  return changes;
+}
+
+StashChanges in_stashes(const Program& program) {
+  StashChanges changes;
+  changes.per_one = unit_of_slices(program.parts);
+  const std::vector<std::int64_t> work = counted_work(program, changes.per_one);
+  for (std::size_t row = 0; row < work.size(); ++row) {
+    const Row& of = program.rows[row];
+    const SegmentPlace segment =
+        program.segments.empty() ? SegmentPlace{} : program.segments[index(program.holders[of.holder].stage)];
+    const std::int64_t change = counted(of.op, segment) * work[row];
+    changes.add(std::max<std::int64_t>(0, change), std::min<std::int64_t>(0, change));
   }
   return changes;
 }
@@ -104,16 +128,10 @@ StashChanges in_units(const Program& program) {
 }  // namespace
 
 StashChanges stash_changes(const Program& program) {
-  if (program.memory_units_per_one > 0 && !program.memory.empty()) return in_units(program);
-  StashChanges changes;
-  changes.dropped = program.forward_only;
-  changes.per_one = unit_of_slices(program.parts);
-  const std::vector<std::int64_t> work = counted_work(program, changes.per_one);
-  for (std::size_t row = 0; row < work.size(); ++row) {
-    const Row& of = program.rows[row];
-    const SegmentPlace segment =
-        program.segments.empty() ? SegmentPlace{} : program.segments[index(program.holders[of.holder].stage)];
-    changes.by_row.push_back(counted(of.op, segment) * work[row]);
+  const bool in_abstract_units = program.memory_units_per_one > 0 && !program.memory.empty();
+  StashChanges changes = in_abstract_units ? in_units(program) : in_stashes(program);
+  for (std::size_t row = 0; program.forward_only && row < program.rows.size(); ++row) {
+    changes.at_end[row] = -changes.at_start[row];
   }
   return changes;
 }

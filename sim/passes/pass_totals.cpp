@@ -19,10 +19,11 @@ constexpr std::uint32_t kNobody = 0xFFFFFFFFU;
 /// the processor cannot see the pattern itself.
 constexpr std::size_t kTotalsAhead = 16;
 
-struct alignas(32) RowFacts {
+struct RowFacts {
   Ticks duration = 0;
   Ticks not_useful = 0;
-  std::int64_t stash = 0;
+  std::int64_t stash_at_start = 0;
+  std::int64_t stash_at_end = 0;
   bool is_update = false;
 };
 
@@ -50,12 +51,12 @@ class TotalsPass {
         totals_(lanes_.size()),
         first_update_(lanes_.size()) {
     const StashChanges changes = stash_changes(program);
-    kept_ = changes.dropped ? 0 : -1;
     for (std::size_t row = 0; row < program.rows.size(); ++row) {
       const Ticks duration = program.durations[row];
       facts_.push_back({.duration = duration,
                         .not_useful = duration - useful_share(program, row, duration),
-                        .stash = changes.by_row[row],
+                        .stash_at_start = changes.at_start[row],
+                        .stash_at_end = changes.at_end[row],
                         .is_update = program.rows[row].op == Op::kU});
     }
     for (std::size_t d = lanes_.size(); d-- > 0;) {
@@ -125,9 +126,9 @@ class TotalsPass {
     }
     lane.clock = start + facts.duration;
     lane.not_useful += facts.not_useful;
-    lane.stash += facts.stash;
+    lane.stash += facts.stash_at_start;
     lane.peak_stash = std::max(lane.peak_stash, lane.stash);
-    lane.stash &= kept_;
+    lane.stash += facts.stash_at_end;
     if (facts.is_update) [[unlikely]] {
       LaneTotals& totals = totals_[self];
       totals.last_update = lane.clock;
@@ -161,7 +162,6 @@ class TotalsPass {
   std::vector<LaneTotals> totals_;
   std::vector<MicrobatchId> first_update_;  ///< by lane: number of its first U; several stages share it
   std::vector<RowFacts> facts_;
-  std::int64_t kept_ = -1;            ///< of the stash after an instr: all of it, or nothing (0)
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
 };
 
@@ -169,8 +169,10 @@ class TotalsPass {
 
 bool has_plain_waits_only(const Program& program) {
   const bool pairs = std::ranges::any_of(program.rows, &Row::overlapped);
+  const StashChanges stash = stash_changes(program);
+  const auto fits = [](std::int64_t change) { return change == static_cast<std::int32_t>(change); };
   return program.transfers.empty() && program.collectives.empty() && !pairs && !has_jitter(program) &&
-         !is_contended(program);
+         !is_contended(program) && std::ranges::all_of(stash.at_start, fits) && std::ranges::all_of(stash.at_end, fits);
 }
 
 std::optional<std::vector<LaneTotals>> run_totals(const Program& program) { return TotalsPass(program).run(); }

@@ -12,6 +12,8 @@ enum class EngineChoice : std::uint8_t {
   kEvent,  ///< event queue: everything
 };
 
+struct RunSize;
+
 struct SimOptions {
   EngineChoice engine = EngineChoice::kAuto;
   TransferMode transfers = TransferMode::kBuffered;
@@ -21,6 +23,8 @@ struct SimOptions {
   bool peak_composition = false;  ///< fill DeviceSummary::peak_tensors
   bool critical_path = true;      ///< fill Timeline::critical_path, where spans are filled
   std::uint64_t seed = 0;         ///< of the jitter
+  /// Told what a run of all actions takes before `simulate_summary` makes one (sim/rules/run_size.hpp).
+  void (*on_full_run)(const RunSize&) = nullptr;
 };
 
 }  // namespace plumb

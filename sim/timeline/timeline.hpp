@@ -10,6 +10,7 @@
 #include "models/costs/memory_class.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/document/action.hpp"
+#include "schedules/program/send_buffers.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/timeline/memory_curves.hpp"
 
@@ -107,6 +108,9 @@ struct Timeline {
   std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
   std::optional<double> model_flops_utilization;
+
+  /// Where the program could not keep the number of send buffers that was asked for.
+  std::optional<SendBuffers> send_buffers;
 
   std::vector<DeviceSummary> devices;
   /// Largest first, adding up to the makespan; empty in a summary and in a measured run.

@@ -138,6 +138,15 @@ void read_figures(const JsonValue& root, Timeline& timeline) {
   timeline.model_flops_utilization = optional_number("model_flops_utilization");
 }
 
+SendBuffers read_send_buffers(const JsonValue& object) {
+  object.allow_only({"asked", "used", "waits_moved", "receives_moved"});
+  constexpr std::int64_t kMost = 0x7FFFFFFF;
+  return {.asked = static_cast<std::int32_t>(object.at("asked").integer(1, kMost)),
+          .used = static_cast<std::int32_t>(object.at("used").integer(1, kMost)),
+          .waits_moved = natural(object, "waits_moved"),
+          .receives_moved = natural(object, "receives_moved")};
+}
+
 void read_critical_path(const JsonValue& list, Timeline& timeline) {
   Ticks sum = 0;
   for (const JsonValue& object : list.elements()) {
@@ -235,6 +244,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "samples_per_s",
                    "tokens_per_s",
                    "model_flops_utilization",
+                   "send_buffers",
                    "devices",
                    "critical_path",
                    "delays",
@@ -243,6 +253,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "memory"});
   Timeline timeline;
   read_figures(root, timeline);
+  if (const auto buffers = root.find("send_buffers")) timeline.send_buffers = read_send_buffers(*buffers);
   for (const JsonValue& device : root.at("devices").elements()) {
     timeline.devices.push_back(read_device(device, timeline.makespan));
   }

@@ -23,6 +23,7 @@ class Writer {
     raw("{\"format\":\"plumbline-timeline\",\"version\":1,\"kind\":");
     text(timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured");
     write_figures();
+    if (timeline_.send_buffers) write_send_buffers(*timeline_.send_buffers);
     raw(",\n\"devices\":");
     list(timeline_.devices, [this](const DeviceSummary& device) { write_device(device); });
     if (!timeline_.critical_path.empty()) write_critical_path();
@@ -121,6 +122,15 @@ class Writer {
     if (timeline_.samples_per_s) field("samples_per_s", *timeline_.samples_per_s);
     if (timeline_.tokens_per_s) field("tokens_per_s", *timeline_.tokens_per_s);
     if (timeline_.model_flops_utilization) field("model_flops_utilization", *timeline_.model_flops_utilization);
+  }
+
+  void write_send_buffers(const SendBuffers& buffers) {
+    raw(",\n\"send_buffers\":{\"asked\":");
+    number(buffers.asked);
+    field("used", buffers.used);
+    field("waits_moved", buffers.waits_moved);
+    field("receives_moved", buffers.receives_moved);
+    raw("}");
   }
 
   void write_device(const DeviceSummary& device) {

@@ -52,7 +52,7 @@ Options timing(bool slots) { return {{"timing", slots ? "slots" : "1f1b"}}; }
 
 }  // namespace
 
-TEST_CASE("the forward of pipemare is D / N updates old on average, its backward none") {
+TEST_CASE("§10.3: the forward of pipemare is D / N updates old on average, its backward none") {
   for_each_case([](std::int32_t p, std::int64_t n, bool slots) {
     const std::vector<StageDelays> delays = delays_of({"pipemare", p, n, timing(slots)});
     REQUIRE(delays.size() == static_cast<std::size_t>(p));
@@ -72,7 +72,7 @@ TEST_CASE("the forward of pipemare is D / N updates old on average, its backward
   });
 }
 
-TEST_CASE("pipedream keeps ceil(D / N) + 1 versions and its backward is as old as its forward") {
+TEST_CASE("§10.2: pipedream keeps ceil(D / N) + 1 versions and its backward is as old as its forward") {
   for_each_case([](std::int32_t p, std::int64_t n, bool slots) {
     for (const StageDelays& of : delays_of({"pipedream", p, n, timing(slots)})) {
       const std::int64_t d = distance(p, static_cast<std::int64_t>(of.stage), slots);
@@ -83,7 +83,7 @@ TEST_CASE("pipedream keeps ceil(D / N) + 1 versions and its backward is as old a
   });
 }
 
-TEST_CASE("vertical sync is as old everywhere as the first stage; 2bw one update") {
+TEST_CASE("§10.1: vertical sync is as old everywhere as the first stage; 2bw one update") {
   for (const StageDelays& of : delays_of({"pipedream-vs", 4, 2})) {
     CHECK(mean_delay(of.forward) == 1.5);
     CHECK(mean_delay(of.backward) == 1.5);
@@ -136,7 +136,7 @@ TEST_CASE("synchronous schedules read what they update, whatever their order") {
   }
 }
 
-TEST_CASE("a synchronous warm-up does not count: the delays after it are those without one") {
+TEST_CASE("§10.3: a synchronous warm-up does not count: the delays after it are those without one") {
   const std::vector<StageDelays> plain = delays_of({"pipemare", 4, 2, {}, 20});
   const std::vector<StageDelays> warmed = delays_of({"pipemare", 4, 2, {{"synchronous", "5"}}, 25});
   for (std::size_t stage = 0; stage < 4; ++stage) {

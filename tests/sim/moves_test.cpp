@@ -37,7 +37,7 @@ Ticks idle(const Timeline& timeline, std::size_t device, IdleCause cause) {
 
 }  // namespace
 
-TEST_CASE("an EVICT overlaps what follows it, the next one waits for it, and a backward waits for its LOAD") {
+TEST_CASE("§7.3: an EVICT overlaps what follows it, the next one waits for it, and a backward waits for its LOAD") {
   const Schedule schedule =
       written_schedule({"0F0 0EVICT0@host 0F1 0EVICT1@host 0F2 0B2 0LOAD1@host 0LOAD0@host 0B1 0B0"}, 3);
   for (const EngineChoice engine : {EngineChoice::kPass, EngineChoice::kEvent}) {
@@ -60,7 +60,7 @@ TEST_CASE("an EVICT overlaps what follows it, the next one waits for it, and a b
   }
 }
 
-TEST_CASE("an evicted stash counts on the device that holds it meanwhile") {
+TEST_CASE("§8.6: an evicted stash counts on the device that holds it meanwhile") {
   const Schedule schedule =
       written_schedule({"0F0 0EVICT0@1 0F1 0F2 0B2 0B1 0LOAD0@1 0B0", "1F0 1B0 1F1 1B1 1F2 1B2"}, 3);
   const Schedule whole = written_schedule({"0F0 0F1 0F2 0B2 0B1 0B0", "1F0 1B0 1F1 1B1 1F2 1B2"}, 3);
@@ -80,7 +80,7 @@ TEST_CASE("a stage waits for its weights, and moving them changes no stash") {
   CHECK(idle(timeline, 0, IdleCause::kMemory) == (2 + 1 + 2) * kUnit);
 }
 
-TEST_CASE("a slice takes and keeps its share, thirds exactly, and waits for its own values only") {
+TEST_CASE("§4.2: a slice takes and keeps its share, thirds exactly, and waits for its own values only") {
   Schedule schedule =
       written_schedule({"0F0.0 0F0.1 0F0.2 0B0.2 0B0.1 0B0.0", "1F0.0 1F0.1 1F0.2 1B0.2 1B0.1 1B0.0"}, 1);
   schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1, 1}}};
@@ -92,7 +92,7 @@ TEST_CASE("a slice takes and keeps its share, thirds exactly, and waits for its 
   CHECK(timeline.devices[0].busy == 9 * third);
 }
 
-TEST_CASE("a forward in slices and a whole backward: the peak counts parts of a microbatch") {
+TEST_CASE("§8.5: a forward in slices and a whole backward: the peak counts parts of a microbatch") {
   Schedule schedule = written_schedule({"0F0.0 0F0.1 0F1 0B0 0B1.0 0B1.1"}, 2);
   schedule.slices = Slices{Slices::Axis::kBatch, {{1, 3}}};
   const Timeline timeline = timeline_of(schedule, "F=4,B=8");
@@ -101,7 +101,7 @@ TEST_CASE("a forward in slices and a whole backward: the peak counts parts of a 
   CHECK(timeline.devices[0].peak_activations == 2);
 }
 
-TEST_CASE("costs are those of the largest microbatch; others take their share") {
+TEST_CASE("§4.2: costs are those of the largest microbatch; others take their share") {
   Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1"}, 2);
   schedule.microbatch_sizes = {3, 1};
   const Timeline timeline = timeline_of(schedule, "F=1,B=2");

@@ -133,7 +133,7 @@ TEST_CASE("pairs that take the sum of their halves never end earlier than the ha
   });
 }
 
-TEST_CASE("when a pair becomes cheaper, nothing ends later, and no pair is shorter than what it cannot hide") {
+TEST_CASE("§4.5: when a pair becomes cheaper, nothing ends later, and no pair is shorter than what it cannot hide") {
   for_each_paired(3, [](const Schedule&, const Schedule& paired) {
     Ticks last = 0;
     for (const char* cost :
@@ -172,7 +172,7 @@ TEST_CASE("schedules with pairs come back from text and document as they were") 
   });
 }
 
-TEST_CASE("a pair of forwards starts when the later input is there, and holds the buffers of both at once") {
+TEST_CASE("§2.4: a pair of forwards starts when the later input is there, and holds the buffers of both at once") {
   Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1", "(1F0;1F1)OVERLAP 1B0 1B1"}, 2);
   StageCosts costs = abstract_costs("F=1,B=2,FF=1.5", "", {.num_stages = 2});
   costs.memory.assign(2, StageMemory{.workspace_f_bytes = 7});
@@ -182,7 +182,7 @@ TEST_CASE("a pair of forwards starts when the later input is there, and holds th
   CHECK(timeline.devices[1].peak_memory_bytes == 14);
 }
 
-TEST_CASE("of a pair the share of a recompute, or of extra work, is no useful work, whichever half it is") {
+TEST_CASE("§9.1: of a pair the share of a recompute, or of extra work, is no useful work, whichever half it is") {
   const auto useful = [](const std::string& list, const char* cost) {
     Schedule schedule = written_schedule({list}, 2);
     schedule.recompute = {Recompute{}};

@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/chakra_trace.hpp"
@@ -22,6 +23,7 @@
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/terminal.hpp"
 
 namespace plumb {
@@ -96,6 +98,15 @@ struct PredictedRun {
   std::string what_if;  ///< a table; empty without --what-if
 };
 
+/// Runs of many actions are announced, so that nobody wonders.
+void announce(const RunSize& size) {
+  constexpr double kLongSeconds = 5;
+  if (size.seconds < kLongSeconds) return;
+  std::cerr << "simulating " << size.actions << " actions: about "
+            << time_text(static_cast<std::int64_t>(size.seconds * kNsPerSecond)) << " and " << bytes_text(size.bytes)
+            << " of memory\n";
+}
+
 /// A summary jumps over steady states; every other question needs the whole program.
 PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
   SimOptions options = arguments.simulation.simulation(schedule);
@@ -108,7 +119,10 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   const bool delays = counts_delays(arguments, schedule);
   PredictedRun prediction;
   std::optional<Program> program;
+  options.on_full_run = announce;
   if (spans || delays || arguments.peak || !arguments.what_if.empty()) {
+    check_run_size(schedule, input.cluster && !input.costs.comm, options);
+    options.on_full_run = nullptr;
     program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
   }
   if (spans || arguments.peak || !arguments.what_if.empty()) {

@@ -54,9 +54,10 @@ bool recomputes(const Schedule& schedule) {
   });
 }
 
-CostShape cost_shape(const Schedule& schedule) {
+/// Only measured times depend on the microbatches in flight, which takes a walk through the lists to know.
+CostShape cost_shape(const Schedule& schedule, bool measured) {
   return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule),
-          peak_in_flight(schedule)};
+          measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{}};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
@@ -271,7 +272,7 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
-  return cost_input(arguments, documents, cost_shape(schedule));
+  return cost_input(arguments, documents, cost_shape(schedule, documents.profile.has_value()));
 }
 
 SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices) {

@@ -38,6 +38,17 @@ std::int64_t total_bytes(const PeakTensor& tensor) {
   return tensor.bytes * std::max<std::int64_t>(1, static_cast<std::int64_t>(tensor.microbatches.size()));
 }
 
+/// What became of the number of send buffers that was asked for.
+std::string send_buffers_text(const SendBuffers& buffers) {
+  std::string text = std::to_string(buffers.used) + " in use, " + std::to_string(buffers.asked) + " asked for";
+  if (buffers.waits_moved != 0) {
+    text += ": " + std::to_string(buffers.waits_moved) + " waits for sends put off, or messages that travel only " +
+            "once they are received would hang";
+  }
+  if (buffers.receives_moved != 0) text += "; " + std::to_string(buffers.receives_moved) + " receives posted earlier";
+  return text;
+}
+
 std::string more_devices(std::size_t all) {
   return all > kMostDevicesShown ? "... and " + std::to_string(all - kMostDevicesShown) + " more devices\n" : "";
 }
@@ -60,6 +71,7 @@ std::string figures_text(const Timeline& timeline) {
   if (timeline.model_flops_utilization) {
     table.add_row({"model FLOPs utilization", share_text(*timeline.model_flops_utilization)});
   }
+  if (timeline.send_buffers) table.add_row({"send buffers", send_buffers_text(*timeline.send_buffers)});
   return table.to_string();
 }
 

@@ -40,7 +40,7 @@ void add_marks(std::vector<UpdateMark>& marks, std::int32_t device, const std::v
 
 }  // namespace
 
-TEST_CASE("figures of two hand-made devices follow their definitions") {
+TEST_CASE("§9.1: figures of two hand-made devices follow their definitions") {
   Timeline timeline = two_device_timeline();
   fill_metrics(timeline, {}, false, {});
   CHECK(timeline.devices[0].idle == 4);
@@ -55,7 +55,8 @@ TEST_CASE("figures of two hand-made devices follow their definitions") {
   CHECK_FALSE(timeline.model_flops_utilization.has_value());
 }
 
-TEST_CASE("the step time is the mean time between the first and the last update, each done when its last stage is") {
+TEST_CASE(
+    "§9.2: the step time is the mean time between the first and the last update, each done when its last stage is") {
   Timeline timeline = two_device_timeline();
   timeline.updates = 3;
   std::vector<UpdateMark> marks;
@@ -81,7 +82,7 @@ TEST_CASE("throughput is that of one update per step time") {
   CHECK(timeline.samples_per_s == doctest::Approx(8e9));
 }
 
-TEST_CASE("utilization without flushes counts whole steady periods, neither fill nor drain") {
+TEST_CASE("§9.2: utilization without flushes counts whole steady periods, neither fill nor drain") {
   Timeline timeline = two_device_timeline();
   timeline.updates = 7;
   std::vector<UpdateMark> marks;
@@ -125,7 +126,7 @@ TEST_CASE("the step time of a synchronous schedule over several updates is the t
   CHECK(many.step_time == (many.makespan - one.makespan) / 4);
 }
 
-TEST_CASE("recompute is busy but not useful, folded into the backward or on its own") {
+TEST_CASE("§9.1: recompute is busy but not useful, folded into the backward or on its own") {
   Schedule schedule = testing::schedule_of({.name = "1f1b", .p = 2, .m = 4});
   schedule.recompute.emplace_back();  // stage 0
   const StageCosts costs = abstract_costs("F=1,B=2", "", {.num_stages = 2, .recompute = true});

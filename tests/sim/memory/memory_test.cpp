@@ -64,7 +64,7 @@ std::int64_t sum(const std::vector<PeakTensor>& tensors) {
 
 }  // namespace
 
-TEST_CASE("1f1b of two stages without transfers peaks where the first backward starts on device 0") {
+TEST_CASE("§8.4: 1f1b of two stages without transfers peaks where the first backward starts on device 0") {
   const Program program = lower(schedule("1f1b", 2, 2), two_stages());
   const MemoryModel model(program);
   const MemoryPeak peak = model.peak(DeviceId{0});
@@ -75,7 +75,7 @@ TEST_CASE("1f1b of two stages without transfers peaks where the first backward s
   CHECK(model.peak(DeviceId{1}).bytes == 389);  // 350, one stash of 30 and its input of 3, gradient 4, workspace 2
 }
 
-TEST_CASE("with transfers the send buffers live until their wait and the receive slots from their post") {
+TEST_CASE("§8.4: with transfers the send buffers live until their wait and the receive slots from their post") {
   const Cluster cluster = two_devices();
   const Program program = lower(schedule("1f1b", 2, 2), two_stages(), &cluster);
   const MemoryPeak peak = MemoryModel(program).peak(DeviceId{0});
@@ -83,7 +83,7 @@ TEST_CASE("with transfers the send buffers live until their wait and the receive
   CHECK(peak.by_class == MemoryByClass{100, 0, 50, 200, 20, 40, 14, 2, 0});
 }
 
-TEST_CASE("the changes of a forward stand in the order that the composition of the peak depends on") {
+TEST_CASE("§8.3: the changes of a forward stand in the order that the composition of the peak depends on") {
   const Program program = lower(schedule("1f1b", 2, 2), two_stages());
   const std::vector<MemoryChange> changes = MemoryModel(program).changes(DeviceId{1});
   const InstrIndex f0 = program.lane_begin[1];

@@ -25,7 +25,7 @@ Program exchange() {
 
 }  // namespace
 
-TEST_CASE("two devices that both send first hang where nothing is buffered, and nowhere else") {
+TEST_CASE("§1.6: two devices that both send first hang where nothing is buffered, and nowhere else") {
   const Program program = exchange();
   CHECK(describe_deadlock(program, TransferMode::kBuffered).empty());
   CHECK(describe_deadlock(program, TransferMode::kFifo).empty());
@@ -35,7 +35,7 @@ TEST_CASE("two devices that both send first hang where nothing is buffered, and 
         "device 0, whose receive is not posted before 0F1 on device 0");
 }
 
-TEST_CASE("lowering puts off the waits of an exchange, so that no document hangs by rendezvous") {
+TEST_CASE("§6.6: lowering puts off the waits of an exchange, so that no document hangs by rendezvous") {
   Program program = exchange();
   CHECK_FALSE(lowering::runs_by_rendezvous(program));
   lowering::put_off_send_waits(program);
@@ -43,7 +43,7 @@ TEST_CASE("lowering puts off the waits of an exchange, so that no document hangs
   CHECK(describe_deadlock(program, TransferMode::kRendezvous).empty());
 }
 
-TEST_CASE("a document whose devices both send before they receive is lowered to what runs by rendezvous") {
+TEST_CASE("§6.6: a document whose devices both send before they receive is lowered to what runs by rendezvous") {
   // Two copies of a pipeline, one in each direction; every list has its sends in front of its receives.
   Schedule schedule = testing::written_schedule(
       {"0F0 0SEND_F0 0F2 0SEND_F2 1:1RECV_F1 1:1F1 1:1B1 1:1SEND_B1 1:1RECV_F3 1:1F3 1:1B3 1:1SEND_B3 0RECV_B0 0B0 "

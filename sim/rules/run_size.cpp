@@ -1,0 +1,78 @@
+#include "sim/rules/run_size.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+#include "models/ground/available_memory.hpp"
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostActionsRun = std::int64_t{1} << 31U;
+
+// Bytes and seconds of one action, measured with 1f1b and zb-h1 of 10^7 to 10^8 actions.
+constexpr double kProgramBytes = 34;  ///< instructions, their waits, the table of who makes what
+constexpr double kTotalsBytes = 8;    ///< ends
+constexpr double kTimesBytes = 16;    ///< starts and ends
+constexpr double kMessageBytes = 75;  ///< transfers, their times, lists of them
+constexpr double kSpanBytes = 60;     ///< spans and the points of memory curves
+constexpr double kComputeSeconds = 30e-9;
+constexpr double kMessageSeconds = 150e-9;
+constexpr double kSpanSeconds = 100e-9;
+
+double total_actions(const Schedule& schedule) {
+  double total = 0;
+  for (const DeviceList& list : schedule.devices) total += static_cast<double>(expanded_size(list));
+  return total;
+}
+
+/// A number with one decimal and a unit: "3.5 GiB".
+std::string rounded(double value, const char* unit) {
+  char text[64];
+  std::snprintf(text, sizeof text, value < 9.95 ? "%.1f %s" : "%.0f %s", value, unit);
+  return text;
+}
+
+std::string gibibytes(double bytes) { return rounded(bytes / 0x1p30, "GiB"); }
+
+}  // namespace
+
+RunSize run_size(const Schedule& schedule, bool messages, const SimOptions& options) {
+  const double actions = total_actions(schedule);
+  double bytes = kProgramBytes + (messages || options.spans ? kTimesBytes : kTotalsBytes);
+  double seconds = kComputeSeconds;
+  if (messages && schedule.num_devices > 1) {
+    bytes += kMessageBytes;
+    seconds += kMessageSeconds;
+  }
+  if (options.spans) {
+    bytes += kSpanBytes;
+    seconds += kSpanSeconds;
+  }
+  const double most = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2);
+  return {.actions = std::llround(std::min(actions, most)),
+          .bytes = std::llround(std::min(actions * bytes, most)),
+          .seconds = actions * seconds};
+}
+
+void check_run_size(const Schedule& schedule, bool messages, const SimOptions& options) {
+  const RunSize size = run_size(schedule, messages, options);
+  const std::string what = "schedule '" + schedule.name + "' has " + std::to_string(size.actions) + " actions" +
+                           (options.spans ? "" : " and no steady state that could be skipped");
+  if (size.actions > kMostActionsRun) {
+    throw Error(what + "; expected at most " + std::to_string(kMostActionsRun) + " (they would take about " +
+                gibibytes(static_cast<double>(size.bytes)) + " of memory)");
+  }
+  const auto available = available_memory();
+  if (available && size.bytes > *available) {
+    throw Error(what + ": they take about " + gibibytes(static_cast<double>(size.bytes)) + " of memory and " +
+                rounded(size.seconds, "s") + "; expected at most " + gibibytes(static_cast<double>(*available)) +
+                ", which this process can get");
+  }
+  if (options.on_full_run != nullptr) options.on_full_run(size);
+}
+
+}  // namespace plumb

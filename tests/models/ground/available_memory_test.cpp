@@ -1,0 +1,51 @@
+#include "models/ground/available_memory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/support/scratch_directory.hpp"
+
+TEST_SUITE_BEGIN("models");
+
+using namespace plumb;
+using plumb::testing::ScratchDirectory;
+
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+void put(const ScratchDirectory& root, const std::string& path, const std::string& text) {
+  const auto file = root.path() / path;
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+}  // namespace
+
+TEST_CASE("available memory is the least of what the machine, the control groups and their parents leave") {
+  const ScratchDirectory root;
+  put(root, "proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    4096 kB\nSwapFree: 1024 kB\n");
+  CHECK(available_memory(root.path()) == 5 * kMiB);
+  put(root, "proc/self/cgroup", "0::/a/b\n");
+  put(root, "sys/fs/cgroup/a/b/memory.max", "max\n");
+  put(root, "sys/fs/cgroup/a/b/memory.current", "1000\n");
+  CHECK(available_memory(root.path()) == 5 * kMiB);
+  put(root, "sys/fs/cgroup/a/memory.max", std::to_string(3 * kMiB) + "\n");
+  put(root, "sys/fs/cgroup/a/memory.current", std::to_string(2 * kMiB) + "\n");
+  CHECK(available_memory(root.path()) == kMiB);
+  put(root, "sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 1000\n");
+  CHECK(available_memory(root.path()) == kMiB + 1000);
+  put(root, "sys/fs/cgroup/a/b/memory.max", "10\n");
+  CHECK(available_memory(root.path()) == 0);
+}
+
+TEST_CASE("control groups of version 1 count, too") {
+  const ScratchDirectory root;
+  put(root, "proc/self/cgroup", "5:cpu:/other\n4:memory:/job\n");
+  put(root, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "700\n");
+  put(root, "sys/fs/cgroup/memory/job/memory.usage_in_bytes", "200\n");
+  CHECK(available_memory(root.path()) == 500);
+}

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedules/checks/validate.hpp"
+#include "schedules/rules/dependency_rules.hpp"
+#include "tests/sim/specification/specification_cases.hpp"
+
+namespace plumb::testing {
+namespace {
+
+class RandomDocument {
+ public:
+  explicit RandomDocument(std::mt19937_64& random) : random_(random) {}
+
+  std::optional<Schedule> draw() {
+    draw_shape();
+    draw_parts();
+    draw_recompute();
+    draw_work();
+    if (!place_work()) return std::nullopt;
+    if (chance(3)) draw_pairs();
+    if (!validate(schedule_).empty()) return std::nullopt;
+    return std::move(schedule_);
+  }
+
+ private:
+  std::int64_t number(std::int64_t least, std::int64_t most) {
+    return least + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most - least + 1));
+  }
+  bool chance(std::int64_t one_in) { return number(1, one_in) == 1; }
+
+  void draw_shape() {
+    Schedule& s = schedule_;
+    s.name = "random";
+    s.num_devices = static_cast<std::int32_t>(number(1, 4));
+    s.num_stages = static_cast<std::int32_t>(number(1, 5));
+    const std::int64_t per_update = number(1, 4);
+    const bool asynchronous = chance(3);
+    s.num_microbatches = per_update * (asynchronous ? number(1, 3) : 1);
+    s.microbatches_per_update = {per_update};
+    constexpr std::array kPolicies{WeightPolicy::kStash, WeightPolicy::kLatest, WeightPolicy::kVerticalSync};
+    if (asynchronous) s.weights.policy = kPolicies[static_cast<std::size_t>(number(0, 2))];
+    s.forward_only = !asynchronous && chance(6);
+    const auto device = [&] { return DeviceId{static_cast<std::int32_t>(number(0, s.num_devices - 1))}; };
+    s.placement.resize(chance(4) ? 2 : 1);
+    for (auto& replica : s.placement) {
+      for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
+        std::vector<DeviceId> held{device()};
+        const DeviceId other = device();
+        if (chance(5) && other != held[0]) held.push_back(other);
+        replica.push_back(held);
+      }
+    }
+    for (std::int32_t to = 1; s.num_stages > 2 && chance_once_ && to < s.num_stages; ++to) {
+      s.stage_edges.emplace_back(StageId{to - 1}, StageId{to});
+      if (to > 1 && chance(2))
+        s.stage_edges.emplace_back(StageId{static_cast<std::int32_t>(number(0, to - 2))}, StageId{to});
+    }
+  }
+
+  void draw_parts() {
+    Schedule& s = schedule_;
+    if (chance(4)) {
+      Slices slices{chance(2) ? Slices::Axis::kSequence : Slices::Axis::kBatch, {{}}};
+      for (std::int64_t i = number(2, 3); i > 0; --i) slices.lengths[0].push_back(number(1, 3));
+      s.slices = slices;
+    }
+    for (std::int64_t k = 0; chance_sizes_ && k < s.num_microbatches; ++k) s.microbatch_sizes.push_back(number(1, 4));
+  }
+
+  void draw_recompute() {
+    if (schedule_.forward_only || !chance(3)) return;
+    Recompute rule;
+    rule.last_stage = static_cast<std::int32_t>(number(0, schedule_.num_stages - 1));
+    rule.first_stage = static_cast<std::int32_t>(number(0, rule.last_stage));
+    rule.except_last_microbatch = chance(3);
+    schedule_.recompute.push_back(rule);
+    explicit_ = chance(3) && !rule.except_last_microbatch;
+  }
+
+  void draw_work() {
+    const Schedule& s = schedule_;
+    const std::size_t slices = s.slices ? s.slices->lengths[0].size() : 1;
+    for (std::int64_t k = 0; k < s.num_microbatches; ++k) {
+      const ReplicaId replica{static_cast<std::int16_t>(k % static_cast<std::int64_t>(s.placement.size()))};
+      for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
+        const bool split = chance(2);
+        const bool whole = chance(4);  // one action for all slices
+        for (std::size_t slice = 0; slice < (whole ? 1 : slices); ++slice) {
+          const auto add = [&](Op op) {
+            Action action = action_of(stage, op, k);
+            action.replica = replica;
+            if (slices > 1 && !whole) action.slice = static_cast<std::int16_t>(slice);
+            work_.push_back(action);
+          };
+          add(Op::kF);
+          if (s.forward_only) continue;
+          if (explicit_ && s.recompute[0].first_stage <= stage && stage <= s.recompute[0].last_stage) add(Op::kR);
+          add(split ? Op::kI : Op::kB);
+          if (split) add(Op::kW);
+        }
+      }
+    }
+  }
+
+  /// Whether everything that `action` needs by rule is done.
+  bool is_ready(const DependencyRules& rules, const Action& action) const {
+    bool ready = true;
+    rules.for_each(action, [&](const Action& needed, DependencyKind) {
+      const bool open = std::ranges::any_of(work_, [&](const Action& left) {
+        const bool same_op = needed.op == Op::kB ? is_backward(left.op) : left.op == needed.op;
+        const bool same_slice = left.slice == needed.slice || left.slice < 0 || needed.slice < 0;
+        return same_op && same_slice && left.stage == needed.stage && left.microbatch == needed.microbatch;
+      });
+      if (open) ready = false;
+    });
+    return ready;
+  }
+
+  /// Random global order: what is ready goes to the end of its device's list.
+  bool place_work() {
+    Schedule& s = schedule_;
+    const DependencyRules rules(s);
+    s.devices.resize(static_cast<std::size_t>(s.num_devices));
+    const std::int64_t depth_first = number(1, 4);
+    while (!work_.empty()) {
+      std::vector<std::size_t> ready;
+      for (std::size_t i = 0; i < work_.size(); ++i) {
+        if (is_ready(rules, work_[i])) ready.push_back(i);
+      }
+      if (ready.empty()) return false;
+      const std::size_t chosen =
+          ready[static_cast<std::size_t>(number(0, std::min<std::int64_t>(depth_first * 2, std::ssize(ready)) - 1))];
+      const Action action = work_[chosen];
+      work_.erase(work_.begin() + static_cast<std::ptrdiff_t>(chosen));
+      const auto device = device_of(s, action.replica, action.stage, static_cast<std::int64_t>(action.microbatch));
+      s.devices[index(device)].actions.push_back(action);
+    }
+    if (!s.forward_only && s.weights.policy == WeightPolicy::kFlush && chance(3)) add_updates();
+    return true;
+  }
+
+  /// Updates, and sometimes reductions, of some holders at the ends of their lists.
+  void add_updates() {
+    Schedule& s = schedule_;
+    const bool reduces = chance(2);
+    for (std::size_t replica = 0; replica < s.placement.size(); ++replica) {
+      for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
+        for (const DeviceId device : s.placement[replica][static_cast<std::size_t>(stage)]) {
+          if (chance(4)) continue;
+          Action action = action_of(stage, Op::kReduceGrad, -1);
+          action.replica = ReplicaId{static_cast<std::int16_t>(replica)};
+          if (reduces) s.devices[index(device)].actions.push_back(action);
+          action.op = Op::kU;
+          action.microbatch = MicrobatchId{0};
+          s.devices[index(device)].actions.push_back(action);
+        }
+      }
+    }
+  }
+
+  void draw_pairs() {
+    for (DeviceList& list : schedule_.devices) {
+      for (std::size_t i = 0; i + 1 < list.actions.size(); ++i) {
+        Action& first = list.actions[i];
+        const Action& second = list.actions[i + 1];
+        if (first.stage == second.stage || !can_overlap(first.op) || !can_overlap(second.op) || !chance(3)) continue;
+        const bool linked = first.microbatch == second.microbatch;
+        if (linked) continue;
+        first.overlaps_next = 1;
+        ++i;
+      }
+    }
+  }
+
+  std::mt19937_64& random_;
+  Schedule schedule_;
+  bool chance_once_ = chance(4);
+  bool chance_sizes_ = chance(5);
+  bool explicit_ = false;
+  std::vector<Action> work_;
+};
+
+}  // namespace
+
+std::optional<Schedule> random_document(std::mt19937_64& random) { return RandomDocument(random).draw(); }
+
+}  // namespace plumb::testing
