@@ -49,6 +49,8 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"simulate", "predict the timeline, bubbles and memory of a schedule", run_simulate},
       {"profile", "measure how long each stage takes on this machine", of_trainer("profile", trainer.profile)},
       {"train", "train a model with a schedule and measure it", of_trainer("train", trainer.train)},
+      {"weights", "write the weights of a model for PyTorch, or list their names",
+       of_trainer("weights", trainer.weights)},
       {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
       {"sweep", "simulate schedules over ranges of sizes and list the best", run_sweep},
       {"plan", "find the fastest parallel configuration for a cluster", run_plan},
