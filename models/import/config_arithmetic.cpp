@@ -133,9 +133,9 @@ std::int64_t ConfigArithmetic::window_of(Json& attention, Windows windows, std::
   if (windows == Windows::kNone) return 0;
   const bool said = config_.has("sliding_window");
   const std::int64_t window = config_.size("sliding_window", said ? 0 : kUsualWindow);
+  if (windows == Windows::kAll) return window;
   const std::optional<JsonValue> types = config_.given("layer_types");
   const std::int64_t full_layers = config_.size("max_window_layers", kUsualWindowLayers);
-  if (windows == Windows::kAll) return window;
   if (!config_.flag("use_sliding_window", false)) return 0;
   if (!types) return k < full_layers ? 0 : window;
   std::int64_t at = 0;
