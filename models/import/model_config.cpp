@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/import/config_arithmetic.hpp"
+#include "models/import/config_reader.hpp"
 #include "models/network/network_io.hpp"
 
 namespace plumb {
@@ -18,49 +21,44 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMostConfigLayers = 1000;
 constexpr std::int64_t kLongestSequenceTaken = 8192;
 
-/// Typed access to a configuration whose keys may be missing or null.
-class Config {
- public:
-  explicit Config(const JsonValue& root) : root_(root) {}
-
-  std::int64_t size(std::string_view key) const { return root_.at(key).integer(1, kMostSize); }
-  std::int64_t layers(std::string_view key) const { return root_.at(key).integer(1, kMostConfigLayers); }
-
-  std::int64_t size(std::string_view key, std::int64_t otherwise) const {
-    const std::optional<JsonValue> value = given(key);
-    return value ? value->integer(0, kMostSize) : otherwise;
-  }
-
-  bool flag(std::string_view key, bool otherwise) const {
-    const std::optional<JsonValue> value = given(key);
-    return value ? value->boolean() : otherwise;
-  }
-
-  std::vector<std::int64_t> list(std::string_view key) const {
-    std::vector<std::int64_t> numbers;
-    if (const std::optional<JsonValue> value = given(key)) {
-      for (const JsonValue& one : value->elements()) numbers.push_back(one.integer());
-    }
-    return numbers;
-  }
-
-  [[noreturn]] void fail(std::string_view key, const std::string& message) const {
-    if (const auto value = root_.find(key)) value->fail(message);
-    root_.fail(message);
-  }
-
- private:
-  std::optional<JsonValue> given(std::string_view key) const {
-    const auto value = root_.find(key);
-    return value && value->kind() != JsonValue::Kind::kNull ? value : std::nullopt;
-  }
-
-  JsonValue root_;
-};
+/// Keys that change nothing about a network or its arithmetic.
+const std::set<std::string_view>& harmless_keys() {
+  static const std::set<std::string_view> keys{"_name_or_path",
+                                               "architectures",
+                                               "auto_map",
+                                               "bos_token_id",
+                                               "chunk_size_feed_forward",
+                                               "dtype",
+                                               "eos_token_id",
+                                               "gradient_checkpointing",
+                                               "id2label",
+                                               "initializer_range",
+                                               "is_decoder",
+                                               "is_encoder_decoder",
+                                               "label2id",
+                                               "model_type",
+                                               "n_ctx",
+                                               "output_attentions",
+                                               "output_hidden_states",
+                                               "pad_token_id",
+                                               "pretraining_tp",
+                                               "problem_type",
+                                               "reorder_and_upcast_attn",
+                                               "return_dict",
+                                               "summary_activation",
+                                               "summary_first_dropout",
+                                               "summary_proj_to_labels",
+                                               "summary_type",
+                                               "summary_use_proj",
+                                               "task_specific_params",
+                                               "torch_dtype",
+                                               "transformers_version",
+                                               "unk_token_id",
+                                               "use_cache"};
+  return keys;
+}
 
 /// A document of ours in the making.
 struct Document {
@@ -74,7 +72,18 @@ struct Document {
   }
 };
 
-void build_gpt2(const Config& config, Document& document) {
+/// Names the rates of dropout, which our layers do not have.
+void leave_out_dropout(const ConfigReader& config, const std::vector<std::pair<std::string_view, double>>& rates,
+                       Document& document) {
+  std::string text;
+  for (const auto& [key, usual] : rates) {
+    const double rate = config.real(key, usual);
+    if (rate > 0) text += (text.empty() ? "" : ", ") + std::string(key) + " " + Json(rate).dump();
+  }
+  if (!text.empty()) document.left_out.push_back("dropout (" + text + ")");
+}
+
+void build_gpt2(const ConfigReader& config, ConfigArithmetic& arithmetic, Document& document) {
   const std::int64_t width = config.size("n_embd");
   const std::int64_t positions = config.size("n_positions", 1024);
   document.json["sequence"] = std::min(positions, kLongestSequenceTaken);
@@ -83,12 +92,20 @@ void build_gpt2(const Config& config, Document& document) {
   document.layers.push_back({{"kind", "embedding"}, {"positions", positions}});
   const std::int64_t hidden = config.size("n_inner", 0);
   const std::int64_t layers = config.layers("n_layer");
-  for (std::int64_t k = 0; k < layers; ++k) {
-    document.add_block({{"kind", "layer_norm"}}, {{"kind", "attention"}, {"heads", config.size("n_head")}},
-                       {{"kind", "mlp"}, {"hidden", hidden > 0 ? hidden : 4 * width}});
+  if (config.flag("add_cross_attention", false)) config.fail("add_cross_attention", "expected false");
+  Json norm{{"kind", "layer_norm"}};
+  arithmetic.add_epsilon(norm, "layer_norm_epsilon", 1e-5);
+  Json attention{{"kind", "attention"}, {"heads", config.size("n_head")}};
+  if (!config.flag("scale_attn_weights", true)) arithmetic.refuse(attention, "scale_attn_weights", "true");
+  if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
+    arithmetic.refuse(attention, "scale_attn_by_inverse_layer_idx", "false");
   }
-  document.layers.push_back({{"kind", "layer_norm"}});
+  Json mlp{{"kind", "mlp"}, {"hidden", hidden > 0 ? hidden : 4 * width}};
+  arithmetic.add_activation(mlp, {"activation_function"}, "gelu_new");
+  for (std::int64_t k = 0; k < layers; ++k) document.add_block(norm, attention, mlp);
+  document.layers.push_back(norm);
   document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", true)}});
+  leave_out_dropout(config, {{"resid_pdrop", 0.1}, {"embd_pdrop", 0.1}, {"attn_pdrop", 0.1}}, document);
 }
 
 /// Families differ in what their classes take for granted where the file does not say it.
@@ -100,24 +117,29 @@ struct Family {
   bool head_norm = false;     ///< norms of every head's query and key
   bool tied = false;          ///< head and embedding share their weight
   std::int64_t head_dim = 0;  ///< 0: heads fill the width
+  double epsilon = 1e-6;      ///< of norms
+  double base = 10000;        ///< of rotary positions
+  ConfigArithmetic::Windows windows = ConfigArithmetic::Windows::kNone;
 };
+
+using Windows = ConfigArithmetic::Windows;
 
 constexpr std::array kFamilies{
     Family{.type = "gpt2"},
     Family{.type = "llama"},
-    Family{.type = "mistral"},
+    Family{.type = "mistral", .windows = Windows::kAll},
     Family{.type = "gemma", .tied = true, .head_dim = 256},
-    Family{.type = "qwen2", .qkv_bias = true},
-    Family{.type = "qwen3", .head_norm = true, .head_dim = 128},
-    Family{.type = "mixtral", .experts = true},
-    Family{.type = "qwen2_moe", .experts = true, .qkv_bias = true},
-    Family{.type = "qwen3_moe", .experts = true, .head_norm = true},
+    Family{.type = "qwen2", .qkv_bias = true, .windows = Windows::kOptional},
+    Family{.type = "qwen3", .head_norm = true, .head_dim = 128, .windows = Windows::kOptional},
+    Family{.type = "mixtral", .experts = true, .epsilon = 1e-5, .base = 1e6},
+    Family{.type = "qwen2_moe", .experts = true, .qkv_bias = true, .windows = Windows::kOptional},
+    Family{.type = "qwen3_moe", .experts = true, .head_norm = true, .windows = Windows::kOptional},
     Family{.type = "deepseek_v2", .experts = true, .latent = true},
     Family{.type = "deepseek_v3", .experts = true, .latent = true},
 };
 
 /// The width of a head is only said where it is not what fills the width.
-Json plain_attention(const Config& config, const Family& family) {
+Json plain_attention(const ConfigReader& config, const Family& family) {
   const std::int64_t heads = config.size("num_attention_heads");
   const std::int64_t width = config.size("hidden_size");
   const std::int64_t head = config.size("head_dim", family.head_dim);
@@ -132,7 +154,7 @@ Json plain_attention(const Config& config, const Family& family) {
   return attention;
 }
 
-Json latent_attention(const Config& config) {
+Json latent_attention(const ConfigReader& config) {
   return {{"kind", "latent_attention"},
           {"heads", config.size("num_attention_heads")},
           {"query_rank", config.size("q_lora_rank", 0)},
@@ -149,7 +171,7 @@ struct Experts {
   std::int64_t shared = 0;
 };
 
-Experts experts_of(const Config& config, const Family& family, Document& document) {
+Experts experts_of(const ConfigReader& config, const Family& family, Document& document) {
   if (family.type == "mixtral") {
     return {config.size("num_local_experts"), config.size("num_experts_per_tok"), config.size("intermediate_size"), 0};
   }
@@ -167,7 +189,7 @@ Experts experts_of(const Config& config, const Family& family, Document& documen
 }
 
 /// Whether layer k routes to experts.
-bool is_sparse(const Config& config, const Family& family, std::int64_t k) {
+bool is_sparse(const ConfigReader& config, const Family& family, std::int64_t k) {
   if (family.type == "mixtral") return true;
   if (family.latent) {
     return k >= config.size("first_k_dense_replace", 0) &&
@@ -178,43 +200,88 @@ bool is_sparse(const Config& config, const Family& family, std::int64_t k) {
   return std::find(dense.begin(), dense.end(), k) == dense.end() && (k + 1) % step == 0;
 }
 
-void build_llama_like(const Config& config, const Family& family, Document& document) {
+/// Gemma adds 1 to the weights of norms and scales the rows of the embedding.
+void refuse_gemma(const Family& family, Json& layer) {
+  if (family.type != "gemma") return;
+  layer["costs_only"] = layer["kind"] == "embedding" ? "model_type gemma: rows are scaled by sqrt(hidden_size)"
+                                                     : "model_type gemma: norms scale by 1 + weight";
+}
+
+Json routed_mlp(const ConfigReader& config, const Family& family, Document& document) {
+  const Experts found = experts_of(config, family, document);
+  return {{"kind", "moe"},
+          {"hidden", found.hidden},
+          {"experts", found.count},
+          {"experts_per_token", found.per_token},
+          {"shared_experts", found.shared},
+          {"gated", true},
+          {"bias", false}};
+}
+
+Json dense_mlp(const ConfigReader& config) {
+  return {{"kind", "mlp"},
+          {"hidden", config.size("intermediate_size")},
+          {"gated", true},
+          {"bias", config.flag("mlp_bias", false)}};
+}
+
+void build_blocks(const ConfigReader& config, const Family& family, ConfigArithmetic& arithmetic, const Json& norm,
+                  Document& document) {
+  const std::int64_t layers = config.layers("num_hidden_layers");
+  Json attention = family.latent ? latent_attention(config) : plain_attention(config, family);
+  if (!family.latent) {
+    arithmetic.add_rotary(attention, family.base, config.size("max_position_embeddings", 2048));
+    if (config.flag("use_bidirectional_attention", false)) {
+      arithmetic.refuse(attention, "use_bidirectional_attention", "false");
+    }
+  }
+  Json experts = family.experts ? routed_mlp(config, family, document) : Json();
+  Json mlp;
+  for (std::int64_t k = 0; k < layers; ++k) {
+    Json own = attention;
+    if (!family.latent) arithmetic.add_window(own, family.windows, k);
+    const bool sparse = family.experts && is_sparse(config, family, k);
+    if (!sparse && mlp.is_null()) mlp = dense_mlp(config);
+    Json& chosen = sparse ? experts : mlp;
+    if (!chosen.contains("activation") && !chosen.contains("costs_only")) {
+      const bool gemma = family.type == "gemma";
+      arithmetic.add_activation(chosen, {"hidden_activation", "hidden_act"}, gemma ? "gelu_pytorch_tanh" : "silu");
+    }
+    document.add_block(norm, own, chosen);
+  }
+}
+
+void build_llama_like(const ConfigReader& config, const Family& family, ConfigArithmetic& arithmetic,
+                      Document& document) {
   document.json["sequence"] = std::min(config.size("max_position_embeddings", 2048), kLongestSequenceTaken);
   document.json["width"] = config.size("hidden_size");
   document.json["vocabulary"] = config.size("vocab_size");
-  document.layers.push_back({{"kind", "embedding"}});
-  const bool sparse = family.experts;
-  const Json attention = family.latent ? latent_attention(config) : plain_attention(config, family);
-  const Json norm{{"kind", "rms_norm"}};
-  const std::int64_t layers = config.layers("num_hidden_layers");
-  Json experts;
-  if (sparse) {
-    const Experts found = experts_of(config, family, document);
-    experts = {{"kind", "moe"},
-               {"hidden", found.hidden},
-               {"experts", found.count},
-               {"experts_per_token", found.per_token},
-               {"shared_experts", found.shared},
-               {"gated", true},
-               {"bias", false}};
-  }
-  for (std::int64_t k = 0; k < layers; ++k) {
-    if (sparse && is_sparse(config, family, k)) {
-      document.add_block(norm, attention, experts);
-    } else {
-      document.add_block(norm, attention,
-                         {{"kind", "mlp"},
-                          {"hidden", config.size("intermediate_size")},
-                          {"gated", true},
-                          {"bias", config.flag("mlp_bias", false)}});
-    }
-  }
-  if (config.size("sliding_window", 0) > 0 && config.flag("use_sliding_window", family.type == "mistral"))
-    document.left_out.push_back("the sliding window of attention");
+  Json embedding{{"kind", "embedding"}};
+  refuse_gemma(family, embedding);
+  document.layers.push_back(embedding);
+  Json norm{{"kind", "rms_norm"}};
+  arithmetic.add_epsilon(norm, "rms_norm_eps", family.epsilon);
+  refuse_gemma(family, norm);
+  build_blocks(config, family, arithmetic, norm, document);
   document.layers.push_back(norm);
   document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", family.tied)}});
+  leave_out_dropout(config, {{"attention_dropout", 0.0}}, document);
   if (config.size("num_nextn_predict_layers", 0) > 0)
     document.left_out.push_back("the layers that predict further tokens");
+}
+
+/// What was taken, what was left out, and keys that nobody knows.
+std::string source_of(const ConfigReader& config, const Family& family, const ConfigArithmetic& arithmetic,
+                      const Document& document) {
+  std::string source = ", a Hugging Face configuration of type " + std::string(family.type);
+  const auto append = [&](std::string_view title, const std::vector<std::string>& parts, std::string_view between) {
+    for (std::size_t k = 0; k < parts.size(); ++k) source += std::string(k == 0 ? title : between) + parts[k];
+  };
+  append("; with ", arithmetic.taken(), ", ");
+  append("; without ", document.left_out, " and ");
+  // Routers and latent attention have keys of their own; their layers have costs only.
+  if (!family.experts) append("; keys that are not known and not read: ", config.unread(harmless_keys()), ", ");
+  return source;
 }
 
 const Family& family_of(const JsonValue& root) {
@@ -248,16 +315,14 @@ Network network_from_model_config(std::string_view text, std::string_view file_n
   const std::filesystem::path path{file_name};
   const bool plain = path.stem() == "config" && path.has_parent_path();
   document.json["name"] = plain ? path.parent_path().filename().string() : path.stem().string();
+  const ConfigReader config(root);
+  ConfigArithmetic arithmetic(config);
   if (family.type == "gpt2") {
-    build_gpt2(Config(root), document);
+    build_gpt2(config, arithmetic, document);
   } else {
-    build_llama_like(Config(root), family, document);
+    build_llama_like(config, family, arithmetic, document);
   }
-  std::string source = std::string(file_name) + ", a Hugging Face configuration of type " + std::string(family.type);
-  for (std::size_t k = 0; k < document.left_out.size(); ++k) {
-    source += (k == 0 ? "; without " : " and ") + document.left_out[k];
-  }
-  document.json["source"] = source;
+  document.json["source"] = std::string(file_name) + source_of(config, family, arithmetic, document);
   document.json["layers"] = std::move(document.layers);
   return network_from_json(document.json.dump(), file_name);
 }

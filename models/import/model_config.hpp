@@ -13,8 +13,10 @@ bool is_model_config(std::string_view text);
 /// qwen3_moe, deepseek_v2 or deepseek_v3; a missing key has the default of the model's class. `sequence` is the model's
 /// limit, 8192 at most.
 ///
-/// What our layers cannot express is left out and named in `source` (gates of shared experts, sliding windows,
-/// layers that predict further tokens). Throws `Error` with line, column and path for missing or impossible sizes and
+/// Activation, epsilon of norms, base and scaling of rotary positions and sliding windows go into the layers; `source`
+/// names them. A value that our layers do not compute makes its layer `costs_only`. What has no layer of ours is left
+/// out and named in `source`, too (dropout, gates of shared experts, layers that predict further tokens), and so are
+/// keys that are not known. Throws `Error` with line, column and path for missing or impossible sizes and
 /// for other types (with the nearest one).
 Network network_from_model_config(std::string_view text, std::string_view file_name);
 

@@ -2,7 +2,8 @@
 
 namespace plumb {
 
-/// GELU: y = gelu(x W1 + b1) W2 + b2. SwiGLU: y = (silu(x Wg) * (x Wu)) W2, with Wg and Wu stacked in one matrix.
+/// y = f(x W1 + b1) W2 + b2; gated: y = (f(x Wg) * (x Wu)) W2, with Wg and Wu stacked in one matrix. f is the layer's
+/// activation, whose few FLOPs are not counted.
 LayerFacts describe_mlp(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
   const std::int64_t width = spec.width;

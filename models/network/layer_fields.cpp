@@ -12,14 +12,42 @@ constexpr LayerNumber kWidth{"width", &LayerSpec::width, 1, kMostWidth, Default:
 constexpr LayerNumber kVocabulary{"vocabulary", &LayerSpec::vocabulary, 1, kMostRows, Default::kNetwork};
 constexpr LayerSwitch kBias{"bias", &LayerSpec::bias};
 
+template <auto kMember>
+double member(const LayerSpec& spec) {
+  return spec.*kMember;
+}
+template <auto kMember>
+void set_member(LayerSpec& spec, double value) {
+  spec.*kMember = value;
+}
+template <auto kMember>
+double turns_member(const LayerSpec& spec) {
+  return spec.turns.*kMember;
+}
+template <auto kMember>
+void set_turns_member(LayerSpec& spec, double value) {
+  spec.turns.*kMember = value;
+}
+
+constexpr std::array kEpsilon{LayerReal{"epsilon", member<&LayerSpec::epsilon>, set_member<&LayerSpec::epsilon>, 0, 1}};
+template <double RotaryTurns::*kMember>
+constexpr LayerReal turns_real(std::string_view key, double least) {
+  return {key, turns_member<kMember>, set_turns_member<kMember>, least, 1e12};
+}
+constexpr std::array kRotaryReals{
+    turns_real<&RotaryTurns::base>("rotary_base", 1e-6), turns_real<&RotaryTurns::factor>("rotary_factor", 1e-6),
+    turns_real<&RotaryTurns::low>("rotary_low", 1e-6), turns_real<&RotaryTurns::high>("rotary_high", 1e-6),
+    turns_real<&RotaryTurns::original>("rotary_original", 0)};
+
 constexpr std::array kEmbeddingNumbers{kVocabulary, kWidth,
                                        LayerNumber{"positions", &LayerSpec::positions, 0, kMostRows, Default::kZero}};
 constexpr std::array kNormNumbers{kWidth};
 constexpr std::array kNormSwitches{kBias};
-constexpr std::array kAttentionNumbers{
-    kWidth, LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
-    LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero},
-    LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kZero}};
+constexpr std::array kAttentionNumbers{kWidth,
+                                       LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
+                                       LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero},
+                                       LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kZero},
+                                       LayerNumber{"window", &LayerSpec::window, 0, kMostRows, Default::kZero}};
 constexpr std::array kAttentionSwitches{
     LayerSwitch{"causal", &LayerSpec::causal}, LayerSwitch{"rotary", &LayerSpec::rotary}, kBias,
     LayerSwitch{"qkv_bias", &LayerSpec::qkv_bias}, LayerSwitch{"head_norm", &LayerSpec::head_norm}};
@@ -75,6 +103,8 @@ constexpr std::array kCoreSwitches{LayerSwitch{"causal", &LayerSpec::causal},
 constexpr std::array kEmbeddingSwitches{LayerSwitch{"target", &LayerSpec::target},
                                         LayerSwitch{"sinusoidal", &LayerSpec::sinusoidal}};
 
+constexpr std::array<std::string_view, 5> kActivations{"", "gelu_tanh", "gelu", "relu", "silu"};
+
 constexpr std::int64_t kMostExperts = 1 << 16;
 
 constexpr std::array kMoeNumbers{
@@ -94,9 +124,9 @@ constexpr std::array kLatentSwitches{LayerSwitch{"causal", &LayerSpec::causal}};
 
 constexpr std::array kFields{
     LayerFields{LayerKind::kEmbedding, "embedding", kEmbeddingNumbers, kEmbeddingSwitches},
-    LayerFields{LayerKind::kLayerNorm, "layer_norm", kNormNumbers, kNormSwitches},
-    LayerFields{LayerKind::kRmsNorm, "rms_norm", kNormNumbers, {}},
-    LayerFields{LayerKind::kAttention, "attention", kAttentionNumbers, kAttentionSwitches},
+    LayerFields{LayerKind::kLayerNorm, "layer_norm", kNormNumbers, kNormSwitches, kEpsilon},
+    LayerFields{LayerKind::kRmsNorm, "rms_norm", kNormNumbers, {}, kEpsilon},
+    LayerFields{LayerKind::kAttention, "attention", kAttentionNumbers, kAttentionSwitches, kRotaryReals},
     LayerFields{LayerKind::kMlp, "mlp", kMlpNumbers, kMlpSwitches},
     LayerFields{LayerKind::kLinear, "linear", kLinearNumbers, kNormSwitches},
     LayerFields{LayerKind::kResidual, "residual", {}, {}},
@@ -107,8 +137,8 @@ constexpr std::array kFields{
     LayerFields{LayerKind::kAdd, "add", kAddNumbers, {}},
     LayerFields{LayerKind::kPixels, "pixels", kPixelsNumbers, {}},
     LayerFields{LayerKind::kConvolution, "convolution", kConvolutionNumbers, kNormSwitches},
-    LayerFields{LayerKind::kBatchNorm, "batch_norm", kImageNumbers, {}},
-    LayerFields{LayerKind::kGroupNorm, "group_norm", kGroupNormNumbers, {}},
+    LayerFields{LayerKind::kBatchNorm, "batch_norm", kImageNumbers, {}, kEpsilon},
+    LayerFields{LayerKind::kGroupNorm, "group_norm", kGroupNormNumbers, {}, kEpsilon},
     LayerFields{LayerKind::kRelu, "relu", kAddNumbers, {}},
     LayerFields{LayerKind::kMaxPool, "max_pool", kMaxPoolNumbers, {}},
     LayerFields{LayerKind::kAveragePool, "average_pool", kAveragePoolNumbers, {}},
@@ -122,5 +152,7 @@ constexpr std::array kFields{
 }  // namespace
 
 std::span<const LayerFields> layer_fields() { return kFields; }
+
+std::span<const std::string_view> activation_names() { return kActivations; }
 
 }  // namespace plumb

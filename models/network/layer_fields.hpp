@@ -22,6 +22,15 @@ struct LayerNumber {
   Default when_missing;
 };
 
+/// A real number of a layer kind in the network document, from `least` to `most`.
+struct LayerReal {
+  std::string_view key;
+  double (*get)(const LayerSpec&);
+  void (*set)(LayerSpec&, double);
+  double least;
+  double most;
+};
+
 /// A switch of a layer kind in the network document.
 struct LayerSwitch {
   std::string_view key;
@@ -34,10 +43,16 @@ struct LayerFields {
   std::string_view name;
   std::span<const LayerNumber> numbers;
   std::span<const LayerSwitch> switches;
+  std::span<const LayerReal> reals = {};
 };
 
 /// The fields of every kind, in the order of `LayerKind`. Reader and writer both follow this table.
 std::span<const LayerFields> layer_fields();
+
+/// Names of `Activation` in the network document, in the order of the enumerators; the first one is not written.
+std::span<const std::string_view> activation_names();
+/// Whether layers of the kind have an activation.
+constexpr bool has_activation(LayerKind kind) { return kind == LayerKind::kMlp || kind == LayerKind::kMoe; }
 
 /// A figure of a profiled layer in the network document.
 struct ProfiledField {

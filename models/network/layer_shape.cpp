@@ -16,6 +16,11 @@ ImageShape output_image(const LayerSpec& layer) {
   return image;
 }
 
+Activation activation_of(const LayerSpec& layer) {
+  if (layer.activation != Activation::kUsual) return layer.activation;
+  return layer.gated ? Activation::kSilu : Activation::kGeluTanh;
+}
+
 std::int64_t head_width(const LayerSpec& layer) {
   return layer.head_width > 0 ? layer.head_width : layer.width / layer.heads;
 }

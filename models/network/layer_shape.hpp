@@ -43,6 +43,9 @@ std::int64_t head_width(const LayerSpec& layer);
 std::int64_t queries_width(const LayerSpec& layer);
 std::int64_t qkv_width(const LayerSpec& layer);
 
+/// What `Activation::kUsual` stands for is resolved: the activation of an MLP.
+Activation activation_of(const LayerSpec& layer);
+
 /// Reads streams of the data, in whatever stage it is.
 bool reads_data(const LayerSpec& layer);
 

@@ -11,7 +11,7 @@ enum class LayerKind : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
   kAttention,  ///< multi-head (or grouped-query) self-attention with its projections
-  kMlp,        ///< GELU MLP, or SwiGLU when gated
+  kMlp,        ///< an MLP with one hidden layer, gated or not
   kLinear,
   kResidual,         ///< shortcut(x) + body(x)
   kHead,             ///< language-model head with softmax cross-entropy; the last layer of a network
@@ -31,6 +31,33 @@ enum class LayerKind : std::uint8_t {
   kAttentionCore,    ///< attention of given queries, keys and values: no weights
   kMoe,              ///< a router and experts, of which each token goes through a few (costs only)
   kLatentAttention,  ///< queries, keys and values through narrow latent vectors (MLA, DeepSeek-V2; costs only)
+};
+
+/// The activation of an MLP.
+enum class Activation : std::uint8_t {
+  kUsual,     ///< kGeluTanh; kSilu when gated (SwiGLU)
+  kGeluTanh,  ///< GELU in its tanh form (Hendrycks and Gimpel 2016; GPT-2's `gelu_new`)
+  kGelu,      ///< x Phi(x), by the error function
+  kRelu,
+  kSilu,  ///< x / (1 + e^-x)
+};
+
+/// What every norm adds to the variance unless told otherwise.
+inline constexpr double kUsualEpsilon = 1e-5;
+
+/// How fast queries and keys turn by position (Su et al. 2021): number i of a head of width d turns with number i + d/2
+/// by position * f(i), f(i) = base^(-2i/d), changed for long contexts:
+///   original 0: f / factor                                              (linear)
+///   otherwise, by the length l = 2 pi / f of a turn: f where l < original / high, f / factor where l > original / low,
+///   ((1 - s) / factor + s) f between, s = (original / l - low) / (high - low)      (Llama 3.1)
+struct RotaryTurns {
+  double base = 10000;
+  double factor = 1;
+  double low = 1;
+  double high = 4;
+  double original = 0;  ///< tokens that the model was made for before; 0: linear
+
+  friend bool operator==(const RotaryTurns&, const RotaryTurns&) = default;
 };
 
 /// Times and sizes of a layer that somebody measured.
@@ -78,7 +105,7 @@ struct LayerSpec {
   std::int64_t side_parameters = 0;    ///< head: of small branches beside it (pooler, second classifier), no work
   bool causal = true;                  ///< attention
   bool rotary = false;                 ///< attention: rotary position embedding
-  bool gated = false;                  ///< MLP, MoE: SwiGLU instead of GELU
+  bool gated = false;                  ///< MLP, MoE: the activation of one half times the other half
   bool bias = true;                    ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
   bool qkv_bias = false;               ///< attention without `bias`: queries, keys and values have one all the same
   bool head_norm = false;              ///< attention: an RMS norm of every head's query and key (costs only)
@@ -86,10 +113,15 @@ struct LayerSpec {
   bool target = false;                 ///< embedding: reads the target tokens
   bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
   bool padded = false;                 ///< attention core: does not see the padding after the last token of a sample
-  std::string input{};                 ///< layer whose output is read; empty: the one before
-  std::string from{};                  ///< second input: of addition, cross projection, coupled residual
-  std::vector<LayerSpec> body{};       ///< residual
-  std::vector<LayerSpec> shortcut{};   ///< residual: what the input goes through before it is added; empty: nothing
+  Activation activation = Activation::kUsual;  ///< MLP, MoE
+  double epsilon = kUsualEpsilon;              ///< norms
+  RotaryTurns turns{};                         ///< attention with `rotary`
+  std::int64_t window = 0;   ///< causal attention: a token sees itself and the window - 1 before it; 0: all before it
+  std::string costs_only{};  ///< why it cannot be trained here, though its costs are known; empty: it can
+  std::string input{};       ///< layer whose output is read; empty: the one before
+  std::string from{};        ///< second input: of addition, cross projection, coupled residual
+  std::vector<LayerSpec> body{};      ///< residual
+  std::vector<LayerSpec> shortcut{};  ///< residual: what the input goes through before it is added; empty: nothing
   ProfiledFigures profiled{};
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;

@@ -147,6 +147,12 @@ void check_heads(const LayerSpec& layer) {
   if (kv_heads < 1 || layer.heads % kv_heads != 0) {
     fail(layer, "kv_heads (" + std::to_string(kv_heads) + ") must divide heads (" + std::to_string(layer.heads) + ")");
   }
+  if (layer.window > 0 && !layer.causal) {
+    fail(layer, "a window of " + std::to_string(layer.window) + " tokens needs causal attention");
+  }
+  if (layer.turns.original > 0 && layer.turns.high <= layer.turns.low) {
+    fail(layer, "rotary_high must be above rotary_low");
+  }
   if (layer.rotary && head_width(layer) % 2 != 0) {
     fail(layer, "rotary needs an even width per head, found " + std::to_string(head_width(layer)));
   }

@@ -73,6 +73,11 @@ class LayerReader {
     for (const LayerSwitch& flag : fields.switches) {
       if (const auto value = item.find(flag.key)) spec.*flag.field = value->boolean();
     }
+    for (const LayerReal& real : fields.reals) {
+      if (const auto value = item.find(real.key)) real.set(spec, value->number(real.least, real.most));
+    }
+    if (const auto value = item.find("activation")) spec.activation = activation_of(*value);
+    if (const auto why = item.find("costs_only")) spec.costs_only = why->text();
     if (spec.kind == LayerKind::kResidual) read_branches(item, suffix, spec);
     if (spec.kind == LayerKind::kProfiled) {
       for (const ProfiledField& figure : kProfiledFields) {
@@ -146,12 +151,25 @@ class LayerReader {
     }
   }
 
+  static Activation activation_of(const JsonValue& value) {
+    const auto names = activation_names();
+    const auto found = std::ranges::find(names.begin() + 1, names.end(), value.text());
+    if (found != names.end()) return static_cast<Activation>(found - names.begin());
+    try {
+      throw_unknown("activation", value.text(), {names.begin() + 1, names.end()});
+    } catch (const Error& error) {
+      value.fail(error.what());
+    }
+  }
+
   static std::vector<std::string_view> keys_of(const LayerFields& fields) {
-    std::vector<std::string_view> keys{"kind", "name"};
+    std::vector<std::string_view> keys{"kind", "name", "costs_only"};
     if (!begins_network(fields.kind)) keys.emplace_back("input");
     if (reads_two(fields.kind)) keys.emplace_back("from");
     for (const LayerNumber& number : fields.numbers) keys.push_back(number.key);
     for (const LayerSwitch& flag : fields.switches) keys.push_back(flag.key);
+    for (const LayerReal& real : fields.reals) keys.push_back(real.key);
+    if (has_activation(fields.kind)) keys.emplace_back("activation");
     if (fields.kind == LayerKind::kResidual) keys.insert(keys.end(), {"body", "shortcut", "from"});
     if (fields.kind == LayerKind::kProfiled) {
       for (const ProfiledField& figure : kProfiledFields) keys.push_back(figure.key);
@@ -215,6 +233,13 @@ Json layer_to_json(const LayerSpec& layer) {
   for (const LayerSwitch& flag : fields.switches) {
     if (layer.*flag.field != defaults.*flag.field) json[std::string(flag.key)] = layer.*flag.field;
   }
+  for (const LayerReal& real : fields.reals) {
+    if (real.get(layer) != real.get(defaults)) json[std::string(real.key)] = real.get(layer);
+  }
+  if (layer.activation != Activation::kUsual) {
+    json["activation"] = activation_names()[static_cast<std::size_t>(layer.activation)];
+  }
+  if (!layer.costs_only.empty()) json["costs_only"] = layer.costs_only;
   if (layer.kind == LayerKind::kProfiled) {
     for (const ProfiledField& figure : kProfiledFields) json[std::string(figure.key)] = layer.profiled.*figure.field;
   }

@@ -18,6 +18,7 @@ struct ScheduleSpec {
   std::int32_t year = 0;
   std::string_view source = {};  ///< "Huang et al., GPipe, arXiv 1811.06965"
   bool synchronous = true;
+  bool inference = false;                 ///< mode forward: nothing is trained, so there are no updates
   std::string_view weights = "flush";     ///< name of the weight policy
   std::string_view placement = "linear";  ///< or "looped", "v", "bidirectional", ...
   std::string_view needs = {};            ///< "p even; m a multiple of p"; empty: nothing

@@ -45,13 +45,23 @@ class HolderDelays {
     });
   }
 
-  void count(StageDelays& delays) const {
-    std::map<std::int32_t, bool> steady;  // by the update that a gradient is applied in
+  /// Whether the pipeline is full in an update, by the update that a gradient is applied in.
+  std::map<std::int32_t, bool> steady_updates() const {
+    std::map<std::int32_t, bool> steady;
     for (const auto& [key, passage] : passages_) {
       bool& all = steady.try_emplace(passage.applied_to, true).first->second;
       all = all && !unsteady_[key.first];
     }
-    const bool any = std::ranges::any_of(steady, [](const auto& entry) { return entry.second; });
+    return steady;
+  }
+
+  bool is_ever_steady() const {
+    return std::ranges::any_of(steady_updates(), [](const auto& entry) { return entry.second; });
+  }
+
+  void count(StageDelays& delays) const {
+    const std::map<std::int32_t, bool> steady = steady_updates();
+    const bool any = is_ever_steady();
     for (const auto& [key, passage] : passages_) {
       if (any && !steady.at(passage.applied_to)) continue;
       ++delays.distance[passage.distance];
@@ -137,9 +147,12 @@ double mean_delay(const DelayCounts& counts) {
   return number == 0 ? 0 : sum / number;
 }
 
-std::vector<StageDelays> stage_delays(const Schedule& schedule, const Program& program) {
+namespace {
+
+/// What passes through every holder of the program.
+std::vector<HolderDelays> passages(const Schedule& schedule, const Program& program, std::vector<bool>& unsteady) {
   std::vector<HolderDelays> holders;
-  std::vector<bool> unsteady(static_cast<std::size_t>(program.num_microbatches), false);
+  unsteady.assign(static_cast<std::size_t>(program.num_microbatches), false);
   for (const Holder& holder : program.holders) holders.emplace_back(schedule, program, holder.stage, unsteady);
   const auto visit = [&](InstrIndex at) { holders[program.rows[program.instrs[at].row].holder].visit(at); };
   for (InstrIndex at = 0; at < program.size(); ++at) {
@@ -150,6 +163,20 @@ std::vector<StageDelays> stage_delays(const Schedule& schedule, const Program& p
       visit(at);
     }
   }
+  return holders;
+}
+
+}  // namespace
+
+bool reaches_steady_state(const Schedule& schedule, const Program& program) {
+  std::vector<bool> unsteady;
+  return std::ranges::all_of(passages(schedule, program, unsteady),
+                             [](const HolderDelays& holder) { return holder.is_ever_steady(); });
+}
+
+std::vector<StageDelays> stage_delays(const Schedule& schedule, const Program& program) {
+  std::vector<bool> unsteady;
+  const std::vector<HolderDelays> holders = passages(schedule, program, unsteady);
   const std::vector<std::int64_t> versions = most_versions(program);
   std::vector<StageDelays> all;
   for (std::uint32_t holder = 0; holder < program.holders.size(); ++holder) {

@@ -45,4 +45,8 @@ struct StageDelays {
 /// is `schedule`, lowered.
 std::vector<StageDelays> stage_delays(const Schedule& schedule, const Program& program);
 
+/// Whether every holder has an update that is counted because the pipeline is full; otherwise some of `stage_delays`
+/// count all updates, and so depend on how many there are.
+bool reaches_steady_state(const Schedule& schedule, const Program& program);
+
 }  // namespace plumb

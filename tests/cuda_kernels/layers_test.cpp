@@ -66,6 +66,37 @@ TEST_CASE("norms equal the CPU's, with packs and without, fused with additions o
   }
 }
 
+TEST_CASE("norms have the epsilon of their layer") {
+  LayerSpec spec{.kind = LayerKind::kLayerNorm, .name = "norm", .width = 12};
+  spec.epsilon = 0.5;
+  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 5}});
+  spec.kind = LayerKind::kRmsNorm;
+  check_both({.spec = spec, .shape = {.samples = 2, .sequence = 5}});
+}
+
+TEST_CASE("rotary attention turns by the base and the scaling of its layer") {
+  LayerSpec spec{.kind = LayerKind::kAttention, .name = "rotary", .width = 32, .heads = 2};
+  spec.rotary = true;
+  spec.turns = {.base = 100, .factor = 8, .low = 1, .high = 4, .original = 128};
+  check_both({.spec = spec, .shape = {1, 40}});
+}
+
+TEST_CASE("arithmetic that no kernel has is refused by the layer's name") {
+  const auto message = [](const LayerSpec& spec) {
+    return plumb::testing::error_message([&] { make_cuda_layer<float>(spec, {1, 4}); });
+  };
+  LayerSpec mlp{.kind = LayerKind::kMlp, .name = "mlp", .width = 8, .hidden = 8};
+  mlp.activation = Activation::kGeluTanh;
+  CHECK(message(mlp).empty());
+  mlp.activation = Activation::kRelu;
+  CHECK(message(mlp) ==
+        "layer 'mlp': activation relu has no kernel, only gelu_tanh has one, on CUDA; expected the back end cpu");
+  LayerSpec attention{.kind = LayerKind::kAttention, .name = "attention", .width = 8, .heads = 2};
+  attention.window = 3;
+  CHECK(message(attention) ==
+        "layer 'attention': a window of 3 tokens has no kernel on CUDA; expected the back end cpu");
+}
+
 TEST_CASE("sums over many rows keep to their order") {
   const LayerSpec spec{.kind = LayerKind::kLayerNorm, .name = "norm", .width = 12};
   check_both({.spec = spec, .shape = {.samples = 1, .sequence = 150}});

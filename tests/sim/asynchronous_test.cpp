@@ -82,11 +82,12 @@ TEST_CASE("utilization of pipemare in slots over gpipe is (N + P - 1) / N: 14.25
 
 TEST_CASE("E synchronous updates of pipemare take E (N + P - 1) of the time that the others take N of") {
   const auto makespan = [](std::int64_t updates, std::int64_t synchronous) {
-    const Timeline timeline = simulated({.name = "pipemare",
-                                         .p = 4,
-                                         .m = 8,
-                                         .updates = updates,
-                                         .options = {{"synchronous", std::to_string(synchronous)}}});
+    const Timeline timeline =
+        simulated({.name = "pipemare",
+                   .p = 4,
+                   .m = 8,
+                   .updates = updates,
+                   .options = {{"synchronous", std::to_string(synchronous)}, {"timing", "1f1b"}}});
     return in_units(timeline.makespan, timeline.base);
   };
   for (const std::int64_t synchronous : {0, 1, 5}) {
@@ -100,9 +101,9 @@ TEST_CASE("published makespans of 1f1b without flush and gpipe") {
     const Timeline timeline = simulated({.name = name, .p = 4, .m = m, .updates = updates});
     return in_units(timeline.makespan, timeline.base);
   };
-  CHECK(makespan("pipemare", 2, 4) == 33);
+  CHECK(makespan("pipedream", 2, 4) == 33);
   CHECK(makespan("gpipe", 2, 4) == 60);
-  CHECK(makespan("pipemare", 4, 16) == 201);
+  CHECK(makespan("pipedream", 4, 16) == 201);
   CHECK(makespan("gpipe", 4, 16) == 336);
 }
 
@@ -117,8 +118,9 @@ TEST_CASE("copies of the weights on four devices are those of the published tabl
   CHECK(memory("pipedream-2bw", 4) == bytes_of({2, 2, 2, 2}));
   CHECK(memory("pipedream-2bw", 1, {{"delay", "3"}}) == bytes_of({4, 4, 4, 4}));
   CHECK(memory("pipemare", 1) == bytes_of({1, 1, 1, 1}));
-  CHECK(memory("pipemare", 1, {{"correction", "t2"}, {"timing", "slots"}}) == bytes_of({2, 2, 2, 2}));
-  CHECK(memory("pipemare", 1, {{"correction", "t2"}}) == bytes_of({2, 2, 2, 1}));  // the last stage is never behind
+  CHECK(memory("pipemare", 1, {{"correction", "t2"}}) == bytes_of({2, 2, 2, 2}));
+  CHECK(memory("pipemare", 1, {{"correction", "t2"}, {"timing", "1f1b"}}) ==
+        bytes_of({2, 2, 2, 1}));  // the last stage is never behind
   CHECK(memory("spectrain", 1) == bytes_of({2, 2, 2, 2}));
   CHECK(memory("pipeoptim", 1) == bytes_of({2, 2, 2, 1}));  // the last stage has nothing to predict
   CHECK(memory("xpipe", 4) == bytes_of({3, 3, 3, 3}));

@@ -145,9 +145,22 @@ TEST_CASE("§10.3: a synchronous warm-up does not count: the delays after it are
   }
 }
 
+TEST_CASE("a run that never fills the pipeline does not reach the steady state, one update more than that does") {
+  const auto reaches = [](std::int64_t updates) {
+    const Schedule schedule = generate("pipemare", {.num_devices = 4, .num_microbatches = 1, .updates = updates});
+    return reaches_steady_state(schedule, testing::lowered(schedule));
+  };
+  // The first stage takes microbatches 0 to 7 forward before its first backward, so update 8 is the first that counts.
+  for (std::int64_t updates = 1; updates <= 12; ++updates) {
+    CAPTURE(updates);
+    CHECK(reaches(updates) == (updates >= 9));
+  }
+}
+
 TEST_CASE("copies count the buffers of corrections, bytes are theirs") {
-  const Schedule schedule =
-      generate("pipemare", {.num_devices = 2, .num_microbatches = 1, .updates = 8, .options = {{"correction", "t2"}}});
+  const Schedule schedule = generate(
+      "pipemare",
+      {.num_devices = 2, .num_microbatches = 1, .updates = 8, .options = {{"correction", "t2"}, {"timing", "1f1b"}}});
   StageCosts costs;
   costs.times.assign(2, StageTimes{.f = 1, .b = 2, .i = 1, .w = 1});
   costs.memory.assign(2, StageMemory{.weight_bytes = 700});

@@ -51,7 +51,7 @@ std::vector<Case> cases() {
           {"wpipe", 3, {}, [](auto k, auto s) { return delayed(k / 3, s < 4 ? 1 : 0); }},
           {"avgpipe", 4, {{"pipelines", "1"}}, [](auto k, auto) { return both(k / 4); }},
           {"paci", 3, {}, [](auto k, auto s) { return reads(newest(k, 3 - s, 3), k / 3); }},
-          {"pipemare", 2, {{"synchronous", "2"}}, warmed_up}};
+          {"pipemare", 2, {{"synchronous", "2"}, {"timing", "1f1b"}}, warmed_up}};
 }
 
 TrainOptions options_for(const Case& of) {

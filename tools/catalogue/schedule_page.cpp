@@ -48,13 +48,17 @@ std::string source_text(const ScheduleSpec& spec) {
   return source.find(" " + year) == std::string::npos ? source + ", " + year : source;
 }
 
+std::string updates_text(const ScheduleSpec& spec) {
+  if (spec.inference) return "none: forwards only, nothing is trained";
+  if (spec.synchronous) return "synchronous: the pipeline is flushed for every update";
+  return "asynchronous: updates do not wait for the pipeline to drain, and passes may read old weights";
+}
+
 /// What a row of the catalogue says, each with its name.
 std::vector<std::pair<std::string, std::string>> facts_of(const ScheduleSpec& spec) {
   std::vector<std::pair<std::string, std::string>> facts{
       {"source", source_text(spec)},
-      {"updates", spec.synchronous
-                      ? "synchronous: the pipeline is flushed for every update"
-                      : "asynchronous: updates do not wait for the pipeline to drain, and passes may read old weights"},
+      {"updates", updates_text(spec)},
       {"weights", explained(kWeightPolicies, spec.weights)},
       {"placement", explained(kPlacements, spec.placement)},
       {"needs", spec.needs.empty() ? "nothing: any p and m" : std::string(spec.needs)}};

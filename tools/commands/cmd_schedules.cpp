@@ -68,11 +68,16 @@ std::string catalogue_names(const Rows& specs) {
   return text;
 }
 
+std::string kind_of_updates(const ScheduleSpec& spec) {
+  if (spec.inference) return "none: inference";
+  return spec.synchronous ? "synchronous" : "asynchronous";
+}
+
 std::string catalogue_table() {
   TextTable table({{"name"}, {"year", '>'}, {"updates"}, {"weights"}, {"placement"}, {"what it does"}});
   for (const ScheduleSpec& spec : schedule_catalogue()) {
-    table.add_row({std::string(spec.name), std::to_string(spec.year), spec.synchronous ? "synchronous" : "asynchronous",
-                   std::string(spec.weights), std::string(spec.placement), std::string(spec.summary)});
+    table.add_row({std::string(spec.name), std::to_string(spec.year), kind_of_updates(spec), std::string(spec.weights),
+                   std::string(spec.placement), std::string(spec.summary)});
   }
   return table.to_string() +
          "\n`plumbline schedules NAME` prints what a schedule needs, its options, an example and its source.\n";

@@ -24,6 +24,7 @@ struct TrainerCommands {
   Run profile = nullptr;
   Run train = nullptr;
   Run stability = nullptr;
+  Run weights = nullptr;
   Run reproduce = nullptr;
   Run demo = nullptr;
   std::string (*abilities)() = nullptr;  ///< the lines of `version` that say what the trainer can do

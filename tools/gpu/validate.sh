@@ -174,14 +174,15 @@ part_calibrate() {
 
 # config SCHEDULE P M STAGES: predicted from the profile, then run
 config() {
-  local name=$1.p$2.m$3
+  local name=$1.p$2.m$3 order=()
+  [[ $1 == pipemare ]] && order=(--opt timing=1f1b) # one pass at a time, as the profile was measured
   if ((!dry && SECONDS > ${PLUMB_PART_SECONDS:-600} - 30)); then # what has been run is still to be compared
     echo "$name: no time left"
     return 1
   fi
-  plumbline simulate "$1" -p "$2" -m "$3" --updates "$steps" --profile "$work/profile.$4.$2.json" --transfers rendezvous \
+  plumbline simulate "$1" -p "$2" -m "$3" "${order[@]}" --updates "$steps" --profile "$work/profile.$4.$2.json" --transfers rendezvous \
     --json "$work/$name.predicted.json" >/dev/null || return 1
-  plumbline train "$1" -p "$2" -m "$3" --updates "$steps" --network "$network" "${samples[@]}" "${numbers[@]}" "${streams[@]}" "${sms[@]}" "${link[@]}" \
+  plumbline train "$1" -p "$2" -m "$3" "${order[@]}" --updates "$steps" --network "$network" "${samples[@]}" "${numbers[@]}" "${streams[@]}" "${sms[@]}" "${link[@]}" \
     --json "$work/$name.measured.json" >/dev/null || return 1
   pairs+=("$work/$name.predicted.json" "$work/$name.measured.json")
 }

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -88,6 +91,14 @@ Schedule decided(const TrainCommand& command, Schedule schedule) {
   return policy_order(schedule, program, 0).schedule;
 }
 
+/// A schedule of inference has no backward, so nothing would be trained.
+void refuse_inference(const std::string& name, const Schedule& schedule) {
+  if (!schedule.forward_only) return;
+  throw Error(name +
+              ": is a schedule of inference (mode forward) and trains nothing; expected one with backwards, or " +
+              "`plumbline simulate " + name + "`");
+}
+
 /// An asynchronous pipeline is filled and drained once, so its document covers all steps.
 Schedule load_training_schedule(TrainCommand& command) {
   const bool named = !is_schedule_file(command.schedule);
@@ -99,9 +110,16 @@ Schedule load_training_schedule(TrainCommand& command) {
   return load_schedule(command.schedule, command.size, search_goal(command.costs, documents, devices));
 }
 
+/// All digits: the shortest text that reads back as the same number.
 std::string losses_csv(const std::vector<double>& losses) {
   std::string text = "update,loss\n";
-  for (std::size_t i = 0; i < losses.size(); ++i) text += std::to_string(i) + "," + fixed_text(losses[i], 6) + "\n";
+  std::array<char, 32> digits{};
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), losses[i]).ptr;
+    text += std::to_string(i) + ",";
+    text.append(digits.data(), end);
+    text += "\n";
+  }
   return text;
 }
 
@@ -220,6 +238,11 @@ struct RunOutput {
   }
 
   void write(const TrainCommand& command, const TrainResult& result) {
+    if (!result.steady_delays) {
+      std::cerr
+          << "plumbline: note: the run is too short to become steady, so the delays (tau) that its methods use are "
+             "means over all its updates; more --steps give others\n";
+    }
     if (losses) losses->finish(losses_csv(result.losses));
     if (result.timeline) {
       files.write(*result.timeline, training_json(result));
@@ -239,7 +262,9 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   Prepared prepared;
   std::optional<RunOutput> output;
   prepare_in(job, [&] {
-    schedule = decided(command, load_training_schedule(command));
+    schedule = load_training_schedule(command);
+    refuse_inference(command.schedule, schedule);
+    schedule = decided(command, std::move(schedule));
     violations = find_violations(schedule, job, command.transport);
     if (!violations.empty()) return;
     prepare(command, schedule, prepared);

@@ -20,8 +20,11 @@
 namespace plumb {
 namespace {
 
+/// A device is a core here and runs one pass at a time.
 Schedule demo_schedule(const DemoPlan& plan, const std::string& name) {
-  return generate(name, {.num_devices = plan.devices, .num_microbatches = plan.microbatches, .updates = plan.updates});
+  ScheduleParams params{.num_devices = plan.devices, .num_microbatches = plan.microbatches, .updates = plan.updates};
+  if (schedule_named(name).has_option("timing")) params.options["timing"] = "1f1b";
+  return generate(name, params);
 }
 
 Timeline predict(const Schedule& schedule, const Profile& profile, const Network& network) {

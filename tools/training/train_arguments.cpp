@@ -19,6 +19,7 @@
 #include "trainer/data/shape_images.hpp"
 #include "trainer/data/text_data.hpp"
 #include "trainer/executors/executor.hpp"
+#include "trainer/weights/weights_file.hpp"
 
 namespace plumb {
 namespace {
@@ -129,6 +130,10 @@ void TrainArguments::add_to(ArgumentParser& parser) {
       .text("executor", executor, "NAME",
             "threads (one per device), serial, or streams (default: depends on the back end)")
       .whole("seed", seed, {0}, "seed of the weights and the data (default: 0)")
+      .text(
+          "weights", weights, "FILE",
+          "start from the weights in a safetensors file, an index of several or a folder with either, under our names "
+          "or those of Hugging Face or torchvision (trainer/weights/WEIGHTS.md; default: drawn with the seed)")
       .real("learning-rate", learning_rate, {0}, "learning rate (default: 0.001)")
       .text("decay", decay, "NAME",
             "decay of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
@@ -145,6 +150,7 @@ void TrainArguments::add_to(ArgumentParser& parser) {
 TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps) const {
   TrainOptions options;
   options.model.network = model.load_network();
+  if (!weights.empty()) options.model.initial_parameters = read_weights(weights, options.model.network);
   options.model.partition = load_partition(model.partition, options.model.network, num_stages, {});
   options.model.shape = model.shape(options.model.network);
   options.model.seed = static_cast<std::uint64_t>(seed.value_or(0));

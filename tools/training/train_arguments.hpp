@@ -47,6 +47,7 @@ struct TrainArguments {
   std::string executor;  ///< empty: that of the back end
   StreamArguments streams;
   std::optional<std::int64_t> seed;
+  std::string weights;  ///< file or folder to start from; empty: drawn with the seed
   std::optional<double> learning_rate;
   std::string decay = "constant";
   std::optional<std::int64_t> warmup;

@@ -25,12 +25,12 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the reference implementation
 
-/// Bytes of one number; 0 for a dtype that we do not use.
+/// Bytes of one number; 0 for a dtype that is not known.
 std::int64_t number_bytes(std::string_view dtype) {
-  if (dtype == "F64") return 8;
-  if (dtype == "F32") return 4;
-  if (dtype == "BF16") return 2;
-  return dtype == "U8" ? 1 : 0;
+  if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
+  if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
+  if (dtype == "BF16" || dtype == "F16" || dtype == "I16" || dtype == "U16") return 2;
+  return dtype == "U8" || dtype == "I8" || dtype == "BOOL" ? 1 : 0;
 }
 
 /// Bytes of a whole tensor; negative when it is not representable.

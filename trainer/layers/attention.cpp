@@ -47,7 +47,8 @@ MatrixView<const T> view(MatrixView<T> m) {
 /// Multi-head self-attention with its projections; heads share keys and values in groups when there are fewer of them.
 /// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional).
 /// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I).
-/// The scores exist for 64 rows at a time; causal heads skip the keys after those rows. On a sequence slice the keys
+/// The scores exist for 64 rows at a time; causal heads skip the keys after those rows, and with a window the scores
+/// before it are made and not used. On a sequence slice the keys
 /// and values of the earlier slices are gathered before its own, sample by sample.
 template <class T>
 class Attention final : public Layer<T> {
@@ -62,6 +63,8 @@ class Attention final : public Layer<T> {
         scale_(T(1) / std::sqrt(static_cast<T>(head_width_))),
         causal_(spec.causal),
         rotary_(spec.rotary),
+        turns_(spec.turns),
+        window_(spec.window),
         has_bias_(spec.bias),
         has_qkv_bias_(spec.bias || spec.qkv_bias),
         qkv_{shape.tokens(), width_, qkv_width_},
@@ -222,6 +225,9 @@ class Attention final : public Layer<T> {
     return causal_ ? shape_.before + rows.begin + row + 1 : rows.keys;
   }
 
+  /// Keys before those that a query sees.
+  std::int64_t hidden(std::int64_t seen) const { return window_ == 0 || seen < window_ ? 0 : seen - window_; }
+
   void scores_of(const HeadPlace& place, const RowRange& rows, const T* qkv, const KeyRows<const T>& keys,
                  T* scores) const {
     multiply_transposed<T>(query_rows(qkv, place, rows), head_keys(keys, place.key, rows),
@@ -237,8 +243,10 @@ class Attention final : public Layer<T> {
       for (std::int64_t r = 0; r < rows.size(); ++r) {
         T* row = scores + r * rows.keys;
         const std::int64_t seen = visible(rows, r);
-        for (std::int64_t j = 0; j < seen; ++j) row[j] *= scale_;
-        log_sums[(place.first_token + rows.begin + r) * heads_ + place.head] = softmax_row(row, seen);
+        const std::int64_t first = hidden(seen);
+        for (std::int64_t j = first; j < seen; ++j) row[j] *= scale_;
+        log_sums[(place.first_token + rows.begin + r) * heads_ + place.head] = softmax_row(row + first, seen - first);
+        std::fill(row, row + first, T(0));
         std::fill(row + seen, row + rows.keys, T(0));
       }
       multiply<T>(view(matrix(scores, rows.size(), rows.keys)), head_keys(keys, place.value, rows),
@@ -252,7 +260,9 @@ class Attention final : public Layer<T> {
       T* row = scores + r * rows.keys;
       const std::int64_t seen = visible(rows, r);
       const T log_sum = log_sums[(place.first_token + rows.begin + r) * heads_ + place.head];
-      for (std::int64_t j = 0; j < seen; ++j) row[j] = exponential(row[j] * scale_ - log_sum);
+      const std::int64_t first = hidden(seen);
+      std::fill(row, row + first, T(0));
+      for (std::int64_t j = first; j < seen; ++j) row[j] = exponential(row[j] * scale_ - log_sum);
       std::fill(row + seen, row + rows.keys, T(0));
     }
   }
@@ -272,7 +282,7 @@ class Attention final : public Layer<T> {
 
   /// Turns all queries and keys; `angles` is workspace.
   void turn(T* qkv, T* angles, T direction) const {
-    const Rotary<T> rotary(angles, shape_.before, shape_.sequence, head_width_);
+    const Rotary<T> rotary(angles, turns_, shape_, head_width_);
     for (std::int64_t t = 0; t < shape_.tokens(); ++t) {
       T* row = qkv + t * qkv_width_;
       for (std::int64_t head = 0; head < heads_ + kv_heads_; ++head) {
@@ -290,6 +300,8 @@ class Attention final : public Layer<T> {
   T scale_;
   bool causal_;
   bool rotary_;
+  RotaryTurns turns_;
+  std::int64_t window_;  ///< keys that a query sees at most, its own included; 0: no limit
   bool has_bias_;
   bool has_qkv_bias_;
   Projection qkv_;

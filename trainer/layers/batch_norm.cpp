@@ -2,20 +2,21 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
-#include "trainer/layers/norm_epsilon.hpp"
 
 namespace plumb {
 
 namespace {
 
-/// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias, mean and variance by channel over all pixels of the
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and variance by channel over all pixels of the
 /// microbatch (Ioffe and Szegedy, 2015). Parameters: weight, bias; their gradients are made by I. Stash: mean, inverse
 /// deviation.
 template <class T>
 class BatchNorm final : public Layer<T> {
  public:
   BatchNorm(const LayerSpec& spec, const MicrobatchShape& shape)
-      : pixels_(shape.tokens() * spec.height * spec.columns), channels_(spec.channels) {}
+      : pixels_(shape.tokens() * spec.height * spec.columns),
+        channels_(spec.channels),
+        epsilon_(static_cast<T>(spec.epsilon)) {}
 
   void forward(const LayerPass<T>& pass) const override {
     T* mean = pass.stash_values(0);
@@ -75,12 +76,13 @@ class BatchNorm final : public Layer<T> {
       for (std::int64_t c = 0; c < channels_; ++c) inverse[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
     }
     for (std::int64_t c = 0; c < channels_; ++c) {
-      inverse[c] = T(1) / std::sqrt(inverse[c] / static_cast<T>(pixels_) + T(kNormEpsilon));
+      inverse[c] = T(1) / std::sqrt(inverse[c] / static_cast<T>(pixels_) + epsilon_);
     }
   }
 
   std::int64_t pixels_;  ///< of all images
   std::int64_t channels_;
+  T epsilon_;
 };
 
 }  // namespace

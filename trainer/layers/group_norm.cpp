@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
-#include "trainer/layers/norm_epsilon.hpp"
 
 namespace plumb {
 
@@ -18,14 +17,15 @@ class GroupNorm final : public Layer<T> {
         channels_(spec.channels),
         groups_(spec.groups),
         width_(spec.channels / spec.groups),
-        size_(static_cast<T>(pixels_ * width_)) {}
+        size_(static_cast<T>(pixels_ * width_)),
+        epsilon_(static_cast<T>(spec.epsilon)) {}
 
   void forward(const LayerPass<T>& pass) const override {
     for_each_group([&](std::int64_t number, std::int64_t at, std::int64_t channel) {
       const T* x = pass.input + at;
       const T mean = sum([&](std::int64_t i, std::int64_t) { return x[i]; }) / size_;
       const T variance = sum([&](std::int64_t i, std::int64_t) { return (x[i] - mean) * (x[i] - mean); }) / size_;
-      const T inverse = T(1) / std::sqrt(variance + T(kNormEpsilon));
+      const T inverse = T(1) / std::sqrt(variance + epsilon_);
       pass.stash_values(0)[number] = mean;
       pass.stash_values(1)[number] = inverse;
       if (pass.output == nullptr) return;
@@ -94,7 +94,8 @@ class GroupNorm final : public Layer<T> {
   std::int64_t channels_;
   std::int64_t groups_;
   std::int64_t width_;  ///< channels of a group
-  T size_;              ///< values of a group
+  T size_;
+  T epsilon_;  ///< values of a group
 };
 
 }  // namespace

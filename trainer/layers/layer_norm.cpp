@@ -1,20 +1,19 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
-#include "trainer/layers/norm_epsilon.hpp"
 #include "trainer/numbers/row.hpp"
 
 namespace plumb {
 
 namespace {
 
-/// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias, per token (Ba et al., 2016).
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, per token (Ba et al., 2016).
 /// Parameters: weight, bias (optional); their gradients are made by I. Stash: mean, inverse deviation.
 template <class T>
 class LayerNorm final : public Layer<T> {
  public:
   LayerNorm(const LayerSpec& spec, const MicrobatchShape& shape)
-      : tokens_(shape.tokens()), width_(spec.width), has_bias_(spec.bias) {}
+      : tokens_(shape.tokens()), width_(spec.width), epsilon_(static_cast<T>(spec.epsilon)), has_bias_(spec.bias) {}
 
   void forward(const LayerPass<T>& pass) const override {
     const T* weight = pass.weights[0];
@@ -23,7 +22,7 @@ class LayerNorm final : public Layer<T> {
       const T* x = pass.input + t * width_;
       const T mean = row_sum<T>(width_, [x](auto j) { return x[j]; }) / T(width_);
       const T variance = row_sum<T>(width_, [x, mean](auto j) { return (x[j] - mean) * (x[j] - mean); }) / T(width_);
-      const T inverse = T(1) / std::sqrt(variance + T(kNormEpsilon));
+      const T inverse = T(1) / std::sqrt(variance + epsilon_);
       pass.stash_values(0)[t] = mean;
       pass.stash_values(1)[t] = inverse;
       if (pass.output == nullptr) continue;
@@ -58,6 +57,7 @@ class LayerNorm final : public Layer<T> {
  private:
   std::int64_t tokens_;
   std::int64_t width_;
+  T epsilon_;
   bool has_bias_;
 };
 

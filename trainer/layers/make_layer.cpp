@@ -36,6 +36,9 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
                                               make_attention_core<T>,
                                               nullptr,
                                               nullptr};
+  if (!spec.costs_only.empty()) {
+    throw Error("layer '" + spec.name + "': cannot be trained, only its costs are known: " + spec.costs_only);
+  }
   if (spec.kind == LayerKind::kMoe || spec.kind == LayerKind::kLatentAttention || spec.side_parameters > 0) {
     throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention and side parameters have " +
                 "costs, but no arithmetic");

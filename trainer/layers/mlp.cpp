@@ -1,3 +1,7 @@
+#include <cmath>
+#include <numbers>
+
+#include "models/network/layer_shape.hpp"
 #include "trainer/layers/exponential.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/projection.hpp"
@@ -11,21 +15,71 @@ namespace {
 constexpr double kGeluScale = 1.5957691216057307118;
 constexpr double kGeluCubic = 0.044715;
 
-template <class T>
-T gelu(T x) {
-  return x * logistic(T(kGeluScale) * (x + T(kGeluCubic) * x * x * x));
-}
+/// An activation f and its slope f'.
+template <Activation kActivation>
+struct Curve;
 
-template <class T>
-T gelu_slope(T x) {
-  const T s = logistic(T(kGeluScale) * (x + T(kGeluCubic) * x * x * x));
-  return s + x * s * (T(1) - s) * T(kGeluScale) * (T(1) + T(3 * kGeluCubic) * x * x);
-}
+template <>
+struct Curve<Activation::kGeluTanh> {
+  template <class T>
+  static T at(T x) {
+    return x * logistic(T(kGeluScale) * (x + T(kGeluCubic) * x * x * x));
+  }
+  template <class T>
+  static T slope(T x) {
+    const T s = logistic(T(kGeluScale) * (x + T(kGeluCubic) * x * x * x));
+    return s + x * s * (T(1) - s) * T(kGeluScale) * (T(1) + T(3 * kGeluCubic) * x * x);
+  }
+};
 
-/// What GELU and SwiGLU share: two projections with an activation in between.
+/// x Phi(x), where Phi is the distribution function of the normal distribution.
+template <>
+struct Curve<Activation::kGelu> {
+  template <class T>
+  static T share(T x) {
+    return T(0.5) * std::erfc(-x / std::numbers::sqrt2_v<T>);
+  }
+  template <class T>
+  static T at(T x) {
+    return x * share(x);
+  }
+  template <class T>
+  static T slope(T x) {
+    constexpr T kDensity = std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>;
+    return share(x) + x * kDensity * exponential(T(-0.5) * x * x);
+  }
+};
+
+template <>
+struct Curve<Activation::kRelu> {
+  template <class T>
+  static T at(T x) {
+    return x > T(0) ? x : T(0);
+  }
+  template <class T>
+  static T slope(T x) {
+    return x > T(0) ? T(1) : T(0);
+  }
+};
+
+template <>
+struct Curve<Activation::kSilu> {
+  template <class T>
+  static T at(T x) {
+    return x * logistic(x);
+  }
+  template <class T>
+  static T slope(T x) {
+    const T s = logistic(x);
+    return s + x * s * (T(1) - s);
+  }
+};
+
+/// Two projections with an activation in between; gated: y = (f(x Wg) * (x Wu)) W2, with Wg and Wu stacked in one
+/// matrix, gates first.
 /// Parameters: in weight, in bias (optional), out weight, out bias (optional).
 /// Stash: inner (I), activated (W), gradient of inner (made by I).
-template <class T, bool gated>
+template <class T, Activation kActivation, bool gated>
 class Mlp final : public Layer<T> {
  public:
   Mlp(const LayerSpec& spec, const MicrobatchShape& shape)
@@ -72,9 +126,9 @@ class Mlp final : public Layer<T> {
       T* y = activated + t * hidden;
       for (std::int64_t j = 0; j < hidden; ++j) {
         if constexpr (gated) {
-          y[j] = x[j] * logistic(x[j]) * x[hidden + j];
+          y[j] = Curve<kActivation>::at(x[j]) * x[hidden + j];
         } else {
-          y[j] = gelu(x[j]);
+          y[j] = Curve<kActivation>::at(x[j]);
         }
       }
     }
@@ -85,12 +139,11 @@ class Mlp final : public Layer<T> {
     const std::int64_t hidden = out_.inputs;
     for (std::int64_t j = 0; j < hidden; ++j) {
       if constexpr (gated) {
-        const T s = logistic(x[j]);
         const T activated_grad = gradient[hidden + j];
-        gradient[j] = activated_grad * x[hidden + j] * (s + x[j] * s * (T(1) - s));
-        gradient[hidden + j] = activated_grad * x[j] * s;
+        gradient[j] = activated_grad * x[hidden + j] * Curve<kActivation>::slope(x[j]);
+        gradient[hidden + j] = activated_grad * Curve<kActivation>::at(x[j]);
       } else {
-        gradient[j] *= gelu_slope(x[j]);
+        gradient[j] *= Curve<kActivation>::slope(x[j]);
       }
     }
   }
@@ -100,12 +153,26 @@ class Mlp final : public Layer<T> {
   bool has_bias_;
 };
 
+template <class T, Activation kActivation>
+std::unique_ptr<Layer<T>> make(const LayerSpec& spec, const MicrobatchShape& shape) {
+  if (spec.gated) return std::make_unique<Mlp<T, kActivation, true>>(spec, shape);
+  return std::make_unique<Mlp<T, kActivation, false>>(spec, shape);
+}
+
 }  // namespace
 
 template <class T>
 std::unique_ptr<Layer<T>> make_mlp(const LayerSpec& spec, const MicrobatchShape& shape) {
-  if (spec.gated) return std::make_unique<Mlp<T, true>>(spec, shape);
-  return std::make_unique<Mlp<T, false>>(spec, shape);
+  switch (activation_of(spec)) {
+    case Activation::kGelu:
+      return make<T, Activation::kGelu>(spec, shape);
+    case Activation::kRelu:
+      return make<T, Activation::kRelu>(spec, shape);
+    case Activation::kSilu:
+      return make<T, Activation::kSilu>(spec, shape);
+    default:
+      return make<T, Activation::kGeluTanh>(spec, shape);
+  }
 }
 
 template std::unique_ptr<Layer<float>> make_mlp(const LayerSpec&, const MicrobatchShape&);

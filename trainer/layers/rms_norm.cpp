@@ -1,26 +1,26 @@
 #include <cmath>
 
 #include "trainer/layers/kinds.hpp"
-#include "trainer/layers/norm_epsilon.hpp"
 #include "trainer/numbers/row.hpp"
 
 namespace plumb {
 
 namespace {
 
-/// y = x / sqrt(mean(x^2) + 1e-5) * weight, per token (Zhang and Sennrich, 2019).
+/// y = x / sqrt(mean(x^2) + epsilon) * weight, per token (Zhang and Sennrich, 2019).
 /// Parameter: weight; its gradient is made by I. Stash: inverse deviation.
 template <class T>
 class RmsNorm final : public Layer<T> {
  public:
-  RmsNorm(const LayerSpec& spec, const MicrobatchShape& shape) : tokens_(shape.tokens()), width_(spec.width) {}
+  RmsNorm(const LayerSpec& spec, const MicrobatchShape& shape)
+      : tokens_(shape.tokens()), width_(spec.width), epsilon_(static_cast<T>(spec.epsilon)) {}
 
   void forward(const LayerPass<T>& pass) const override {
     const T* weight = pass.weights[0];
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const T* x = pass.input + t * width_;
       const T square = row_sum<T>(width_, [x](auto j) { return x[j] * x[j]; }) / T(width_);
-      const T inverse = T(1) / std::sqrt(square + T(kNormEpsilon));
+      const T inverse = T(1) / std::sqrt(square + epsilon_);
       pass.stash_values(0)[t] = inverse;
       if (pass.output == nullptr) continue;
       T* y = pass.output + t * width_;
@@ -47,6 +47,7 @@ class RmsNorm final : public Layer<T> {
  private:
   std::int64_t tokens_;
   std::int64_t width_;
+  T epsilon_;
 };
 
 }  // namespace

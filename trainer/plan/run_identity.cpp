@@ -36,6 +36,17 @@ std::string text_of(const LearningRateOptions& of) {
          std::to_string(of.total) + " " + text_of(of.floor) + " " + std::to_string(of.every) + " " + text_of(of.factor);
 }
 
+/// Weights that are given: their names and bits.
+std::string text_of(const NamedValues& weights) {
+  if (weights.empty()) return "";
+  std::string all;
+  for (const auto& [name, values] : weights) {
+    const auto* bytes = reinterpret_cast<const char*>(values.data());
+    all += name + " " + hash_of({bytes, values.size() * sizeof(double)}) + "\n";
+  }
+  return " weights " + hash_of(all);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
@@ -48,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
       {"partition", to_string(options.model.partition)},
       {"microbatch", std::to_string(options.model.shape.samples) + "x" + std::to_string(options.model.shape.sequence)},
       {"data", options.data->facts().identity},
-      {"seed", std::to_string(options.model.seed)},
+      {"seed", std::to_string(options.model.seed) + text_of(options.model.initial_parameters)},
       {"optimizer", text_of(options.optimization.optimizer)},
       {"learning_rate", text_of(options.optimization.learning_rate)},
       {"clip_norm", text_of(options.optimization.clip_norm) +

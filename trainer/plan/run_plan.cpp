@@ -150,6 +150,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   if (!options.schedule.weights.methods.empty()) {
     if (validation.any()) refuse(options, "methods of asynchronous training cannot be taken back; expected no V");
     method_places = plumb::method_places(options.schedule, program);
+    steady_delays = reaches_steady_state(options.schedule, program);
     forward_versions = plumb::forward_versions(program);
     predicted_reads = plumb::predicted_reads(options.schedule, program);
   }

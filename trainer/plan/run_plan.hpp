@@ -46,6 +46,7 @@ struct RunPlan {
   std::vector<StageLayout> layouts;        ///< by stage and part
   std::int64_t document_updates = 0;       ///< in forward mode: groups of microbatches that losses are means of
   std::vector<MethodPlace> method_places;  ///< by holder; empty when the schedule has no methods
+  bool steady_delays = true;               ///< those of the methods do not depend on the number of updates
   std::vector<std::int32_t>
       forward_versions;  ///< by instr (schedules/versions/weight_versions.hpp); empty without methods
   std::vector<PredictedRead> predicted_reads;     ///< by instr (schedules/versions/predicted_reads.hpp); empty without

@@ -36,8 +36,11 @@ struct TrainResult {
   std::uint64_t weights_hash = 0;                  ///< of the final weights by name: equal for equal bits, however cut
   NamedValues parameters;                          ///< final weights, when asked for
   NamedValues gradients;                           ///< summed gradient of the last update, when asked for
-  std::int64_t updates_skipped = 0;                ///< because some gradient was not finite
-  std::int64_t updates_rolled_back = 0;            ///< by stage: made again, or taken back, by V
+  /// False when the schedule has methods and is too short to become steady: their delays are then means over all of
+  /// its updates and depend on how many there are.
+  bool steady_delays = true;
+  std::int64_t updates_skipped = 0;      ///< because some gradient was not finite
+  std::int64_t updates_rolled_back = 0;  ///< by stage: made again, or taken back, by V
 };
 
 }  // namespace plumb

@@ -251,6 +251,7 @@ TrainResult TrainingRun::result() const {
     result.updates_rolled_back += report.updates_rolled_back;
     result.updates_skipped = std::max(result.updates_skipped, report.updates_skipped);
   }
+  result.steady_delays = plan_.steady_delays;
   result.weights_hash = weights_hash(plan_, reports);
   if (plan_.options.observation.keep_parameters) {
     result.parameters = final_parameters(plan_, reports);

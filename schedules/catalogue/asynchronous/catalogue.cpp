@@ -24,6 +24,8 @@ namespace {
 
 constexpr ScheduleOption kTimingOption{"timing", "1f1b|slots", "1f1b",
                                        "one pass at a time, or a forward and a backward at once in every slot"};
+constexpr ScheduleOption kSlotsTimingOption{"timing", "slots|1f1b", "slots",
+                                            "a forward and a backward at once in every slot, or one pass at a time"};
 constexpr ScheduleOption kFusedTimingOption{"timing", "fused|1f1b", "fused",
                                             "a forward and a backward at once in every step, or one pass at a time"};
 constexpr ScheduleOption kAheadOption{
@@ -70,20 +72,19 @@ const std::array kAsynchronousRows{
         .needs = "m x delay at least p - 1 (timing=slots: 2p - 1)",
         .options = {kTimingOption, {"delay", "N", "1", "age of the weights in updates; N + 1 versions are kept"}},
         .make = pipedream_2bw},
-    ScheduleSpec{
-        .name = "pipemare",
-        .summary = "never flushed, one version of the weights: every pass reads the newest",
-        .year = 2019,
-        .source = "Yang et al., PipeMare, arXiv 1910.05124",
-        .synchronous = false,
-        .weights = "latest",
-        .options =
-            {kTimingOption,
-             {"correction", "none|t2", "none", "t2: discrepancy correction, as --method t2"},
-             {"synchronous", "N", "0", "number of first updates that are flushed"},
-             {"segment", "S", "no recomputation",
-              "of S stages in a row only the first keeps its input, and the others are recomputed (timing=slots)"}},
-        .make = pipemare},
+    ScheduleSpec{.name = "pipemare",
+                 .summary = "never flushed, one version of the weights: every pass reads the newest",
+                 .year = 2019,
+                 .source = "Yang et al., PipeMare, arXiv 1910.05124",
+                 .synchronous = false,
+                 .weights = "latest",
+                 .options = {kSlotsTimingOption,
+                             {"correction", "none|t2", "none", "t2: discrepancy correction, as --method t2"},
+                             {"synchronous", "N", "0", "number of first updates that are flushed"},
+                             {"segment", "S", "no recomputation",
+                              "of S stages in a row only the first keeps its input, and the others are recomputed (not "
+                              "with timing=1f1b)"}},
+                 .make = pipemare},
     ScheduleSpec{.name = "spectrain",
                  .summary = "never flushed; forwards and backwards read predicted weights",
                  .year = 2018,

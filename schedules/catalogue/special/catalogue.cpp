@@ -47,6 +47,7 @@ std::span<const ScheduleSpec> special_schedules() {
                    .summary = "inference: forwards only, one microbatch after another",
                    .year = 2022,
                    .source = "Hu et al., PipeEdge, DSD 2022, arXiv 2110.14895",
+                   .inference = true,
                    .options = slice_options("1"),
                    .make = pipeedge},
       ScheduleSpec{
@@ -55,6 +56,7 @@ std::span<const ScheduleSpec> special_schedules() {
               "inference: patches of an image run through the pipeline step after step without waiting for each other",
           .year = 2024,
           .source = "Fang et al., PipeFusion, arXiv 2405.14430",
+          .inference = true,
           .needs =
               "m = patches x steps; patches at most 128; warmup at most the number of steps; m x updates at most 2^16",
           .options = {{"patches", "M", "the smaller of p and m", "patches of an image"},

@@ -164,7 +164,7 @@ TEST_CASE("every generated schedule is valid and runs to its end") {
 }
 
 TEST_CASE("a generated schedule holds every forward, backward and update once") {
-  for_each_schedule([](const ScheduleSpec&, const Schedule& schedule) {
+  for_each_schedule([](const ScheduleSpec& spec, const Schedule& schedule) {
     std::map<Op, std::int64_t> count;
     const auto slices = static_cast<std::int64_t>(schedule.slices ? schedule.slices->lengths[0].size() : 1);
     for (const DeviceList& list : schedule.devices) {
@@ -180,6 +180,7 @@ TEST_CASE("a generated schedule holds every forward, backward and update once") 
       for (const auto& devices : replica) holders += std::ssize(devices);
     }
     CHECK(count[Op::kF] == all);
+    CHECK(spec.inference == schedule.forward_only);
     CHECK(count[Op::kB] + count[Op::kW] == (schedule.forward_only ? 0 : all));
     CHECK(count[Op::kI] == count[Op::kW]);
     CHECK(count[Op::kR] <= all);

@@ -21,6 +21,7 @@ namespace plumb {
 namespace {
 
 Schedule pipemare(std::int64_t m, std::int64_t updates, std::map<std::string, std::string> options = {}) {
+  options.emplace("timing", "1f1b");
   return generate("pipemare",
                   {.num_devices = 4, .num_microbatches = m, .updates = updates, .options = std::move(options)});
 }

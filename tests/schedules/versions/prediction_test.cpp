@@ -55,8 +55,8 @@ TEST_CASE("spectrain's forward and backward aim at one moment, where microbatch 
   for (const std::int32_t p : {1, 2, 5, 8}) {
     const std::int64_t updates = 4 * p;
     const Prediction ahead = prediction("spectrain", p, 1);
-    const VersionsRead reads =
-        versions_read(generate("pipemare", {.num_devices = p, .num_microbatches = 1, .updates = updates}));
+    const VersionsRead reads = versions_read(generate(
+        "pipemare", {.num_devices = p, .num_microbatches = 1, .updates = updates, .options = {{"timing", "1f1b"}}}));
     for (std::int64_t k = 2 * p; k < updates; ++k) {
       for (std::int64_t r = 0; r < p; ++r) {
         const auto at = static_cast<std::size_t>(r);
@@ -122,8 +122,9 @@ TEST_CASE("with more microbatches per update a forward looks ahead to the versio
 }
 
 TEST_CASE("predictions end at a flushed phase, and keep the published distances when asked to") {
-  const Schedule phased = with_methods(generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 8}),
-                                       "pipeoptim,t3:updates=3");
+  const Schedule phased = with_methods(
+      generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 8, .options = {{"timing", "1f1b"}}}),
+      "pipeoptim,t3:updates=3");
   const Program program = lowered(phased);
   for (std::int32_t k = 0; k < 6; ++k) CHECK(steps_of(phased, program, Op::kF, 0, k) == 0);
   CHECK(steps_of(phased, program, Op::kF, 0, 6) == 0);  // the pipeline is filled with the weights of its own update

@@ -182,8 +182,9 @@ TEST_CASE("double buffering at P=4, N=2 is refused with the action and the versi
 }
 
 TEST_CASE("in a synchronous phase all read the version of their update, after it the last policy rules") {
-  Schedule schedule =
-      generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 9, .options = {{"synchronous", "4"}}});
+  Schedule schedule = generate(
+      "pipemare",
+      {.num_devices = 3, .num_microbatches = 2, .updates = 9, .options = {{"synchronous", "4"}, {"timing", "1f1b"}}});
   for (const WeightPolicy policy : {WeightPolicy::kLatest, WeightPolicy::kStash}) {
     schedule.weights.policy = policy;
     const VersionsRead reads = versions_read(schedule);
@@ -197,8 +198,9 @@ TEST_CASE("in a synchronous phase all read the version of their update, after it
 }
 
 TEST_CASE("a delay after a synchronous phase reads the versions that the phase made") {
-  Schedule schedule =
-      generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 9, .options = {{"synchronous", "4"}}});
+  Schedule schedule = generate(
+      "pipemare",
+      {.num_devices = 3, .num_microbatches = 2, .updates = 9, .options = {{"synchronous", "4"}, {"timing", "1f1b"}}});
   schedule.weights.policy = WeightPolicy::kDoubleBuffer;
   const VersionsRead reads = versions_read(schedule);
   for (const auto& [key, version] : reads.forward) {

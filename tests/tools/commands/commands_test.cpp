@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,7 +46,7 @@ TEST_CASE("the program without the trainer lists the same commands and says in o
   CHECK(run("plumbline-simulator --help").out == run("plumbline --help").out);
   const std::string simulation = " simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1";
   CHECK(run("plumbline-simulator" + simulation).out == run("plumbline" + simulation).out);
-  for (const std::string name : {"profile", "train", "stability", "reproduce", "demo"}) {
+  for (const std::string name : {"profile", "train", "stability", "weights", "reproduce", "demo"}) {
     CAPTURE(name);
     const CommandResult result = run("plumbline-simulator " + name + " --help");
     CHECK(result.status == 2);
@@ -259,6 +261,54 @@ TEST_CASE("training writes a measured timeline that compare lays over the predic
       run_command("plumbline compare predicted.json measured.json --memory-exact --html page.html", scratch.path());
   CAPTURE(compared.err);
   CHECK(compared.status == 0);
+}
+
+TEST_CASE("a schedule of inference is not trained, and losses are written with all digits") {
+  const ScratchDirectory scratch;
+  const CommandResult refused =
+      run_command("plumbline train pipeedge -p 2 -m 2 --network gpt-tiny --losses l.csv", scratch.path());
+  CHECK(refused.status == 2);
+  CHECK(refused.err ==
+        "plumbline: pipeedge: is a schedule of inference (mode forward) and trains nothing; expected one with "
+        "backwards, or `plumbline simulate pipeedge`\n");
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "l.csv"));
+  const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --steps 3 --sequence 8 ";
+  const CommandResult run = run_command(train + "--losses l.csv --json m.json --summary", scratch.path());
+  CAPTURE(run.err);
+  CHECK(run.status == 0);
+  const json losses = json::parse(file_text(scratch.path() / "m.json")).at("training").at("losses");
+  std::istringstream rows(file_text(scratch.path() / "l.csv"));
+  std::string row;
+  std::getline(rows, row);
+  for (std::size_t k = 0; k < losses.size(); ++k) {
+    REQUIRE(std::getline(rows, row));
+    CHECK(std::stod(row.substr(row.find(',') + 1)) == losses[k].get<double>());
+  }
+}
+
+TEST_CASE("weights go out and in again, and methods of a short run say that their delays depend on it") {
+  const ScratchDirectory scratch;
+  const std::string train =
+      "plumbline train pipemare -p 2 -m 2 --network gpt-tiny --sequence 8 --steps 2 --seed 3 --t1 --summary ";
+  const CommandResult plain = run_command(train + "--json plain.json", scratch.path());
+  CHECK(plain.status == 0);
+  CHECK(has(plain.err, "too short to become steady"));
+  CHECK(run_command("plumbline weights export --network gpt-tiny --seed 3 -o w.safetensors", scratch.path()).status ==
+        0);
+  const CommandResult given = run_command(train + "--weights w.safetensors --json given.json", scratch.path());
+  CAPTURE(given.err);
+  CHECK(given.status == 0);
+  const auto hash = [&](const char* name) {
+    return json::parse(file_text(scratch.path() / name)).at("training").at("weights_hash").get<std::string>();
+  };
+  CHECK(hash("given.json") == hash("plain.json"));
+  const CommandResult wrong =
+      run_command("plumbline train 1f1b -p 2 -m 2 --network llama-tiny --weights w.safetensors", scratch.path());
+  CHECK(wrong.status == 2);
+  CHECK(has(wrong.err, "the tensors are not those of network 'llama-tiny': missing"));
+  const CommandResult list = run_command("plumbline weights list --network resnet-20", scratch.path());
+  CHECK(has(list.out, "layer2.0.downsample.0.weight"));
+  CHECK(has(list.out, "32 x 16 x 1 x 1"));
 }
 
 TEST_CASE("the JSON of a training run has its losses and evaluations, and augmented images change what is learnt") {

@@ -32,7 +32,7 @@ struct Real {
 TrainOptions options_of(const Real& real) {
   ScheduleParams params{
       .num_devices = 3, .num_microbatches = real.n, .updates = static_cast<std::int64_t>(kMethodUpdates)};
-  if (real.slots) params.options = {{"timing", "slots"}};
+  if (real.schedule == "pipemare") params.options = {{"timing", real.slots ? "slots" : "1f1b"}};
   TrainOptions options = three_factors(with_methods(generate(real.schedule, params), real.methods));
   options.optimization.optimizer = real.optimizer;
   options.optimization.learning_rate.base = kMethodRate;

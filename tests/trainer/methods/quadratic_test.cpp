@@ -47,8 +47,9 @@ const Backend kQuadratic{"quadratic", "", make_quadratic_stage, add_on_cpu, scal
 
 /// Stage 0 of four in 1F1B order: its forwards are three updates late. Every other stage is a quadratic of its own.
 TrainOptions quadratic(const std::string& schedule, const std::string& methods, std::int64_t updates) {
-  TrainOptions options = three_factors(
-      with_methods(generate(schedule, {.num_devices = 4, .num_microbatches = 1, .updates = updates}), methods));
+  ScheduleParams params{.num_devices = 4, .num_microbatches = 1, .updates = updates};
+  if (schedule == "pipemare") params.options = {{"timing", "1f1b"}};
+  TrainOptions options = three_factors(with_methods(generate(schedule, params), methods));
   options.model.network.layers.insert(
       options.model.network.layers.end() - 1,
       {.kind = LayerKind::kLinear, .name = "w4", .width = 1, .outputs = 1, .bias = false});

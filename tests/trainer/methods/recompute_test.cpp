@@ -21,7 +21,9 @@ constexpr std::int64_t kRecomputedUpdates = 12;
 /// PipeMare on three stages, one by one, where stage 0 runs its forwards again just before the update in front of their
 /// backwards: forwards are two updates late there, replays one, backwards none.
 Schedule with_replays() {
-  Schedule schedule = generate("pipemare", {.num_devices = 3, .num_microbatches = 1, .updates = kRecomputedUpdates});
+  Schedule schedule = generate(
+      "pipemare",
+      {.num_devices = 3, .num_microbatches = 1, .updates = kRecomputedUpdates, .options = {{"timing", "1f1b"}}});
   DeviceList list;
   for (const Action& action : expand(schedule.devices[0])) {
     Action replay = action;

@@ -29,6 +29,7 @@ constexpr Triple kV1Slots2{0.93573150, 0.84019794, 0.74594050};
 
 std::vector<VersionRow> rows() {
   const Options slots{{"timing", "slots"}};
+  const Options in_turn{{"timing", "1f1b"}};
   const std::array<Triple, 4> stash{kV1,
                                     {0.97250772, 0.88157118, 0.79042883},
                                     {1.13222817, 1.05169869, 0.96597054},
@@ -56,13 +57,13 @@ std::vector<VersionRow> rows() {
       {"1F1B naive, N=1",
        "pipemare",
        1,
-       {},
+       in_turn,
        "",
        {{kV1,
          {0.97425759, 0.88157118, 0.79042883},
          {1.14566745, 1.05169869, 0.96597054},
          {1.21038571, 1.11307367, 1.02892315}}}},
-      {"1F1B naive + T2, N=1", "pipemare", 1, {}, "t2", stash},
+      {"1F1B naive + T2, N=1", "pipemare", 1, in_turn, "t2", stash},
       {"slots PipeMare, N=1",
        "pipemare",
        1,
@@ -186,7 +187,9 @@ TEST_CASE("the 15 variants of the three-stage scalar trainer have the published 
 
 TEST_CASE("t2 with a delay of one update is weight stashing, bit for bit") {
   const ScheduleParams params{.num_devices = 3, .num_microbatches = 1, .updates = 12};
-  CHECK(versions_of(three_factors(with_methods(generate("pipemare", params), "t2"))) ==
+  ScheduleParams in_turn = params;
+  in_turn.options = {{"timing", "1f1b"}};
+  CHECK(versions_of(three_factors(with_methods(generate("pipemare", in_turn), "t2"))) ==
         versions_of(three_factors(generate("pipedream", params))));
 }
 

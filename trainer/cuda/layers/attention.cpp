@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <string>
 
+#include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention/key_slices.hpp"
 #include "trainer/cuda/kernels/attention/rotary.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/dense.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
+#include "trainer/layers/rotary.hpp"
 
 namespace plumb::kernels {
 
@@ -23,7 +26,16 @@ class CudaAttention final : public CudaLayer<T> {
         has_bias_(spec.bias),
         has_qkv_bias_(spec.bias || spec.qkv_bias),
         qkv_{shape.tokens(), spec.width, sizes_.row},
-        out_{shape.tokens(), spec.width, spec.width} {}
+        out_{shape.tokens(), spec.width, spec.width} {
+    const std::int64_t half = sizes_.head_width / 2;
+    if (rotary_ && half > RotaryFrequencies::kMost) {
+      throw Error("layer '" + spec.name + "': heads of " + std::to_string(sizes_.head_width) +
+                  " numbers cannot turn on CUDA, expected at most " + std::to_string(2 * RotaryFrequencies::kMost));
+    }
+    for (std::int64_t i = 0; rotary_ && i < half; ++i) {
+      frequencies_.of[i] = rotary_frequency(spec.turns, i, sizes_.head_width);
+    }
+  }
 
   void forward(const CudaPass<T>& pass) const override {
     T* qkv = pass.stash_values(0);
@@ -121,7 +133,7 @@ class CudaAttention final : public CudaLayer<T> {
              .head_width = sizes_.head_width,
              .back = back,
              .angles = table},
-            pass.device.stream);
+            frequencies_, pass.device.stream);
   }
 
   /// The keys (and after them the values) of all slices up to this one.
@@ -155,6 +167,7 @@ class CudaAttention final : public CudaLayer<T> {
   MicrobatchShape shape_;
   bool causal_;
   bool rotary_;
+  RotaryFrequencies frequencies_;
   bool has_bias_;
   bool has_qkv_bias_;
   Dense<T> qkv_;

@@ -4,6 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/network/layer_fields.hpp"
+#include "models/network/layer_shape.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
 namespace plumb::kernels {
@@ -11,6 +12,22 @@ namespace plumb::kernels {
 namespace {
 
 std::string kind_text(LayerKind kind) { return std::string(layer_fields()[static_cast<std::size_t>(kind)].name); }
+
+/// Throws for arithmetic that the CPU has and the kernels have not.
+void refuse_unknown_arithmetic(const LayerSpec& spec) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error("layer '" + spec.name + "': " + what + " on CUDA; expected the back end cpu");
+  };
+  const Activation usual = spec.gated ? Activation::kSilu : Activation::kGeluTanh;
+  if (spec.kind == LayerKind::kMlp && activation_of(spec) != usual) {
+    const auto name_of = [](Activation of) { return std::string(activation_names()[static_cast<std::size_t>(of)]); };
+    refuse("activation " + name_of(activation_of(spec)) + " has no kernel, only " + name_of(usual) + " has one,");
+  }
+  if (spec.window > 0) refuse("a window of " + std::to_string(spec.window) + " tokens has no kernel");
+  const bool by_channel = spec.kind == LayerKind::kBatchNorm || spec.kind == LayerKind::kGroupNorm;
+  if (by_channel && spec.epsilon != kUsualEpsilon) refuse("norms of channels have epsilon 1e-5 only");
+  if (!spec.costs_only.empty()) refuse("cannot be trained, only its costs are known: " + spec.costs_only);
+}
 
 }  // namespace
 
@@ -42,6 +59,7 @@ std::unique_ptr<CudaLayer<T>> make_cuda_layer(const LayerSpec& spec, const Micro
       {LayerKind::kCrossProjection, make_cross_projection<T>},
       {LayerKind::kAttentionCore, make_attention_core<T>},
   };
+  refuse_unknown_arithmetic(spec);
   if (spec.side_parameters > 0) throw Error("layer '" + spec.name + "': side parameters have no arithmetic on CUDA");
   std::string known;
   for (const Row& row : kRows) {

@@ -14,7 +14,8 @@ class Norm final : public CudaLayer<T> {
       : rows_(shape.tokens()),
         width_(spec.width),
         centred_(spec.kind == LayerKind::kLayerNorm),
-        has_bias_(centred_ && spec.bias) {}
+        has_bias_(centred_ && spec.bias),
+        epsilon_(static_cast<float>(spec.epsilon)) {}
 
   void forward(const CudaPass<T>& pass) const override {
     norm_forward<T>({.input = pass.input,
@@ -26,7 +27,8 @@ class Norm final : public CudaLayer<T> {
                      .mean = centred_ ? pass.statistics(0) : nullptr,
                      .inverse = pass.statistics(centred_ ? 1 : 0),
                      .rows = rows_,
-                     .width = width_},
+                     .width = width_,
+                     .epsilon = epsilon_},
                     pass.device.stream);
   }
 
@@ -55,6 +57,7 @@ class Norm final : public CudaLayer<T> {
   std::int64_t width_;
   bool centred_;
   bool has_bias_;
+  float epsilon_;
 };
 
 }  // namespace

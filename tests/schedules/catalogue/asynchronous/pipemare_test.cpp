@@ -13,10 +13,7 @@ namespace plumb::testing {
 namespace {
 
 Schedule slots(std::int64_t p, std::int64_t m, std::int64_t updates) {
-  return generate("pipemare", {.num_devices = static_cast<std::int32_t>(p),
-                               .num_microbatches = m,
-                               .updates = updates,
-                               .options = {{"timing", "slots"}}});
+  return generate("pipemare", {.num_devices = static_cast<std::int32_t>(p), .num_microbatches = m, .updates = updates});
 }
 
 /// Backwards of other microbatches between the forward and the backward of `microbatch`; a pair reads both at its
@@ -41,9 +38,13 @@ std::int64_t distance(const Schedule& schedule, std::int64_t device, std::int32_
 
 }  // namespace
 
-TEST_CASE("pipemare by default has the lists of pipedream, without a stash of weights") {
-  const ScheduleParams params{.num_devices = 4, .num_microbatches = 3, .updates = 7};
+TEST_CASE(
+    "pipemare has slots by default, as in its paper, and with timing=1f1b the lists of pipedream without a stash") {
+  ScheduleParams params{.num_devices = 4, .num_microbatches = 3, .updates = 7};
+  CHECK(std::get<std::string>(generate("pipemare", params).parameters.at("timing")) == "slots");
+  params.options = {{"timing", "1f1b"}};
   const Schedule pipemare = generate("pipemare", params);
+  params.options.clear();
   CHECK(pipemare.devices == generate("pipedream", params).devices);
   CHECK(pipemare.weights.policy == WeightPolicy::kLatest);
 }
@@ -83,7 +84,8 @@ TEST_CASE("in the slots model forward k of stage i is in slot k + i - 1 and its 
 
 TEST_CASE("a microbatch is 2(P - i) + 1 backwards away from its own in the slots model, P - i in 1f1b") {
   const Schedule in_slots = slots(4, 2, 12);
-  const Schedule in_turn = generate("pipemare", {.num_devices = 4, .num_microbatches = 2, .updates = 12});
+  const Schedule in_turn =
+      generate("pipemare", {.num_devices = 4, .num_microbatches = 2, .updates = 12, .options = {{"timing", "1f1b"}}});
   for (std::int64_t d = 0; d < 4; ++d) {
     CAPTURE(d);
     CHECK(distance(in_slots, d, 11) == 2 * (3 - d) + 1);
@@ -101,7 +103,7 @@ TEST_CASE("with synchronous=E the first E updates of pipemare are gpipe's, and t
         const ScheduleParams params{.num_devices = static_cast<std::int32_t>(p),
                                     .num_microbatches = m,
                                     .updates = 7,
-                                    .options = {{"synchronous", std::to_string(first)}}};
+                                    .options = {{"synchronous", std::to_string(first)}, {"timing", "1f1b"}}};
         const Schedule schedule = generate("pipemare", params);
         CHECK(schedule.weights.phases == std::vector<WeightPhase>{{first, WeightPolicy::kFlush}});
         for (std::int64_t d = 0; d < p; ++d) {
@@ -131,7 +133,9 @@ TEST_CASE("t2 keeps one more buffer of the weights' size") {
   CHECK(generate("pipemare", params).weights.methods == std::vector<Method>{{"t2", {}}});
 }
 
-TEST_CASE("K microbatches of pipemare take K + P - 1 forwards and backwards, where gpipe takes (K / N)(N + P - 1)") {
+TEST_CASE(
+    "K microbatches of pipemare one pass at a time take K + P - 1 forwards and backwards, where gpipe takes (K / N)(N "
+    "+ P - 1)") {
   for (const std::int64_t p : {2, 4, 7}) {
     for (const std::int64_t m : {1, 2, 4}) {
       for (const std::int64_t updates : {8, 16}) {
@@ -141,7 +145,9 @@ TEST_CASE("K microbatches of pipemare take K + P - 1 forwards and backwards, whe
         const std::int64_t k = m * updates;
         const ScheduleParams params{
             .num_devices = static_cast<std::int32_t>(p), .num_microbatches = m, .updates = updates};
-        CHECK(replay(generate("pipemare", params), {.f = 1, .b = 2}).makespan == (k + p - 1) * 3);
+        ScheduleParams in_turn = params;
+        in_turn.options = {{"timing", "1f1b"}};
+        CHECK(replay(generate("pipemare", in_turn), {.f = 1, .b = 2}).makespan == (k + p - 1) * 3);
         CHECK(replay(generate("gpipe", params), {.f = 1, .b = 2}).makespan == updates * (m + p - 1) * 3);
       }
     }
@@ -149,11 +155,12 @@ TEST_CASE("K microbatches of pipemare take K + P - 1 forwards and backwards, whe
 }
 
 TEST_CASE("the pictures of pipemare are the ones in tests/golden") {
-  const std::string in_turn =
-      picture(generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 4}), {});
-  CHECK(in_turn == golden("schedules/pipemare.txt", in_turn));
+  const std::string in_turn = picture(
+      generate("pipemare", {.num_devices = 3, .num_microbatches = 2, .updates = 4, .options = {{"timing", "1f1b"}}}),
+      {});
+  CHECK(in_turn == golden("schedules/pipemare_1f1b.txt", in_turn));
   const std::string in_slots = picture(slots(3, 2, 4), {.f = 1, .b = 1});
-  CHECK(in_slots == golden("schedules/pipemare_slots.txt", in_slots));
+  CHECK(in_slots == golden("schedules/pipemare.txt", in_slots));
 }
 
 }  // namespace plumb::testing

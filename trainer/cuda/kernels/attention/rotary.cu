@@ -9,13 +9,13 @@ namespace {
 constexpr unsigned int kThreads = 256;
 
 /// Cosines, then sines of a position. In double, as positions times frequencies lose all digits in float.
-__global__ void fill_angles(float* angles, std::int64_t sequence, std::int64_t before, std::int64_t half) {
+__global__ void fill_angles(RotaryFrequencies frequencies, float* angles, std::int64_t sequence, std::int64_t before,
+                            std::int64_t half) {
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= sequence * half) return;
   const std::int64_t position = at / half;
   const std::int64_t i = at % half;
-  const double frequency = pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
-  const double angle = static_cast<double>(before + position) * frequency;
+  const double angle = static_cast<double>(before + position) * frequencies.of[i];
   angles[position * 2 * half + i] = static_cast<float>(cos(angle));
   angles[position * 2 * half + half + i] = static_cast<float>(sin(angle));
 }
@@ -45,13 +45,14 @@ LaunchShape thread_each(std::int64_t count) {
 }  // namespace
 
 template <class T>
-void turn(const RotaryTurn<T>& rotary, Stream stream) {
+void turn(const RotaryTurn<T>& rotary, const RotaryFrequencies& frequencies, Stream stream) {
   const std::int64_t half = rotary.head_width / 2;
-  launch(fill_angles, thread_each(rotary.sequence * half), stream, rotary.angles, rotary.sequence, rotary.before, half);
+  launch(fill_angles, thread_each(rotary.sequence * half), stream, frequencies, rotary.angles, rotary.sequence,
+         rotary.before, half);
   launch(turn_rows<T>, thread_each(rotary.tokens * rotary.heads * half), stream, rotary);
 }
 
-template void turn(const RotaryTurn<float>&, Stream);
-template void turn(const RotaryTurn<BFloat16>&, Stream);
+template void turn(const RotaryTurn<float>&, const RotaryFrequencies&, Stream);
+template void turn(const RotaryTurn<BFloat16>&, const RotaryFrequencies&, Stream);
 
 }  // namespace plumb::kernels

@@ -6,6 +6,13 @@
 
 namespace plumb::kernels {
 
+/// Angles by which the numbers of a head turn from one position to the next (trainer/layers/rotary.hpp).
+struct RotaryFrequencies {
+  static constexpr std::int64_t kMost = 128;  ///< half of the widest head that attention takes
+
+  double of[kMost] = {};
+};
+
 /// Rotary position embedding of the first `heads` heads of every row, in place (trainer/layers/rotary.hpp).
 template <class T>
 struct RotaryTurn {
@@ -20,6 +27,6 @@ struct RotaryTurn {
   float* angles = nullptr;  ///< scratch: sequence x head_width numbers
 };
 template <class T>
-void turn(const RotaryTurn<T>& rotary, Stream stream);
+void turn(const RotaryTurn<T>& rotary, const RotaryFrequencies& frequencies, Stream stream);
 
 }  // namespace plumb::kernels

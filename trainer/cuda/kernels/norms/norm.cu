@@ -7,7 +7,6 @@ namespace plumb::kernels {
 namespace {
 
 constexpr unsigned int kRowsPerBlock = 4;  // a warp each
-constexpr float kEpsilon = 1e-5F;
 
 __device__ inline std::int64_t row_of_warp() {
   return static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarp;
@@ -54,7 +53,7 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_rows(NormForward<T>
 #pragma unroll
     for (int i = 0; i < N; ++i) square += (to_float(pack.v[i]) - mean) * (to_float(pack.v[i]) - mean);
   });
-  const float inverse = 1.0F / sqrtf(warp_sum(square) / width + kEpsilon);
+  const float inverse = 1.0F / sqrtf(warp_sum(square) / width + norm.epsilon);
   if (threadIdx.x % kWarp == 0) {
     if (norm.mean != nullptr) norm.mean[row] = mean;
     norm.inverse[row] = inverse;

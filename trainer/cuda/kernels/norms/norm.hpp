@@ -21,6 +21,7 @@ struct NormForward {
   float* inverse = nullptr;
   std::int64_t rows = 0;
   std::int64_t width = 0;
+  float epsilon = 1e-5F;  ///< added to the variance
 };
 template <class T>
 void norm_forward(const NormForward<T>& norm, Stream stream);

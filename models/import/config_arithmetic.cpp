@@ -1,0 +1,158 @@
+#include "models/import/config_arithmetic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace plumb {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Names of transformers' `ACT2CLS`, and ours.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kPublishedActivations{{
+    {"gelu", "gelu"},
+    {"gelu_python", "gelu"},
+    {"gelu_new", "gelu_tanh"},
+    {"gelu_pytorch_tanh", "gelu_tanh"},
+    {"gelu_python_tanh", "gelu_tanh"},
+    {"relu", "relu"},
+    {"silu", "silu"},
+    {"swish", "silu"},
+}};
+constexpr std::string_view kKnownActivations =
+    "gelu, gelu_new, gelu_pytorch_tanh, relu, silu (and gelu_python, gelu_python_tanh, swish)";
+constexpr std::int64_t kUsualWindow = 4096;      // of MistralConfig and Qwen2Config
+constexpr std::int64_t kUsualWindowLayers = 28;  // of Qwen2Config: layers before them see everything
+constexpr double kMostFactor = 1e12;
+
+std::string text_of(const JsonValue& value) {
+  switch (value.kind()) {
+    case JsonValue::Kind::kString:
+      return "'" + std::string(value.text()) + "'";
+    case JsonValue::Kind::kBoolean:
+      return value.boolean() ? "true" : "false";
+    case JsonValue::Kind::kInteger:
+      return std::to_string(value.integer());
+    case JsonValue::Kind::kNumber:
+      return Json(value.number()).dump();
+    default:
+      return "this value";
+  }
+}
+
+std::string number_text(double value) { return Json(value).dump(); }
+
+void refuse_value(Json& layer, const JsonValue& value, std::string_view supported) {
+  if (layer.contains("costs_only")) return;
+  layer["costs_only"] =
+      value.where() + ": " + text_of(value) + " has no arithmetic here; supported: " + std::string(supported);
+}
+
+}  // namespace
+
+void ConfigArithmetic::take(const std::string& what) {
+  if (std::ranges::find(taken_, what) == taken_.end()) taken_.push_back(what);
+}
+
+void ConfigArithmetic::refuse(Json& layer, std::string_view key, std::string_view supported) const {
+  if (const auto value = config_.given(key)) refuse_value(layer, *value, supported);
+}
+
+void ConfigArithmetic::add_activation(Json& mlp, const std::vector<std::string_view>& keys,
+                                      std::string_view otherwise) {
+  std::string_view key = keys.front();
+  std::optional<JsonValue> given;
+  for (const std::string_view one : keys) {
+    if (given) break;
+    given = config_.given(key = one);
+  }
+  const std::string_view name = given ? given->text() : otherwise;
+  const auto known =
+      std::ranges::find(kPublishedActivations, name, &std::pair<std::string_view, std::string_view>::first);
+  if (known == kPublishedActivations.end()) {
+    refuse_value(mlp, *given, kKnownActivations);
+    return;
+  }
+  mlp["activation"] = known->second;
+  take(std::string(key) + " " + std::string(name));
+}
+
+void ConfigArithmetic::add_epsilon(Json& norm, std::string_view key, double otherwise) {
+  const std::optional<JsonValue> given = config_.given(key);
+  const double epsilon = given ? given->number(0, 1) : otherwise;
+  norm["epsilon"] = epsilon;
+  take(std::string(key) + " " + number_text(epsilon));
+}
+
+void ConfigArithmetic::add_rotary(Json& attention, double usual_base, std::int64_t positions) {
+  // Since version 5, transformers writes base and scaling into one object.
+  const std::optional<JsonValue> both = config_.given("rope_parameters");
+  std::optional<JsonValue> base = config_.given("rope_theta");
+  if (both && both->find("rope_theta")) base = both->find("rope_theta");
+  attention["rotary_base"] = base ? base->number(1e-6, kMostFactor) : usual_base;
+  take("rope_theta " + number_text(attention["rotary_base"].get<double>()));
+  if (config_.real("partial_rotary_factor", 1) != 1) refuse(attention, "partial_rotary_factor", "1");
+  if (both) add_scaling(attention, *both, positions);
+  if (const auto scaling = config_.given("rope_scaling")) add_scaling(attention, *scaling, positions);
+}
+
+void ConfigArithmetic::add_scaling(Json& attention, const JsonValue& scaling, std::int64_t positions) {
+  std::optional<JsonValue> type = scaling.find("rope_type");
+  if (!type) type = scaling.find("type");
+  const std::string_view name = type ? type->text() : "default";
+  if (const auto part = scaling.find("partial_rotary_factor"); part && part->number() != 1) {
+    refuse_value(attention, *part, "1");
+  }
+  if (name == "default") return;
+  if (name != "linear" && name != "llama3") {
+    refuse_value(attention, *type, "default, linear, llama3");
+    return;
+  }
+  const auto factor = [&](const char* key) { return scaling.at(key).number(1e-6, kMostFactor); };
+  attention["rotary_factor"] = factor("factor");
+  std::string told = "rope_scaling " + std::string(name) + " factor " + number_text(factor("factor"));
+  if (name == "llama3") {
+    attention["rotary_low"] = factor("low_freq_factor");
+    attention["rotary_high"] = factor("high_freq_factor");
+    const auto original = scaling.find("original_max_position_embeddings");
+    attention["rotary_original"] =
+        original ? original->number(1, kMostFactor)
+                 : static_cast<double>(config_.size("original_max_position_embeddings", positions));
+    told += " low_freq_factor " + number_text(factor("low_freq_factor")) + " high_freq_factor " +
+            number_text(factor("high_freq_factor")) + " original_max_position_embeddings " +
+            number_text(attention["rotary_original"].get<double>());
+  }
+  take(told);
+}
+
+std::int64_t ConfigArithmetic::window_of(Json& attention, Windows windows, std::int64_t k) const {
+  if (windows == Windows::kNone) return 0;
+  const bool said = config_.has("sliding_window");
+  const std::int64_t window = config_.size("sliding_window", said ? 0 : kUsualWindow);
+  if (windows == Windows::kAll) return window;
+  const std::optional<JsonValue> types = config_.given("layer_types");
+  const std::int64_t full_layers = config_.size("max_window_layers", kUsualWindowLayers);
+  if (!config_.flag("use_sliding_window", false)) return 0;
+  if (!types) return k < full_layers ? 0 : window;
+  std::int64_t at = 0;
+  for (const JsonValue& type : types->elements()) {
+    if (at++ != k) continue;
+    if (type.text() == "sliding_attention") return window;
+    if (type.text() != "full_attention") refuse_value(attention, type, "full_attention, sliding_attention");
+    return 0;
+  }
+  types->fail("expected a type for every layer, found " + std::to_string(at));
+}
+
+void ConfigArithmetic::add_window(Json& attention, Windows windows, std::int64_t k) {
+  const std::int64_t window = window_of(attention, windows, k);
+  if (window == 0) return;
+  attention["window"] = window;
+  take("sliding_window " + std::to_string(window));
+}
+
+}  // namespace plumb
