@@ -105,8 +105,8 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   const Cluster& cluster = *documents.cluster;
   const RooflineOptions options{.shape = shape_of(arguments, network),
                                 .precision = precision_of(arguments.precision, arguments.cluster)};
-  const bool balanced = arguments.partition == "balanced";
-  const auto layer_times = balanced ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
+  const auto layer_times =
+      is_balanced(arguments.partition) ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
   CostInput input;
   input.network = network;
   input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
@@ -142,8 +142,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   CostInput input;
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
   const JobMachine machine{cluster, shape.num_devices, input.job_rates};
-  const bool balanced = arguments.partition == "balanced";
-  const auto layer_times = balanced ? job_layer_times(network, machine, parallelism) : std::vector<std::int64_t>{};
+  const auto layer_times =
+      is_balanced(arguments.partition) ? job_layer_times(network, machine, parallelism) : std::vector<std::int64_t>{};
   input.network = network;
   input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
   JobCosts job = job_costs(network, *input.partition, machine, parallelism);
@@ -158,6 +158,11 @@ Partition partition_of(const Profile& profile, const CostArguments& arguments, c
                        std::int32_t num_stages) {
   const Partition profiled = profiled_partition(profile);
   if (arguments.partition.empty() && profiled.num_stages() == static_cast<std::size_t>(num_stages)) return profiled;
+  const bool timed = profile.layers.size() == network.layers.size();
+  if (!timed && arguments.partition == "balanced") {
+    throw Error("--partition: balanced needs a profile with the times of single layers, expected equal");
+  }
+  if (!timed && arguments.partition.empty()) return equal_partition(network, num_stages);
   std::vector<std::int64_t> layer_times;
   for (const ProfiledTimes& layer : profile.layers) {
     const std::int64_t backward =
@@ -176,6 +181,7 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
   if (documents.cluster) estimate_host_copies(input.costs, *documents.cluster);
   if (!documents.cluster) input.cluster = profile_cluster(profile, shape.num_devices, largest_message(input.costs));
   input.description = profile.network + " as measured on " + profile.machine;
+  if (*input.partition != profiled_partition(profile)) input.description += ", layers " + to_string(*input.partition);
   return input;
 }
 
@@ -230,10 +236,12 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE", "times measured by `plumbline profile`")
-      .text(
-          "partition", partition, "HOW",
-          "how layers are split into stages: equal, balanced, finest (one layer with weights per stage), or the number "
-          "of layers of each stage, 3,4,4,3 (default: equal)")
+      .text("partition", partition, "HOW",
+            "how layers are split into stages: balanced by their times, equal (as many blocks in each), finest (one "
+            "layer "
+            "with weights per stage), or the number of layers of each stage, 3,4,4,3 (default: balanced; with a "
+            "profile of "
+            "as many stages: as profiled)")
       .text("precision", precision, "NAME",
             "mixed (bf16 compute) or single (default: mixed; single on the cluster host)")
       .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
@@ -294,6 +302,16 @@ SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& docu
   return goal;
 }
 
+bool is_balanced(const std::string& partition) { return partition.empty() || partition == "balanced"; }
+
+std::vector<std::int64_t> relative_layer_times(const Network& network, const MicrobatchShape& shape) {
+  Cluster machine;
+  machine.devices.resize(1);
+  machine.devices.front().flops_per_s = 1e9;
+  machine.devices.front().memory_bytes_per_s = 1e8;
+  return roofline_layer_times(network, machine, {.shape = shape, .precision = {}});
+}
+
 Network network_to_cut(const std::string& partition, const Network& network) {
   return partition == "finest" ? opened(network) : network;
 }
@@ -314,12 +332,11 @@ Partition cut_of(const Network& network, Cut cut) {
 
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs) {
-  if (partition.empty() || partition == "equal") {
-    return cut_of(network, [&] { return equal_partition(network, num_stages); });
-  }
-  if (partition == "balanced") {
-    if (layer_costs.empty()) throw Error("--partition: balanced needs the times of single layers, expected equal");
+  if (is_balanced(partition)) {
     return cut_of(network, [&] { return balanced_partition(layer_costs, num_stages); });
+  }
+  if (partition == "equal") {
+    return cut_of(network, [&] { return equal_partition(network, num_stages); });
   }
   if (partition == "finest") {
     return cut_of(network, [&] { return finest_partition(network, num_stages); });

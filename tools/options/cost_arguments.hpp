@@ -75,8 +75,15 @@ SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& docu
 /// `network` as it will be cut: "finest" also cuts inside residual blocks.
 Network network_to_cut(const std::string& partition, const Network& network);
 
-/// The cut of `network` into stages that `--partition` asks for: "equal" (also when empty), "balanced" by
-/// `layer_costs`, "finest", or numbers of layers.
+/// Whether `--partition` asks for a cut by times of layers: "balanced", also when empty.
+bool is_balanced(const std::string& partition);
+
+/// Times of layers where no machine is known, for commands that train: a roofline of a device that computes ten FLOPs
+/// while it moves a byte, the same on every machine. Only their ratios mean something.
+std::vector<std::int64_t> relative_layer_times(const Network& network, const MicrobatchShape& shape);
+
+/// The cut of `network` into stages that `--partition` asks for: "balanced" by `layer_costs` (looked at only when
+/// `is_balanced`), "equal", "finest", or numbers of layers.
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs);
 

@@ -72,7 +72,7 @@ Measurement measure(const ProfileArguments& arguments) {
   ProfileOptions options;
   options.network = arguments.model.load_network();
   const auto stages = static_cast<std::int32_t>(arguments.stages.value_or(hardware_threads()));
-  options.partition = load_partition(arguments.model.partition, options.network, stages, {});
+  options.partition = arguments.model.cut(options.network, stages);
   options.shape = arguments.model.shape(options.network);
   options.num_devices = static_cast<std::int32_t>(arguments.devices.value_or(0));
   const auto data = arguments.model.load_data(options.network);

@@ -41,8 +41,8 @@ Timeline predict(const Schedule& schedule, const Profile& profile, const Network
 ProfileOptions profile_options(const DemoPlan& plan, const Network& network, const TrainingData& data) {
   ProfileOptions options;
   options.network = network;
-  options.partition = equal_partition(network, plan.devices);
   options.shape = {network.samples, network.sequence};
+  options.partition = balanced_partition(relative_layer_times(network, options.shape), plan.devices);
   options.data = &data;
   options.microbatches = plan.microbatches;
   return options;

@@ -80,8 +80,8 @@ void ModelArguments::add_to(ArgumentParser& parser) {
       .text("backend", backend, "NAME", "back end, see `plumbline version` (default: cpu)")
       .text(
           "partition", partition, "HOW",
-          "how layers are split into stages: equal, finest (one layer with weights per stage), or the number of layers "
-          "of each stage, 3,4,4,3 (default: equal)")
+          "how layers are split into stages: balanced by their FLOPs and bytes, equal (as many blocks in each), finest "
+          "(one layer with weights per stage), or the number of layers of each stage, 3,4,4,3 (default: balanced)")
       .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .text("numbers", numbers, "TYPE",
@@ -98,6 +98,11 @@ Network ModelArguments::load_network() const {
 
 MicrobatchShape ModelArguments::shape(const Network& of) const {
   return {samples.value_or(of.samples), sequence.value_or(of.sequence)};
+}
+
+Partition ModelArguments::cut(const Network& of, std::int32_t num_stages) const {
+  const auto times = is_balanced(partition) ? relative_layer_times(of, shape(of)) : std::vector<std::int64_t>{};
+  return load_partition(partition, of, num_stages, times);
 }
 
 OptimizerOptions ModelArguments::optimizer_options() const {
@@ -151,8 +156,8 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   TrainOptions options;
   options.model.network = model.load_network();
   if (!weights.empty()) options.model.initial_parameters = read_weights(weights, options.model.network);
-  options.model.partition = load_partition(model.partition, options.model.network, num_stages, {});
   options.model.shape = model.shape(options.model.network);
+  options.model.partition = model.cut(options.model.network, num_stages);
   options.model.seed = static_cast<std::uint64_t>(seed.value_or(0));
   options.optimization.optimizer = model.optimizer_options();
   options.optimization.learning_rate = learning_rate_options(*this, steps);

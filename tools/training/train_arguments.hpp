@@ -33,6 +33,8 @@ struct ModelArguments {
   /// Throws `Error` without `--network`.
   Network load_network() const;
   MicrobatchShape shape(const Network& of) const;
+  /// The stages that `--partition` asks for, by default with equal work. Throws `Error` for more than there are layers.
+  Partition cut(const Network& of, std::int32_t num_stages) const;
   /// Throw `Error` for unknown names, with the nearest one.
   OptimizerOptions optimizer_options() const;
   NumberType number_type() const;

@@ -330,6 +330,17 @@ TEST_CASE("the JSON of a training run has its losses and evaluations, and augmen
   CHECK(has(text.err, "--augment: network 'gpt-tiny' does not read images, expected one that does"));
 }
 
+TEST_CASE("stages are balanced by default, so that interleaving gains over 1f1b on a network") {
+  const auto makespan = [](const std::string& schedule, const std::string& partition) {
+    const std::string job = " -p 8 -m 32 --network zb-6.2b --cluster h100 --samples 3 --summary --json - ";
+    return json::parse(run("plumbline simulate " + schedule + job + partition).out).at("makespan_ns").get<double>();
+  };
+  const double interleaved = makespan("interleaved -v 4", "");
+  CHECK(interleaved == makespan("interleaved -v 4", "--partition balanced"));
+  CHECK(interleaved < makespan("1f1b", "") / 1.15);
+  CHECK(interleaved < makespan("interleaved -v 4", "--partition equal") / 1.1);
+}
+
 TEST_CASE("training stops before it starts when the model cannot be trained") {
   const ScratchDirectory scratch;
   const std::string train = "plumbline train 1f1b -p 2 -m 2 ";
