@@ -30,9 +30,9 @@ Action numbered(std::int32_t replica, std::int32_t stage, Op op, std::int64_t nu
 }
 
 /// Documents whose lists are one order of all work, then disturbed where the checks of the lists still pass.
-class RandomDocument {
+class UnrunDocument {
  public:
-  explicit RandomDocument(std::uint64_t seed) : random_(seed) {
+  explicit UnrunDocument(std::uint64_t seed) : random_(seed) {
     schedule_.name = "random";
     schedule_.num_devices = pick(1, 3);
     schedule_.num_stages = pick(1, 4);
@@ -292,7 +292,7 @@ TEST_CASE(
   int with_sends = 0;
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     CAPTURE(seed);
-    const Schedule schedule = RandomDocument(seed).make();
+    const Schedule schedule = UnrunDocument(seed).make();
     if (!check_document(schedule).empty()) continue;
     CAPTURE(lists_to_text(schedule));
     const bool ends = ListPlay(schedule).ends();
@@ -316,7 +316,7 @@ TEST_CASE("a random document passes in a transfer mode exactly when the simulato
   int only_in_some_modes = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
-    const Schedule schedule = RandomDocument(seed).make();
+    const Schedule schedule = UnrunDocument(seed).make();
     if (!validate(schedule).empty()) continue;
     CAPTURE(lists_to_text(schedule));
     const Cluster cluster = slow_cluster(schedule.num_devices);
@@ -340,7 +340,7 @@ TEST_CASE("a cycle that a finding names is closed: each of its clauses ends wher
   int checked = 0;
   for (std::uint64_t seed = 0; seed < 800; ++seed) {
     CAPTURE(seed);
-    const Schedule schedule = RandomDocument(seed).make();
+    const Schedule schedule = UnrunDocument(seed).make();
     if (!check_document(schedule).empty()) continue;
     const auto found = check_runs(schedule, kEveryMode);
     for (const Violation& violation : found) {
