@@ -12,6 +12,9 @@
 namespace plumb {
 namespace {
 
+/// Products of two 64-bit numbers.
+__extension__ using WideAmount = __int128;
+
 Ticks pass_time(const ExtraWork& work, const StageCosts& costs, StageId stage) {
   const auto stages = static_cast<std::int64_t>(costs.times.size());
   const std::int64_t after = (static_cast<std::int64_t>(index(stage)) + work.stages_ahead) % stages;
@@ -57,8 +60,8 @@ Rational units_as_fraction(double units) {
   for (double rest = units;;) {
     const double whole = std::floor(rest);
     if (std::abs(whole) > 1e15) break;
-    const auto n2 = static_cast<__int128>(whole) * n1 + n0;
-    const auto d2 = static_cast<__int128>(whole) * d1 + d0;
+    const auto n2 = static_cast<WideAmount>(whole) * n1 + n0;
+    const auto d2 = static_cast<WideAmount>(whole) * d1 + d0;
     if (d2 > kMostDenominator) break;
     n0 = std::exchange(n1, static_cast<std::int64_t>(n2));
     d0 = std::exchange(d1, static_cast<std::int64_t>(d2));
@@ -78,7 +81,7 @@ Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage) 
   }
   const Rational units = units_as_fraction(work.units);
   if (static_cast<double>(units.numerator) / static_cast<double>(units.denominator) == work.units) {
-    const auto exact = static_cast<__int128>(one) * units.numerator;
+    const auto exact = static_cast<WideAmount>(one) * units.numerator;
     if (exact % units.denominator == 0 && exact / units.denominator <= INT64_MAX)
       return static_cast<Ticks>(exact / units.denominator);
   }
