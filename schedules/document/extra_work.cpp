@@ -13,6 +13,9 @@
 namespace plumb {
 namespace {
 
+/// Products of two 64-bit numbers.
+__extension__ using WideAmount = __int128;
+
 Ticks pass_time(const ExtraWork& work, const StageCosts& costs, StageId stage) {
   const auto stages = static_cast<std::int64_t>(costs.times.size());
   const std::int64_t after = (static_cast<std::int64_t>(index(stage)) + work.stages_ahead) % stages;
@@ -58,8 +61,8 @@ Rational units_as_fraction(double units) {
   for (double rest = units;;) {
     const double whole = std::floor(rest);
     if (std::abs(whole) > 1e15) break;
-    const auto n2 = static_cast<__int128>(whole) * n1 + n0;
-    const auto d2 = static_cast<__int128>(whole) * d1 + d0;
+    const auto n2 = static_cast<WideAmount>(whole) * n1 + n0;
+    const auto d2 = static_cast<WideAmount>(whole) * d1 + d0;
     if (d2 > kMostDenominator) break;
     n0 = std::exchange(n1, static_cast<std::int64_t>(n2));
     d0 = std::exchange(d1, static_cast<std::int64_t>(d2));
@@ -84,7 +87,7 @@ Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage) 
   const Ticks nearest = checked_ticks(static_cast<double>(one) * work.units, kWhat);
   const Rational units = units_as_fraction(work.units);
   if (static_cast<double>(units.numerator) / static_cast<double>(units.denominator) != work.units) return nearest;
-  const auto exact = static_cast<__int128>(one) * units.numerator;
+  const auto exact = static_cast<WideAmount>(one) * units.numerator;
   return exact % units.denominator == 0 ? static_cast<Ticks>(exact / units.denominator) : nearest;
 }
 

@@ -9,6 +9,9 @@
 namespace plumb::lowering {
 namespace {
 
+/// Products of two figures.
+__extension__ using WideFigure = __int128;
+
 /// Largest factor that a unit is divided by, and largest figure that then remains.
 constexpr std::int64_t kMostFactor = std::int64_t{1} << 30;
 constexpr std::int64_t kMostFigure = std::int64_t{1} << 48;
@@ -42,7 +45,7 @@ std::int64_t whole_factor(const std::vector<std::int64_t>& figures, const PartTa
     if (part.whole > kMostFigure / part.largest) return 1;
     const std::int64_t denominator = part.whole * part.largest;
     for (const std::int64_t figure : figures) {
-      const auto rest = static_cast<std::int64_t>(static_cast<__int128>(figure) * factor % denominator);
+      const auto rest = static_cast<std::int64_t>(static_cast<WideFigure>(figure) * factor % denominator);
       const std::int64_t needed = denominator / std::gcd(denominator, rest);
       if (needed > kMostFactor / factor) return 1;
       factor *= needed;
@@ -137,7 +140,7 @@ StageCosts with_whole_extras(StageCosts costs, const std::map<std::string, Extra
     for (const auto& [name, work] : extras) {
       if (work.kind == ExtraWork::Kind::kTime || times.x == 0) continue;
       const Rational units = units_as_fraction(work.units);
-      const auto amount = static_cast<__int128>(times.x) * units.numerator % units.denominator * factor;
+      const auto amount = static_cast<WideFigure>(times.x) * units.numerator % units.denominator * factor;
       const std::int64_t rest = std::gcd(units.denominator, static_cast<std::int64_t>(amount % units.denominator));
       const std::int64_t needed = units.denominator / rest;
       if (needed > kMostFactor / factor) return costs;

@@ -12,7 +12,7 @@ constexpr std::size_t kLongestPeriod = 64;
 using Marks = std::span<const UpdateMark>;
 
 /// Sums over devices times the makespan need more than 64 bits.
-using WideTicks = __int128;
+__extension__ using WideTicks = __int128;
 
 /// Both are exact before they are divided, so that a share near 0 has all its digits.
 double ratio(WideTicks part, WideTicks whole) {

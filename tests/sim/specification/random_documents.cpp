@@ -10,9 +10,9 @@
 namespace plumb::testing {
 namespace {
 
-class RandomDocument {
+class DocumentDraw {
  public:
-  explicit RandomDocument(std::mt19937_64& random) : random_(random) {}
+  explicit DocumentDraw(std::mt19937_64& random) : random_(random) {}
 
   std::optional<Schedule> draw() {
     draw_shape();
@@ -185,6 +185,6 @@ class RandomDocument {
 
 }  // namespace
 
-std::optional<Schedule> random_document(std::mt19937_64& random) { return RandomDocument(random).draw(); }
+std::optional<Schedule> random_document(std::mt19937_64& random) { return DocumentDraw(random).draw(); }
 
 }  // namespace plumb::testing

@@ -91,7 +91,8 @@ Cluster random_cluster(std::int32_t devices, std::mt19937_64& random) {
   cluster.devices_per_node = static_cast<std::int32_t>(drawn(random, 1, 2));
   cluster.devices.resize(static_cast<std::size_t>(devices + devices % 2));
   for (DeviceSpec& device : cluster.devices) device.speed = drawn(random, 0, 3) == 0 ? 0.5 : 1;
-  cluster.intra_node = {.latency_ns = drawn(random, 0, 3), .bytes_per_s = drawn(random, 0, 1) * 7e9};
+  cluster.intra_node = {.latency_ns = drawn(random, 0, 3),
+                        .bytes_per_s = static_cast<double>(drawn(random, 0, 1)) * 7e9};
   cluster.inter_node = {.latency_ns = drawn(random, 0, 9),
                         .bytes_per_s = static_cast<double>(drawn(random, 1, 9)) * 1e9};
   cluster.finish();
