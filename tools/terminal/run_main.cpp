@@ -35,7 +35,7 @@ int run_main(const std::function<ExitStatus()>& program, bool reports_errors) {
     status = program();
   } catch (const CannotRun& error) {
     if (!reports_errors) return 0;
-    print_error("", error.what());
+    print_error("error: ", error.what());
     status = ExitStatus::kNo;
   } catch (const Error& error) {
     if (!reports_errors) return 0;
