@@ -16,10 +16,12 @@ namespace plumb {
 
 /// 104 days in nanoseconds; a double holds every integer up to here.
 inline constexpr Ticks kMostCost = Ticks{1} << 53U;
+/// Of a pass of one layer, or of a measured part of a stage, 73 minutes: those of a million layers can be added up.
+inline constexpr Ticks kMostLayerTime = Ticks{1} << 42U;
 /// 73 years in nanoseconds.
 inline constexpr Ticks kMostRun = Ticks{1} << 61U;
 
-/// `ticks` rounded to the nearest; throws `Error` that `what` takes too long for more than `kMostCost`.
-Ticks checked_ticks(double ticks, std::string_view what);
+/// `ticks` rounded to the nearest; throws `Error` that `what` takes too long for more than `most`.
+Ticks checked_ticks(double ticks, std::string_view what, Ticks most = kMostCost);
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,7 +88,9 @@ class Scale {
   /// Values in units of 1/`per_one` need no factor.
   explicit Scale(std::int64_t per_one) : per_one_(per_one) {}
 
-  void take(const Rational& value) { factor_ = checked_lcm(factor_, (value * Rational(per_one_)).denominator); }
+  void take(const Rational& value) {
+    factor_ = checked_lcm(factor_, value.denominator / std::gcd(value.denominator, per_one_));
+  }
 
   std::int64_t operator()(const Rational& value) const {
     const double most = static_cast<double>(kMostCost) / static_cast<double>(per_one_) / static_cast<double>(factor_);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/cluster/contention_io.hpp"
+#include "models/costs/time_limits.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/sources/profile.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostProfileNs = std::int64_t{1} << 50;
+constexpr std::int64_t kMostProfileNs = kMostLayerTime;
 constexpr std::int64_t kMostProfileBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostInFlight = std::int64_t{1} << 31;
 

@@ -23,7 +23,7 @@ struct ReachedRates {
   std::int64_t pass_ns(double flops, double bytes) const {
     if (flops == 0 && bytes == 0) return 0;
     const double seconds = std::max(flops / flops_per_s, bytes / bytes_per_s);
-    return checked_ticks(seconds * kNsPerSecond, "roofline: a pass of a layer") + launch_ns;
+    return checked_ticks(seconds * kNsPerSecond, "roofline: a pass of a layer", kMostLayerTime) + launch_ns;
   }
   std::int64_t pass_ns(const PassFacts& pass) const {
     return pass_ns(pass.flops, static_cast<double>(pass.bytes_moved));

@@ -63,7 +63,7 @@ int run_main(const std::function<ExitStatus()>& program) {
   try {
     status = program();
   } catch (const CannotRun& error) {
-    print_error("", error.what());
+    print_error("error: ", error.what());
     status = ExitStatus::kNo;
   } catch (const Error& error) {
     print_error("error: ", error.what());

@@ -52,7 +52,7 @@ ExitStatus run_in(ProcessGroup* job, const std::function<ExitStatus()>& command)
   } catch (const RunAborted&) {
     return ExitStatus::kDone;  // the first process tells why, and with what status the job ends
   } catch (const CannotRun& error) {
-    return end_job(*job, ExitStatus::kNo, error.what());
+    return end_job(*job, ExitStatus::kNo, std::string("error: ") + error.what());
   } catch (const Error& error) {
     return end_job(*job, ExitStatus::kWrongInput, std::string("error: ") + error.what());
   } catch (const std::exception& error) {
