@@ -181,6 +181,26 @@ TEST_CASE("dnn-partitioning's published optima") {
   CHECK(optimum_ms("resnet50_training") == doctest::Approx(78.632).epsilon(1e-5));
 }
 
+TEST_CASE("dnn-partitioning's chains are no worse than those of its released program") {
+  struct Released {
+    const char* name;
+    double load_ms;  // its option -linearize, as printed
+  };
+  for (const Released& released : {Released{"bert24_inference", 17.7899}, Released{"bert24_training", 41.7458},
+                                   Released{"gnmt_inference", 33.0326}, Released{"gnmt_training", 107.004},
+                                   Released{"inceptionv3_inference", 51.5519}, Released{"inceptionv3_training", 123.93},
+                                   Released{"resnet50_inference", 33.7747}, Released{"resnet50_training", 78.6498}}) {
+    CAPTURE(released.name);
+    const std::string file = std::string("dnn-partitioning/LayerGraphs/") + released.name + ".json";
+    PlanProblem problem = published_problem(file, {{6, 1e9}});
+    problem.memory_bytes = problem.network.placement->accelerator_bytes;
+    problem.options["linear"] = "1";
+    const Plan plan = make_plan(find_planner("dnn-partitioning"), problem);
+    check_covers(problem, plan);
+    CHECK(plan.claimed_ns / 1e6 <= released.load_ms * (1 + 5e-6));
+  }
+}
+
 TEST_CASE("dnn-partitioning's plans are the best of all contiguous placements") {
   for (std::uint32_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
