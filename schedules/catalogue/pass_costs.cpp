@@ -10,6 +10,7 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kMostPasses = 4'194'304;
+constexpr double kNsPerMs = 1e6;
 
 /// What F, I and W add, by the lifetimes of what the stage keeps.
 void fill_stash(const StageMemory& memory, StagePasses& passes) {
@@ -61,6 +62,8 @@ PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages) {
       passes.stages[s].w.time = costs.times[s].w;
       if (!costs.memory.empty()) fill_stash(costs.memory[s], passes.stages[s]);
     }
+    passes.has_stashes = !costs.memory.empty();
+    passes.ticks_per_ms = static_cast<double>(costs.base.ticks_per_ns) * kNsPerMs;
     if (costs.memory_units_per_one > 0) per_unit = static_cast<double>(costs.memory_units_per_one);
     other = other_bytes(costs, params.num_devices);
   }
@@ -69,6 +72,22 @@ PassCosts pass_costs(const ScheduleParams& params, std::int32_t num_stages) {
     passes.limit = static_cast<std::int64_t>(std::floor(params.memory_limit * per_unit + kRounding)) - other;
   }
   return passes;
+}
+
+bool are_whole(const PassCosts& costs) {
+  const auto whole = [&](Ticks ticks) { return std::fmod(static_cast<double>(ticks), costs.ticks_per_ms) == 0; };
+  return whole(costs.comm) && std::all_of(costs.stages.begin(), costs.stages.end(), [&](const StagePasses& stage) {
+           return whole(stage.f.time) && whole(stage.i.time) && whole(stage.w.time);
+         });
+}
+
+void assume_paper_stashes(PassCosts& costs) {
+  if (costs.has_stashes) return;
+  for (StagePasses& stage : costs.stages) {
+    stage.f.stash = 2;
+    stage.i.stash = -1;
+    stage.w.stash = -1;
+  }
 }
 
 std::optional<PassCosts> with_median_times(const PassCosts& costs) {

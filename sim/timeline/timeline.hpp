@@ -87,6 +87,15 @@ struct CriticalShare {
   friend bool operator==(const CriticalShare&, const CriticalShare&) = default;
 };
 
+/// What is known of an order that was searched: its longest device span, and one that no order can beat, with the costs
+/// that the search was given.
+struct SearchedSpan {
+  Ticks found = 0;
+  Ticks bound = 0;
+
+  friend bool operator==(const SearchedSpan&, const SearchedSpan&) = default;
+};
+
 /// One run of a schedule, simulated or measured; nothing else distinguishes the two. sim/SPECIFICATION.md defines
 /// the figures.
 struct Timeline {
@@ -108,6 +117,7 @@ struct Timeline {
   std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
   std::optional<double> model_flops_utilization;
+  std::optional<SearchedSpan> search;  ///< of one update of an order that was searched for this simulation
 
   /// Where the program could not keep the number of send buffers that was asked for.
   std::optional<SendBuffers> send_buffers;

@@ -136,6 +136,11 @@ void read_figures(const JsonValue& root, Timeline& timeline) {
   timeline.samples_per_s = optional_number("samples_per_s");
   timeline.tokens_per_s = optional_number("tokens_per_s");
   timeline.model_flops_utilization = optional_number("model_flops_utilization");
+  if (const auto search = root.find("search")) {
+    search->allow_only({"span_ns", "bound_ns"});
+    timeline.search = {.found = natural(*search, "span_ns"),
+                       .bound = search->at("bound_ns").integer(0, natural(*search, "span_ns"))};
+  }
 }
 
 SendBuffers read_send_buffers(const JsonValue& object) {
@@ -245,6 +250,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "tokens_per_s",
                    "model_flops_utilization",
                    "send_buffers",
+                   "search",
                    "devices",
                    "critical_path",
                    "delays",

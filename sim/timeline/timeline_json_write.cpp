@@ -122,6 +122,14 @@ class Writer {
     if (timeline_.samples_per_s) field("samples_per_s", *timeline_.samples_per_s);
     if (timeline_.tokens_per_s) field("tokens_per_s", *timeline_.tokens_per_s);
     if (timeline_.model_flops_utilization) field("model_flops_utilization", *timeline_.model_flops_utilization);
+    if (timeline_.search) {
+      raw("\n");
+      key("search");
+      raw("{\"span_ns\":");
+      number(ns(timeline_.search->found));
+      field("bound_ns", ns(timeline_.search->bound));
+      raw("}");
+    }
   }
 
   void write_send_buffers(const SendBuffers& buffers) {

@@ -1,7 +1,9 @@
+#include <cmath>
 #include <iostream>
 #include <limits>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower.hpp"
@@ -107,6 +109,21 @@ void announce(const RunSize& size) {
             << " of memory\n";
 }
 
+/// What the search wrote about the order (`add_span_bound`); nothing where the order comes from a file or is not kept.
+std::optional<SearchedSpan> searched_span(const SimulateArguments& arguments, const Schedule& schedule, Timebase base) {
+  const auto ticks = [&](const char* key) -> std::optional<Ticks> {
+    const auto found = schedule.parameters.find(key);
+    if (found == schedule.parameters.end()) return std::nullopt;
+    const auto* ms = std::get_if<double>(&found->second);
+    if (ms == nullptr) return std::nullopt;
+    return std::llround(*ms * 1e6 * static_cast<double>(base.ticks_per_ns));
+  };
+  const auto found = ticks("search_span_ms");
+  const auto bound = ticks("search_bound_ms");
+  if (!found || !bound || is_schedule_file(arguments.schedule) || arguments.order.order != "fixed") return std::nullopt;
+  return SearchedSpan{.found = *found, .bound = *bound};
+}
+
 /// A summary jumps over steady states; every other question needs the whole program.
 PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedule, const CostInput& input, bool draw) {
   SimOptions options = arguments.simulation.simulation(schedule);
@@ -138,6 +155,7 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   if (delays) prediction.timeline.delays = stage_delays(schedule, *program);
   prediction.timeline.schedule = schedule.name;
   prediction.timeline.machine = input.description;
+  prediction.timeline.search = searched_span(arguments, schedule, prediction.timeline.base);
   return prediction;
 }
 

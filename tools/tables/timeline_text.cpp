@@ -20,6 +20,19 @@ void add_rate(TextTable& table, const char* name, const std::optional<double>& r
   if (rate) table.add_row({name, number_text(*rate) + " " + unit});
 }
 
+/// "longest device span 126 ms, proved at least 125 ms (gap 0.8 %)"
+std::string search_text(const SearchedSpan& search, const Timeline& timeline) {
+  std::string span = "longest device span " + time_of(search.found, timeline);
+  if (timeline.updates > 1) {
+    span += " of one update";
+  } else if (search.found != timeline.longest_device_span) {
+    span += " with the costs of the search";
+  }
+  if (search.found == search.bound) return span + ", proved to be the shortest";
+  const double gap = static_cast<double>(search.found) / static_cast<double>(std::max<Ticks>(1, search.bound)) - 1;
+  return span + ", proved at least " + time_of(search.bound, timeline) + " (gap " + share_text(gap) + ")";
+}
+
 /// "0-3, 7": runs of neighbours joined.
 std::string ranges_text(const std::vector<std::int64_t>& sorted) {
   std::string text;
@@ -66,6 +79,7 @@ std::string figures_text(const Timeline& timeline) {
   table.add_row({"bubble fraction", share_text(timeline.bubble_fraction)});
   table.add_row({"bubble rate", share_text(timeline.bubble_rate)});
   table.add_row({"utilization", share_text(timeline.utilization)});
+  if (timeline.search) table.add_row({"searched order", search_text(*timeline.search, timeline)});
   add_rate(table, "throughput", timeline.samples_per_s, "samples/s");
   add_rate(table, "", timeline.tokens_per_s, "tokens/s");
   if (timeline.model_flops_utilization) {

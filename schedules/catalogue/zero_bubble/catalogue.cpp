@@ -3,6 +3,7 @@
 
 #include "schedules/catalogue/pass_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/searched/best_order.hpp"
 #include "schedules/catalogue/zero_bubble/post_validation.hpp"
 
 namespace plumb {
@@ -28,12 +29,14 @@ Schedule bpipe(const ScheduleParams& params);
 
 namespace {
 
-/// Of the heuristic: what is not given is tried both ways.
-std::vector<ScheduleOption> search_options() {
+/// Of the heuristic: what is not given is tried both ways. `improve`: whether it is improved by default.
+std::vector<ScheduleOption> search_options(std::string_view improve) {
   return {kValidationOption,
           {"gap", "both|yes|no", "both", "whether the search leaves a gap before the first I instead of one more F"},
           {"skip", "both|yes|no", "both", "whether the search lets a stage that is ahead leave out a forward"},
-          {"fill", "both|yes|no", "both", "whether the search puts W into gaps shorter than W, too"}};
+          {"fill", "both|yes|no", "both", "whether the search puts W into gaps shorter than W, too"},
+          improve_option(improve),
+          kProofOption};
 }
 
 const std::array kZeroBubbleRows{
@@ -55,7 +58,7 @@ const std::array kZeroBubbleRows{
                  .year = 2023,
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .needs = kSearchable,
-                 .options = search_options(),
+                 .options = search_options("no"),
                  .folds = false,
                  .make = zb_1p},
     ScheduleSpec{.name = "zb-2p",
@@ -63,7 +66,7 @@ const std::array kZeroBubbleRows{
                  .year = 2023,
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .needs = kSearchable,
-                 .options = search_options(),
+                 .options = search_options("no"),
                  .folds = false,
                  .make = zb_2p},
     ScheduleSpec{.name = "zb-auto",
@@ -71,7 +74,7 @@ const std::array kZeroBubbleRows{
                  .year = 2023,
                  .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
                  .needs = "stages x m at most 4194304; a memory limit of at least one activation",
-                 .options = search_options(),
+                 .options = search_options("yes"),
                  .folds = false,
                  .make = zb_auto},
     ScheduleSpec{.name = "zb-v",
@@ -82,6 +85,8 @@ const std::array kZeroBubbleRows{
                  .placement = "v",
                  .options = {{"order", "rule|search", "rule",
                               "the published order, or one searched for the given costs and memory limit"},
+                             improve_option("yes with order=search"),
+                             kProofOption,
                              kValidationOption},
                  .make = zb_v},
     ScheduleSpec{.name = "v-min",

@@ -3,6 +3,9 @@
 #include <vector>
 
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/searched/best_order.hpp"
+#include "schedules/catalogue/searched/order_timer.hpp"
+#include "schedules/catalogue/searched/span_bound.hpp"
 #include "schedules/catalogue/zero_bubble/v_adaptive.hpp"
 #include "schedules/catalogue/zero_bubble/v_block.hpp"
 
@@ -48,7 +51,7 @@ Schedule v_auto(const ScheduleParams& params) {
   require_v_chunks("v-auto", params);
   const std::int32_t num_stages = 2 * params.num_devices;
   require_searchable("v-auto", params, num_stages);
-  const PassCosts costs = pass_costs(params, num_stages);
+  PassCosts costs = pass_costs(params, num_stages);
   std::int64_t largest = 1;
   for (const StagePasses& stage : costs.stages) largest = std::max(largest, stage.f.stash);
   const std::int64_t stashes = std::min<std::int64_t>(costs.limit / largest, num_stages);
@@ -56,7 +59,13 @@ Schedule v_auto(const ScheduleParams& params) {
   require(words.has_value(), "v-auto",
           "no building block stays within the memory limit of " + std::to_string(stashes) +
               " stashes of one stage, expected about " + std::to_string(2 * ((params.num_devices + 4) / 3)));
-  return v_schedule("v-auto", params, *words);
+  Schedule schedule = v_schedule("v-auto", params, *words);
+  if (params.memory_limit <= 0) costs.limit = stashes * largest;
+  const OrderProblem problem = v_problem(costs, static_cast<std::int32_t>(params.num_microbatches));
+  OrderTimer timer(problem);
+  timer.run(order_words(*words));
+  add_span_bound({.found = timer.longest_device_span(), .bound = least_span(problem)}, costs, schedule);
+  return schedule;
 }
 
 }  // namespace plumb

@@ -44,6 +44,22 @@ Schedule v_schedule(std::string_view name, const ScheduleParams& params, const s
   return schedule;
 }
 
+std::vector<OrderWord> order_words(const std::vector<VWord>& words) {
+  std::vector<OrderWord> result(words.size());
+  for (std::size_t d = 0; d < words.size(); ++d) {
+    for (const VPass pass : words[d]) result[d].push_back(static_cast<std::uint8_t>(pass));
+  }
+  return result;
+}
+
+std::vector<VWord> v_words(const std::vector<OrderWord>& words) {
+  std::vector<VWord> result(words.size());
+  for (std::size_t d = 0; d < words.size(); ++d) {
+    for (const std::uint8_t kind : words[d]) result[d].push_back(static_cast<VPass>(kind));
+  }
+  return result;
+}
+
 WordTimer::WordTimer(const PassCosts& costs, std::int64_t num_microbatches)
     : costs_(costs),
       p_(static_cast<std::int32_t>(costs.stages.size() / 2)),

@@ -7,6 +7,7 @@
 
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/catalogue/searched/order_problem.hpp"
 #include "schedules/document/action.hpp"
 
 // The V placement: 2p stages over p devices, device d holds stage d on the way down and stage 2p - 1 - d on the way up.
@@ -51,6 +52,10 @@ Schedule v_placed_schedule(std::string_view name, const ScheduleParams& params, 
 /// written.
 Schedule v_schedule(std::string_view name, const ScheduleParams& params, const std::vector<VWord>& words,
                     bool fused = false);
+
+/// The same words, over the kinds of an `OrderProblem`, and back.
+std::vector<OrderWord> order_words(const std::vector<VWord>& words);
+std::vector<VWord> v_words(const std::vector<OrderWord>& words);
 
 /// Runs words with every device as early as it can, again and again for words of the same size. `costs` has 2p stages
 /// and must outlive this.

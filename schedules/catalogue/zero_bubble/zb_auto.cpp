@@ -13,9 +13,10 @@ namespace plumb {
 namespace {
 
 /// Writes the word of `stage`, microbatches in order within each letter, and its update.
-void write_word(const std::vector<Op>& word, StageId stage, ListBuilder& list) {
-  std::array<std::int64_t, kOpCount> next{};
-  for (const Op op : word) list.add(stage, op, next[static_cast<std::size_t>(op)]++);
+void write_word(const OrderWord& word, StageId stage, ListBuilder& list) {
+  constexpr std::array kOps{Op::kF, Op::kI, Op::kW};
+  std::array<std::int64_t, kOps.size()> next{};
+  for (const std::uint8_t kind : word) list.add(stage, kOps[kind], next[kind]++);
   list.add(stage, Op::kU, 0);
 }
 
@@ -26,11 +27,12 @@ std::optional<bool> hyper_parameter(std::string_view name, const ScheduleParams&
 }
 
 /// The best order where device d holds at most `stashes` times what its F makes, beside what one I makes more than it
-/// frees; 0: `params.memory_limit`.
+/// frees; 0: `params.memory_limit`, and the order is improved by default.
 Schedule searched_order(std::string_view name, const ScheduleParams& params, std::int64_t stashes) {
   require_one_chunk(name, params);
   require_searchable(name, params, params.num_devices);
-  const PassCosts costs = pass_costs(params, params.num_devices);
+  PassCosts costs = pass_costs(params, params.num_devices);
+  if (stashes > 0) assume_paper_stashes(costs);
   std::vector<std::int64_t> limits(costs.stages.size(), costs.limit);
   for (std::size_t d = 0; stashes > 0 && d < limits.size(); ++d) {
     const StagePasses& passes = costs.stages[d];
@@ -39,21 +41,25 @@ Schedule searched_order(std::string_view name, const ScheduleParams& params, std
   const auto order = search_zero_bubble(costs, limits, static_cast<std::int32_t>(params.num_microbatches),
                                         {.allow_gap = hyper_parameter(name, params, "gap"),
                                          .skip_forward = hyper_parameter(name, params, "skip"),
-                                         .fill_small_gap = hyper_parameter(name, params, "fill")});
+                                         .fill_small_gap = hyper_parameter(name, params, "fill")},
+                                        search_effort(name, params, stashes == 0));
   require(order.has_value(), name, "the memory limit must hold what the forward of one microbatch keeps");
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule(name, params, 1, updates);
-  for (std::size_t d = 0; d < order->devices.size(); ++d) {
+  for (std::size_t d = 0; d < order->words.size(); ++d) {
     schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      write_word(order->devices[d], StageId{static_cast<std::int32_t>(d)}, list);
+      write_word(order->words[d], StageId{static_cast<std::int32_t>(d)}, list);
     }));
   }
+  add_span_bound(*order, costs, schedule);
   return with_validation(name, params, std::move(schedule));
 }
 
 }  // namespace
 
 /// The automatic scheduler with the memory of 1F1B: device d keeps at most p activations (what F keeps, p times).
+/// Where no stashes are given, I and W free one half of an activation each, as in the paper. The order is what the
+/// released code finds; `improve=yes` continues from there.
 /// (ZB-1p: Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3;
 /// schedules/catalogue/zero_bubble/zb_search.hpp)
 ///
@@ -75,7 +81,9 @@ Schedule zb_2p(const ScheduleParams& params) {
 }
 
 /// The automatic scheduler under `--memory-limit`, anything from one activation up; without one memory is no limit.
-/// (Qi et al., arXiv 2401.10241, section 3)
+/// Where no stashes are given, an activation counts from its F to its W. Unless `improve=no`, orders of other kinds and
+/// a local search follow, so that it is never longer than the released code's order. (Qi et al., arXiv 2401.10241,
+/// section 3)
 Schedule zb_auto(const ScheduleParams& params) { return searched_order("zb-auto", params, 0); }
 
 }  // namespace plumb

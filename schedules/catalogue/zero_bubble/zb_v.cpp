@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "schedules/catalogue/zero_bubble/post_validation.hpp"
@@ -103,13 +104,17 @@ Schedule by_search(const ScheduleParams& params) {
   require_searchable("zb-v", params, num_stages);
   PassCosts costs = pass_costs(params, num_stages);
   if (params.memory_limit <= 0) {
+    assume_paper_stashes(costs);
     std::int64_t largest = 0;
     for (const StagePasses& stage : costs.stages) largest = std::max(largest, stage.f.stash);
     costs.limit = num_stages * largest;
   }
-  const auto words = search_zb_v(costs, static_cast<std::int32_t>(params.num_microbatches));
-  require(words.has_value(), "zb-v", "the search finds no order within the memory limit; see 'v-auto' for less memory");
-  return v_schedule("zb-v", params, *words);
+  const auto order =
+      search_zb_v(costs, static_cast<std::int32_t>(params.num_microbatches), search_effort("zb-v", params, true));
+  require(order.has_value(), "zb-v", "the search finds no order within the memory limit; see 'v-auto' for less memory");
+  Schedule schedule = v_schedule("zb-v", params, v_words(order->words));
+  add_span_bound(*order, costs, schedule);
+  return schedule;
 }
 
 }  // namespace
@@ -117,7 +122,8 @@ Schedule by_search(const ScheduleParams& params) {
 /// Two stages per device in a V, so that forward and backward of a microbatch begin and end on device 0: no idle time
 /// between a device's first and last action with equal passes and m >= 2p - 1, in the memory of 1F1B (2p stashes of
 /// half a device on every device). Any p and m. `order=rule` is the hand-written order (also PyTorch's ZBVZeroBubble);
-/// `order=search` the heuristic for the given costs within `--memory-limit` (default 2p times what F keeps).
+/// `order=search` the heuristic for the given costs within `--memory-limit` (default 2p times what F keeps), improved
+/// and with a lower bound on its span as `schedules/catalogue/searched/best_order.hpp` says.
 /// (ZB-V: Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241v1, section 6, and its released code)
 ///
 ///   p = 2, m = 4 (stages 0 and 3 on d0; stages 1 and 2 on d1)
@@ -126,6 +132,10 @@ Schedule by_search(const ScheduleParams& params) {
 Schedule zb_v(const ScheduleParams& params) {
   require_v_chunks("zb-v", params);
   const bool rule = choice("zb-v", params, "order", {"rule", "search"}) == "rule";
+  for (const char* option : {"improve", "proof"}) {
+    require(!rule || !params.options.contains(option), "zb-v",
+            "option " + std::string(option) + " belongs to order=search");
+  }
   return with_validation("zb-v", params, rule ? by_rule(params) : by_search(params));
 }
 

@@ -2,40 +2,55 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <type_traits>
 #include <utility>
+
+#include "schedules/catalogue/searched/order_timer.hpp"
+#include "schedules/catalogue/searched/span_bound.hpp"
 
 namespace plumb {
 namespace {
 
-/// Whether a W fills a gap shorter than itself.
+/// Whether a W fills a gap shorter than itself, and which way comparisons of times are decided at a tie (1: the other).
 struct FillChoices {
   bool before_f = true;
   bool before_i = true;
+  Ticks tie = 0;
 };
 
 /// One run of the heuristic. Symbols: p devices, m microbatches; device d, microbatch k. Idle times that `approved`
-/// grants a device do no harm there.
+/// grants a device do no harm there. In ticks, or in milliseconds (`double`) as in the released code: rounding then
+/// decides comparisons at ties as it does there.
+template <class Time>
 class VSearch {
  public:
-  VSearch(const PassCosts& costs, std::int32_t m, FillChoices choices, std::vector<Ticks> approved)
+  VSearch(const PassCosts& costs, std::int32_t m, FillChoices choices, std::vector<Time> approved)
       : costs_(costs),
         p_(static_cast<std::int32_t>(costs.stages.size() / 2)),
         m_(m),
         choices_(choices),
+        comm_(as_time(costs.comm)),
+        tie_(static_cast<Time>(choices.tie)),
         approved_(std::move(approved)),
         devices_(costs.stages.size() / 2) {
-    for (Ticks one : approved_) most_approved_ = std::max(most_approved_, one);
+    for (Time one : approved_) most_approved_ = std::max(most_approved_, one);
     for (Device& one : devices_) {
       for (auto& ends : one.ends) ends.reserve(at(m));
       one.word.reserve(kVPassCount * at(m));
     }
+    for (std::int32_t d = 0; d < p_; ++d) {
+      for (std::size_t k = 0; k < kVPassCount; ++k) {
+        times_.push_back(as_time(cost(static_cast<VPass>(k), d).time));
+      }
+    }
   }
 
-  /// False when memory does not suffice.
-  bool run() {
+  /// False when memory does not suffice, or as soon as a device idles for `below`.
+  bool run(Time below) {
     if (!first_descent() || !first_ascent()) return false;
     for (std::int32_t round = 0; round < 2 * m_; ++round) {
-      if (!backwards() || !forwards()) return false;
+      if (worst_idle_ >= below || !backwards() || !forwards()) return false;
     }
     for (std::int32_t d = 0; d < p_; ++d) {
       while (pending(d)) put_w(d);
@@ -43,9 +58,9 @@ class VSearch {
     return true;
   }
 
-  Ticks worst_idle() const { return worst_idle_; }
-  std::vector<Ticks> idle_times() const {
-    std::vector<Ticks> times;
+  Time worst_idle() const { return worst_idle_; }
+  std::vector<Time> idle_times() const {
+    std::vector<Time> times;
     for (const Device& one : devices_) times.push_back(one.idle);
     return times;
   }
@@ -57,18 +72,27 @@ class VSearch {
 
  private:
   struct Device {
-    Ticks clock = 0;
-    Ticks idle = 0;  ///< since the first forward
+    Time clock = 0;
+    Time idle = 0;  ///< since the first forward
     std::int64_t stash = 0;
-    std::array<std::vector<Ticks>, kVPassCount> ends;
+    std::array<std::vector<Time>, kVPassCount> ends;
     std::vector<VPass> weights;  ///< W of every I so far, in order
     std::size_t weights_done = 0;
     VWord word;
   };
 
-  static constexpr Ticks kUnknown = -1;
+  static constexpr Time kUnknown = -1;
 
   static std::size_t at(std::int32_t d) { return static_cast<std::size_t>(d); }
+  /// a <= b; at a tie as the choices say.
+  bool within(Time a, Time b) const { return a + tie_ <= b; }
+  Time as_time(Ticks ticks) const {
+    if constexpr (std::is_same_v<Time, Ticks>)
+      return ticks;
+    else
+      return static_cast<Time>(ticks) / costs_.ticks_per_ms;
+  }
+  Time time_of(VPass pass, std::int32_t d) const { return times_[at(d) * kVPassCount + index(pass)]; }
   Device& device(std::int32_t d) { return devices_[at(d)]; }
   std::int32_t count(std::int32_t d, VPass pass) const {
     return static_cast<std::int32_t>(devices_[at(d)].ends[index(pass)].size());
@@ -81,18 +105,18 @@ class VSearch {
     return (goes_down(pass) && d > 0) || (goes_up(pass) && d + 1 < p_);
   }
   /// When the value for the next such pass arrives from the other device; kUnknown while it does not exist.
-  Ticks arrival(VPass pass, std::int32_t d) const {
+  Time arrival(VPass pass, std::int32_t d) const {
     const std::int32_t source = goes_down(pass) ? d - 1 : d + 1;
     const auto k = at(count(d, pass));
     const auto& ends = devices_[at(source)].ends[index(pass)];
-    return k < ends.size() ? ends[k] + costs_.comm : kUnknown;
+    return k < ends.size() ? ends[k] + comm_ : kUnknown;
   }
 
   /// False when the device's memory does not suffice, or the input does not exist.
   bool put(VPass pass, std::int32_t d) {
     Device& one = device(d);
     if (one.stash + cost(pass, d).stash > costs_.limit) return false;
-    Ticks start = one.clock;
+    Time start = one.clock;
     if (has_remote_source(pass, d)) {
       if (arrival(pass, d) == kUnknown) return false;
       start = std::max(start, arrival(pass, d));
@@ -101,10 +125,10 @@ class VSearch {
       return false;
     }
     if (count(d, VPass::kF0) > 0) {
-      one.idle += start - one.clock;
+      one.idle += (start + time_of(pass, d)) - (one.clock + time_of(pass, d));
       worst_idle_ = std::max(worst_idle_, one.idle);
     }
-    one.clock = start + cost(pass, d).time;
+    one.clock = start + time_of(pass, d);
     one.stash += cost(pass, d).stash;
     one.ends[index(pass)].push_back(one.clock);
     one.word.push_back(pass);
@@ -128,13 +152,13 @@ class VSearch {
   /// W into the time before the value of `pass` arrives; one more where the rest would be the longest idle time.
   void fill(VPass pass, std::int32_t d, bool short_gaps) {
     if (!has_remote_source(pass, d)) return;
-    const Ticks ready = arrival(pass, d);
+    const Time ready = arrival(pass, d);
     if (ready == kUnknown) return;
-    const auto weight_time = [&] { return cost(device(d).weights[device(d).weights_done], d).time; };
-    while (pending(d) && ready >= device(d).clock + weight_time()) put_w(d);
+    const auto weight_time = [&] { return time_of(device(d).weights[device(d).weights_done], d); };
+    while (pending(d) && within(device(d).clock + weight_time(), ready)) put_w(d);
     if (!pending(d) || !short_gaps) return;
-    const Ticks harmless = std::max(worst_idle_, most_approved_ - approved_[at(d)]) - device(d).idle;
-    if (ready - device(d).clock > harmless) put_w(d);
+    const Time harmless = std::max(worst_idle_, most_approved_ - approved_[at(d)]) - device(d).idle;
+    if (!within(ready - device(d).clock, harmless)) put_w(d);
   }
 
   /// The first microbatch down and up again; while its F1 comes up, further F0 where time and memory allow.
@@ -143,8 +167,8 @@ class VSearch {
       if (!put(VPass::kF0, d)) return false;
     }
     for (std::int32_t d = p_ - 1; d >= 0; --d) {
-      const Ticks deadline = d + 1 < p_ ? arrival(VPass::kF1, d) : 0;
-      while (d + 1 < p_ && room_for_more(d) && device(d).clock + cost(VPass::kF0, d).time <= deadline &&
+      const Time deadline = d + 1 < p_ ? arrival(VPass::kF1, d) : 0;
+      while (d + 1 < p_ && room_for_more(d) && within(device(d).clock + time_of(VPass::kF0, d), deadline) &&
              count(d, VPass::kF0) < m_) {
         for (std::int32_t upstream = 0; upstream <= d; ++upstream) {
           if (!put(VPass::kF0, upstream)) return false;
@@ -225,36 +249,43 @@ class VSearch {
   std::int32_t p_;
   std::int32_t m_;
   FillChoices choices_;
-  std::vector<Ticks> approved_;
-  Ticks most_approved_ = -1;
-  Ticks worst_idle_ = 0;
+  Time comm_;
+  Time tie_;
+  std::vector<Time> times_;  ///< by device, pass
+  std::vector<Time> approved_;
+  Time most_approved_ = -1;
+  Time worst_idle_ = 0;
   std::vector<Device> devices_;
 };
 
+template <class Time>
 struct Found {
   std::vector<VWord> words;
-  Ticks idle = 0;
+  Time idle = 0;
 };
 
 /// Runs with the idle times of the run before as allowance, while the longest one strictly shrinks.
-std::optional<Found> refine(const PassCosts& costs, std::int32_t m, FillChoices choices) {
-  std::optional<Found> best;
-  std::vector<Ticks> approved(costs.stages.size() / 2, -1);
+template <class Time>
+std::optional<Found<Time>> refine(const PassCosts& costs, std::int32_t m, FillChoices choices) {
+  std::optional<Found<Time>> best;
+  std::vector<Time> approved(costs.stages.size() / 2, -1);
   while (true) {
-    VSearch search(costs, m, choices, approved);
-    if (!search.run() || (best && search.worst_idle() >= best->idle)) return best;
-    best = Found{search.take_words(), search.worst_idle()};
+    VSearch<Time> search(costs, m, choices, approved);
+    const Time below = best ? best->idle : std::numeric_limits<Time>::max();
+    if (!search.run(below) || search.worst_idle() >= below) return best;
+    best = Found<Time>{search.take_words(), search.worst_idle()};
     approved = search.idle_times();
   }
 }
 
 /// The best of all choices.
-std::optional<Found> search_choices(const PassCosts& costs, std::int32_t num_microbatches) {
-  std::optional<Found> best;
+template <class Time>
+std::optional<Found<Time>> search_choices(const PassCosts& costs, std::int32_t num_microbatches, Ticks tie) {
+  std::optional<Found<Time>> best;
   constexpr std::array<bool, 2> kTries{true, false};
   for (const bool before_i : kTries) {
     for (const bool before_f : kTries) {
-      auto found = refine(costs, num_microbatches, {.before_f = before_f, .before_i = before_i});
+      auto found = refine<Time>(costs, num_microbatches, {.before_f = before_f, .before_i = before_i, .tie = tie});
       if (found && (!best || found->idle < best->idle)) best = std::move(found);
     }
   }
@@ -263,19 +294,31 @@ std::optional<Found> search_choices(const PassCosts& costs, std::int32_t num_mic
 
 }  // namespace
 
-std::optional<std::vector<VWord>> search_zb_v(const PassCosts& costs, std::int32_t num_microbatches) {
-  std::optional<std::vector<VWord>> best;
-  Ticks best_span = 0;
-  WordTimer timer(costs, num_microbatches);
-  const auto consider = [&](std::optional<Found> found) {
-    if (!found || !timer.run(found->words)) return;
-    if (best && timer.longest_device_span() >= best_span) return;
+std::optional<ProvedOrder> search_zb_v(const PassCosts& costs, std::int32_t num_microbatches, SearchEffort effort) {
+  const OrderProblem problem = v_problem(costs, num_microbatches);
+  const Ticks bound = least_span(problem);
+  std::vector<OrderWord> best;
+  Ticks best_span = std::numeric_limits<Ticks>::max();
+  OrderTimer timer(problem);
+  const auto consider = [&](const auto& found) {
+    if (!found) return;
+    std::vector<OrderWord> words = order_words(found->words);
+    if (!timer.run(words) || timer.longest_device_span() >= best_span) return;
     best_span = timer.longest_device_span();
-    best = std::move(found->words);
+    best = std::move(words);
   };
-  consider(search_choices(costs, num_microbatches));
-  if (const auto uniform = with_median_times(costs)) consider(search_choices(*uniform, num_microbatches));
-  return best;
+  const auto try_ticks = [&](Ticks tie) {
+    const auto uniform = with_median_times(costs);
+    if (best_span > bound) consider(search_choices<Ticks>(costs, num_microbatches, tie));
+    if (best_span > bound && uniform) consider(search_choices<Ticks>(*uniform, num_microbatches, tie));
+  };
+  try_ticks(0);
+  if (effort.improve && best_span > bound && !are_whole(costs)) {
+    consider(search_choices<double>(costs, num_microbatches, 0));
+  } else if (effort.improve) {
+    try_ticks(1);
+  }
+  return best_order(problem, {.words = std::move(best), .found = best_span, .bound = bound}, effort);
 }
 
 }  // namespace plumb

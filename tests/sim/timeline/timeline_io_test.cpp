@@ -30,6 +30,7 @@ Timeline small_timeline(std::int64_t ticks_per_ns) {
   timeline.bubble_rate = 0.1;
   timeline.utilization = 3.0 / 7;
   timeline.tokens_per_s = 1e9 / 3;
+  timeline.search = SearchedSpan{.found = 6, .bound = 5};
   DeviceSummary& device = timeline.devices.emplace_back();
   device.busy = device.useful = 3;
   device.idle = 4;

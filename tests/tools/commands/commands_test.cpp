@@ -102,6 +102,24 @@ TEST_CASE("JSON on standard output stands alone and has the closed form's figure
   CHECK(peaks == std::vector<double>{4, 3, 2, 1});
 }
 
+TEST_CASE(
+    "a searched order comes with a bound, in the table, in JSON and in its document; an order from a file without") {
+  const std::string problem = " -p 4 -m 8 --cost F=5,I=6,W=4 --memory F=2,I=-1,W=-1 --memory-limit 16 ";
+  const CommandResult proved = run("plumbline simulate zb-auto" + problem + "--opt proof=1 --summary");
+  CHECK(has(proved.out, "longest device span 125 ms, proved to be the shortest"));
+  const CommandResult found = run("plumbline simulate zb-auto" + problem + "--opt improve=no --summary");
+  CHECK(has(found.out, "longest device span 126 ms, proved at least 125 ms (gap 0.80 %)"));
+  const json timeline = json::parse(run("plumbline simulate zb-auto" + problem + "--opt improve=no --json -").out);
+  CHECK(timeline["search"] == json{{"span_ns", 126'000'000}, {"bound_ns", 125'000'000}});
+  const ScratchDirectory scratch;
+  const std::string schedule = "plumbline schedule zb-auto" + problem + "--opt improve=no -o order.json";
+  CHECK(run_command(schedule, scratch.path()).status == 0);
+  const std::string simulate = "plumbline simulate order.json --cost F=6,I=6,W=6 --summary";
+  CHECK_FALSE(has(run_command(simulate, scratch.path()).out, "proved"));
+  const json document = json::parse(run("plumbline schedule zb-auto" + problem + "--opt improve=no").out);
+  CHECK(document["parameters"]["search_bound_ms"] == 125);
+}
+
 TEST_CASE("a summary has no spans and the same figures") {
   const json full = json::parse(run("plumbline simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1 --json -").out);
   json summary = json::parse(run("plumbline simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1 --summary --json -").out);

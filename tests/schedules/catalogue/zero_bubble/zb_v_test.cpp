@@ -1,9 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <string_view>
+
 #include "schedules/catalogue/registry.hpp"
 #include "tests/support/device_span.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/half_stash_peak.hpp"
 #include "tests/support/unrolled.hpp"
 
 TEST_SUITE_BEGIN("schedules");
@@ -48,11 +51,12 @@ TEST_CASE("zb-v with unequal passes is as long as the greater of two formulas") 
   }
 }
 
-TEST_CASE("every device of zb-v keeps 2p stashes, by rule and by search") {
+TEST_CASE("every device of zb-v keeps 2p stashes by rule, and the memory of as many by search (I frees half)") {
   for (const char* order : {"rule", "search"}) {
     const Schedule schedule =
         generate("zb-v", {.num_devices = 5, .num_microbatches = 12, .options = {{"order", order}}});
-    CHECK(peak_stashes(schedule) == std::vector<std::int64_t>(5, 10));
+    if (std::string_view(order) == "rule") CHECK(peak_stashes(schedule) == std::vector<std::int64_t>(5, 10));
+    CHECK(half_stash_peak(schedule) <= 2 * 10);
   }
 }
 
@@ -68,6 +72,23 @@ TEST_CASE("the searched order of zb-v is no longer than the hand-written one") {
       CHECK(by("search") <= by("rule"));
     }
   }
+}
+
+TEST_CASE("options of the search of zb-v are refused without the search") {
+  const auto message = [](const char* option) {
+    return error_message([&] {
+      generate("zb-v", {.num_devices = 2, .num_microbatches = 4, .options = {{option, "1"}}});
+    });
+  };
+  CHECK(message("proof") == "zb-v: option proof belongs to order=search");
+  CHECK(message("improve") == "zb-v: option improve belongs to order=search");
+}
+
+TEST_CASE("the searched order of zb-v says its span and a bound that is proved") {
+  const Schedule schedule =
+      generate("zb-v", {.num_devices = 4, .num_microbatches = 12, .options = {{"order", "search"}}});
+  CHECK(std::get<double>(schedule.parameters.at("search_span_ms")) == 72);
+  CHECK(std::get<double>(schedule.parameters.at("search_bound_ms")) == 72);  // no idle time
 }
 
 TEST_CASE("the picture of zb-v is the one in tests/golden") {

@@ -1,0 +1,68 @@
+#include "schedules/catalogue/searched/best_order.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/searched/list_order.hpp"
+#include "schedules/catalogue/searched/order_steps.hpp"
+#include "schedules/catalogue/searched/order_timer.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kStatesPerUnit = 1'000'000;
+/// List orders take several times as long as the heuristics, so only where these are above the bound by one part in so
+/// many.
+constexpr Ticks kFarPart = 16;
+/// Passes that the local search times: a constant, and so many orders.
+constexpr std::int64_t kStepBudget = 4'000;
+constexpr std::int64_t kStepOrders = 2;
+
+void try_list_orders(const OrderProblem& problem, ProvedOrder& best) {
+  OrderTimer timer(problem);
+  for (const bool fill : {true, false}) {
+    for (const bool backward_first : {true, false}) {
+      if (best.found <= best.bound) return;
+      auto words = list_order(problem, {.backward_first = backward_first, .fill_short_gap = fill});
+      if (!words || !timer.run(*words) || timer.longest_device_span() >= best.found) continue;
+      best.found = timer.longest_device_span();
+      best.words = std::move(*words);
+    }
+  }
+}
+
+}  // namespace
+
+SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve) {
+  const std::string value =
+      improve ? choice(name, params, "improve", {"yes", "no"}) : choice(name, params, "improve", {"no", "yes"});
+  const bool prove = params.options.contains("proof");
+  return {.improve = value == "yes",
+          .proof_states = prove ? whole_number(name, params, "proof", 1) * kStatesPerUnit : 0};
+}
+
+ScheduleOption improve_option(std::string_view default_value) {
+  return {"improve", "yes|no", default_value,
+          "whether other orders and a local search follow the published heuristic; no: what the authors' code finds"};
+}
+
+std::optional<ProvedOrder> best_order(const OrderProblem& problem, ProvedOrder heuristic, SearchEffort effort) {
+  ProvedOrder best = std::move(heuristic);
+  if (best.words.empty()) best.found = std::numeric_limits<Ticks>::max();
+  if (effort.improve && best.found > best.bound + best.bound / kFarPart) try_list_orders(problem, best);
+  if (best.words.empty()) return std::nullopt;
+  if (effort.improve && best.found > best.bound) {
+    best.found = improve_by_steps(problem, best.words, best.bound, kStepBudget + kStepOrders * problem.size());
+  }
+  if (effort.proof_states > 0) best = prove_order(problem, std::move(best), effort.proof_states);
+  return best;
+}
+
+void add_span_bound(const ProvedOrder& order, const PassCosts& costs, Schedule& schedule) {
+  schedule.parameters["search_span_ms"] = static_cast<double>(order.found) / costs.ticks_per_ms;
+  schedule.parameters["search_bound_ms"] = static_cast<double>(order.bound) / costs.ticks_per_ms;
+}
+
+}  // namespace plumb

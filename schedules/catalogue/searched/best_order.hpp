@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "schedules/catalogue/schedule_option.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
+#include "schedules/catalogue/searched/order_proof.hpp"
+#include "schedules/document/schedule.hpp"
+
+namespace plumb {
+
+/// What a search does after the published heuristic.
+struct SearchEffort {
+  bool improve = false;           ///< list orders where the heuristic is far from the bound, and a local search
+  std::int64_t proof_states = 0;  ///< of the branch and bound
+};
+
+/// The effort that the options `improve` (yes or no; `improve` when not given) and `proof` ask for.
+SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve);
+
+/// Their rows for the catalogue.
+ScheduleOption improve_option(std::string_view default_value);
+inline constexpr ScheduleOption kProofOption{
+    "proof", "N", "none",
+    "branch and bound over at most N million states: finds the best order, or proves that there is no better one"};
+
+/// The shortest of the order that a heuristic found (`heuristic.words`; none: empty) and those that `effort` allows.
+/// `heuristic.bound` is `least_span(problem)`. Empty when there is none.
+std::optional<ProvedOrder> best_order(const OrderProblem& problem, ProvedOrder heuristic, SearchEffort effort);
+
+/// Writes what is known of the order's span into `schedule.parameters`: `search_span_ms` and `search_bound_ms` (one
+/// unit of abstract costs is 1 ms), both with the costs that the search was given.
+void add_span_bound(const ProvedOrder& order, const PassCosts& costs, Schedule& schedule);
+
+}  // namespace plumb
