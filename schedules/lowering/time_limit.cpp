@@ -11,11 +11,11 @@
 namespace plumb {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using WideTicks = unsigned __int128;
 
 /// A sum that stays where it is once it is far too large.
-void add(Wide& sum, Wide count, Wide each) {
-  constexpr Wide kFar = Wide{1} << 100U;
+void add(WideTicks& sum, WideTicks count, WideTicks each) {
+  constexpr WideTicks kFar = WideTicks{1} << 100U;
   if (each != 0 && count > kFar / each) {
     sum = kFar;
   } else {
@@ -24,12 +24,12 @@ void add(Wide& sum, Wide count, Wide each) {
 }
 
 /// Sending on the narrowest part of the way, rounded up, and the latency.
-Wide message_time(std::int64_t bytes, const Route& route, Timebase base) {
-  const auto per_ns = static_cast<Wide>(base.ticks_per_ns);
-  const Wide latency = static_cast<Wide>(route.latency_ns) * per_ns;
+WideTicks message_time(std::int64_t bytes, const Route& route, Timebase base) {
+  const auto per_ns = static_cast<WideTicks>(base.ticks_per_ns);
+  const WideTicks latency = static_cast<WideTicks>(route.latency_ns) * per_ns;
   if (route.bytes_per_s <= 0 || bytes <= 0) return latency;
-  const auto rate = static_cast<Wide>(std::max(1.0, std::floor(std::min(route.bytes_per_s, 9e18))));
-  return latency + static_cast<Wide>(bytes) * kTicksPerSecond * per_ns / rate + 1;
+  const auto rate = static_cast<WideTicks>(std::max(1.0, std::floor(std::min(route.bytes_per_s, 9e18))));
+  return latency + static_cast<WideTicks>(bytes) * kTicksPerSecond * per_ns / rate + 1;
 }
 
 /// By how much actions can take longer than their time.
@@ -57,9 +57,9 @@ std::string rounded(double value) {
   return text;
 }
 
-void check_sum(Wide sum, const Program& program, std::string_view name) {
+void check_sum(WideTicks sum, const Program& program, std::string_view name) {
   const double slower = most_slowdown(program);
-  const bool fits = slower == 1.0 ? sum <= static_cast<Wide>(kMostRun)
+  const bool fits = slower == 1.0 ? sum <= static_cast<WideTicks>(kMostRun)
                                   : static_cast<double>(sum) * slower <= static_cast<double>(kMostRun);
   if (fits) return;
   const auto ticks_per_ns = static_cast<double>(program.base.ticks_per_ns);
@@ -76,35 +76,35 @@ std::int64_t count_latencies(const Program& program) {
   return std::ranges::count(program.waits, Wait::kLatency, &Wait::via);
 }
 
-Wide exact_sum(const Program& program) {
-  Wide sum = 0;
+WideTicks exact_sum(const Program& program) {
+  WideTicks sum = 0;
   for (std::size_t i = 0; i < program.size(); ++i) {
-    sum += static_cast<Wide>(program.durations[program.instrs[i].row]);
+    sum += static_cast<WideTicks>(program.durations[program.instrs[i].row]);
   }
   for (const Transfer& transfer : program.transfers) {
     add(sum, 1, message_time(transfer.bytes, program.channels[transfer.channel].route, program.base));
   }
-  for (const Collective& collective : program.collectives) add(sum, 1, static_cast<Wide>(collective.duration));
-  if (program.comm) add(sum, static_cast<Wide>(count_latencies(program)), static_cast<Wide>(*program.comm));
+  for (const Collective& collective : program.collectives) add(sum, 1, static_cast<WideTicks>(collective.duration));
+  if (program.comm) add(sum, static_cast<WideTicks>(count_latencies(program)), static_cast<WideTicks>(*program.comm));
   return sum;
 }
 
-Wide longest_message(const Program& program) {
+WideTicks longest_message(const Program& program) {
   std::vector<std::int64_t> most(program.channels.size(), 0);
   for (const Transfer& transfer : program.transfers) {
     most[transfer.channel] = std::max(most[transfer.channel], transfer.bytes);
   }
-  Wide longest = 0;
+  WideTicks longest = 0;
   for (std::size_t channel = 0; channel < most.size(); ++channel) {
     longest = std::max(longest, message_time(most[channel], program.channels[channel].route, program.base));
   }
   return longest;
 }
 
-Wide longest_collective(const Program& program) {
+WideTicks longest_collective(const Program& program) {
   Ticks longest = 0;
   for (const Collective& collective : program.collectives) longest = std::max(longest, collective.duration);
-  return static_cast<Wide>(longest);
+  return static_cast<WideTicks>(longest);
 }
 
 /// What an op of a stage takes at most in a program, with the messages and latencies that it waits for.
@@ -112,7 +112,7 @@ class LongestSteps {
  public:
   explicit LongestSteps(const Program& program)
       : steps_(static_cast<std::size_t>(program.num_stages) * kOpCount),
-        edge_(std::max(longest_message(program), static_cast<Wide>(program.comm.value_or(0)))),
+        edge_(std::max(longest_message(program), static_cast<WideTicks>(program.comm.value_or(0)))),
         collective_(longest_collective(program)) {
     for (InstrIndex i = 0; i < program.size(); ++i) {
       const Instr& instr = program.instrs[i];
@@ -126,9 +126,9 @@ class LongestSteps {
     }
   }
 
-  Wide of_action(const Action& action) {
+  WideTicks of_action(const Action& action) {
     const Step& step = of(action);
-    return static_cast<Wide>(step.action) + step.edges * edge_ + (joins_collective(action.op) ? collective_ : 0);
+    return static_cast<WideTicks>(step.action) + step.edges * edge_ + (joins_collective(action.op) ? collective_ : 0);
   }
 
  private:
@@ -142,18 +142,18 @@ class LongestSteps {
   }
 
   std::vector<Step> steps_;  ///< by stage, then op
-  Wide edge_;
-  Wide collective_;
+  WideTicks edge_;
+  WideTicks collective_;
 };
 
 /// Calls `visit(action, times)` for every action of the list with the number of times that it runs.
 template <class Visit>
 void visit_with_counts(const DeviceList& list, Visit visit) {
   for (std::size_t at = 0; at < list.actions.size(); ++at) {
-    Wide times = 1;
+    WideTicks times = 1;
     for (const Repeat& repeat : list.repeats) {
-      if (repeat.begin <= at && at < repeat.end) times *= static_cast<Wide>(repeat.count);
-      times = std::min(times, Wide{1} << 64U);
+      if (repeat.begin <= at && at < repeat.end) times *= static_cast<WideTicks>(repeat.count);
+      times = std::min(times, WideTicks{1} << 64U);
     }
     visit(list.actions[at], times);
   }
@@ -162,21 +162,21 @@ void visit_with_counts(const DeviceList& list, Visit visit) {
 }  // namespace
 
 void check_time(const Program& program, std::string_view name) {
-  Wide sum = 0;
+  WideTicks sum = 0;
   const Ticks longest = program.durations.empty() ? 0 : std::ranges::max(program.durations);
-  add(sum, program.size(), static_cast<Wide>(longest));
+  add(sum, program.size(), static_cast<WideTicks>(longest));
   add(sum, program.collectives.size(), longest_collective(program));
-  if (program.comm) add(sum, program.waits.size(), static_cast<Wide>(*program.comm));
+  if (program.comm) add(sum, program.waits.size(), static_cast<WideTicks>(*program.comm));
   add(sum, program.transfers.size(), longest_message(program));
-  const bool surely = sum <= static_cast<Wide>(kMostRun) && most_slowdown(program) == 1.0;
+  const bool surely = sum <= static_cast<WideTicks>(kMostRun) && most_slowdown(program) == 1.0;
   if (!surely) check_sum(exact_sum(program), program, name);
 }
 
 void check_time(const Schedule& schedule, const Program& program) {
   LongestSteps longest(program);
-  Wide sum = 0;
+  WideTicks sum = 0;
   for (const DeviceList& list : schedule.devices) {
-    visit_with_counts(list, [&](const Action& action, Wide times) { add(sum, times, longest.of_action(action)); });
+    visit_with_counts(list, [&](const Action& action, WideTicks times) { add(sum, times, longest.of_action(action)); });
   }
   check_sum(sum, program, schedule.name);
 }
