@@ -46,7 +46,7 @@ std::string text_of(const JsonValue& value) {
 
 std::string number_text(double value) { return Json(value).dump(); }
 
-void refuse_value(Json& layer, const JsonValue& value, std::string_view supported) {
+void refuse_value(LayerFieldValues& layer, const JsonValue& value, std::string_view supported) {
   if (layer.contains("costs_only")) return;
   layer["costs_only"] =
       value.where() + ": " + text_of(value) + " has no arithmetic here; supported: " + std::string(supported);
@@ -58,11 +58,11 @@ void ConfigArithmetic::take(const std::string& what) {
   if (std::ranges::find(taken_, what) == taken_.end()) taken_.push_back(what);
 }
 
-void ConfigArithmetic::refuse(Json& layer, std::string_view key, std::string_view supported) const {
+void ConfigArithmetic::refuse(LayerFieldValues& layer, std::string_view key, std::string_view supported) const {
   if (const auto value = config_.given(key)) refuse_value(layer, *value, supported);
 }
 
-void ConfigArithmetic::add_activation(Json& mlp, const std::vector<std::string_view>& keys,
+void ConfigArithmetic::add_activation(LayerFieldValues& mlp, const std::vector<std::string_view>& keys,
                                       std::string_view otherwise) {
   std::string_view key = keys.front();
   std::optional<JsonValue> given;
@@ -77,30 +77,30 @@ void ConfigArithmetic::add_activation(Json& mlp, const std::vector<std::string_v
     refuse_value(mlp, *given, kKnownActivations);
     return;
   }
-  mlp["activation"] = known->second;
+  mlp["activation"] = std::string(known->second);
   take(std::string(key) + " " + std::string(name));
 }
 
-void ConfigArithmetic::add_epsilon(Json& norm, std::string_view key, double otherwise) {
+void ConfigArithmetic::add_epsilon(LayerFieldValues& norm, std::string_view key, double otherwise) {
   const std::optional<JsonValue> given = config_.given(key);
   const double epsilon = given ? given->number(0, 1) : otherwise;
   norm["epsilon"] = epsilon;
   take(std::string(key) + " " + number_text(epsilon));
 }
 
-void ConfigArithmetic::add_rotary(Json& attention, double usual_base, std::int64_t positions) {
+void ConfigArithmetic::add_rotary(LayerFieldValues& attention, double usual_base, std::int64_t positions) {
   // Since version 5, transformers writes base and scaling into one object.
   const std::optional<JsonValue> both = config_.given("rope_parameters");
   std::optional<JsonValue> base = config_.given("rope_theta");
   if (both && both->find("rope_theta")) base = both->find("rope_theta");
   attention["rotary_base"] = base ? base->number(1e-6, kMostFactor) : usual_base;
-  take("rope_theta " + number_text(attention["rotary_base"].get<double>()));
+  take("rope_theta " + number_text(std::get<double>(attention["rotary_base"])));
   if (config_.real("partial_rotary_factor", 1) != 1) refuse(attention, "partial_rotary_factor", "1");
   if (both) add_scaling(attention, *both, positions);
   if (const auto scaling = config_.given("rope_scaling")) add_scaling(attention, *scaling, positions);
 }
 
-void ConfigArithmetic::add_scaling(Json& attention, const JsonValue& scaling, std::int64_t positions) {
+void ConfigArithmetic::add_scaling(LayerFieldValues& attention, const JsonValue& scaling, std::int64_t positions) {
   std::optional<JsonValue> type = scaling.find("rope_type");
   if (!type) type = scaling.find("type");
   const std::string_view name = type ? type->text() : "default";
@@ -124,12 +124,12 @@ void ConfigArithmetic::add_scaling(Json& attention, const JsonValue& scaling, st
                  : static_cast<double>(config_.size("original_max_position_embeddings", positions));
     told += " low_freq_factor " + number_text(factor("low_freq_factor")) + " high_freq_factor " +
             number_text(factor("high_freq_factor")) + " original_max_position_embeddings " +
-            number_text(attention["rotary_original"].get<double>());
+            number_text(std::get<double>(attention["rotary_original"]));
   }
   take(told);
 }
 
-std::int64_t ConfigArithmetic::window_of(Json& attention, Windows windows, std::int64_t k) const {
+std::int64_t ConfigArithmetic::window_of(LayerFieldValues& attention, Windows windows, std::int64_t k) const {
   if (windows == Windows::kNone) return 0;
   const bool said = config_.has("sliding_window");
   const std::int64_t window = config_.size("sliding_window", said ? 0 : kUsualWindow);
@@ -148,7 +148,7 @@ std::int64_t ConfigArithmetic::window_of(Json& attention, Windows windows, std::
   types->fail("expected a type for every layer, found " + std::to_string(at));
 }
 
-void ConfigArithmetic::add_window(Json& attention, Windows windows, std::int64_t k) {
+void ConfigArithmetic::add_window(LayerFieldValues& attention, Windows windows, std::int64_t k) {
   const std::int64_t window = window_of(attention, windows, k);
   if (window == 0) return;
   attention["window"] = window;

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "models/import/config_reader.hpp"
 
 namespace plumb {
+
+/// Fields of a layer in the network document, by key.
+using LayerFieldValues = std::map<std::string, std::variant<double, std::int64_t, std::string>>;
 
 /// What a configuration says about the arithmetic of the layers of a network document, besides their sizes. What our
 /// layers compute is put into the layer; a value that they do not is the layer's `costs_only`: the place, the key, the
@@ -23,25 +26,24 @@ class ConfigArithmetic {
   explicit ConfigArithmetic(const ConfigReader& config) : config_(config) {}
 
   /// An MLP's `activation`, from the first of `keys` that is there.
-  void add_activation(nlohmann::ordered_json& mlp, const std::vector<std::string_view>& keys,
-                      std::string_view otherwise);
+  void add_activation(LayerFieldValues& mlp, const std::vector<std::string_view>& keys, std::string_view otherwise);
   /// A norm's `epsilon`.
-  void add_epsilon(nlohmann::ordered_json& norm, std::string_view key, double otherwise);
+  void add_epsilon(LayerFieldValues& norm, std::string_view key, double otherwise);
   /// Rotary attention's base and scaling.
-  void add_rotary(nlohmann::ordered_json& attention, double usual_base, std::int64_t positions);
+  void add_rotary(LayerFieldValues& attention, double usual_base, std::int64_t positions);
   /// The window of attention in layer `k`.
-  void add_window(nlohmann::ordered_json& attention, Windows windows, std::int64_t k);
+  void add_window(LayerFieldValues& attention, Windows windows, std::int64_t k);
   /// Marks a layer as one that cannot be trained here, because of the value of `key`.
-  void refuse(nlohmann::ordered_json& layer, std::string_view key, std::string_view supported) const;
+  void refuse(LayerFieldValues& layer, std::string_view key, std::string_view supported) const;
 
   /// "hidden_act silu", "rms_norm_eps 1e-06", ..., each once.
   const std::vector<std::string>& taken() const { return taken_; }
 
  private:
   void take(const std::string& what);
-  void add_scaling(nlohmann::ordered_json& attention, const JsonValue& scaling, std::int64_t positions);
+  void add_scaling(LayerFieldValues& attention, const JsonValue& scaling, std::int64_t positions);
   /// The window of a class that has one in layer `k`; 0: none.
-  std::int64_t window_of(nlohmann::ordered_json& attention, Windows windows, std::int64_t k) const;
+  std::int64_t window_of(LayerFieldValues& attention, Windows windows, std::int64_t k) const;
 
   const ConfigReader& config_;
   std::vector<std::string> taken_;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -72,6 +73,14 @@ struct Document {
   }
 };
 
+/// A layer with the fields of its arithmetic.
+Json with_fields(Json layer, const LayerFieldValues& fields) {
+  for (const auto& [key, value] : fields) {
+    std::visit([&, &name = key](const auto& one) { layer[name] = one; }, value);
+  }
+  return layer;
+}
+
 /// Names the rates of dropout, which our layers do not have.
 void leave_out_dropout(const ConfigReader& config, const std::vector<std::pair<std::string_view, double>>& rates,
                        Document& document) {
@@ -93,15 +102,18 @@ void build_gpt2(const ConfigReader& config, ConfigArithmetic& arithmetic, Docume
   const std::int64_t hidden = config.size("n_inner", 0);
   const std::int64_t layers = config.layers("n_layer");
   if (config.flag("add_cross_attention", false)) config.fail("add_cross_attention", "expected false");
-  Json norm{{"kind", "layer_norm"}};
-  arithmetic.add_epsilon(norm, "layer_norm_epsilon", 1e-5);
-  Json attention{{"kind", "attention"}, {"heads", config.size("n_head")}};
-  if (!config.flag("scale_attn_weights", true)) arithmetic.refuse(attention, "scale_attn_weights", "true");
+  LayerFieldValues of_norm;
+  arithmetic.add_epsilon(of_norm, "layer_norm_epsilon", 1e-5);
+  const Json norm = with_fields({{"kind", "layer_norm"}}, of_norm);
+  LayerFieldValues of_attention;
+  if (!config.flag("scale_attn_weights", true)) arithmetic.refuse(of_attention, "scale_attn_weights", "true");
   if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
-    arithmetic.refuse(attention, "scale_attn_by_inverse_layer_idx", "false");
+    arithmetic.refuse(of_attention, "scale_attn_by_inverse_layer_idx", "false");
   }
-  Json mlp{{"kind", "mlp"}, {"hidden", hidden > 0 ? hidden : 4 * width}};
-  arithmetic.add_activation(mlp, {"activation_function"}, "gelu_new");
+  const Json attention = with_fields({{"kind", "attention"}, {"heads", config.size("n_head")}}, of_attention);
+  LayerFieldValues of_mlp;
+  arithmetic.add_activation(of_mlp, {"activation_function"}, "gelu_new");
+  const Json mlp = with_fields({{"kind", "mlp"}, {"hidden", hidden > 0 ? hidden : 4 * width}}, of_mlp);
   for (std::int64_t k = 0; k < layers; ++k) document.add_block(norm, attention, mlp);
   document.layers.push_back(norm);
   document.layers.push_back({{"kind", "head"}, {"tied", config.flag("tie_word_embeddings", true)}});
@@ -228,26 +240,29 @@ Json dense_mlp(const ConfigReader& config) {
 void build_blocks(const ConfigReader& config, const Family& family, ConfigArithmetic& arithmetic, const Json& norm,
                   Document& document) {
   const std::int64_t layers = config.layers("num_hidden_layers");
-  Json attention = family.latent ? latent_attention(config) : plain_attention(config, family);
+  const Json attention = family.latent ? latent_attention(config) : plain_attention(config, family);
+  LayerFieldValues fields;
   if (!family.latent) {
-    arithmetic.add_rotary(attention, family.base, config.size("max_position_embeddings", 2048));
+    arithmetic.add_rotary(fields, family.base, config.size("max_position_embeddings", 2048));
     if (config.flag("use_bidirectional_attention", false)) {
-      arithmetic.refuse(attention, "use_bidirectional_attention", "false");
+      arithmetic.refuse(fields, "use_bidirectional_attention", "false");
     }
   }
   Json experts = family.experts ? routed_mlp(config, family, document) : Json();
   Json mlp;
   for (std::int64_t k = 0; k < layers; ++k) {
-    Json own = attention;
+    LayerFieldValues own = fields;
     if (!family.latent) arithmetic.add_window(own, family.windows, k);
     const bool sparse = family.experts && is_sparse(config, family, k);
     if (!sparse && mlp.is_null()) mlp = dense_mlp(config);
     Json& chosen = sparse ? experts : mlp;
     if (!chosen.contains("activation") && !chosen.contains("costs_only")) {
       const bool gemma = family.type == "gemma";
-      arithmetic.add_activation(chosen, {"hidden_activation", "hidden_act"}, gemma ? "gelu_pytorch_tanh" : "silu");
+      LayerFieldValues of_mlp;
+      arithmetic.add_activation(of_mlp, {"hidden_activation", "hidden_act"}, gemma ? "gelu_pytorch_tanh" : "silu");
+      chosen = with_fields(chosen, of_mlp);
     }
-    document.add_block(norm, own, chosen);
+    document.add_block(norm, with_fields(attention, own), chosen);
   }
 }
 
@@ -259,8 +274,9 @@ void build_llama_like(const ConfigReader& config, const Family& family, ConfigAr
   Json embedding{{"kind", "embedding"}};
   refuse_gemma(family, embedding);
   document.layers.push_back(embedding);
-  Json norm{{"kind", "rms_norm"}};
-  arithmetic.add_epsilon(norm, "rms_norm_eps", family.epsilon);
+  LayerFieldValues of_norm;
+  arithmetic.add_epsilon(of_norm, "rms_norm_eps", family.epsilon);
+  Json norm = with_fields({{"kind", "rms_norm"}}, of_norm);
   refuse_gemma(family, norm);
   build_blocks(config, family, arithmetic, norm, document);
   document.layers.push_back(norm);

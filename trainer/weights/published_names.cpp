@@ -24,6 +24,14 @@ class LayerCursor {
   std::size_t at_ = 0;
 };
 
+/// Rows of a weight, each with a number of the bias where there is one.
+struct Rows {
+  std::int64_t count = 0;
+  std::int64_t columns = 0;
+  bool bias = false;
+  std::int64_t first = 0;
+};
+
 /// Collects the tensors of layers under their published names.
 class NameList {
  public:
@@ -41,11 +49,10 @@ class NameList {
                               .first_row = first_row});
   }
 
-  /// y = x W^T + b with the weight as PyTorch's Linear has it; `rows` of them from `first_row` on.
-  void linear(const std::string& name, std::int64_t rows, std::int64_t columns, const LayerSpec& layer,
-              const std::string& ours, bool bias, std::int64_t first_row = 0) {
-    add(name + ".weight", {rows, columns}, layer, (ours + "weight").c_str(), first_row);
-    if (bias) add(name + ".bias", {rows}, layer, (ours + "bias").c_str(), first_row);
+  /// y = x W^T + b with the weight as PyTorch's Linear has it; some rows of the parameter `ours`.
+  void linear(const std::string& name, const Rows& rows, const LayerSpec& layer, const std::string& ours) {
+    add(name + ".weight", {rows.count, rows.columns}, layer, (ours + "weight").c_str(), rows.first);
+    if (rows.bias) add(name + ".bias", {rows.count}, layer, (ours + "bias").c_str(), rows.first);
   }
 
   /// The same with the weight as GPT-2's Conv1D has it: (inputs, outputs).
@@ -171,10 +178,10 @@ void add_llama_attention(const std::string& name, const LayerSpec& attention, Na
   const std::int64_t queries = queries_width(attention);
   const std::int64_t keys = (qkv_width(attention) - queries) / 2;
   const bool bias = attention.bias || attention.qkv_bias;
-  names.linear(name + "q_proj", queries, attention.width, attention, "qkv.", bias);
-  names.linear(name + "k_proj", keys, attention.width, attention, "qkv.", bias, queries);
-  names.linear(name + "v_proj", keys, attention.width, attention, "qkv.", bias, queries + keys);
-  names.linear(name + "o_proj", attention.width, queries, attention, "out.", attention.bias);
+  names.linear(name + "q_proj", {queries, attention.width, bias}, attention, "qkv.");
+  names.linear(name + "k_proj", {keys, attention.width, bias, queries}, attention, "qkv.");
+  names.linear(name + "v_proj", {keys, attention.width, bias, queries + keys}, attention, "qkv.");
+  names.linear(name + "o_proj", {attention.width, queries, attention.bias}, attention, "out.");
 }
 
 /// transformers' LlamaForCausalLM, whose names those of Mistral and Qwen2 are, too.
@@ -192,9 +199,9 @@ std::optional<TensorNames> llama_names(const Network& network) {
     names.norm(block + "input_layernorm", width, *first, false);
     add_llama_attention(block + "self_attn.", *attention, names);
     names.norm(block + "post_attention_layernorm", width, *second, false);
-    names.linear(block + "mlp.gate_proj", mlp->hidden, width, *mlp, "in.", mlp->bias);
-    names.linear(block + "mlp.up_proj", mlp->hidden, width, *mlp, "in.", mlp->bias, mlp->hidden);
-    names.linear(block + "mlp.down_proj", width, mlp->hidden, *mlp, "out.", mlp->bias);
+    names.linear(block + "mlp.gate_proj", {mlp->hidden, width, mlp->bias}, *mlp, "in.");
+    names.linear(block + "mlp.up_proj", {mlp->hidden, width, mlp->bias, mlp->hidden}, *mlp, "in.");
+    names.linear(block + "mlp.down_proj", {width, mlp->hidden, mlp->bias}, *mlp, "out.");
   }
   names.norm("norm", width, *decoder->norm, false);
   names.head(*decoder->head, embedding);
@@ -255,7 +262,7 @@ std::optional<TensorNames> resnet_names(const Network& network) {
   layers.take(LayerKind::kAveragePool);
   const LayerSpec* classifier = layers.take(LayerKind::kClassifier);
   if (classifier == nullptr || !layers.at_end() || filters == 0) return std::nullopt;
-  names.linear("fc", classifier->vocabulary, classifier->width, *classifier, "", classifier->bias);
+  names.linear("fc", {classifier->vocabulary, classifier->width, classifier->bias}, *classifier, "");
   return names.take();
 }
 

@@ -186,7 +186,7 @@ TEST_CASE("a sliding window is that of the layers that have one") {
 TEST_CASE("arithmetic that no layer of ours has makes the layer known by its costs only, with place and value") {
   const auto why = [](const Network& network, LayerKind kind) { return first_layer(network, kind).costs_only; };
   CHECK(why(tiny_gpt2(R"(, "activation_function": "quick_gelu")"), LayerKind::kMlp) ==
-        "model/config.json:1:101: activation_function: 'quick_gelu' has no arithmetic here; supported: gelu, "
+        "model/config.json:1:104: activation_function: 'quick_gelu' has no arithmetic here; supported: gelu, "
         "gelu_new, gelu_pytorch_tanh, relu, silu (and gelu_python, gelu_python_tanh, swish)");
   CHECK(why(tiny_gpt2(R"(, "scale_attn_by_inverse_layer_idx": true)"), LayerKind::kAttention)
             .find("scale_attn_by_inverse_layer_idx: true has no arithmetic here; supported: false") !=

@@ -35,7 +35,7 @@ TOKENS = SAMPLES * SEQUENCE
 
 
 def array(tensor):
-    return numpy.ascontiguousarray(tensor.detach().numpy())
+    return numpy.array(tensor.detach().numpy(), order="C")  # a copy: optimizers change weights in place
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
