@@ -278,7 +278,7 @@ Ticks makespan_if(const Program& program, const SimOptions& options, std::string
   if (!kinds.contains(kind)) {
     throw_unknown("kind of action", kind, std::vector<std::string_view>(kinds.begin(), kinds.end()));
   }
-  check_time(changed, "with longer " + std::string(kind));
+  check_time(changed, "what if " + std::string(kind) + " takes longer");
   return run_program(ProgramIndex(changed), options).makespan;
 }
 

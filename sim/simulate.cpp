@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/huge_pages.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "sim/critical_path.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/lanes/lanes.hpp"
@@ -12,7 +13,6 @@
 #include "sim/memory/memory.hpp"
 #include "sim/memory/stash.hpp"
 #include "sim/passes/pass_engine.hpp"
-#include "schedules/runnability/deadlock.hpp"
 #include "sim/run_program.hpp"
 
 namespace plumb {

@@ -130,7 +130,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
     keep_for_rollback(state);
   }
   count_correction_buffers(schedule, state.program);
-  check_time(state.program, schedule.name);
+  check_time(state.program, "schedule '" + schedule.name + "'");
   return std::move(state.program);
 }
 

@@ -65,7 +65,7 @@ void check_sum(WideTicks sum, const Program& program, std::string_view name) {
   const auto ticks_per_ns = static_cast<double>(program.base.ticks_per_ns);
   const std::string ticks =
       program.base.ticks_per_ns == 1 ? "a ns" : "1/" + std::to_string(program.base.ticks_per_ns) + " ns";
-  throw Error("schedule '" + std::string(name) + "': its actions, messages and collectives take " +
+  throw Error(std::string(name) + ": the actions, messages and collectives take " +
               rounded(static_cast<double>(sum) / ticks_per_ns) + " ns together" +
               (slower == 1.0 ? "" : ", and up to " + rounded(slower) + " times as long with jitter and contention") +
               "; expected at most " + rounded(static_cast<double>(kMostRun) / ticks_per_ns) + " ns (2^61 ticks of " +
@@ -178,7 +178,7 @@ void check_time(const Schedule& schedule, const Program& program) {
   for (const DeviceList& list : schedule.devices) {
     visit_with_counts(list, [&](const Action& action, WideTicks times) { add(sum, times, longest.of_action(action)); });
   }
-  check_sum(sum, program, schedule.name);
+  check_sum(sum, program, "schedule '" + schedule.name + "'");
 }
 
 }  // namespace plumb

@@ -21,7 +21,7 @@ namespace plumb {
 // formed in 128 bits. The jump over a steady state adds multiples of a period that end at moments of the whole run, so
 // the sum of the whole schedule limits them, too. Areas (devices x time) are floating-point numbers.
 
-/// Throws `Error` when what happens in a run of `program`, called `name`, takes more than `kMostRun` together.
+/// Throws `Error` that begins with `name` when what happens in a run of `program` takes more than `kMostRun` together.
 void check_time(const Program& program, std::string_view name);
 
 /// The same for all of `schedule`, of which `program` is a part: every action of an op takes as long as the longest one

@@ -126,8 +126,8 @@ class Versions {
 
   [[noreturn]] void throw_mixed(const Action& action, std::int32_t one, std::int32_t other) const {
     throw CannotRun("schedule '" + schedule_.name + "': " + to_string(action) + " would read versions " +
-                std::to_string(one) + " and " + std::to_string(other) +
-                ", as its forwards did; expected an action of its own for each");
+                    std::to_string(one) + " and " + std::to_string(other) +
+                    ", as its forwards did; expected an action of its own for each");
   }
 
   [[noreturn]] void throw_missing(const Action& action, std::int32_t wanted, std::int32_t latest) const {

@@ -6,9 +6,9 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/pass_engine.hpp"
-#include "schedules/runnability/deadlock.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
 

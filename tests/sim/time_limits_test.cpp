@@ -48,11 +48,11 @@ TEST_CASE("costs times counts that no clock can hold are refused, with the sum a
   const Schedule schedule = schedule_for("1f1b", 4, 100'000);
   const StageCosts costs = abstract_costs("F=1000000000,B=1", "", {.num_stages = 4});
   CHECK(refusal(schedule, costs) ==
-        "schedule '1f1b': its actions, messages and collectives take 4e+20 ns together; expected at most 2.306e+18 ns "
+        "schedule '1f1b': the actions, messages and collectives take 4e+20 ns together; expected at most 2.306e+18 ns "
         "(2^61 ticks of a ns)");
   const StageCosts thirds = abstract_costs("F=1000000000,B=1/3", "", {.num_stages = 4});
   CHECK(refusal(schedule, thirds) ==
-        "schedule '1f1b': its actions, messages and collectives take 4e+20 ns together; expected at most 7.686e+17 ns "
+        "schedule '1f1b': the actions, messages and collectives take 4e+20 ns together; expected at most 7.686e+17 ns "
         "(2^61 ticks of 1/3 ns)");
   CHECK(refusal(schedule_for("1f1b", 4, 2'000'000'000), costs).find("take 8e+24 ns together") != std::string::npos);
 }

@@ -209,7 +209,7 @@ std::string picture(const Schedule& schedule, const UnitTimes& times) {
       width = std::max(width, row.back().first.size());
     }
   }
-  std::string text = schedule_to_text(schedule) + "\n";
+  std::string text = lists_to_text(schedule) + "\n";
   for (std::size_t d = 0; d < rows.size(); ++d) {
     std::vector<std::string> columns(static_cast<std::size_t>(run.makespan));
     for (const auto& [label, placed] : rows[d]) {

@@ -9,8 +9,8 @@
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "schedules/runnability/deadlock.hpp"
 #include "schedules/program/waits.hpp"
+#include "schedules/runnability/deadlock.hpp"
 #include "trainer/plan/train_options.hpp"
 
 namespace plumb {

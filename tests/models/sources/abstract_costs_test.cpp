@@ -175,7 +175,8 @@ TEST_CASE("costs that no clock can hold are refused") {
         "costs 'F=9007199254.740993': 9007199254740993/1000000 is too large; expected at most 9007199254.74");
   CHECK(refusal("F=3002399751,B=1/3").empty());
   CHECK(refusal("F=3002399752,B=1/3") ==
-        "costs 'F=3002399752,B=1/3': 3002399752 is too large; expected at most 3002399751.58, because the fractions of all "
+        "costs 'F=3002399752,B=1/3': 3002399752 is too large; expected at most 3002399751.58, because the fractions of "
+        "all "
         "values need a unit of 1/3 ns");
   CHECK(refusal("F=100000000000000") ==
         "costs 'F=100000000000000': 100000000000000 is too large; expected at most 9007199254.74");

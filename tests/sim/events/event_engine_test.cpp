@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/events/event_queue.hpp"
 #include "schedules/runnability/deadlock.hpp"
+#include "sim/events/event_queue.hpp"
 #include "sim/rules/jitter.hpp"
 #include "tests/support/program_builder.hpp"
 
@@ -171,11 +171,12 @@ TEST_CASE("two blocking sends towards each other deadlock, and the line names bo
   builder.message({1, 0}, {0, 1}, 8);
   const Program program = builder.build();
   CHECK_FALSE(run_events(program, {.transfers = TransferMode::kBlocking}).has_value());
-  CHECK(
-      describe_deadlock(program, TransferMode::kBlocking) ==
-      "transfers blocking: deadlock: "
-      "0F1 on device 0 waits for the message of 0F0 from device 0 to device 1, whose receive is not posted before 1F1; "
-      "1F1 on device 1 waits for the message of 1F0 from device 1 to device 0, whose receive is not posted before 0F1");
+  CHECK(describe_deadlock(program, TransferMode::kBlocking) ==
+        "transfers blocking: deadlock: "
+        "0F1 on device 0 waits for the message of 0F0 from device 0 to device 1, whose receive is not posted before "
+        "1F1 on device 1; "
+        "1F1 on device 1 waits for the message of 1F0 from device 1 to device 0, whose receive is not posted before "
+        "0F1 on device 0");
   CHECK(describe_deadlock(program, TransferMode::kBatched).empty());
   CHECK(run_on_events(program, TransferMode::kBatched).makespan == 10);
 }

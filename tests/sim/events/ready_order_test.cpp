@@ -41,7 +41,7 @@ TEST_CASE("with equal stages and free transfers nothing overtakes in 1f1b within
   const StageCosts costs = costs_of({10, 10, 10, 10}, 0);
   const RunTimeOrder order = run_time_order(made, lower(made, costs), ListPriority());
   CHECK(order.makespan == 330);
-  CHECK(schedule_to_text(order.schedule).find("0F0 0F1 0F2 0F3 0B0 0F4 0B1") != std::string::npos);
+  CHECK(lists_to_text(order.schedule).find("0F0 0F1 0F2 0F3 0B0 0F4 0B1") != std::string::npos);
 }
 
 TEST_CASE("a weight gradient overtakes when its device would wait") {
@@ -54,7 +54,7 @@ TEST_CASE("a weight gradient overtakes when its device would wait") {
   made.devices[1].repeats.clear();
   const StageCosts costs = costs_of({50, 10}, 0);  // the second forward comes late to d1
   const RunTimeOrder order = run_time_order(made, lower(made, costs), ListPriority());
-  CHECK(schedule_to_text(order.schedule).find("1F0 1I0 1W0 1F1 1I1 1W1") != std::string::npos);
+  CHECK(lists_to_text(order.schedule).find("1F0 1I0 1W0 1F1 1I1 1W1") != std::string::npos);
 }
 
 TEST_CASE("the fixed lists that came about take as long as the run in which they did, and are valid") {

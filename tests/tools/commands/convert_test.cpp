@@ -250,7 +250,8 @@ TEST_CASE("a text keeps what only JSON had a place for, and a run-time policy is
     CAPTURE(converted.err);
     CHECK(converted.status == 0);
   }
-  const CommandResult text = run_command("plumbline schedule axonn -p 4 -m 8 --opt order=run-time --format text", scratch.path());
+  const CommandResult text =
+      run_command("plumbline schedule axonn -p 4 -m 8 --opt order=run-time --format text", scratch.path());
   CHECK(text.status == 2);
   CHECK(mentions(text.err, "run-time policy"));
 }

@@ -47,7 +47,7 @@ TEST_CASE("in step k + s stage s runs forward k, in step k + 2(p - 1) - s its ba
         }
         Schedule one = schedule;
         one.devices = {schedule.devices[static_cast<std::size_t>(s)]};
-        CHECK(schedule_to_text(one) == "d0:" + expected + "\n");
+        CHECK(lists_to_text(one) == "d0:" + expected + "\n");
       }
     }
   }

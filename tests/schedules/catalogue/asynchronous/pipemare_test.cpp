@@ -75,7 +75,7 @@ TEST_CASE("in the slots model forward k of stage i is in slot k + i - 1 and its 
           }
           Schedule one = schedule;
           one.devices = {schedule.devices[static_cast<std::size_t>(i - 1)]};
-          CHECK(schedule_to_text(one) == "d0:" + expected + "\n");
+          CHECK(lists_to_text(one) == "d0:" + expected + "\n");
         }
       }
     }

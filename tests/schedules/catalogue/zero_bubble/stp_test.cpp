@@ -82,7 +82,7 @@ TEST_CASE("stp is the released order on every device, whatever the number of mic
       for (std::int32_t d = 0; d < p; ++d) {
         expected += "d" + std::to_string(d) + ":" + PlainStp(p, d, m).text() + "\n";
       }
-      CHECK(schedule_to_text(generate("stp", {.num_devices = p, .num_microbatches = m})) == expected);
+      CHECK(lists_to_text(generate("stp", {.num_devices = p, .num_microbatches = m})) == expected);
     }
   }
 }
