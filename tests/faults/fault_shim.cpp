@@ -33,13 +33,13 @@ constexpr std::array<std::string_view, kKinds> kNames{"open",  "write", "fsync",
                                                       "mkdir", "close", "new",   "short",  "interrupted"};
 constexpr int kMostDescriptors = 1024;
 
-struct Plan {
+struct WantedFault {
   int kind = -1;
   long at = 0;
   int error = 0;
   bool goes_on = false;
 
-  Plan() {
+  WantedFault() {
     const char* text = std::getenv("PLUMB_FAULT");
     if (text == nullptr) return;
     for (int i = 0; i < kKinds; ++i) {
@@ -58,9 +58,9 @@ std::array<std::atomic<long>, kKinds> counts;
 std::array<std::atomic<bool>, kMostDescriptors> written;  // descriptors that were opened for writing
 std::array<std::atomic<bool>, kMostDescriptors> filled;   // those that something was written to
 
-const Plan& plan() {
-  static const Plan plan;
-  return plan;
+const WantedFault& wanted_fault() {
+  static const WantedFault wanted;
+  return wanted;
 }
 
 std::atomic<bool> begun = false;  // the program's main
@@ -69,7 +69,7 @@ std::atomic<bool> begun = false;  // the program's main
 bool fails(Kind kind) {
   if (!begun) return false;
   const long number = ++counts[kind];
-  const Plan& wanted = plan();
+  const WantedFault& wanted = wanted_fault();
   if (wanted.kind != kind || (wanted.goes_on ? number < wanted.at : number != wanted.at)) return false;
   errno = wanted.error;
   return true;

@@ -22,6 +22,7 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,7 @@ LONGEST = {'action_text': 48, 'partition': 64, 'cluster_name': 48, 'abstract_cos
            'schedule_run': 256, 'megatron_options': 512, 'zero_bubble_table': 384, 'train_options': 256,
            'cost_options': 256, 'pair_data': 256, 'study_runs': 256, 'json': 256, 'image_data': 7000,
            'checkpoint_state': 4096, 'network_json': 2048, 'cluster_json': 2048}
-SECONDS_PER_INPUT = 10  # longer is a hang
+SECONDS_PER_INPUT = 10  # of processor time; longer is a hang
 MEBIBYTES = 2048
 MEBIBYTES_AT_ONCE = 512  # a single allocation
 KEPT_BYTES = 60_000      # of a target's grown corpus, before compression
@@ -89,7 +90,7 @@ class Campaign:
         return collections.Counter(FAILURES[kind] for kind in kinds if kind in FAILURES)
 
     def command(self, name):
-        return [str(self.fuzzers[name]), f'-max_len={LONGEST.get(name, DEFAULT_LENGTH)}', f'-timeout={SECONDS_PER_INPUT}',
+        return [str(self.fuzzers[name]), f'-max_len={LONGEST.get(name, DEFAULT_LENGTH)}', f'-timeout={6 * SECONDS_PER_INPUT}',
                 f'-rss_limit_mb={MEBIBYTES}', f'-malloc_limit_mb={MEBIBYTES_AT_ONCE}', '-print_final_stats=1']
 
     def environment(self):
@@ -110,9 +111,19 @@ class Campaign:
         done = subprocess.run(command, env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               errors='replace')
         self.note(name, done.stderr, time.monotonic() - started)
-        if done.returncode != 0:
+        for hung in failures.glob('timeout-*'):
+            if self.ends(name, hung):  # a busy machine was slow, the input is not
+                hung.rename(hung.with_name(f'starved.{hung.name}'))
+        if done.returncode != 0 and (self.failures(name)):
             (failures / f'log.{time.time_ns()}').write_text(done.stderr)
             print(f'{name}: stopped with status {done.returncode}, see {failures}', flush=True)
+
+    def ends(self, name, path):
+        """Whether the target needs no longer than is allowed, by processor time, for one input."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_PER_INPUT, SECONDS_PER_INPUT))
+        done = subprocess.run([*self.command(name), '-timeout=0', str(path)], env=self.environment(), preexec_fn=limit,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return done.returncode == 0
 
     def note(self, name, text, seconds):
         executions = re.search(r'stat::number_of_executed_units: *(\d+)', text)
@@ -128,8 +139,17 @@ class Campaign:
     def total(self):
         return sum(self.row(name)['executions'] for name in self.names)
 
+    def share(self, name):
+        """How much of its time a target has had: a fast one is due for up to four times as much as an average one, a slow
+        one for a quarter."""
+        row = self.row(name)
+        spent = [self.row(other) for other in self.names]
+        average = sum(row['executions'] for row in spent) / max(1, sum(row['seconds'] for row in spent))
+        rate = row['executions'] / max(1, row['seconds'])
+        return row['seconds'] / min(4, max(0.25, rate / average if average else 1))
+
     def run_all(self, jobs, seconds, executions):
-        """Slices of the target that had least time, until time or executions are spent."""
+        """Slices of the target that had the least share, until time or executions are spent."""
         end = time.monotonic() + seconds if seconds else None
         per_slice = max(1, min(60, int(seconds * jobs / len(self.names)))) if seconds else 30
         busy = set()
@@ -137,7 +157,7 @@ class Campaign:
         def work():
             while (end is None or time.monotonic() < end) and (executions is None or self.total() < executions):
                 with self.lock:
-                    name = min((name for name in self.names if name not in busy), key=lambda name: self.row(name)['seconds'])
+                    name = min((name for name in self.names if name not in busy), key=self.share)
                     busy.add(name)
                 self.run(name, per_slice)
                 with self.lock:
