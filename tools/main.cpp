@@ -1,4 +1,6 @@
 /// The whole program: every command, those of the trainer among them.
+#include <functional>
+
 #include "tools/claims/cmd_reproduce.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/terminal/run_main.hpp"
@@ -11,5 +13,6 @@ int main(int argc, char** argv) {
                                        .reproduce = plumb::run_reproduce,
                                        .demo = plumb::run_demo,
                                        .abilities = plumb::trainer_abilities};
-  return plumb::run_main([&] { return run_command(command_table(trainer), {argv + 1, argv + argc}); });
+  const auto program = [&] { return run_command(command_table(trainer), {argv + 1, argv + argc}); };
+  return plumb::run_main(std::ref(program));  // by reference: nothing is allocated where a failure could not be told
 }

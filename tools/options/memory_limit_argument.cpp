@@ -14,7 +14,7 @@ MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs)
   MemoryLimit limit{.in_bytes = !costs.memory.empty() && costs.memory_units_per_one == 0, .value = std::nullopt};
   if (text.empty()) return limit;
   limit.value = limit.in_bytes ? static_cast<double>(parse_bytes(text, kMemoryLimitOption))
-                               : parse_real(text, kMemoryLimitOption);
+                               : parse_real(text, kMemoryLimitOption, {.least = 0});
   return limit;
 }
 
