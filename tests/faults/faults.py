@@ -26,7 +26,6 @@ import time
 FAILING = {'open': ['ENOSPC', 'EMFILE'], 'write': ['ENOSPC', 'EIO'], 'fsync': ['EIO', 'ENOSPC'], 'rename': ['EIO', 'ENOSPC'],
            'link': ['ENOSPC'], 'mkdir': ['ENOSPC', 'EACCES'], 'close': ['EIO'], 'new': ['ENOMEM']}
 PASSING = {'short': ['EIO'], 'interrupted': ['EINTR']}  # what a program must get over
-MOST_ALLOCATIONS = 400
 SECONDS = 60
 
 SIMULATE = 'simulate 1f1b -p 2 -m 3 --cost F=1,comm=1 --memory F=1,B=-1'
@@ -193,23 +192,22 @@ class Check:
             return ['--resume came to other losses']
         return []
 
-    def faults(self, sample):
+    def faults(self, sample, allocations):
         """Kind and text of every fault."""
         for kind, errors in {**FAILING, **PASSING}.items():
             count = self.counts[kind]
-            most = min(MOST_ALLOCATIONS, sample or MOST_ALLOCATIONS) if kind == 'new' else sample or count
-            numbers = range(1, count + 1) if count <= most else sorted({1 + round(i * (count - 1) / (most - 1)) for i in range(most)})
-            for number in numbers:
+            most = min(count, allocations if kind == 'new' else sample or count)
+            for number in sorted({1 + round(i * (count - 1) / max(1, most - 1)) for i in range(most)}):
                 for error in errors:
                     yield kind, f'{kind}:{number}:{getattr(errno, error)}'
                 if kind in ('write', 'fsync', 'open') and not sample:
                     yield kind, f'{kind}:{number}:{errno.ENOSPC}:on'
 
-    def run(self, sample):
+    def run(self, sample, allocations):
         """Failures per kind and problems."""
         injected = collections.Counter()
         problems = []
-        for kind, fault in self.faults(sample):
+        for kind, fault in self.faults(sample, allocations):
             status, stderr, output, folder = self.runner.run(self.case, fault)
             injected[kind] += 1
             problems += [(fault, problem) for problem in self.problems(kind, status, stderr, output, folder)]
@@ -224,6 +222,7 @@ def main():
     parser.add_argument('shim', type=pathlib.Path)
     parser.add_argument('cases', nargs='*', metavar='CASE', help=', '.join(CASES))
     parser.add_argument('--sample', type=int, default=0, metavar='N', help='calls of each kind per case at most')
+    parser.add_argument('--allocations', type=int, default=400, metavar='N', help='of them, per case at most')
     arguments = parser.parse_intermixed_args()
     kinds = [*FAILING, *PASSING]
     print('| command | ' + ' | '.join(kinds) + ' | problems |\n|---' + '|---:' * (len(kinds) + 1) + '|', flush=True)
@@ -234,7 +233,7 @@ def main():
             started = time.monotonic()
             runner = Runner(arguments.program.resolve(), arguments.shim.resolve(), pathlib.Path(scratch) / 'runs')
             check = Check(runner, CASES[name])
-            injected, problems = check.run(arguments.sample)
+            injected, problems = check.run(arguments.sample, arguments.allocations)
             total.update(injected)
             failed += [(name, *problem) for problem in problems]
             cells = [f'{injected[kind]} of {check.counts[kind]}' if kind == 'new' else str(injected[kind]) for kind in kinds]
