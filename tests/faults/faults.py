@@ -148,12 +148,13 @@ class Check:
     def problems(self, kind, status, stderr, output, folder):
         """What is wrong after a failure of this kind, as sentences."""
         found = []
+        leftovers = []
         files = files_of(folder)
         in_folder = lambda name: self.case.folder and name.startswith(self.case.folder + '/')
         for name, content in files.items():
             if self.resumes and in_folder(name):
                 if '.unfinished' in name or '.part' in name:
-                    found.append(f'{name} was left behind')
+                    leftovers.append(f'{name} was left behind')
             elif name not in self.old and name not in self.new:
                 found.append(f'{name} was left behind')
             elif not self.is_old_or_new(name, content):
@@ -180,6 +181,9 @@ class Check:
                 found.append(f'{len(errors)} lines on standard error: {errors[:3]}')
         if self.resumes and not found:
             found += self.resumed(folder)
+        # Without memory, or where no folder can be opened, nothing can be removed; then the next run does it.
+        if kind not in ('new', 'open') or list(folder.rglob('*unfinished*')):
+            found += leftovers
         return found
 
     def resumed(self, folder):

@@ -6,7 +6,7 @@
 
 One process: `train ... --checkpoint D --resume` is started and killed until it ends by itself; then the last checkpoint (every
 tensor and the state) and the losses must be those of an undisturbed run, byte for byte. Several: mpirun must end within
-15 s with a status other than 0 and a line that names the rank, none of its processes may be left, and the job must go on
+45 s with a status other than 0 and a line that names the rank, none of its processes may be left, and the job must go on
 from its checkpoints. Exit status 77: skipped, there is no mpirun.
 """
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 import time
 
 MPI_STEPS = 60  # of jobs with several ranks
-LIMIT = 15  # seconds that a job may live on after one of its ranks was killed
+LIMIT = 45  # seconds that a job may live on after one of its ranks was killed: 30 s of silence, and some
 SIZE = '--network gpt-tiny --sequence 8 --samples 1'
 RUNS = ['1f1b -p 4 -m 4', 'zb-h1 -p 4 -m 4', 'chimera -p 4 -m 4', 'interleaved -p 2 -m 4', 'pipedream -p 4 -m 2',
         'pipemare -p 4 -m 2 --t1 --t2', 'gpipe -p 2 -m 4 --recompute all', 'bpipe -p 4 -m 8']
@@ -139,8 +139,8 @@ def kill_ranks(program, count, scratch, choose):
     if shutil.which('mpirun') is None:
         print('skipped: there is no mpirun')
         sys.exit(77)
-    killed = resumed = 0
-    longest = 0.0
+    killed = resumed = unnamed = 0
+    times = []
     while killed < count:
         run = RANK_RUNS[killed % len(RANK_RUNS)]
         folder = scratch / f'job{killed}'
@@ -166,10 +166,14 @@ def kill_ranks(program, count, scratch, choose):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             sys.exit(f'{" ".join(job.command)}: lived on for {LIMIT} s after rank {victim} was killed')
-        longest = max(longest, time.monotonic() - started)
+        times.append(time.monotonic() - started)
         killed += 1
         said = (folder / 'out').read_text()
-        if status == 0 or not re.search(rf'rank {victim}\b.*(signal|killed)', said.replace('\n', ' ')):
+        named = re.search(rf'rank {victim}\b.*(signal|killed)', said.replace('\n', ' '))
+        # Of a process that has not joined the job yet mpirun says only that one has ended.
+        early = not last_checkpoint(folder / 'saved') and '1 process returned' in said
+        unnamed += not named
+        if status == 0 or not (named or early):
             sys.exit(f'{" ".join(job.command)}: status {status}, rank {victim} is not named: {said[-2000:]}')
         end = time.monotonic() + LIMIT
         while (left := processes_of(process.pid)) and time.monotonic() < end:
@@ -180,8 +184,10 @@ def kill_ranks(program, count, scratch, choose):
             check_goes_on(program, run, folder, scratch)
             resumed += 1
         shutil.rmtree(folder)
-    print(f'{killed} ranks killed, every job ended within {longest:.1f} s with its rank named, no process left; '
-          f'{resumed} of them went on from a checkpoint to the bits of an undisturbed run')
+    median = sorted(times)[len(times) // 2]
+    print(f'{killed} ranks killed, every job ended within {max(times):.1f} s (median {median:.1f} s), no process left; '
+          f'{killed - unnamed} times the rank was named, {unnamed} times it had not joined the job yet; {resumed} of them '
+          f'went on from a checkpoint to the bits of an undisturbed run')
 
 
 whole_runs = {}

@@ -81,16 +81,16 @@ void OutputFile::open_temporary() {
   if (reason == 0) return;
   if (reason != EOPNOTSUPP && reason != EISDIR && reason != EINVAL) check(reason);
   const std::string name = "." + std::filesystem::path(target_).filename().string();
-  const std::string candidate = folder + "/" + name + "." + std::to_string(::getpid());
+  std::string candidate = folder + "/" + name + "." + std::to_string(::getpid());
   check(disk::open(candidate, O_CREAT | O_EXCL | O_WRONLY, kNewFileMode, descriptor_));
-  temporary_ = candidate;
+  temporary_ = std::move(candidate);
 }
 
 /// Gives a file without a name its temporary name.
 void OutputFile::link_unnamed() {
-  const std::string candidate = target_ + "." + std::to_string(::getpid()) + ".part";
+  std::string candidate = target_ + "." + std::to_string(::getpid()) + ".part";
   check(disk::name_unnamed(descriptor_, candidate));
-  temporary_ = candidate;
+  temporary_ = std::move(candidate);  // allocates nothing: from here on there is something to remove
 }
 
 void OutputFile::write(std::string_view text) {
