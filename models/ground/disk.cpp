@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -84,8 +85,16 @@ int remove(const fs::path& path) {
 int make_folder(const fs::path& path) {
   if (const int fault = fault_at(Call::kMakeFolder, path)) return fault;
   std::error_code failure;
-  fs::create_directories(path, failure);
-  return failure.value();
+  std::vector<fs::path> changed;  // folders that get an entry
+  for (fs::path at = fs::absolute(path, failure).lexically_normal(); !fs::exists(at, failure) && at.has_relative_path();
+       at = at.parent_path()) {
+    changed.push_back(at.parent_path());
+  }
+  if (!fs::create_directories(path, failure) && failure) return failure.value();
+  for (const fs::path& folder : changed) {
+    if (const int reason = flush_folder(folder); reason != 0) return reason;
+  }
+  return 0;
 }
 
 int flush_folder(const fs::path& path) {

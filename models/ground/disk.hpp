@@ -42,7 +42,7 @@ int rename(const std::filesystem::path& from, const std::filesystem::path& to);
 /// Removes a file, or a folder with everything in it; what is not there is no failure.
 int remove(const std::filesystem::path& path);
 
-/// Makes a folder and those above it; one that is there is no failure.
+/// Makes a folder and those above it, and waits until their entries are on the disk; one that is there is no failure.
 int make_folder(const std::filesystem::path& path);
 
 /// Waits until the entries of a folder (new files, new names) are on the disk. A folder that may not be read cannot be

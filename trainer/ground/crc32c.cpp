@@ -3,6 +3,10 @@
 #include <array>
 #include <cstring>
 
+#ifdef __SSE4_2__
+#include <nmmintrin.h>
+#endif
+
 namespace plumb {
 namespace {
 
@@ -30,6 +34,20 @@ constexpr SliceTables make_slice_tables() {
 
 constexpr SliceTables kSliceTables = make_slice_tables();
 
+/// The checksum's register after eight more bytes.
+std::uint32_t after_word(std::uint32_t rest, std::uint64_t word) {
+#ifdef __SSE4_2__
+  return static_cast<std::uint32_t>(_mm_crc32_u64(rest, word));
+#else
+  word ^= rest;
+  rest = 0;
+  for (std::size_t at = 0; at < kSlices; ++at) {
+    rest ^= kSliceTables[kSlices - 1 - at][(word >> (8 * at)) & 0xFFU];
+  }
+  return rest;
+#endif
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
@@ -37,11 +55,7 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
   for (; bytes.size() >= kSlices; bytes = bytes.subspan(kSlices)) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data(), kSlices);
-    word ^= rest;
-    rest = 0;
-    for (std::size_t at = 0; at < kSlices; ++at) {
-      rest ^= kSliceTables[kSlices - 1 - at][(word >> (8 * at)) & 0xFFU];
-    }
+    rest = after_word(rest, word);
   }
   for (const std::byte byte : bytes) {
     rest = (rest >> 8U) ^ kSliceTables[0][(rest ^ std::to_integer<std::uint32_t>(byte)) & 0xFFU];

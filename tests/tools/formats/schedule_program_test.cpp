@@ -42,7 +42,7 @@ TEST_CASE("no command runs an executable file that is not asked for by exec:, an
     CHECK(result.err.find(script) != std::string::npos);
     CHECK(!was_run(scratch));
   }
-  CHECK(run_command("plumbline sweep ./evil -p 1 -m 1 --cost F=1", scratch.path()).out.find(script) !=
+  CHECK(run_command("plumbline sweep ./evil -p 1 -m 1 --cost F=1", scratch.path()).err.find(script) !=
         std::string::npos);
   CHECK(!was_run(scratch));
   for (const std::string command : {"validate exec:./evil", "convert exec:./evil out.json"}) {

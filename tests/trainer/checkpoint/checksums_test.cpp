@@ -1,6 +1,7 @@
 #include "trainer/checkpoint/checksums.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -163,6 +164,13 @@ TEST_CASE("a page of zeros anywhere in either file is noticed, and so is an end 
     write_bytes(path, bytes);
     CHECK(!is_refused(run.newest));
   }
+}
+
+TEST_CASE("a large file that is none of tensors is refused by its first bytes") {
+  const testing::ScratchDirectory scratch;
+  const fs::path path = scratch.write("sparse.safetensors", "");
+  fs::resize_file(path, std::uintmax_t{1} << 40U);  // reading it would take minutes
+  CHECK_THROWS_WITH_AS(SafetensorsFile{path}, doctest::Contains("not a safetensors file"), Error);
 }
 
 TEST_CASE("a run whose newest checkpoint is damaged says so and goes on from the one before it, to the same bits") {

@@ -1,9 +1,11 @@
 #include "trainer/links/process_transport.hpp"
 
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -98,6 +100,31 @@ TEST_CASE("a checkpoint of several processes goes on in one, and the other way r
       CHECK(resumed.losses == whole.losses);
     }
   }
+}
+
+TEST_CASE("several processes go on from the same older checkpoint when the newest is damaged") {
+  const testing::ScratchDirectory scratch;
+  TrainOptions options = small_process_run("pipedream");
+  const TrainResult whole = train(options);
+  options.observation.checkpoint.directory = scratch.path();
+  options.observation.checkpoint.resume = true;
+  options.observation.on_update = [](std::int64_t update, double) {
+    if (update == 3) throw KilledPlayer();
+  };
+  CHECK_THROWS_AS(train_in_processes(options), KilledPlayer);
+  options.observation.on_update = nullptr;
+  const auto newest = newest_checkpoint(scratch.path()).value();
+  std::filesystem::resize_file(newest / "state.json", 100);
+  std::mutex mutex;
+  std::vector<std::string> notes;
+  options.observation.checkpoint.on_note = [&](const std::string& note) {
+    const std::scoped_lock lock(mutex);
+    notes.push_back(note);
+  };
+  CHECK(train_in_processes(options).weights_hash == whole.weights_hash);
+  REQUIRE(notes.size() == 4);  // told in every process; the command prints that of the first
+  CHECK(notes == std::vector<std::string>(4, notes.front()));
+  CHECK(std::filesystem::exists(name_aside(newest)));
 }
 
 TEST_CASE("a process that fails stops the others, and none of them ends well") {
