@@ -13,6 +13,9 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kStatesPerUnit = 1'000'000;
+constexpr std::int64_t kMostProofUnits = 1'000'000;
+/// Passes of a problem that branch and bound, which calls itself once per pass, may have.
+constexpr std::int64_t kMostProvable = 25'000;
 /// List orders take several times as long as the heuristics, so only where these are above the bound by one part in so
 /// many.
 constexpr Ticks kFarPart = 16;
@@ -35,12 +38,21 @@ void try_list_orders(const OrderProblem& problem, ProvedOrder& best) {
 
 }  // namespace
 
-SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve) {
+SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve, std::int32_t kinds) {
   const std::string value =
       improve ? choice(name, params, "improve", {"yes", "no"}) : choice(name, params, "improve", {"no", "yes"});
-  const bool prove = params.options.contains("proof");
-  return {.improve = value == "yes",
-          .proof_states = prove ? whole_number(name, params, "proof", 1) * kStatesPerUnit : 0};
+  SearchEffort effort{.improve = value == "yes"};
+  if (!params.options.contains("proof")) return effort;
+  const std::int64_t units = whole_number(name, params, "proof", 1);
+  require(
+      units <= kMostProofUnits, name,
+      "option proof: expected at most " + std::to_string(kMostProofUnits) + ", found '" + std::to_string(units) + "'");
+  const std::int64_t passes = params.num_microbatches * params.num_devices * kinds;
+  require(passes <= kMostProvable, name,
+          "option proof: the problem has " + std::to_string(passes) + " passes, expected at most " +
+              std::to_string(kMostProvable));
+  effort.proof_states = units * kStatesPerUnit;
+  return effort;
 }
 
 ScheduleOption improve_option(std::string_view default_value) {

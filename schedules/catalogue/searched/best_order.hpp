@@ -18,8 +18,9 @@ struct SearchEffort {
   std::int64_t proof_states = 0;  ///< of the branch and bound
 };
 
-/// The effort that the options `improve` (yes or no; `improve` when not given) and `proof` ask for.
-SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve);
+/// The effort that the options `improve` (yes or no; `improve` when not given) and `proof` ask for, with `kinds` kinds
+/// of passes per device. Throws `Error` for a proof of a problem with more than 25000 passes, or over too many states.
+SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve, std::int32_t kinds);
 
 /// Their rows for the catalogue.
 ScheduleOption improve_option(std::string_view default_value);

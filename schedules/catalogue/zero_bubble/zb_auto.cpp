@@ -42,7 +42,7 @@ Schedule searched_order(std::string_view name, const ScheduleParams& params, std
                                         {.allow_gap = hyper_parameter(name, params, "gap"),
                                          .skip_forward = hyper_parameter(name, params, "skip"),
                                          .fill_small_gap = hyper_parameter(name, params, "fill")},
-                                        search_effort(name, params, stashes == 0));
+                                        search_effort(name, params, stashes == 0, 3));
   require(order.has_value(), name, "the memory limit must hold what the forward of one microbatch keeps");
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule(name, params, 1, updates);

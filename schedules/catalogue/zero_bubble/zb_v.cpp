@@ -110,7 +110,7 @@ Schedule by_search(const ScheduleParams& params) {
     costs.limit = num_stages * largest;
   }
   const auto order =
-      search_zb_v(costs, static_cast<std::int32_t>(params.num_microbatches), search_effort("zb-v", params, true));
+      search_zb_v(costs, static_cast<std::int32_t>(params.num_microbatches), search_effort("zb-v", params, true, 6));
   require(order.has_value(), "zb-v", "the search finds no order within the memory limit; see 'v-auto' for less memory");
   Schedule schedule = v_schedule("zb-v", params, v_words(order->words));
   add_span_bound(*order, costs, schedule);

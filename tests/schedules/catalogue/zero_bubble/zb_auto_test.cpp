@@ -223,6 +223,17 @@ TEST_CASE("proof finds the order of 125 that the authors' integer programme find
   CHECK(schedule.parameters.at("search_bound_ms") == schedule.parameters.at("search_span_ms"));
 }
 
+TEST_CASE("a proof is refused where it cannot be had: too many passes, or states") {
+  const auto message = [](std::int64_t m, const char* proof) {
+    return error_message([&] {
+      generate("zb-auto", {.num_devices = 4, .num_microbatches = m, .options = {{"proof", proof}}});
+    });
+  };
+  CHECK(message(2084, "1") == "zb-auto: option proof: the problem has 25008 passes, expected at most 25000");
+  CHECK(message(8, "1000001") == "zb-auto: option proof: expected at most 1000000, found '1000001'");
+  CHECK(message(8, "1").empty());
+}
+
 TEST_CASE("a limit that holds not even one activation is refused") {
   const auto with_limit = [](double limit) {
     return error_message(
