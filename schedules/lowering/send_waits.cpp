@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "schedules/lowering/lower_state.hpp"
-#include "schedules/runnability/deadlock.hpp"
 #include "schedules/program/index_lists.hpp"
+#include "schedules/runnability/deadlock.hpp"
 
 namespace plumb::lowering {
 namespace {

@@ -3,10 +3,11 @@
 #include <cstring>
 #include <list>
 #include <optional>
-#include <system_error>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
-#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/checkpoint/checkpoint_folder.hpp"
+#include "trainer/checkpoint/checksums.hpp"
 #include "trainer/ground/durable_file.hpp"
 #include "trainer/weights/weights_file.hpp"
 
@@ -65,7 +66,8 @@ NamedValues read_checkpoint_weights(const fs::path& directory, const Network& ne
   const auto newest = newest_checkpoint(directory);
   if (!newest) throw Error(directory.string() + ": has no checkpoint");
   const fs::path path = *newest / "tensors.safetensors";
-  const SafetensorsFile file(path);
+  const CheckpointFiles files(*newest);
+  const SafetensorsFile& file = files.tensors();
   NamedValues values;
   for (const ParameterFacts& parameter : network_parameters(network)) {
     const SafetensorsFile::Tensor* tensor = find_saved(file, parameter.name);
@@ -105,15 +107,12 @@ void write_weights(const fs::path& path, const Network& network, const TensorNam
   }
   fs::path unfinished = path;
   unfinished += ".unfinished";
-  std::error_code failure;
   try {
     write_safetensors(unfinished, views);
-    fs::rename(unfinished, path, failure);
-    if (failure) throw Error(path.string() + ": cannot be written: " + failure.message());
-    flush_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+    check_written(path, disk::rename(unfinished, path));
+    check_written(path, disk::flush_folder(path.has_parent_path() ? path.parent_path() : fs::path(".")));
   } catch (const Error&) {
-    std::error_code ignored;
-    fs::remove(unfinished, ignored);
+    (void)disk::remove(unfinished);
     throw;
   }
 }

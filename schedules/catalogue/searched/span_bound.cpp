@@ -84,21 +84,25 @@ class SpanBound {
     return all;
   }
 
-  /// The largest sum of `value` over m microbatches of device d that have at least `low` and at most `high` kinds
-  /// behind them.
+  /// How many kinds a microbatch has behind it: at least, and at most.
+  struct Levels {
+    std::int32_t low = 0;
+    std::int32_t high = 0;
+  };
+
+  /// The largest sum of `value` over `count` microbatches of device d at these levels, within `limit` of memory.
   template <class Value>
-  std::int64_t most(std::int32_t d, std::int32_t low, std::int32_t high, std::int64_t count, std::int64_t limit,
-                    Value&& value) const {
+  std::int64_t most(std::int32_t d, Levels levels, std::int64_t count, std::int64_t limit, Value&& value) const {
     std::vector<MicrobatchState> states;
     for (const PathState& one : states_[at(d)]) {
-      if (one.level >= low && one.level <= high) states.push_back({one.stash, value(one)});
+      if (one.level >= levels.low && one.level <= levels.high) states.push_back({one.stash, value(one)});
     }
     return most_value(std::move(states), count, limit);
   }
 
   /// Idle time (or with `weights` false: time without passes of the chain) before kind x.
   Ticks before(std::int32_t d, std::int32_t x, bool weights) const {
-    const Ticks most_work = most(d, 0, x, m_, problem_.limit(d),
+    const Ticks most_work = most(d, {0, x}, m_, problem_.limit(d),
                                  [&](const PathState& one) { return one.chain + (weights ? one.weights : 0); });
     return std::max<Ticks>(0, earliest(d, x) - earliest(d, 0) - most_work);
   }
@@ -117,14 +121,14 @@ class SpanBound {
     }
     Ticks work = weights ? all_weights - weight_time(d, last_) : 0;  // of the last microbatch
     for (std::int32_t kind = y + 1; kind < last_; ++kind) work += time(d, kind);
-    work += most(d, y + 1, last_ + 1, m_ - 1, problem_.limit(d) - std::max<std::int64_t>(0, own_stash),
+    work += most(d, {y + 1, last_ + 1}, m_ - 1, problem_.limit(d) - std::max<std::int64_t>(0, own_stash),
                  [&](const PathState& one) { return chain - one.chain + (weights ? all_weights - one.weights : 0); });
     return std::max<Ticks>(0, earliest(d, last_) - earliest(d, y) - time(d, y) - work);
   }
 
   /// Whether the last pass of kind y starts after e(d, x).
   bool are_disjoint(std::int32_t d, std::int32_t x, std::int32_t y) const {
-    return y >= x || most(d, 0, x, m_, problem_.limit(d),
+    return y >= x || most(d, {0, x}, m_, problem_.limit(d),
                           [&](const PathState& one) { return static_cast<std::int64_t>(one.level > y); }) < m_;
   }
 
@@ -152,7 +156,7 @@ class SpanBound {
       chain += time(b, kind);
       all_weights += weight_time(b, kind);
     }
-    const Ticks put_off = most(b, last_ + 1, last_ + 1, m_, problem_.limit(b),
+    const Ticks put_off = most(b, {last_ + 1, last_ + 1}, m_, problem_.limit(b),
                                [&](const PathState& one) { return all_weights - one.weights; });
     Ticks before_i = 0;
     for (std::int32_t x = 1; x <= (last_ + 1) / 2; ++x) before_i = std::max(before_i, before(b, x, false));
@@ -179,15 +183,15 @@ class SpanBound {
   }
 
   Ticks stash_times_time(std::int32_t d) const {
-    __extension__ using Wide = __int128;
-    Wide sum = 0;
+    __extension__ using WideProduct = __int128;
+    WideProduct sum = 0;
     for (std::int32_t f = 0; problem_.is_forward(f); ++f) {
       const std::int32_t i = problem_.forward_of(f);
       const std::int64_t kept = problem_.pass(d, f).stash;
       const std::int64_t then = kept + problem_.pass(d, i).stash;
       if (kept < 0 || then < 0) return 0;
-      sum += Wide{kept} * (earliest(d, i) - earliest(d, f)) + Wide{std::max(kept, then)} * time(d, i);
-      sum += Wide{then} * weight_time(d, i);
+      sum += WideProduct{kept} * (earliest(d, i) - earliest(d, f)) + WideProduct{std::max(kept, then)} * time(d, i);
+      sum += WideProduct{then} * weight_time(d, i);
     }
     const std::int64_t limit = std::max<std::int64_t>(1, problem_.limit(d));
     return static_cast<Ticks>((sum * m_ + limit - 1) / limit);

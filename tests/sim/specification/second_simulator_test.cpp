@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -19,11 +20,11 @@ using namespace plumb::testing;
 namespace {
 
 /// What the second simulator says about the cases; empty when it agrees with the program on all of them.
-std::string differences(const std::vector<nlohmann::json>& cases) {
+std::string differences(const std::vector<AnsweredCase>& cases) {
   const ScratchDirectory scratch;
   {
     std::ofstream lines(scratch.path() / "cases");
-    for (const nlohmann::json& one : cases) lines << one << '\n';
+    for (const AnsweredCase& one : cases) lines << one.json << '\n';
   }
   const std::string out = (scratch.path() / "out").string();
   const std::string command = "python3 -B '" + in_source("tests/sim/specification/second_simulator.py") + "' '" +
@@ -38,22 +39,21 @@ std::string differences(const std::vector<nlohmann::json>& cases) {
   return text.empty() ? "exit status " + std::to_string(status) : text;
 }
 
-int hanging(const std::vector<nlohmann::json>& cases) {
-  return static_cast<int>(
-      std::ranges::count_if(cases, [](const nlohmann::json& one) { return one["answer"]["hangs"]; }));
+int hanging(const std::vector<AnsweredCase>& cases) {
+  return static_cast<int>(std::ranges::count_if(cases, &AnsweredCase::hangs));
 }
 
 }  // namespace
 
 TEST_CASE("§3 to §10: a simulator written from the page agrees on every schedule of the catalogue") {
   std::mt19937_64 random(1);
-  std::vector<nlohmann::json> cases;
+  std::vector<AnsweredCase> cases;
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     for (const std::int32_t p : {2, 4}) {
       const auto schedule = smallest(spec, {.num_devices = p, .num_microbatches = p + 1});
       if (!schedule || schedule->policy) continue;
       for (int i = 0; i < 2; ++i) {
-        if (auto one = case_json(random_case(*schedule, random))) cases.push_back(*std::move(one));
+        if (auto one = answered_case(random_case(*schedule, random))) cases.push_back(*std::move(one));
       }
     }
   }
@@ -63,11 +63,11 @@ TEST_CASE("§3 to §10: a simulator written from the page agrees on every schedu
 
 TEST_CASE("§3 to §10: a simulator written from the page agrees on random documents") {
   std::mt19937_64 random(2);
-  std::vector<nlohmann::json> cases;
+  std::vector<AnsweredCase> cases;
   for (int tries = 0; cases.size() < 400 && tries < 4000; ++tries) {
     auto schedule = random_document(random);
     if (!schedule) continue;
-    if (auto one = case_json(random_case(*std::move(schedule), random))) cases.push_back(*std::move(one));
+    if (auto one = answered_case(random_case(*std::move(schedule), random))) cases.push_back(*std::move(one));
   }
   CHECK(cases.size() == 400);
   CHECK(hanging(cases) > 0);

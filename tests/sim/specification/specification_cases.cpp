@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -241,7 +242,7 @@ SpecificationCase random_case(Schedule schedule, std::mt19937_64& random) {
   return one;
 }
 
-std::optional<json> case_json(const SpecificationCase& one) {
+std::optional<AnsweredCase> answered_case(const SpecificationCase& one) {
   std::optional<Program> program;
   try {
     program = lower(one.schedule, one.costs, one.cluster ? &*one.cluster : nullptr, one.lowering);
@@ -251,7 +252,7 @@ std::optional<json> case_json(const SpecificationCase& one) {
   json out = input_json(one);
   out["answer"] = answer_json(one.schedule, *program, one.options);
   for (const Holder& holder : program->holders) out["corrections"].push_back(holder.correction_buffers);
-  return out;
+  return AnsweredCase{.json = out.dump(), .hangs = out["answer"]["hangs"]};
 }
 
 }  // namespace plumb::testing

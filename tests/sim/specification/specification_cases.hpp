@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
@@ -30,8 +30,13 @@ std::optional<Schedule> random_document(std::mt19937_64& random);
 /// Random times, memory, links and options for a schedule.
 SpecificationCase random_case(Schedule schedule, std::mt19937_64& random);
 
-/// The case and what the program says about it, as tests/sim/specification/second_simulator.py reads them. Nothing
-/// where the program refuses the case for another reason than a deadlock.
-std::optional<nlohmann::json> case_json(const SpecificationCase& one);
+/// A case, and what the program says about it.
+struct AnsweredCase {
+  std::string json;  ///< one line, as tests/sim/specification/second_simulator.py reads it
+  bool hangs = false;
+};
+
+/// Nothing where the program refuses the case.
+std::optional<AnsweredCase> answered_case(const SpecificationCase& one);
 
 }  // namespace plumb::testing

@@ -34,9 +34,9 @@ TEST_CASE("a program that prints a schedule stands wherever a name does") {
   CHECK(contains(simulated.out, "15 ms"));
   CHECK(run_command("plumbline train " + kPython + size + "--network gpt-tiny --executor serial", scratch.path())
             .status == 0);
-  CHECK(run_command("plumbline schedule " + kPython + size +
-                        "-o own.json && plumbline validate own.json --torch-transfers all",
-                    scratch.path())
+  CHECK(run_command(
+            "plumbline schedule " + kPython + size + "-o own.json && plumbline validate own.json --torch-transfers all",
+            scratch.path())
             .status == 0);
   CHECK(contains(run_command("plumbline schedule " + kPython + size + "--explain", scratch.path()).out, "_load_csv"));
   CHECK(
