@@ -135,7 +135,8 @@ TEST_CASE("what segments cannot be is said in one line") {
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].action == "1R0");
   CHECK(testing::error_message([] {
-          generate("pipemare", {.num_devices = 2, .num_microbatches = 1, .options = {{"segment", "2"}}});
+          generate("pipemare",
+                   {.num_devices = 2, .num_microbatches = 1, .options = {{"segment", "2"}, {"timing", "1f1b"}}});
         }) == "pipemare: segment: recompute of segments needs timing=slots");
 }
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""A second simulator, written to sim/SPECIFICATION.md and schedules/document/FORMAT.md, not to the sources.
+"""A second simulator, which follows sim/SPECIFICATION.md and schedules/document/FORMAT.md section by section.
+
+Its author had read the program, too; what both misread, it cannot find.
 
     second_simulator.py CASES
 

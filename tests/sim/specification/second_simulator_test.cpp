@@ -45,7 +45,7 @@ int hanging(const std::vector<AnsweredCase>& cases) {
 
 }  // namespace
 
-TEST_CASE("§3 to §10: a simulator written from the page agrees on every schedule of the catalogue") {
+TEST_CASE("§3 to §10: a second simulator that follows the page agrees on every schedule of the catalogue") {
   std::mt19937_64 random(1);
   std::vector<AnsweredCase> cases;
   for (const ScheduleSpec& spec : schedule_catalogue()) {
@@ -61,7 +61,7 @@ TEST_CASE("§3 to §10: a simulator written from the page agrees on every schedu
   CHECK(differences(cases) == "");
 }
 
-TEST_CASE("§3 to §10: a simulator written from the page agrees on random documents") {
+TEST_CASE("§3 to §10: a second simulator that follows the page agrees on random documents") {
   std::mt19937_64 random(2);
   std::vector<AnsweredCase> cases;
   for (int tries = 0; cases.size() < 400 && tries < 4000; ++tries) {

@@ -287,7 +287,7 @@ TEST_CASE("a schedule of inference is not trained, and losses are written with a
       run_command("plumbline train pipeedge -p 2 -m 2 --network gpt-tiny --losses l.csv", scratch.path());
   CHECK(refused.status == 2);
   CHECK(refused.err ==
-        "plumbline: pipeedge: is a schedule of inference (mode forward) and trains nothing; expected one with "
+        "plumbline: error: pipeedge: is a schedule of inference (mode forward) and trains nothing; expected one with "
         "backwards, or `plumbline simulate pipeedge`\n");
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "l.csv"));
   const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --steps 3 --sequence 8 ";
