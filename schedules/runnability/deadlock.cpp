@@ -84,7 +84,7 @@ class LaneRun {
     Node node{kLane, static_cast<std::uint32_t>(device)};
     for (; std::ranges::find(cycle, node) == cycle.end(); node = step_of(node).next) cycle.push_back(node);
     cycle.erase(cycle.begin(), std::ranges::find(cycle, node));
-    std::ranges::rotate(cycle, std::ranges::min_element(cycle));
+    std::rotate(cycle.begin(), std::ranges::min_element(cycle), cycle.end());
     const DeviceId on = lane_on(cycle.front());
     const InstrIndex at = std::min(next_[index(on)], program_.lane_begin[index(on) + 1] - 1);
     const Action& action = program_.instrs[at].action;
@@ -159,8 +159,8 @@ class LaneRun {
       }
     }
     if (!joins_collective(program_.rows[program_.instrs[first].row].op)) return;
-    const auto [begin, end] = std::ranges::equal_range(joins_, first, {}, &Join::member);
-    for (auto join = begin; join != end; ++join) --missing_[join->collective];
+    auto join = std::ranges::lower_bound(joins_, first, {}, &Join::member);
+    for (; join != joins_.end() && join->member == first; ++join) --missing_[join->collective];
   }
 
   void post(std::size_t d, bool batched) {
