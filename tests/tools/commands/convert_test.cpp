@@ -220,7 +220,7 @@ TEST_CASE("hangs of transfers are found by validate") {
 
 TEST_CASE("a schedule that PyTorch's files cannot hold is refused for the same reason in both of their forms") {
   const ScratchDirectory scratch;
-  for (const std::string& size : {"seq1f1b -p 4 -m 8", "hetpipe -p 4 -m 8", "avgpipe -p 4 -m 8", "chimera -p 4 -m 4"}) {
+  for (const std::string size : {"seq1f1b -p 4 -m 8", "hetpipe -p 4 -m 8", "avgpipe -p 4 -m 8", "chimera -p 4 -m 4"}) {
     CAPTURE(size);
     const std::string command = "plumbline schedule " + size + " --format torch-";
     const CommandResult plain = run_command(command + "csv", scratch.path());
@@ -238,8 +238,8 @@ TEST_CASE("a schedule that PyTorch's files cannot hold is refused for the same r
 
 TEST_CASE("a text keeps what only JSON had a place for, and a run-time policy is refused by name") {
   const ScratchDirectory scratch;
-  for (const std::string& size : {"pipedream -p 2 -m 2", "bpipe -p 4 -m 8", "terapipe -p 4 -m 8", "chimera -p 4 -m 4",
-                                  "zb-h1 -p 4 -m 8 --opt validation=post", "1f1b -p 4 -m 8 --updates 3"}) {
+  for (const std::string size : {"pipedream -p 2 -m 2", "bpipe -p 4 -m 8", "terapipe -p 4 -m 8", "chimera -p 4 -m 4",
+                                 "zb-h1 -p 4 -m 8 --opt validation=post", "1f1b -p 4 -m 8 --updates 3"}) {
     CAPTURE(size);
     const CommandResult converted =
         run_command("plumbline schedule " + size + " -o x.txt && plumbline schedule " + size +
