@@ -23,7 +23,7 @@ import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
-SHARES = 4
+SHARES = 8
 UNIT = re.compile(r"/unity_\d+_cxx\.cxx$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace plumb::testing {
+
+/// Whether the address sanitizer watches every access: tests that try many cases then take a tenth of them.
+#if defined(PLUMB_ADDRESS_SANITIZER)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace plumb::testing
