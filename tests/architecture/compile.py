@@ -3,7 +3,7 @@
 
   compile.py alone            every source, and every header, by itself: each must include what it uses.
                               Only what changed since the last commit (or since $PLUMB_SINCE), what includes a changed
-                              header directly, and a quarter of the rest, another one with every commit.
+                              header directly, and an eighth of the rest, another one with every commit.
   compile.py alone all        everything
   compile.py together         all sources of a target as one unit, so that any grouping of them compiles; in the order
                               of the build or, every other commit, in reverse
@@ -11,7 +11,7 @@
 
 They configure the presets of the same names. With --commands FOLDER the compile_commands.json there is taken instead.
 Estimated: 1,321 sources and headers, 1.3 s of processor time each in a sample of ten: 15 minutes for alone all on two
-cores, 4 for a quarter. The five libraries together took 105 s one after the other; with all tests about 3 minutes.
+cores, 2 for an eighth. The five libraries together took 105 s one after the other; with all tests about 3 minutes.
 """
 import json
 import os

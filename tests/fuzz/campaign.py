@@ -149,16 +149,23 @@ class Campaign:
         return row['seconds'] / min(4, max(0.25, rate / average if average else 1))
 
     def run_all(self, jobs, seconds, executions):
-        """Slices of the target that had the least share, until time or executions are spent."""
+        """Slices of the target that had the least share, until time or executions are spent and every target has had
+        one."""
         end = time.monotonic() + seconds if seconds else None
         per_slice = max(1, min(60, int(seconds * jobs / len(self.names)))) if seconds else 30
-        busy = set()
+        busy, tried = set(), set()
+
+        def spent():
+            out_of_time = end is not None and time.monotonic() >= end
+            return out_of_time or (executions is not None and self.total() >= executions)
 
         def work():
-            while (end is None or time.monotonic() < end) and (executions is None or self.total() < executions):
+            while not spent() or len(tried) < len(self.names):
                 with self.lock:
-                    name = min((name for name in self.names if name not in busy), key=self.share)
+                    left = [name for name in self.names if name not in busy]
+                    name = min([name for name in left if name not in tried] or left, key=self.share)
                     busy.add(name)
+                    tried.add(name)
                 self.run(name, per_slice)
                 with self.lock:
                     busy.discard(name)
