@@ -13,7 +13,7 @@ namespace {
 
 /// What makes a stage that is ahead leave out a forward: nothing, the published rule, or that rule with the W that the
 /// stage could do meanwhile counted as time that is not lost.
-enum class Skip : std::uint8_t { kNever, kPublished, kAfterWeights };
+enum class Skip : std::uint8_t { kNeverSkip, kPublished, kAfterWeights };
 
 /// One value of every hyper-parameter.
 struct Choices {
@@ -255,7 +255,7 @@ class Search {
 
   /// Whether device j, two forwards ahead of the next one, had better wait for the next gradient.
   bool skips(std::int32_t j) {
-    if (choices_.skip_forward == Skip::kNever || j + 1 == p_ || device(j).f < device(j + 1).f + 2) return false;
+    if (choices_.skip_forward == Skip::kNeverSkip || j + 1 == p_ || device(j).f < device(j + 1).f + 2) return false;
     const Device& one = device(j);
     const Time next = device(j + 1).clock + times(j + 1).f + times(j + 1).i + comm_;
     if (within(next, one.clock)) return true;
@@ -287,9 +287,9 @@ class Search {
 };
 
 std::vector<Skip> skips_to_try(const std::optional<bool>& given, bool widely) {
-  if (given) return {*given ? Skip::kPublished : Skip::kNever};
+  if (given) return {*given ? Skip::kPublished : Skip::kNeverSkip};
   if (widely) return {Skip::kAfterWeights};
-  return {Skip::kPublished, Skip::kNever};
+  return {Skip::kPublished, Skip::kNeverSkip};
 }
 
 /// The best order so far, by the times that the heuristic is given.
@@ -330,7 +330,7 @@ BestWords search_with(const Inputs& inputs, const SearchChoices& choices, bool w
 void try_in_milliseconds(const Inputs& inputs, const OrderProblem& problem, BestWords& best) {
   OrderTimer timer(problem);
   for (const bool allow_gap : {true, false}) {
-    for (const Skip skip : {Skip::kPublished, Skip::kNever}) {
+    for (const Skip skip : {Skip::kPublished, Skip::kNeverSkip}) {
       for (const bool fill : {true, false}) {
         constexpr double kRounding = 1e-6;
         Search<double> search(inputs, {allow_gap, skip, fill});
