@@ -22,7 +22,7 @@
 namespace plumb {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
 constexpr std::string_view kPrefix = "exec:";
 /// Between two looks whether a program that has closed its output has ended.
@@ -63,7 +63,7 @@ std::string seconds_text(std::chrono::milliseconds time) {
 class RunningProgram {
  public:
   RunningProgram(std::string path, const std::vector<std::string>& arguments, const ProgramLimits& limits)
-      : path_(std::move(path)), limits_(limits), deadline_(Clock::now() + limits.time), output_(path_) {
+      : path_(std::move(path)), limits_(limits), deadline_(WallClock::now() + limits.time), output_(path_) {
     start(arguments);
   }
   RunningProgram(const RunningProgram&) = delete;
@@ -138,7 +138,7 @@ class RunningProgram {
   }
 
   void check_time() const {
-    if (Clock::now() < deadline_) return;
+    if (WallClock::now() < deadline_) return;
     throw Error(path_ + ": has not ended after " + seconds_text(limits_.time) +
                 ", expected a schedule by then; the program was killed");
   }
@@ -147,14 +147,14 @@ class RunningProgram {
     pollfd waiting{output_.end(0), POLLIN, 0};
     for (;;) {
       check_time();
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - WallClock::now());
       if (poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count()))) > 0) return;
     }
   }
 
   std::string path_;
   ProgramLimits limits_;
-  Clock::time_point deadline_;
+  WallClock::time_point deadline_;
   Pipe output_;
   pid_t child_ = -1;
 };

@@ -13,12 +13,12 @@ namespace {
 
 /// What makes a stage that is ahead leave out a forward: nothing, the published rule, or that rule with the W that the
 /// stage could do meanwhile counted as time that is not lost.
-enum class Skip : std::uint8_t { kNeverSkip, kPublished, kAfterWeights };
+enum class Skip : std::uint8_t { kNeverSkip, kPublishedSkip, kSkipAfterWeights };
 
 /// One value of every hyper-parameter.
 struct Choices {
   bool allow_gap = true;
-  Skip skip_forward = Skip::kPublished;
+  Skip skip_forward = Skip::kPublishedSkip;
   bool fill_small_gap = true;
   Ticks tie = 0;  ///< 1: comparisons of times at a tie are decided the other way
 };
@@ -266,7 +266,7 @@ class Search {
       weights += times(j).w;
     }
     if (within(one.clock + times(j).f + weights, next)) return false;
-    const auto pending = static_cast<Time>(choices_.skip_forward == Skip::kAfterWeights ? one.i - one.w : 0);
+    const auto pending = static_cast<Time>(choices_.skip_forward == Skip::kSkipAfterWeights ? one.i - one.w : 0);
     return within(next - (one.clock + pending * times(j).w), worst_idle_ - one.idle);
   }
 
@@ -287,9 +287,9 @@ class Search {
 };
 
 std::vector<Skip> skips_to_try(const std::optional<bool>& given, bool widely) {
-  if (given) return {*given ? Skip::kPublished : Skip::kNeverSkip};
-  if (widely) return {Skip::kAfterWeights};
-  return {Skip::kPublished, Skip::kNeverSkip};
+  if (given) return {*given ? Skip::kPublishedSkip : Skip::kNeverSkip};
+  if (widely) return {Skip::kSkipAfterWeights};
+  return {Skip::kPublishedSkip, Skip::kNeverSkip};
 }
 
 /// The best order so far, by the times that the heuristic is given.
@@ -330,7 +330,7 @@ BestWords search_with(const Inputs& inputs, const SearchChoices& choices, bool w
 void try_in_milliseconds(const Inputs& inputs, const OrderProblem& problem, BestWords& best) {
   OrderTimer timer(problem);
   for (const bool allow_gap : {true, false}) {
-    for (const Skip skip : {Skip::kPublished, Skip::kNeverSkip}) {
+    for (const Skip skip : {Skip::kPublishedSkip, Skip::kNeverSkip}) {
       for (const bool fill : {true, false}) {
         constexpr double kRounding = 1e-6;
         Search<double> search(inputs, {allow_gap, skip, fill});

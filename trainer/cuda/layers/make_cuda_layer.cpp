@@ -18,9 +18,11 @@ void refuse_unknown_arithmetic(const LayerSpec& spec) {
   const auto refuse = [&](const std::string& what) {
     throw Error("layer '" + spec.name + "': " + what + " on CUDA; expected the back end cpu");
   };
-  const Activation usual = spec.gated ? Activation::kSilu : Activation::kGeluTanh;
+  const plumb::Activation usual = spec.gated ? plumb::Activation::kSilu : plumb::Activation::kGeluTanh;
   if (spec.kind == LayerKind::kMlp && activation_of(spec) != usual) {
-    const auto name_of = [](Activation of) { return std::string(activation_names()[static_cast<std::size_t>(of)]); };
+    const auto name_of = [](plumb::Activation of) {
+      return std::string(activation_names()[static_cast<std::size_t>(of)]);
+    };
     refuse("activation " + name_of(activation_of(spec)) + " has no kernel, only " + name_of(usual) + " has one,");
   }
   if (spec.window > 0) refuse("a window of " + std::to_string(spec.window) + " tokens has no kernel");
