@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedules/catalogue/searched/advance_lanes.hpp"
+
 namespace plumb {
 
 OrderTimer::OrderTimer(const OrderProblem& problem)
@@ -11,16 +13,7 @@ OrderTimer::OrderTimer(const OrderProblem& problem)
 
 bool OrderTimer::run(const std::vector<OrderWord>& words) {
   for (Lane& lane : lanes_) lane = {};
-  const auto advance = [&](std::int32_t d) {
-    bool moved = false;
-    while (step(d, words[static_cast<std::size_t>(d)])) moved = true;
-    return moved;
-  };
-  for (bool moved = true; moved;) {  // there and back, as the values travel
-    moved = false;
-    for (std::int32_t d = 0; d < problem_.num_devices; ++d) moved = advance(d) || moved;
-    for (std::int32_t d = problem_.num_devices - 1; d >= 0; --d) moved = advance(d) || moved;
-  }
+  advance_lanes(problem_.num_devices, [&](std::int32_t d) { return step(d, words[static_cast<std::size_t>(d)]); });
   for (std::size_t d = 0; d < lanes_.size(); ++d) {
     if (lanes_[d].next < words[d].size()) return false;
   }

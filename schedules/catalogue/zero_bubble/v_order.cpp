@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedules/catalogue/searched/advance_lanes.hpp"
 #include "schedules/catalogue/v_placement.hpp"
 
 namespace plumb {
@@ -73,16 +74,7 @@ bool WordTimer::run(const std::vector<VWord>& words) {
     lanes_[d].starts.clear();
     lanes_[d].counts = {};
   }
-  const auto advance = [&](std::int32_t d) {
-    bool moved = false;
-    while (step(d, words[static_cast<std::size_t>(d)])) moved = true;
-    return moved;
-  };
-  for (bool moved = true; moved;) {  // there and back, as the values travel
-    moved = false;
-    for (std::int32_t d = 0; d < p_; ++d) moved = advance(d) || moved;
-    for (std::int32_t d = p_ - 1; d >= 0; --d) moved = advance(d) || moved;
-  }
+  advance_lanes(p_, [&](std::int32_t d) { return step(d, words[static_cast<std::size_t>(d)]); });
   for (std::size_t d = 0; d < lanes_.size(); ++d) {
     if (lanes_[d].starts.size() < words[d].size()) return false;
   }
