@@ -124,6 +124,7 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
                 std::to_string(traced.step));
   }
   traced.timeline = step_timeline(runs, producers, traced.step);
+  traced.timeline.schedule = "traced run";
   traced.timeline.machine = "traced by PyTorch, " + std::to_string(runs.size()) + " ranks" +
                             (traces.front().backend.empty() ? "" : ", " + traces.front().backend);
   return traced;

@@ -90,6 +90,7 @@ TEST_CASE("a real run's steps are as long as the runner's own clock says") {
   CHECK(static_cast<double>(zb.step_ns[1]) == doctest::Approx(308.099384e6).epsilon(0.003));
   CHECK(zb.step == 0);
   CHECK(zb.timeline.kind == Timeline::Kind::kMeasured);
+  CHECK(zb.timeline.schedule == "traced run");
   CHECK(zb.timeline.num_microbatches == 8);
   const TracedRun pair = read_traced_run(files_of("dualpipev"), 1);
   CHECK(static_cast<double>(pair.timeline.makespan) == doctest::Approx(418.247963e6).epsilon(0.003));
