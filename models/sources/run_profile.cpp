@@ -9,6 +9,8 @@
 namespace plumb {
 namespace {
 
+/// A trace does not say how large messages are: as many bytes as a message alone takes nanoseconds.
+constexpr double kBytesPerSecond = 1e9;
 /// An I that takes less than this share of the W of its stage did nothing.
 constexpr double kNothing = 0.05;
 
@@ -136,6 +138,7 @@ RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages) {
     result.costs.times.push_back(times_of(stages.between(begin, end), stages.inside()));
   }
   result.costs.runtime = runtime_of(profile);
+  result.costs.message_bytes = profile.message.expected_ns();
   if (static_cast<std::size_t>(num_stages) != profile.stages.size()) {
     result.notes.push_back("the run's " + std::to_string(profile.stages.size()) + " stages cut into " +
                            std::to_string(num_stages) + " equal parts");
@@ -150,7 +153,9 @@ Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices)
   cluster.source = profile.machine;
   cluster.devices.resize(static_cast<std::size_t>(num_devices));
   cluster.devices_per_node = num_devices;
-  cluster.intra_node.latency_ns = profile.message.expected_ns();
+  cluster.intra_node.bytes_per_s = kBytesPerSecond;
+  cluster.intra_node.shared = profile.message_capacity > 0;
+  cluster.intra_node.shared_bytes_per_s = profile.message_capacity * kBytesPerSecond;
   cluster.finish();
   return cluster;
 }

@@ -13,10 +13,10 @@ namespace plumb {
 
 /// Times of the four passes. `count` 0: the run did not have them.
 struct MeasuredPasses {
-  Measured f;
-  Measured b;
-  Measured i;
-  Measured w;
+  Measured f = {};
+  Measured b = {};
+  Measured i = {};
+  Measured w = {};
 
   friend bool operator==(const MeasuredPasses&, const MeasuredPasses&) = default;
 };
@@ -32,8 +32,9 @@ struct RunProfile {
   Measured send;          ///< a call that sends while the receive is not posted
   Measured send_posted;   ///< the same when the receive was posted before
   Measured receive;       ///< a call that posts a receive
-  Measured message;  ///< from the begin of the call that sends, or the post of the receive where that is later, to the
-                     ///< arrival, where the receiver waited for most of it: beside all other messages of the run
+  Measured message;  ///< alone: from the begin of the call that sends, or the post of the receive where that is later,
+                     ///< to the arrival, where the receiver waited for most of it
+  double message_capacity = 0;  ///< so many go at full speed beside each other; more share that; 0: any number
 
   friend bool operator==(const RunProfile&, const RunProfile&) = default;
 };
@@ -59,7 +60,7 @@ struct RunCosts {
 /// nothing (`skips_first_input_grad`) is split as the other stages are on average.
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages);
 
-/// Devices connected pairwise by links of their own, on which every message takes the time of the run's messages.
+/// Devices whose messages take the time of the run's messages, and slow each other down as they did there.
 Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices);
 
 /// The first stage computes no gradient of its input: its I takes no time, its W takes that of the whole backward.

@@ -68,7 +68,7 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   const JsonValue root = document.root();
   check_format(root, kRunProfileFormat, 1);
   root.allow_only({"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "send_ns",
-                   "send_posted_ns", "receive_ns", "message_ns"});
+                   "send_posted_ns", "receive_ns", "message_ns", "message_capacity"});
   RunProfile profile;
   profile.machine = root.at("machine").text();
   profile.runtime = root.at("runtime").text();
@@ -80,6 +80,7 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   for (const CallField& call : kCallFields) {
     if (const auto value = root.find(call.key)) profile.*call.field = read_measured(*value);
   }
+  if (const auto capacity = root.find("message_capacity")) profile.message_capacity = capacity->number(1, 1e6);
   return profile;
 }
 
@@ -97,6 +98,7 @@ std::string run_profile_to_json(const RunProfile& profile) {
     if ((profile.*call.field).count == 0) continue;
     text += ",\n  \"" + std::string(call.key) + "\": " + measured_to_json(profile.*call.field).dump();
   }
+  if (profile.message_capacity > 0) text += ",\n  \"message_capacity\": " + Json(profile.message_capacity).dump();
   return text + "\n}\n";
 }
 

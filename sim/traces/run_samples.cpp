@@ -7,6 +7,8 @@
 #include <optional>
 #include <tuple>
 
+#include "sim/traces/crowd.hpp"
+
 namespace plumb {
 namespace {
 
@@ -17,6 +19,9 @@ constexpr std::int64_t kMostMedians = 4;
 
 using Samples = std::vector<std::int64_t>;
 
+/// Whether a sample is so far above the median that it tells of the machine.
+bool is_disturbed(std::int64_t ns, std::int64_t median_ns) { return ns / kMostMedians > median_ns; }
+
 Measured measured(Samples& samples) {
   Measured result;
   if (samples.empty()) return result;
@@ -26,7 +31,8 @@ Measured measured(Samples& samples) {
   };
   result = {.median_ns = at(0.5), .p10_ns = at(0.1), .p90_ns = at(0.9)};
   result.count = static_cast<std::int64_t>(samples.size());
-  const auto kept_end = std::ranges::upper_bound(samples, kMostMedians * result.median_ns);
+  const auto kept_end =
+      std::ranges::find_if(samples, [&](std::int64_t ns) { return is_disturbed(ns, result.median_ns); });
   const auto kept = kept_end - samples.begin();
   const double sum = std::accumulate(samples.begin(), kept_end, 0.0);
   if (kept > 0) result.mean_ns = std::llround(sum / static_cast<double>(kept));
@@ -54,6 +60,7 @@ class SampleReader {
     receives_.clear();
     for (const RankRun& run : runs_) note_calls(run);
     for (std::size_t rank = 0; rank < runs_.size(); ++rank) read_lane(rank);
+    take_messages();
   }
 
   RunProfile profile() {
@@ -64,7 +71,7 @@ class SampleReader {
     profile.send = measured(send_);
     profile.send_posted = measured(send_posted_);
     profile.receive = measured(receive_);
-    profile.message = measured(message_);
+    add_messages(profile);
     return profile;
   }
 
@@ -124,10 +131,44 @@ class SampleReader {
     if (work.action.stage != StageId{0} || op != Op::kI) inside_.by_op[op].push_back(took - work.operators_ns);
     const auto sent = message_start(rank, work);
     const std::int64_t waited = work.start_ns - work.begin_ns;
-    if (sent && 2 * waited >= work.start_ns - *sent) {
-      message_.push_back(work.start_ns - *sent);
-    } else {
+    const bool told = sent && *sent < work.start_ns && 2 * waited >= work.start_ns - *sent;
+    if (sent && *sent < work.start_ns) (told ? told_ : untold_).push_back({*sent, work.start_ns});
+    if (!told) {
       host_.by_op[op].push_back(work.start_ns - begin);
+    }
+  }
+
+  /// Of a message that nobody waited for it is only known when it was there at the latest: it is taken to have gone as
+  /// fast as the others.
+  void take_messages() {
+    Samples took;
+    for (const Flight& flight : told_) took.push_back(flight.end_ns - flight.start_ns);
+    const std::int64_t usual = measured(took).median_ns;
+    std::vector<Flight> all = told_;
+    for (const Flight& flight : untold_) {
+      all.push_back({flight.start_ns, flight.start_ns + std::min(flight.end_ns - flight.start_ns, usual)});
+    }
+    const Crowd crowd(all);
+    for (const Flight& flight : told_) {
+      messages_.push_back({crowd.mean(flight.start_ns, flight.end_ns), flight.end_ns - flight.start_ns});
+    }
+    told_.clear();
+    untold_.clear();
+  }
+
+  /// What a message takes alone; with all of them where none was alone.
+  void add_messages(RunProfile& profile) {
+    Samples all;
+    for (const CrowdedMessage& message : messages_) all.push_back(message.took_ns);
+    const Measured usual = measured(all);
+    std::erase_if(messages_, [&](const CrowdedMessage& m) { return is_disturbed(m.took_ns, usual.median_ns); });
+    Samples alone;
+    for (const CrowdedMessage& message : messages_) {
+      if (message.mean < kAlone) alone.push_back(message.took_ns);
+    }
+    profile.message = alone.empty() ? usual : measured(alone);
+    if (!alone.empty()) {
+      profile.message_capacity = message_capacity(messages_, static_cast<double>(profile.message.expected_ns()));
     }
   }
 
@@ -155,7 +196,9 @@ class SampleReader {
   Samples send_;
   Samples send_posted_;
   Samples receive_;
-  Samples message_;
+  std::vector<Flight> told_;    ///< messages of the step that somebody waited for most of the time
+  std::vector<Flight> untold_;  ///< the others
+  std::vector<CrowdedMessage> messages_;
 };
 
 }  // namespace

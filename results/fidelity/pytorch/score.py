@@ -3,7 +3,7 @@
 
     score.py PLUMBLINE RUNS [--calibrate 1f1b,zb-h1] [--details]
 
-RUNS has `runs/GROUP-SCHEDULE/` with `run.json`, `lowered.csv` and `rank*.json.gz` (README.md says how they were made). For
+Folders GROUP-SCHEDULE in RUNS have `run.json`, `lowered.csv` and `rank*.json.gz` (README.md says how they were made). For
 every group and every run in it that --calibrate names, the profile of that run's trace predicts all other runs of the
 group, each from the order that PyTorch itself dumped; the classes 1F1B and GPipe, which dump none, from Plumbline's
 schedules of these names under `--runtime pytorch-single`. Measured is the median of the steps that ran without profiler.
@@ -23,7 +23,7 @@ CLASSES = {"1F1B": "1f1b", "GPipe": "gpipe"}
 class Run:
     def __init__(self, folder):
         self.folder, self.name = folder, folder.name
-        self.group, self.schedule = re.match(r"(p\d+-[a-z0-9]+)-(.*)$", folder.name).groups()
+        self.group, self.schedule = re.match(r"(p\w+?-[a-z0-9]+)-(.*)$", folder.name).groups()
         document = json.loads((folder / "run.json").read_text())
         self.ranks, self.microbatches = document["run"]["ranks"], document["run"]["microbatches"]
         self.steps = sorted(document["step_ns"])
@@ -88,7 +88,7 @@ def main():
     parser.add_argument("--calibrate", default="1f1b,zb-h1")
     parser.add_argument("--details", action="store_true")
     options = parser.parse_args()
-    runs = [Run(folder) for folder in sorted(pathlib.Path(options.runs, "runs").iterdir()) if (folder / "run.json").exists()]
+    runs = [Run(document.parent) for document in sorted(pathlib.Path(options.runs).glob("**/run.json"))]
     print("| group (predicted runs) | calibrated from | mean error | worst | the run itself | wrong order |\n|---|---|---:|---:|---:|---|")
     errors = []
     for group in dict.fromkeys(run.group for run in runs):

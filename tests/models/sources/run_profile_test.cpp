@@ -27,6 +27,7 @@ RunProfile split_run() {
   profile.send_posted = took(8);
   profile.receive = took(9);
   profile.message = took(40);
+  profile.message_capacity = 1.5;
   return profile;
 }
 
@@ -115,7 +116,12 @@ TEST_CASE("a first stage without a gradient of its input has no I, and the whole
 
 TEST_CASE("messages of a traced run take the time that they took beside each other") {
   const Cluster cluster = run_profile_cluster(split_run(), 4);
-  CHECK(cluster.route(DeviceId{3}, DeviceId{0}).latency_ns == 40);
+  const std::int64_t bytes = run_profile_costs(split_run(), 4).costs.message_bytes;
+  const Route route = cluster.route(DeviceId{3}, DeviceId{0});
+  CHECK(route.latency_ns == 0);
+  CHECK(static_cast<double>(bytes) / route.bytes_per_s == doctest::Approx(40e-9));
+  REQUIRE(cluster.shared_links.size() == 1);
+  CHECK(cluster.shared_links[0].bytes_per_s == doctest::Approx(1.5 * route.bytes_per_s));
 }
 
 TEST_SUITE_END();

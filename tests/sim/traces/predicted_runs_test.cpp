@@ -73,11 +73,11 @@ TEST_CASE("a traced run tells what its actions, its host and its messages take")
   // Stages sleep 10 ms in every pass; the rest is autograd and the host.
   for (std::size_t s = 0; s < 4; ++s) CHECK(profile.stages[s].f.expected_ns() == doctest::Approx(10.5e6).epsilon(0.02));
   CHECK(profile.stages[0].i.median_ns < 200'000);
-  CHECK(profile.stages[0].w.expected_ns() == doctest::Approx(20.9e6).epsilon(0.02));
+  CHECK(profile.stages[0].w.median_ns == doctest::Approx(20.9e6).epsilon(0.02));
   CHECK(profile.stages[1].f.count == 16);
   CHECK(profile.inside.f.median_ns > 50'000);
   CHECK(profile.inside.f.median_ns < 400'000);
-  CHECK(profile.message.count > 20);
+  CHECK(profile.message.count > 10);
   CHECK(profile.message.p10_ns > 100'000);
   CHECK(profile.message.p90_ns < 2'000'000);
 }
