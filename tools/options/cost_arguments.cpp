@@ -98,6 +98,8 @@ void load_profile(const CostArguments& arguments, CostDocuments& documents) {
     const std::string why = "is not known of a traced run, expected no --profile of one with it";
     refuse(arguments.network, "--network", why);
     refuse(arguments.partition, "--partition", why);
+    refuse(arguments.cluster, "--cluster",
+           "messages take what they took in the traced run, expected no --cluster with it");
     documents.run_profile = run_profile_from_json(text, arguments.profile);
     return;
   }
@@ -205,7 +207,7 @@ CostInput run_input(const CostDocuments& documents, const CostShape& shape) {
   RunCosts run = run_profile_costs(profile, shape.num_stages);
   CostInput input;
   input.costs = std::move(run.costs);
-  if (!documents.cluster) input.cluster = run_profile_cluster(profile, shape.num_devices);
+  input.cluster = run_profile_cluster(profile, shape.num_devices);
   input.description = "as " + profile.machine;
   for (const std::string& note : run.notes) input.description += "; " + note;
   return input;
