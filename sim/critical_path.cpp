@@ -88,7 +88,7 @@ class BackwardWalk {
     for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
       if (over_at(program_, times_, program_.waits[w]) == start) return before_over(program_.waits[w]);
     }
-    return before_post(first, start);
+    return times_.ready.empty() ? before_post(first, start) : before_host(first, start);
   }
 
   std::optional<InstrIndex> before_over(const Wait& wait) {
@@ -108,6 +108,32 @@ class BackwardWalk {
     const auto last = std::ranges::find(collective.members, joined, [&](InstrIndex i) { return times_.end[i]; });
     assert(last != collective.members.end());
     return *last;
+  }
+
+  /// Where the runtime costs something: the lane had come to `moment` on its way to the start of `first`.
+  std::optional<InstrIndex> before_host(InstrIndex first, Ticks moment) {
+    const auto previous = unit_before(first);
+    Ticks latest = previous ? (times_.issued.empty() ? times_.end[*previous] : times_.issued[*previous]) : 0;
+    std::optional<std::uint32_t> own;   // a message issued before, whose arrival the lane waited for
+    std::optional<std::uint32_t> sent;  // one that it waited for here
+    for (InstrIndex i = previous.value_or(first); rules_.blocks_lane && issued_ != nullptr && i != first; ++i) {
+      for (const std::uint32_t t : issued_->of(i)) {
+        if (program_.is_move(t) || times_.transfers[t].available <= latest) continue;
+        latest = times_.transfers[t].available;
+        own = t;
+      }
+    }
+    for (InstrIndex i = first; sent_ != nullptr && i != unit_end(program_, first); ++i) {
+      for (const std::uint32_t t : sent_->of(i)) {
+        if (times_.sent(t) <= latest || times_.sent(t) > moment) continue;
+        latest = times_.sent(t);
+        sent = t;
+      }
+    }
+    const Ticks from = sent || own ? latest : previous ? times_.end[*previous] : 0;
+    add(CriticalKind::kHost, first, from, moment);
+    if (sent) return before_sent(*sent);
+    return own ? before_available(*own) : previous;
   }
 
   /// The lane had reached `first` and its sends were done with at `moment`.
@@ -170,12 +196,17 @@ class BackwardWalk {
       t = *earlier;
       add(CriticalKind::kSending, t, times_.transfers[t].start, times_.transfers[t].done);
       const InstrIndex offered = offered_by(program_.transfers[t], mode_);
-      if (times_.end[offered] == times_.transfers[t].start) return offered;
+      const Ticks called = times_.called.empty() ? times_.end[offered] : times_.called[t];
+      if (called == times_.transfers[t].start) {
+        add(CriticalKind::kHost, offered, times_.end[offered], called);
+        return offered;
+      }
       earlier = in_front_of(t);
     }
     const InstrIndex receiver = unit_begin(program_.transfers[t].post);
     const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
     const Ticks posted = times_.transfers[t].start;
+    if (!times_.issued.empty()) return before_host(receiver, posted);
     return in_batch ? before_reach(receiver, posted) : before_post(receiver, posted);
   }
 
@@ -232,6 +263,8 @@ std::string kind_of(const Program& program, const CriticalPiece& piece) {
       return named(IdleCause::kTransferQueue);
     case CriticalKind::kCollective:
       return named(IdleCause::kCollective);
+    case CriticalKind::kHost:
+      return named(IdleCause::kOverhead);
   }
   return "";
 }

@@ -18,6 +18,7 @@ enum class CriticalKind : std::uint8_t {
   kSending,     ///< `transfer` is being sent
   kQueue,       ///< `transfer` is held by its batch
   kCollective,  ///< `collective` runs
+  kHost,        ///< the runtime's host, on the way to `instr` or behind it
 };
 
 /// One piece of the critical path.
@@ -36,9 +37,9 @@ struct CriticalPiece {
 std::vector<CriticalPiece> critical_path(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options);
 
 /// Ticks of the path by kind of action ("F", "B", ..., "F+B", "F+W" for overlapped pairs) and by cause
-/// ("transfer_latency", "transfer_bandwidth", "transfer_queue", "collective"); they add up to the makespan. This is
-/// also the sensitivity: when all actions of a kind became a small share x faster, the makespan would fall by x times
-/// its ticks.
+/// ("transfer_latency", "transfer_bandwidth", "transfer_queue", "collective", "overhead"); they add up to the makespan.
+/// This is also the sensitivity: when all actions of a kind became a small share x faster, the makespan would fall by x
+/// times its ticks.
 std::vector<CriticalShare> critical_shares(const Program& program, const std::vector<CriticalPiece>& path);
 
 /// The makespan if all actions of `kind` (a name of `critical_shares`; not a cause) took `factor` times as long: the

@@ -73,8 +73,9 @@ bool has_simple_messages(const Program& program, const SummaryJob& job) {
 
 bool can_jump(const Program& program, const Schedule& schedule, const SummaryJob& job) {
   const bool tensors = job.options.peak_composition && knows_bytes(program);
-  return has_simple_messages(program, job) && !has_jitter(program) && !is_contended(program) && !tensors &&
-         job.options.engine != EngineChoice::kEvent && stands_as_written(program, schedule);
+  return has_simple_messages(program, job) && !program.runtime.costs() && !has_jitter(program) &&
+         !is_contended(program) && !tensors && job.options.engine != EngineChoice::kEvent &&
+         stands_as_written(program, schedule);
 }
 
 /// The answer by way of a folded schedule; nothing when it does not repeat or the long way is as short.

@@ -8,6 +8,7 @@
 
 #include "models/costs/pair_times.hpp"
 #include "models/costs/part.hpp"
+#include "models/costs/runtime_costs.hpp"
 #include "models/ground/units.hpp"
 
 namespace plumb {
@@ -121,6 +122,8 @@ struct StageCosts {
   /// Bytes of `StageMemory` are abstract units times this (abstract `--memory`, decimals); 0 for real bytes.
   std::int64_t memory_units_per_one = 0;
 
+  RuntimeCosts runtime;
+  std::int64_t message_bytes = 0;  ///< of every message, where memory is not modelled
   std::vector<TiedWeight> tied;
   WorkUnits work;
 

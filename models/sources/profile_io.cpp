@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/cluster/contention_io.hpp"
-#include "models/costs/time_limits.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/sources/measured_json.hpp"
 #include "models/sources/profile.hpp"
 
 namespace plumb {
@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostProfileNs = kMostLayerTime;
 constexpr std::int64_t kMostProfileBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostInFlight = std::int64_t{1} << 31;
 
@@ -44,17 +43,6 @@ constexpr std::array<PrecisionField, 4> kPrecisionFields{{{"activation_bytes", &
                                                           {"weight_bytes", &Precision::weight_bytes},
                                                           {"gradient_bytes", &Precision::gradient_bytes},
                                                           {"optimizer_bytes", &Precision::optimizer_bytes}}};
-
-Measured read_measured(const JsonValue& json) {
-  json.allow_only({"median", "p10", "p90", "n", "mean"});
-  Measured measured;
-  measured.count = json.at("n").integer(1, kMostProfileNs);
-  measured.p10_ns = json.at("p10").integer(0, kMostProfileNs);
-  measured.median_ns = json.at("median").integer(measured.p10_ns, kMostProfileNs);
-  measured.p90_ns = json.at("p90").integer(measured.median_ns, kMostProfileNs);
-  if (const auto mean = json.find("mean")) measured.mean_ns = mean->integer(1, kMostProfileNs);
-  return measured;
-}
 
 /// The range must begin at `begin`, so that a list covers the chain without gaps.
 ProfiledTimes read_times(const JsonValue& json, std::size_t begin, std::size_t most_layers) {
@@ -113,11 +101,7 @@ Json times_to_json(const ProfiledTimes& times) {
   if (times.in_flight > 0) json["in_flight"] = times.in_flight;
   for (const MeasuredField& field : kMeasuredFields) {
     const Measured& measured = times.*field.field;
-    if (measured.count == 0) continue;
-    Json& figures = json[std::string(field.key)];
-    figures = {
-        {"median", measured.median_ns}, {"p10", measured.p10_ns}, {"p90", measured.p90_ns}, {"n", measured.count}};
-    if (measured.mean_ns > 0) figures["mean"] = measured.mean_ns;
+    if (measured.count > 0) json[std::string(field.key)] = measured_to_json(measured);
   }
   return json;
 }

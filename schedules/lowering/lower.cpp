@@ -95,6 +95,27 @@ void describe(State& state) {
   program.device_specs.assign(state.cluster->devices.begin(), state.cluster->devices.begin() + schedule.num_devices);
 }
 
+/// Requires all rows.
+void add_runtime(State& state) {
+  const RuntimeCosts& costs = state.costs.runtime;
+  if (costs == RuntimeCosts{}) return;
+  const std::int64_t per_ns = state.costs.base.ticks_per_ns;
+  RuntimeTicks& runtime = state.program.runtime;
+  for (const Row& row : state.program.rows) {
+    const bool forward = row.op == Op::kF || row.op == Op::kR;
+    const std::int64_t ns = forward            ? costs.f_ns
+                            : row.op == Op::kB ? costs.b_ns
+                            : row.op == Op::kI ? costs.i_ns
+                            : row.op == Op::kW ? costs.w_ns
+                                               : 0;
+    runtime.host.push_back(ns * per_ns);
+  }
+  if (!state.has_transfers()) return;
+  runtime.send = costs.send_ns * per_ns;
+  runtime.send_posted = costs.send_posted_ns * per_ns;
+  runtime.receive = costs.receive_ns * per_ns;
+}
+
 }  // namespace
 
 }  // namespace lowering
@@ -130,6 +151,7 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
     keep_for_rollback(state);
   }
   count_correction_buffers(schedule, state.program);
+  add_runtime(state);
   check_time(state.program, "schedule '" + schedule.name + "'");
   return std::move(state.program);
 }

@@ -102,7 +102,7 @@ class TransferWriter {
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
-    if (!program_.memory.empty()) transfer.bytes = shared_bytes(producer, consumer);
+    transfer.bytes = program_.memory.empty() ? state_.costs.message_bytes : shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
 

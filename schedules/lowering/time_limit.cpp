@@ -76,8 +76,19 @@ std::int64_t count_latencies(const Program& program) {
   return std::ranges::count(program.waits, Wait::kLatency, &Wait::via);
 }
 
-WideTicks exact_sum(const Program& program) {
+/// What the runtime takes at most.
+WideTicks runtime_time(const Program& program) {
+  const RuntimeTicks& runtime = program.runtime;
+  if (!runtime.costs()) return 0;
   WideTicks sum = 0;
+  add(sum, program.size(), static_cast<WideTicks>(std::ranges::max(runtime.host)));
+  add(sum, program.transfers.size(), static_cast<WideTicks>(std::max(runtime.send, runtime.send_posted)));
+  add(sum, program.transfers.size(), static_cast<WideTicks>(runtime.receive));
+  return sum;
+}
+
+WideTicks exact_sum(const Program& program) {
+  WideTicks sum = runtime_time(program);
   for (std::size_t i = 0; i < program.size(); ++i) {
     sum += static_cast<WideTicks>(program.durations[program.instrs[i].row]);
   }
@@ -162,7 +173,7 @@ void visit_with_counts(const DeviceList& list, Visit visit) {
 }  // namespace
 
 void check_time(const Program& program, std::string_view name) {
-  WideTicks sum = 0;
+  WideTicks sum = runtime_time(program);
   const Ticks longest = program.durations.empty() ? 0 : std::ranges::max(program.durations);
   add(sum, program.size(), static_cast<WideTicks>(longest));
   add(sum, program.collectives.size(), longest_collective(program));

@@ -13,6 +13,7 @@
 #include "schedules/document/segments.hpp"
 #include "schedules/program/instr.hpp"
 #include "schedules/program/move.hpp"
+#include "schedules/program/runtime_ticks.hpp"
 #include "schedules/program/send_buffers.hpp"
 
 namespace plumb {
@@ -61,9 +62,9 @@ struct KeptVersion {
 /// What simulator and trainer run: the schedule with everything it implies (transfers, collectives, versions, sizes).
 ///
 /// ### Life of a buffer
-/// All changes happen at fixed positions of the owner's compute lane, so the peak follows from order alone.
-/// Just before an instr: (1) the waits for sends at that place free the send buffers, (2) the receives posted there
-/// allocate their slots. Then its start, then its end. An overlapped pair: both starts, then both ends.
+/// All changes happen at fixed positions of the owner's compute lane, so the peak follows from order alone. Just before
+/// an instr: (1) the waits for sends at that place free the send buffers, (2) the receives posted there allocate slots.
+/// Then its start, then its end. An overlapped pair: both starts, then both ends.
 ///
 /// - F: at its start the stash made by F (by class of last use), the output buffer (transfer) and the workspace are
 ///   allocated, and the input moves from transfer to its kept class; at its end the workspace is freed, and the input
@@ -77,8 +78,7 @@ struct KeptVersion {
 /// - V after forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
 ///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
 ///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
-/// - Any reader frees at its end the weight version whose last reader it is; U is one for methods whose update looks at
-///   the weights of its forwards.
+/// - Any reader frees at its end the weight version whose last reader it is; so does U where a method looks back.
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.
 /// With recompute F frees its stash at its end and keeps the input; B or I allocates the stash again at its start, and
@@ -127,6 +127,7 @@ struct Program {
   std::vector<DeviceSpec> device_specs;  ///< jitter and limits; empty when no cluster is known
   Contention contention;                 ///< between the devices of a node; empty: there is none
   std::int32_t devices_per_node = 1;
+  RuntimeTicks runtime;
   WorkUnits work;
 
   /// What a transfer carries: SEND_F (an activation), SEND_R (a recomputed one) or SEND_B (a gradient); EVICT or

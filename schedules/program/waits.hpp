@@ -15,6 +15,16 @@ inline InstrIndex unit_end(const Program& program, InstrIndex i) {
   return i + (program.rows[program.instrs[i].row].overlapped ? 2U : 1U);
 }
 
+/// Time of the host before the waits of the unit that begins with `i`; 0 where the runtime costs nothing.
+inline Ticks host_before(const Program& program, InstrIndex i) {
+  if (!program.runtime.costs()) return 0;
+  Ticks sum = 0;
+  for (InstrIndex member = i; member != unit_end(program, i); ++member) {
+    sum += program.runtime.host[program.instrs[member].row];
+  }
+  return sum;
+}
+
 /// Whether the sender waits for its send at the end of its lane, where nothing comes later.
 inline bool is_awaited_at_end(const Program& program, const Transfer& transfer) {
   return transfer.sent == program.lane_begin[index(program.channels[transfer.channel].from) + 1];

@@ -23,7 +23,7 @@ constexpr std::size_t kNotesAhead = 16;
 constexpr std::size_t kMessagesAhead = 4;
 
 /// What a lane does next at its instr (sim/rules/transfer_semantics.hpp, "Moments of a lane").
-enum class Step : std::uint8_t { kReach, kSends, kPost, kInputs, kRun };
+enum class Step : std::uint8_t { kCalls, kReach, kSends, kPost, kInputs, kRun };
 
 struct EventLane {
   InstrIndex end = 0;
@@ -34,7 +34,9 @@ struct EventLane {
   std::uint32_t offer = 0;  ///< the first note not yet dealt with; likewise `send` and `post`
   std::uint32_t send = 0;
   std::uint32_t post = 0;
-  std::uint32_t own = 0;  ///< the first offer of the unit before
+  std::uint32_t own = 0;      ///< the first offer of the unit before
+  std::uint32_t posting = 0;  ///< where posting takes time: the first post not yet made
+  bool in_call = false;       ///< it is being made
   Step step = Step::kReach;
   Ticks clock = 0;
 };
@@ -47,6 +49,8 @@ class EventEngine {
         rules_(rules_of(options.transfers)),
         jitter_(has_jitter(program)),
         contended_(is_contended(program)),
+        hosted_(program.runtime.costs()),
+        calls_(program.runtime.has_calls() && !program.transfers.empty()),
         behind_links_(static_cast<std::uint32_t>(program.num_devices) +
                       static_cast<std::uint32_t>(program.channels.size())),
         queue_(behind_links_ + ComputeShare::slots(program)),
@@ -59,6 +63,9 @@ class EventEngine {
     times_.start.assign(program.size(), Moments::kUnknown);
     times_.end.assign(program.size(), Moments::kUnknown);
     times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);
+    if (hosted_) times_.ready.assign(program.size(), Moments::kUnknown);
+    if (calls_) times_.issued.assign(program.size(), Moments::kUnknown);
+    if (calls_) times_.called.assign(program.transfers.size(), Moments::kUnknown);
     for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
       EventLane& lane = lanes_.emplace_back();
       lane.end = program.lane_begin[d + 1];
@@ -90,7 +97,7 @@ class EventEngine {
     for (EventLane& lane : lanes_) {
       lane.offer = lane.own = first_note(notes_.offers, lane.next);
       lane.send = first_note(notes_.sends, lane.next);
-      lane.post = first_note(notes_.posts, lane.next);
+      lane.post = lane.posting = first_note(notes_.posts, lane.next);
     }
   }
 
@@ -105,10 +112,10 @@ class EventEngine {
   /// Puts the lane before the unit of `next`.
   void enter(EventLane& lane, InstrIndex next) {
     lane.next = next;
+    lane.step = Step::kReach;
     if (next == lane.end) return;
     lane.behind = unit_end(program_, next);
     lane.wait = program_.instrs[next].first_wait;
-    lane.step = Step::kReach;
   }
 
   template <bool kTransfers, bool kContended>
@@ -148,11 +155,16 @@ class EventEngine {
   void end_unit(EventLane& lane, Ticks now) {
     if constexpr (kContended) compute_.finish(static_cast<std::uint32_t>(&lane - lanes_.data()));
     for (InstrIndex i = lane.next; i != lane.behind; ++i) moments_.set(times_.end[i], now);
-    if constexpr (kTransfers) offer(lane, now);
+    if constexpr (kTransfers) {
+      if (!calls_) offer(lane, now);
+    }
     if (!joins_.empty()) join(lane, now);
     lane.previous = lane.next;
     lane.clock = now;
     enter(lane, lane.behind);
+    if (!kTransfers || !calls_) return;
+    lane.own = lane.offer;
+    lane.step = Step::kCalls;
   }
 
   void offer(EventLane& lane, Ticks now) {
@@ -171,9 +183,17 @@ class EventEngine {
   template <bool kTransfers, bool kContended>
   void advance(std::uint32_t self, Ticks now) {
     EventLane& lane = lanes_[self];
-    if (lane.next == lane.end || lane.step == Step::kRun) return;
+    if (lane.step == Step::kRun) return;
+    if constexpr (kTransfers) {
+      if (lane.step == Step::kCalls && !call_sends(lane, self, now)) return;
+    }
+    if (lane.next == lane.end) return;
     if constexpr (kTransfers) {
       if (lane.step != Step::kInputs && !prepare(lane, self, now)) return;
+    }
+    if (hosted_ && lane.step != Step::kInputs) {
+      lane.clock += host_before(program_, lane.next);
+      times_.ready[lane.next] = lane.clock;
     }
     lane.step = Step::kInputs;
     const std::uint32_t waits = program_.instrs[lane.behind].first_wait;
@@ -220,7 +240,7 @@ class EventEngine {
     if (lane.step == Step::kReach) {
       if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
       if (!be_there(lane, self, now)) return false;
-      if (rules_.batches) post(lane, now, true);
+      if (rules_.batches && !post(lane, self, now, true)) return false;
       lane.step = Step::kSends;
     }
     if (lane.step == Step::kSends) {
@@ -231,9 +251,7 @@ class EventEngine {
       lane.step = Step::kPost;
     }
     if (!rules_.needs_post) return true;
-    if (!be_there(lane, self, now)) return false;
-    post(lane, now, false);
-    return true;
+    return be_there(lane, self, now) && post(lane, self, now, false);
   }
 
   /// Blocking mode: everything issued at the unit before has arrived.
@@ -262,17 +280,40 @@ class EventEngine {
     return false;
   }
 
-  /// Posts the receives of the unit: first, when the lane is there, those in batches; then the others.
-  void post(EventLane& lane, Ticks now, bool batched) {
-    std::uint32_t at = lane.post;
-    for (; notes_.posts[at].at < lane.behind; ++at) {
-      const std::uint32_t channel = notes_.posts[at].channel;
-      const bool in_batch = (channel & TransferNote::kBatchBit) != 0;
-      if (in_batch == batched) links_.post(channel & ~TransferNote::kBatchBit, now);
+  /// Where sending takes time: makes the calls that send what the unit before made. False when the lane must come back
+  /// later.
+  bool call_sends(EventLane& lane, std::uint32_t self, Ticks now) {
+    const TransferNotes& offers = notes_.offers;
+    for (; offers[lane.offer].at < lane.next; ++lane.offer) {
+      if (!be_there(lane, self, now)) return false;
+      const auto [at, transfer, channel] = offers[lane.offer];
+      const bool posted = links_.was_posted(channel, now);
+      if (!program_.is_move(transfer)) lane.clock += posted ? program_.runtime.send_posted : program_.runtime.send;
+      times_.called[transfer] = now;
+      links_.offer(channel, transfer, now);
     }
-    if (batched) return;
-    lane.post = at;
-    __builtin_prefetch(notes_.posts.data() + at + kNotesAhead);
+    times_.issued[lane.previous] = lane.clock;
+    lane.step = Step::kReach;
+    return true;
+  }
+
+  /// Posts the receives of the unit: first, when the lane is there, those in batches; then the others. Where that takes
+  /// time, each is posted at the end of its call. False when the lane must come back later.
+  bool post(EventLane& lane, std::uint32_t self, Ticks now, bool batched) {
+    for (; notes_.posts[lane.posting].at < lane.behind; ++lane.posting) {
+      const TransferNote& note = notes_.posts[lane.posting];
+      const bool in_batch = (note.channel & TransferNote::kBatchBit) != 0;
+      if (in_batch != batched) continue;
+      if (calls_ && !lane.in_call && !program_.is_move(note.transfer)) lane.clock += program_.runtime.receive;
+      lane.in_call = true;
+      if (calls_ && !be_there(lane, self, now)) return false;
+      lane.in_call = false;
+      links_.post(note.channel & ~TransferNote::kBatchBit, now);
+    }
+    if (!batched) lane.post = lane.posting;
+    lane.posting = lane.post;
+    __builtin_prefetch(notes_.posts.data() + lane.post + kNotesAhead);
+    return true;
   }
 
   void join(const EventLane& lane, Ticks now) {
@@ -299,6 +340,8 @@ class EventEngine {
   bool jitter_;
   RunTimes times_;
   bool contended_;
+  bool hosted_;                 ///< the runtime costs something
+  bool calls_;                  ///< so do its calls
   std::uint32_t behind_links_;  ///< first slot of the queue that is neither a lane nor a link
   EventQueue queue_;
   Moments moments_;

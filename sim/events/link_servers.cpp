@@ -35,6 +35,7 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
     server.shared = shares_.serves(c);
     server.half_duplex = program.channels[c].route.half_duplex;
   }
+  if (program.runtime.has_calls()) posted_at_.assign(program.transfers.size(), Moments::kUnknown);
   find_opposites();
   if (rules_of(mode).batches) group_batches();
 }

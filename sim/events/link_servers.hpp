@@ -34,8 +34,16 @@ class LinkServers {
 
   /// The receive of the channel's next message is posted: they are posted in the order in which messages are offered.
   void post(std::uint32_t channel, Ticks now) {
-    ++servers_[channel].posted;
+    const std::uint32_t place = servers_[channel].posted++;
+    if (!posted_at_.empty()) posted_at_[place] = now;
     try_start(channel, now);
+  }
+
+  /// Whether the receive of the message that the channel is offered next was posted before `now`; always where receives
+  /// need not be posted. Requires calls that occupy lanes.
+  bool was_posted(std::uint32_t channel, Ticks now) const {
+    const Server& server = servers_[channel];
+    return server.offered < server.posted && posted_at_[server.offered] < now;
   }
 
   /// The channel's message has been sent: its moments become known and the next one may start. Returns the message.
@@ -102,7 +110,8 @@ class LinkServers {
   FairShare shares_;
   std::vector<std::uint32_t> open_pairs_;  ///< half-duplex channels that may have something to choose
   PairQueues queues_;
-  std::vector<bool> done_;  ///< by message; empty where there are no queues of pairs
+  std::vector<bool> done_;        ///< by message; empty where there are no queues of pairs
+  std::vector<Ticks> posted_at_;  ///< by place in the service order; empty where nobody asks
   Batches batches_;
   IndexLists batch_sends_;
   IndexLists batch_receives_;

@@ -34,7 +34,8 @@ IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex 
     if (rules_.blocks_lane) add_own_messages(previous, first, at, gap);
     add_send_waits(first, behind, at, gap);
   }
-  add_value_waits(first, behind, at, gap);
+  at = add_value_waits(first, behind, at, gap);
+  if (!times_.ready.empty()) part(gap, IdleCause::kOverhead) += times_.start[first] - at;
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) causes[c] += gap[c];
   return main_cause(gap);
 }
@@ -43,11 +44,7 @@ void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at
   for (InstrIndex i = first; i != behind; ++i) {
     for (const std::uint32_t t : issued_->of(i)) {
       if (program_.is_move(t)) continue;
-      const Transfer& transfer = program_.transfers[t];
-      const Route& route = program_.channels[transfer.channel].route;
-      add_to(gap, split_receive_wait(at, times_.transfers[t], times_.end[transfer.producer],
-                                     sending_time(transfer.bytes, route, program_.base),
-                                     latency_time(route, program_.base)));
+      add_message(t, at, gap);
       at = std::max(at, times_.transfers[t].available);
     }
   }
@@ -70,7 +67,7 @@ void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, 
   }
 }
 
-void IdleCauses::add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const {
+Ticks IdleCauses::add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const {
   const Wait* last = nullptr;
   Ticks latest = at;
   for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
@@ -81,6 +78,23 @@ void IdleCauses::add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, 
     }
   }
   if (last != nullptr) add_wait(*last, at, gap);
+  return latest;
+}
+
+void IdleCauses::add_message(std::uint32_t t, Ticks at, CauseTimes& gap) const {
+  const Transfer& transfer = program_.transfers[t];
+  const Route& route = program_.channels[transfer.channel].route;
+  const Ticks produced = times_.end[transfer.producer];
+  WaitSplit split =
+      split_receive_wait(at, times_.transfers[t], produced, sending_time(transfer.bytes, route, program_.base),
+                         latency_time(route, program_.base));
+  if (!times_.called.empty()) {
+    const Ticks offered = times_.end[rules_.in_issue_order ? transfer.issue : transfer.producer];
+    const Ticks late = std::clamp<Ticks>(times_.called[t] - std::max(at, offered), 0, split.queue);
+    split.queue -= late;
+    part(gap, IdleCause::kOverhead) += late;
+  }
+  add_to(gap, split);
 }
 
 void IdleCauses::add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const {
@@ -90,11 +104,7 @@ void IdleCauses::add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const {
       part(gap, IdleCause::kMemory) += waited;
       return;
     }
-    const Transfer& transfer = program_.transfers[wait.via];
-    const Route& route = program_.channels[transfer.channel].route;
-    add_to(gap,
-           split_receive_wait(at, times_.transfers[wait.via], times_.end[transfer.producer],
-                              sending_time(transfer.bytes, route, program_.base), latency_time(route, program_.base)));
+    add_message(wait.via, at, gap);
     return;
   }
   Ticks other = 0;

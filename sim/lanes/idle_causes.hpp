@@ -24,6 +24,8 @@ using CauseTimes = std::array<Ticks, kIdleCauseCount>;
 /// 3. Until the last of the instr's waits is over; of several that end together the first in the Program counts. Going
 ///    back from there: a message's own times (`split_receive_wait`), `Program::comm` as latency, a collective's
 ///    duration; what is left, back to the end of (2), is computing on another device.
+/// 4. What the lane takes after that is the runtime's host (overhead), and so is the sender's time between the
+///    end of what offers a message and the call that sends it.
 /// The parts add up to the gap exactly. (sim/SPECIFICATION.md, §9.3)
 class IdleCauses {
  public:
@@ -38,7 +40,10 @@ class IdleCauses {
  private:
   void add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const;
   void add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const;
-  void add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const;
+  /// Returns when the last of the waits is over; `at` if none ends later.
+  Ticks add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const;
+  /// As a receiver waits for the message; what the call that sends it came late is overhead.
+  void add_message(std::uint32_t transfer, Ticks at, CauseTimes& gap) const;
   void add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const;
 
   const Program& program_;

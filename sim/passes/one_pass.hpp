@@ -53,7 +53,7 @@ class OnePass {
 
  private:
   /// What a lane does next at its instr (sim/rules/transfer_semantics.hpp, "Moments of a lane").
-  enum class Phase : std::uint8_t { kReach, kPost, kStart };
+  enum class Phase : std::uint8_t { kReach, kPost, kStart, kReady };
 
   struct Lane {
     InstrIndex next = 0;

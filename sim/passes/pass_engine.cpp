@@ -33,6 +33,7 @@ OnePass::OnePass(const ProgramIndex& indexed, const SimOptions& options)
   times_.start.resize(program.size());
   times_.end.assign(program.size(), kUnknownTicks);
   times_.collective_end.assign(program.collectives.size(), kUnknownTicks);
+  if (program.runtime.costs()) times_.ready.assign(program.size(), kUnknownTicks);
   for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
     lanes_.push_back({.next = program.lane_begin[d], .begin = program.lane_begin[d]});
   }
@@ -140,6 +141,11 @@ void OnePass::advance(std::uint32_t self) {
     const InstrIndex behind = unit_end(program_, lane.next);
     if constexpr (kTransfers) {
       if (!reach_and_post(lane, self, behind)) return;
+    }
+    if (!times_.ready.empty() && lane.phase != Phase::kReady) {
+      lane.clock += host_before(program_, lane.next);
+      times_.ready[lane.next] = lane.clock;
+      lane.phase = Phase::kReady;
     }
     const std::optional<Ticks> start = start_of(lane, self, behind);
     if (!start) return;
@@ -321,6 +327,7 @@ inline void OnePass::prefetch(InstrIndex at) const {
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options) {
   const bool messages = program.transfers.size() > program.moves.size();
   if (messages && rules_of(options.transfers).pair_queues) return "both directions of a pair are one queue";
+  if (messages && program.runtime.has_calls()) return "calls that send and receive occupy the lanes";
   if (is_contended(program)) return "actions take longer when others are under way";
   for (const Channel& channel : program.channels) {
     if (!channel.route.shared.empty()) return "links are shared by several pairs of devices";

@@ -35,8 +35,8 @@ struct LaneTotals {
   std::int64_t peak_stash = 0;  ///< in the units of `StashChanges`
 };
 
-/// Whether `run_totals` applies: waits without transfers and collectives, no overlapped pairs, no jitter, and changes
-/// of the stash that fit 32 bits.
+/// Whether `run_totals` applies: waits without transfers and collectives, no overlapped pairs, no jitter, no costs of a
+/// runtime, and changes of the stash that fit 32 bits.
 bool has_plain_waits_only(const Program& program);
 
 /// As `run_one_pass`, but keeps only totals: one word per instr is written and no list is made.

@@ -171,8 +171,9 @@ bool has_plain_waits_only(const Program& program) {
   const bool pairs = std::ranges::any_of(program.rows, &Row::overlapped);
   const StashChanges stash = stash_changes(program);
   const auto fits = [](std::int64_t change) { return change == static_cast<std::int32_t>(change); };
-  return program.transfers.empty() && program.collectives.empty() && !pairs && !has_jitter(program) &&
-         !is_contended(program) && std::ranges::all_of(stash.at_start, fits) && std::ranges::all_of(stash.at_end, fits);
+  return program.transfers.empty() && program.collectives.empty() && !program.runtime.costs() && !pairs &&
+         !has_jitter(program) && !is_contended(program) && std::ranges::all_of(stash.at_start, fits) &&
+         std::ranges::all_of(stash.at_end, fits);
 }
 
 std::optional<std::vector<LaneTotals>> run_totals(const Program& program) { return TotalsPass(program).run(); }

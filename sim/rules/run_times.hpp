@@ -17,7 +17,11 @@ struct RunTimes {
   std::vector<TransferTimes> transfers;  ///< by transfer
   std::vector<Ticks> sent_at;            ///< by transfer: when its send is over; empty where that is when it is done
   std::vector<Ticks> collective_end;     ///< by collective
-  Ticks makespan = 0;                    ///< last end of an instr or collective
+  std::vector<Ticks> ready;   ///< by instr that begins a unit: the host is done, what it waits for may still be missing
+  std::vector<Ticks> issued;  ///< by instr that begins a unit: the calls that send what it made are over
+  std::vector<Ticks>
+      called;          ///< by transfer: the begin of the call that sends it. All three: empty where they cost nothing
+  Ticks makespan = 0;  ///< last end of an instr or collective
 
   /// When the sender need no longer wait for the message. (That of a batch is over when the batch is; a real run's when
   /// the message has been handed over.)

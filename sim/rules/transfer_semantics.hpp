@@ -22,6 +22,11 @@ namespace plumb {
 /// posted and started once, for both members together, and both end together; issuing at a member is issuing at the
 /// pair's end.
 ///
+/// ### Host and calls
+/// Where the runtime costs something (`Program::runtime`, §5.7): calls that send follow the end of a unit, one by one,
+/// and delay `reach` of the next; each message is offered when its call begins. Each receive is posted at the end of a
+/// call of its own, in order of place. The host's time of a unit comes after its posts, before its waits.
+///
 /// ### A message
 /// 1. *offered*: buffered: end of `producer`; other modes: end of `issue`.
 /// 2. *queue*: a channel serves one message at a time, in an order that is known before the run (`service_order`):

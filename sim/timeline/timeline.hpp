@@ -26,7 +26,7 @@ enum class IdleCause : std::uint8_t {
   kTransferQueue,      ///< the message is queued after another one, or waits for the receive to be posted
   kCollective,         ///< a collective or update
   kMemory,             ///< a copy to or from another memory (EVICT, LOAD), or a memory limit
-  kOverhead,           ///< the runtime itself (measured runs only)
+  kOverhead,           ///< the runtime itself: its host, calls that send and receive
 };
 
 inline constexpr std::size_t kIdleCauseCount = 9;

@@ -70,6 +70,19 @@ class Host {
     return {forward_end, found ? last_wait(forward_end, (*backward)->start_ns) : forward_end};
   }
 
+  /// For how long of [begin, end] some operator ran.
+  std::int64_t operator_time(std::int64_t begin, std::int64_t end) const {
+    auto next = std::ranges::lower_bound(operators_, begin, {}, [](const TraceRange* r) { return r->start_ns; });
+    std::int64_t covered = begin;
+    std::int64_t sum = 0;
+    for (; next != operators_.end() && (*next)->start_ns < end; ++next) {
+      const std::int64_t until = std::min(end, (*next)->end_ns);
+      sum += std::max<std::int64_t>(0, until - std::max(covered, (*next)->start_ns));
+      covered = std::max(covered, until);
+    }
+    return sum;
+  }
+
   /// The begin of the first operator in [begin, end]; `end` where there is none.
   std::int64_t first_operator(std::int64_t begin, std::int64_t end) const {
     const auto found = std::ranges::lower_bound(operators_, begin, {}, [](const TraceRange* r) { return r->start_ns; });
@@ -81,6 +94,10 @@ class Host {
   std::vector<const TraceRange*> operators_;  ///< but those of c10d, by start
 };
 
+void note_operators(const Host& host, bool on_host, TracedAction& work) {
+  work.operators_ns = on_host ? host.operator_time(work.start_ns, work.end_ns) : work.end_ns - work.start_ns;
+}
+
 /// Appends the one or two actions of a range of work.
 void add_work(const TraceRange& range, std::span<const Action> actions, const Host& host, RankRun& run) {
   const std::int64_t begin = range.start_ns;
@@ -88,12 +105,15 @@ void add_work(const TraceRange& range, std::span<const Action> actions, const Ho
   const bool on_host = range.kind == RangeKind::kAnnotation;
   if (actions.size() == 1) {
     run.work.push_back({actions[0], 0, begin, on_host ? host.last_wait(begin, end) : begin, end});
+    note_operators(host, on_host, run.work.back());
     return;
   }
   const auto [first_end, second_start] = on_host ? host.meeting(begin, end) : std::pair(end, begin);
   const std::int64_t first_start = on_host ? host.last_wait(begin, host.first_operator(begin, end)) : begin;
   run.work.push_back({actions[0], 0, begin, first_start, first_end});
+  note_operators(host, on_host, run.work.back());
   run.work.push_back({actions[1], 0, on_host ? first_end : begin, second_start, end});
+  note_operators(host, on_host, run.work.back());
 }
 
 /// Numbers the occurrences of every action, and counts the steps.

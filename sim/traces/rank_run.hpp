@@ -17,6 +17,7 @@ struct TracedAction {
       0;  ///< the range's begin: the program turned to the action, and may have waited for a message
   std::int64_t start_ns = 0;  ///< the work's begin, after the wait; equal to `begin_ns` where nothing was waited for
   std::int64_t end_ns = 0;
+  std::int64_t operators_ns = 0;  ///< of work: how long operators ran in it; on a GPU all of it
 };
 
 /// What one rank did, in order of begin.

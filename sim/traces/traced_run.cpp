@@ -10,6 +10,7 @@
 #include "sim/traces/clocks.hpp"
 #include "sim/traces/gzip.hpp"
 #include "sim/traces/rank_run.hpp"
+#include "sim/traces/run_samples.hpp"
 #include "sim/traces/step_timeline.hpp"
 
 namespace plumb {
@@ -127,6 +128,9 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   traced.timeline.schedule = "traced run";
   traced.timeline.machine = "traced by PyTorch, " + std::to_string(runs.size()) + " ranks" +
                             (traces.front().backend.empty() ? "" : ", " + traces.front().backend);
+  traced.profile = run_samples(runs, producers, calm_steps(traced.step_ns));
+  traced.profile.machine = traced.timeline.machine;
+  traced.profile.runtime = "pytorch";
   return traced;
 }
 

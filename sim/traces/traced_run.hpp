@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/sources/run_profile.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {
@@ -21,6 +22,7 @@ struct TracedRun {
   Timeline timeline;                           ///< of one step
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
   std::int32_t step = 0;                       ///< the one that `timeline` shows
+  RunProfile profile;                          ///< what the undisturbed steps cost
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each rank
 };
 

@@ -12,6 +12,7 @@
 #include "models/import/load_network.hpp"
 #include "models/network/network_io.hpp"
 #include "models/sources/profile.hpp"
+#include "models/sources/run_profile.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tests/support/source_directory.hpp"
 
@@ -47,6 +48,8 @@ void read_any(const std::string& text) {
     network_from_json(text, "example");
   } else if (text.find("plumbline-cluster") != std::string::npos) {
     cluster_from_json(text, "example");
+  } else if (text.find("plumbline-run-profile") != std::string::npos) {
+    run_profile_from_json(text, "example");
   } else {
     profile_from_json(text, "example");
   }
@@ -66,7 +69,7 @@ bool reads_or_refuses(const std::string& text) {
 
 TEST_CASE("the example documents of models are valid and say what the text says") {
   const std::vector<std::string> blocks = examples();
-  REQUIRE(blocks.size() == 4);
+  REQUIRE(blocks.size() == 5);
   const Network network = network_from_json(blocks[0], "example");
   CHECK(network.layers == load_network("gpt2-small").layers);
   CHECK(parameter_count(network) == 124'439'808);
@@ -80,6 +83,9 @@ TEST_CASE("the example documents of models are valid and say what the text says"
   CHECK(contended.shared_links[0].bytes_per_s == 100e9);
   const Profile profile = profile_from_json(blocks[3], "example");
   CHECK(to_string(profiled_partition(profile)) == "1,1");
+  const RunProfile run = run_profile_from_json(blocks[4], "example");
+  CHECK(run_profile_costs(run, 4).costs.times[3].f == (900 - 90) / 2 + 90);
+  CHECK(run.message_capacity == 1.5);
 }
 
 TEST_CASE("the documents name every built-in network and cluster") {

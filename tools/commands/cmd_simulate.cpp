@@ -187,7 +187,9 @@ ExitStatus run_simulate(const CommandLine& command_line) {
       return ExitStatus::kNo;
     }
   }
-  const CostInput input = cost_input(arguments.costs, documents, schedule);
+  CostInput input = cost_input(arguments.costs, documents, schedule);
+  arguments.simulation.take_runtime(documents);
+  arguments.simulation.adapt(schedule, input);
   if (arguments.peak && input.costs.memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
   }

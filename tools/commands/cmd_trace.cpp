@@ -24,6 +24,7 @@ constexpr std::size_t kMostSpansDrawn = 20'000;
 struct TraceArguments {
   std::vector<std::string> files;
   std::optional<std::int64_t> step;
+  std::string profile;
   ReportArguments reports;
 
   bool parse(const CommandLine& arguments) {
@@ -33,7 +34,9 @@ struct TraceArguments {
         "PyTorch's profiler (Kineto JSON, packed by gzip or not), one per rank, of a schedule that ran under\n"
         "_PipelineScheduleRuntime of torch.distributed.pipelining. `compare` lays them over a prediction.");
     parser.positionals(files, 1, "FILE")
-        .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
+        .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)")
+        .text("profile", profile, "FILE",
+              "what actions, the host and messages cost in this run, for `simulate --profile` (- is standard output)");
     reports.add_to(parser);
     return parser.parse(arguments);
   }
@@ -74,10 +77,13 @@ std::string steps_text(const TracedRun& run) {
 ExitStatus run_trace(const CommandLine& command_line) {
   TraceArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  ReportFiles reports(arguments.reports, "");
+  ReportFiles reports(arguments.reports, arguments.profile);
+  std::optional<OutputFile> profile;
+  if (!arguments.profile.empty()) profile.emplace(arguments.profile);
   const TracedRun run = read(arguments);
   reports.write(run.timeline);
-  if (arguments.reports.takes_standard_output()) return ExitStatus::kDone;
+  if (profile) profile->finish(run_profile_to_json(run.profile));
+  if (arguments.profile == "-" || arguments.reports.takes_standard_output()) return ExitStatus::kDone;
   std::string text = figures_text(run.timeline) + steps_text(run) + '\n' + devices_text(run.timeline);
   if (!arguments.reports.summary && run.timeline.spans.size() <= kMostSpansDrawn) {
     text += '\n' + text_timeline(run.timeline, {.columns = terminal_columns(), .colour = wants_colour()});

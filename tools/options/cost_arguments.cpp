@@ -15,6 +15,7 @@
 #include "models/sources/abstract_costs.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/roofline.hpp"
+#include "models/sources/run_profile.hpp"
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 
@@ -88,6 +89,22 @@ void check_profile(const CostArguments& arguments) {
   if (arguments.samples) throw Error("--samples: " + why);
   if (arguments.sequence) throw Error("--sequence: " + why);
   refuse(arguments.precision, "--precision", why);
+}
+
+/// A profile of `plumbline profile`, with its network, or of a traced run.
+void load_profile(const CostArguments& arguments, CostDocuments& documents) {
+  const std::string text = read_text_file(arguments.profile, kProfileFile);
+  if (is_run_profile(text, arguments.profile)) {
+    const std::string why = "is not known of a traced run, expected no --profile of one with it";
+    refuse(arguments.network, "--network", why);
+    refuse(arguments.partition, "--partition", why);
+    refuse(arguments.cluster, "--cluster",
+           "messages take what they took in the traced run, expected no --cluster with it");
+    documents.run_profile = run_profile_from_json(text, arguments.profile);
+    return;
+  }
+  documents.profile = profile_from_json(text, arguments.profile);
+  documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
 }
 
 CostInput abstract_input(const CostArguments& arguments, const CostShape& shape) {
@@ -185,6 +202,17 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
   return input;
 }
 
+CostInput run_input(const CostDocuments& documents, const CostShape& shape) {
+  const RunProfile& profile = *documents.run_profile;
+  RunCosts run = run_profile_costs(profile, shape.num_stages);
+  CostInput input;
+  input.costs = std::move(run.costs);
+  input.cluster = run_profile_cluster(profile, shape.num_devices);
+  input.description = "as " + profile.machine;
+  for (const std::string& note : run.notes) input.description += "; " + note;
+  return input;
+}
+
 /// Jitter needs devices; where no cluster is known they are plain ones without links.
 void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
   if (!input.cluster) {
@@ -204,6 +232,8 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
     input = job_input(arguments, documents, shape);
   } else if (documents.profile) {
     input = profile_input(arguments, documents, shape);
+  } else if (documents.run_profile) {
+    input = run_input(documents, shape);
   } else {
     input = documents.network ? roofline_input(arguments, documents, shape) : abstract_input(arguments, shape);
   }
@@ -235,7 +265,8 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
-      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("profile", profile, "FILE",
+            "times measured by `plumbline profile`, or of a traced run (`plumbline trace --profile`)")
       .text("partition", partition, "HOW",
             "how layers are split into stages: balanced by their times, equal (as many blocks in each), finest (one "
             "layer "
@@ -260,8 +291,7 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
     if (arguments.per_device) throw Error("--per-device: applies to --cost, expected --cost LIST with it");
     if (!arguments.profile.empty()) {
       check_profile(arguments);
-      documents.profile = profile_from_json(read_text_file(arguments.profile, kProfileFile), arguments.profile);
-      documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
+      load_profile(arguments, documents);
     } else if (arguments.network.empty()) {
       throw Error(
           "the costs are missing, expected --cost LIST (such as F=1,B=2), --profile FILE, or --network NAME --cluster "

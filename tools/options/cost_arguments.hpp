@@ -9,6 +9,7 @@
 #include "models/jobs/kernel_rates.hpp"
 #include "models/network/network.hpp"
 #include "models/sources/profile.hpp"
+#include "models/sources/run_profile.hpp"
 #include "models/stages/partition.hpp"
 #include "schedules/document/schedule.hpp"
 #include "tools/options/arguments.hpp"
@@ -44,6 +45,7 @@ struct CostArguments {
 /// The documents that the options name, read (or measured) once for any number of schedules.
 struct CostDocuments {
   std::optional<Profile> profile;
+  std::optional<RunProfile> run_profile;  ///< instead of a profile with a network: of a traced run
   std::optional<Network> network;
   std::optional<Cluster> cluster;
 };

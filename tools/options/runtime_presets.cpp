@@ -23,8 +23,33 @@ constexpr std::array kPresets{
         .transfers = TransferMode::kRendezvous,
         .receives = ReceivePlacement::kOnSend,
         .send_buffers = kUnlimited,
-        .what = "_PipelineScheduleRuntime 2.14 over NCCL: receives are posted where its lowering puts them, sends are "
-                "waited for at the end of the step"},
+        .skips_first_input_grad = true,
+        .pairs_in_turn = true,
+        .what = "_PipelineScheduleRuntime 2.14: receives are posted where its lowering puts them, sends are waited for "
+                "at the end of the step, the first stage has no I"},
+    RuntimePreset{
+        .name = "pytorch-single",
+        .transfers = TransferMode::kBatched,
+        .receives = ReceivePlacement::kLate,
+        .send_buffers = 1,
+        .skips_first_input_grad = true,
+        .what = "Schedule1F1B and ScheduleGPipe of PyTorch 2.14: every send is waited for before the next one, or with "
+                "the receive that it is fused with"},
+    RuntimePreset{.name = "torchtitan",
+                  .schedules = For::kOneChunk,
+                  .transfers = TransferMode::kBatched,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = 1,
+                  .skips_first_input_grad = true,
+                  .what = "torchtitan with one stage per rank: as pytorch-single"},
+    RuntimePreset{.name = "torchtitan",
+                  .schedules = For::kSeveralChunks,
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kOnSend,
+                  .send_buffers = kUnlimited,
+                  .skips_first_input_grad = true,
+                  .pairs_in_turn = true,
+                  .what = "torchtitan with several stages per rank: as pytorch"},
     RuntimePreset{
         .name = "megatron",
         .schedules = For::kOneChunk,
@@ -39,6 +64,12 @@ constexpr std::array kPresets{
                   .send_buffers = 1,
                   .what = "Megatron-LM interleaved with overlapped transfers: the receive of a step is posted one step "
                           "before"},
+    RuntimePreset{.name = "deepspeed",
+                  .transfers = TransferMode::kBatched,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = 1,
+                  .what = "DeepSpeed's TrainSchedule: neighbours exchange the results of one step before the next one, "
+                          "and wait for both"},
 };
 
 }  // namespace
@@ -46,6 +77,7 @@ constexpr std::array kPresets{
 std::span<const RuntimePreset> runtime_presets() { return kPresets; }
 
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
+  if (name.empty()) return kPresets.front();
   const For wanted = schedule.num_stages > schedule.num_devices ? For::kSeveralChunks : For::kOneChunk;
   std::vector<std::string_view> names;
   for (const RuntimePreset& preset : kPresets) {

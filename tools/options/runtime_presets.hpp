@@ -16,14 +16,16 @@ struct RuntimePreset {
   enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks } schedules = For::kAll;
   TransferMode transfers = TransferMode::kBuffered;
   ReceivePlacement receives = ReceivePlacement::kAhead;
-  std::int32_t send_buffers = 2;  ///< messages in flight per channel before the sender waits
-  std::string_view what;          ///< which part of the system it models
+  std::int32_t send_buffers = 2;        ///< messages in flight per channel before the sender waits
+  bool skips_first_input_grad = false;  ///< the first stage has no I: its W is the whole backward
+  bool pairs_in_turn = false;           ///< the halves of an overlapped pair run one after the other
+  std::string_view what;                ///< which part of the system it models
 };
 
 /// All rows, `plumbline` (the defaults) first.
 std::span<const RuntimePreset> runtime_presets();
 
-/// The row called `name` for `schedule`. Throws `Error` for unknown names, with the nearest one.
+/// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
 
 }  // namespace plumb

@@ -19,7 +19,8 @@ constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
 void SimulationArguments::add_to(ArgumentParser& parser) {
   parser.group("Simulation")
       .text("runtime", runtime, "SYSTEM",
-            "send and receive messages as this system does: plumbline, pytorch or megatron (default: plumbline)")
+            "run as this system does: plumbline, pytorch, pytorch-single (its classes 1F1B and GPipe), torchtitan, "
+            "megatron or deepspeed (default: that of the traced --profile; plumbline)")
       .text("transfers", transfers, "MODE",
             "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "
             "does; "
@@ -46,6 +47,19 @@ SimOptions SimulationArguments::simulation(const Schedule& schedule) const {
   options.engine = choice<EngineChoice>(kEngines, "engine", engine);
   options.seed = static_cast<std::uint64_t>(seed.value_or(0));
   return options;
+}
+
+void SimulationArguments::take_runtime(const CostDocuments& documents) {
+  if (runtime.empty() && documents.run_profile) runtime = documents.run_profile->runtime;
+}
+
+void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
+  const RuntimePreset& preset = runtime_preset(runtime, schedule);
+  if (preset.skips_first_input_grad) skip_first_input_grad(input.costs);
+  if (!preset.pairs_in_turn) return;
+  for (DeviceList& list : schedule.devices) {
+    for (Action& action : list.actions) action.overlaps_next = 0;
+  }
 }
 
 LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {

@@ -7,12 +7,13 @@
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/options/arguments.hpp"
+#include "tools/options/cost_arguments.hpp"
 
 namespace plumb {
 
 /// Options for how messages travel and which engine simulates.
 struct SimulationArguments {
-  std::string runtime = "plumbline";
+  std::string runtime;    ///< empty: that of the profile of a traced run; otherwise plumbline
   std::string transfers;  ///< empty: the runtime's
   std::string engine = "auto";
   std::string receives;  ///< empty: the runtime's
@@ -27,6 +28,10 @@ struct SimulationArguments {
   /// What the chosen runtime does with `schedule`, where no option overrides it. Throw `Error` for unknown names, with
   /// the nearest one.
   SimOptions simulation(const Schedule& schedule) const;
+  /// Without --runtime: the one that a profile in `documents` was traced of.
+  void take_runtime(const CostDocuments& documents);
+  /// What the chosen runtime does with the actions of `schedule`: pairs in turn, no I on the first stage.
+  void adapt(Schedule& schedule, CostInput& input) const;
   LowerOptions lowering(const Schedule& schedule) const;
 };
 

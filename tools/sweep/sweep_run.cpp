@@ -126,7 +126,8 @@ Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
 class PointRun {
  public:
   PointRun(SweepPoint point, const SweepPlan& plan, const CostDocuments& documents)
-      : plan_(plan), documents_(documents), costs_(plan.costs) {
+      : plan_(plan), documents_(documents), costs_(plan.costs), simulation_(plan.simulation) {
+    simulation_.take_runtime(documents);
     result_.point = std::move(point);
     costs_.cost = result_.point.cost;
     costs_.memory_limit = result_.point.memory_limit;
@@ -150,10 +151,11 @@ class PointRun {
     const SearchGoal goal = search_goal(costs_, documents_, params.num_devices);
     params.costs = goal.costs;
     params.memory_limit = goal.memory_limit;
-    const Schedule schedule = schedule_of(result_.point.schedule, params);
+    Schedule schedule = schedule_of(result_.point.schedule, params);
     result_.point.params.chunks = chunks_of(schedule);
     result_.semantics = semantics_of(schedule);
-    const CostInput input = cost_input(costs_, documents_, schedule);
+    CostInput input = cost_input(costs_, documents_, schedule);
+    simulation_.adapt(schedule, input);
     const MemoryLimit limit = parse_memory_limit(costs_.memory_limit, input.costs);
     const double share = stage_share(schedule, costs_);
     std::vector<SweepFigures> runs;
@@ -167,10 +169,10 @@ class PointRun {
       timeline.machine = input.description;
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);
     };
-    SimOptions options = plan_.simulation.simulation(schedule);
+    SimOptions options = simulation_.simulation(schedule);
     options.spans = options.memory_curve = plan_.keep_timelines;
     const auto lowered = [&](const Schedule& of) {
-      return lower(of, input.costs, input.cluster_pointer(), plan_.simulation.lowering(of));
+      return lower(of, input.costs, input.cluster_pointer(), simulation_.lowering(of));
     };
     if (schedule.policy) {  // every run decides anew
       const Program work = lowered(schedule);
@@ -179,8 +181,7 @@ class PointRun {
         take(simulate(lowered(policy_order(schedule, work, options.seed).schedule), options));
       }
     } else if (!plan_.keep_timelines && plan_.runs == 1) {
-      take(simulate_summary(schedule, input.costs, input.cluster_pointer(), plan_.simulation.lowering(schedule),
-                            options));
+      take(simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation_.lowering(schedule), options));
     } else {
       const Program program = lowered(schedule);
       for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) take(simulate(program, options));
@@ -191,6 +192,7 @@ class PointRun {
   const SweepPlan& plan_;
   const CostDocuments& documents_;
   CostArguments costs_;
+  SimulationArguments simulation_;
   SweepResult result_;
 };
 

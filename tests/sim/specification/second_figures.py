@@ -19,14 +19,39 @@ class Run:
         self.batches = self.make_batches() if self.mode == "batched" else []
         if self.mode == "pair-fifo":
             self.make_fronts()
-        self.next, self.phase = list(sim.begin[:-1]), [0] * sim.devices
-        self.clock = [0] * sim.devices
-        progress = True
-        while progress:
-            progress = any([self.advance(d) for d in range(sim.devices)]) | any([self.pump(q) for q in self.queues])
+        self.costs, self.posted_before = sim.runtime, set()
+        while True:  # until every call that sends is as long as §5.7 says
+            self.run()
+            posted = {m for m in sim.messages if m.posted is not None and m.called is not None and m.posted < m.called}
+            if posted == self.posted_before:
+                break
+            self.posted_before = posted
         self.hangs = self.next != sim.begin[1:]
         if not self.hangs:
             self.makespan = max([s.end for s in self.steps] + [c["end"] for c in sim.collectives])
+
+    def run(self):
+        sim = self.sim
+        self.next, self.phase = list(sim.begin[:-1]), [0] * sim.devices
+        self.clock = [0] * sim.devices
+        for m in sim.messages:
+            m.posted = m.start = m.done = m.available = m.sent = m.called = None
+        for s in self.steps:
+            s.start = s.end = None
+        for c in sim.collectives:
+            c["end"], c["left"] = None, len(c["members"])
+        for batch in self.batches:
+            batch["left"], batch["end"] = len(batch["sends"]) + len(batch["receives"]), 0
+        progress = True
+        while progress:
+            progress = any([self.advance(d) for d in range(sim.devices)]) | any([self.pump(q) for q in self.queues])
+
+    def call(self, d, unit):  # §5.7
+        calls = [m for m in self.sim.messages if m.a == d and self.steps[m.offered_by].unit == unit.at and m.called is None]
+        for m in sorted(calls, key=lambda m: m.offered_by):
+            m.called = self.clock[d]
+            if m.copy is None:
+                self.clock[d] += self.costs["send_posted" if not self.needs_post or m in self.posted_before else "send"]
 
     def sending(self, m):
         if m.copy is not None:
@@ -81,6 +106,7 @@ class Run:
                 self.clock[d] = max([self.clock[d]] + [m.sent for m in sends])
                 unit.posted = self.clock[d]
                 self.post(unit, False)
+                self.clock[d] += sum(self.costs.get(s.op.lower().replace("r", "f"), 0) for s in members)
                 self.phase[d], moved = 2, True
             over = [self.over(w) for s in members for w in s.waits]
             if None in over:
@@ -94,11 +120,13 @@ class Run:
                     if not collective["left"]:
                         collective["end"] = max(self.steps[m].end for m in collective["members"]) + collective["time"]
             self.clock[d], self.next[d], self.phase[d], moved = start + unit.time, unit.behind, 0, True
+            self.call(d, unit)
         return moved
 
     def post(self, unit, batched):
-        for m in self.sim.messages:
+        for m in sorted(self.sim.messages, key=lambda m: m.post):
             if unit.at <= m.post < unit.behind and m.posted is None and (m.receive_batch is not None) == batched:
+                self.clock[unit.device] += self.costs["receive"] if m.copy is None and self.needs_post else 0
                 m.posted = self.clock[unit.device]
 
     def over(self, wait):  # §5.2
@@ -116,7 +144,7 @@ class Run:
             if m.done is not None:
                 free = m.done
                 continue
-            offered = self.steps[m.offered_by].end
+            offered = m.called
             posted = m.posted if self.needs_post and m.copy is None else 0
             if offered is None or posted is None or any(f.done is None for f in m.fronts):
                 return moved
@@ -151,7 +179,8 @@ class Run:
     def receive_pieces(self, m):
         alone, far = self.sending(m), 10**30
         return [("transfer_queue", m.available - m.done - self.latency(m)), ("transfer_latency", self.latency(m)), ("transfer_bandwidth", alone),
-                ("transfer_queue", m.done - alone - self.steps[m.giver].end), ("compute", far)]
+                ("transfer_queue", m.done - alone - m.called), ("overhead", m.called - self.steps[m.offered_by].end),
+                ("transfer_queue", self.steps[m.offered_by].end - self.steps[m.giver].end), ("compute", far)]
 
     def causes(self, before, unit):
         gap, at, far = dict.fromkeys(CAUSES, 0), before.end, 10**30
@@ -175,7 +204,8 @@ class Run:
             else:
                 pieces = {"latency": [("transfer_latency", self.sim.comm or 0)], "end": [],
                           "collective": [("collective", self.sim.collectives[what]["time"] if kind == "collective" else 0)]}[kind] + [("compute", far)]
-            self.split(gap, at, last[0], pieces)
+            at = self.split(gap, at, last[0], pieces)
+        gap["overhead"] += unit.start - at
         return gap
 
     # §9.1, §9.2

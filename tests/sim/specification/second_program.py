@@ -15,6 +15,7 @@ class Simulator:
         self.pace = pace if isinstance(pace, list) else [pace] * self.stages
         self.times, self.memory, self.ticks = case["times"], case["memory"], case["ticks_per_ns"]
         self.comm, self.units = case["comm"], case["memory_units"]
+        self.runtime = case["runtime"]
         self.places = doc["placement"]
         self.holders = [(r, s, d) for r, rep in enumerate(self.places) for s, ds in enumerate(rep) for d in ds]
         edges = doc.get("stage_edges") or [[s, s + 1] for s in range(self.stages - 1)]
@@ -72,6 +73,7 @@ class Simulator:
     def divide_ticks(self, factor):
         self.ticks *= factor
         self.comm = None if self.comm is None else self.comm * factor
+        self.runtime = {key: ns * factor for key, ns in self.runtime.items()}
         self.times = [{k: {p: x * factor for p, x in v.items()} if k == "pairs" else v * factor for k, v in t.items()} for t in self.times]
 
     def extra(self, name):

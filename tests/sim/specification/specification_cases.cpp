@@ -86,6 +86,29 @@ StageMemory random_units(std::mt19937_64& random) {
   return memory;
 }
 
+/// Nothing in half of the cases; calls that cost nothing, or the same in both cases, are met, too.
+RuntimeCosts random_runtime(std::mt19937_64& random) {
+  const auto time = [&] { return drawn(random, 0, 4); };
+  RuntimeCosts runtime;
+  if (drawn(random, 0, 1) == 0) return runtime;
+  runtime = {.f_ns = time(), .b_ns = time(), .i_ns = time(), .w_ns = time()};
+  if (drawn(random, 0, 2) == 0) return runtime;
+  runtime.send_ns = time();
+  runtime.send_posted_ns = time();
+  runtime.receive_ns = time();
+  return runtime;
+}
+
+json runtime_json(const RuntimeCosts& r, std::int64_t ticks_per_ns) {
+  return {{"f", r.f_ns * ticks_per_ns},
+          {"b", r.b_ns * ticks_per_ns},
+          {"i", r.i_ns * ticks_per_ns},
+          {"w", r.w_ns * ticks_per_ns},
+          {"send", r.send_ns * ticks_per_ns},
+          {"send_posted", r.send_posted_ns * ticks_per_ns},
+          {"receive", r.receive_ns * ticks_per_ns}};
+}
+
 Cluster random_cluster(std::int32_t devices, std::mt19937_64& random) {
   Cluster cluster;
   cluster.name = "random";
@@ -137,6 +160,7 @@ json input_json(const SpecificationCase& one) {
   for (const StageTimes& times : one.costs.times) out["times"].push_back(times_json(times));
   out["memory"] = nullptr;
   for (const StageMemory& memory : one.costs.memory) out["memory"].push_back(memory_json(memory));
+  out["runtime"] = runtime_json(one.costs.runtime, one.costs.base.ticks_per_ns);
   out["comm"] = one.costs.comm ? json(*one.costs.comm) : json(nullptr);
   out["routes"] = nullptr;
   for (std::int32_t a = 0; a < one.schedule.num_devices; ++a) {
@@ -235,6 +259,7 @@ SpecificationCase random_case(Schedule schedule, std::mt19937_64& random) {
     one.costs.memory.push_back(one.costs.memory_units_per_one != 0 ? random_units(random) : random_bytes(random));
   }
   match_sizes(schedule, one.costs.memory);
+  one.costs.runtime = random_runtime(random);
   one.options.transfers = static_cast<TransferMode>(drawn(random, 0, 5));
   one.lowering.receives = static_cast<ReceivePlacement>(drawn(random, 0, 2));
   one.lowering.send_buffers = static_cast<std::int32_t>(drawn(random, 1, 3));

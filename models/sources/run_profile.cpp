@@ -1,0 +1,170 @@
+#include "models/sources/run_profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+/// A trace does not say how large messages are: as many bytes as a message alone takes nanoseconds.
+constexpr double kBytesPerSecond = 1e9;
+/// An I that takes less than this share of the W of its stage did nothing.
+constexpr double kNothing = 0.05;
+
+double expected(const Measured& measured) { return static_cast<double>(measured.expected_ns()); }
+
+/// Time of operators, by pass.
+struct Operators {
+  double f = 0;
+  double b = 0;
+  double i = 0;
+  double w = 0;
+
+  void add(const Operators& other, double share) {
+    f += share * other.f;
+    b += share * other.b;
+    i += share * other.i;
+    w += share * other.w;
+  }
+};
+
+/// `inside` of the passes; of one that the run did not have, that of the other kind of backward.
+Operators inside_of(const RunProfile& profile) {
+  const MeasuredPasses& inside = profile.inside;
+  const Measured& split = inside.i.count > 0 ? inside.i : inside.b;
+  return {.f = expected(inside.f),
+          .b = expected(inside.b.count > 0 ? inside.b : split),
+          .i = expected(split),
+          .w = expected(inside.w.count > 0 ? inside.w : split)};
+}
+
+double without(const Measured& measured, double inside) { return std::max(0.0, expected(measured) - inside); }
+
+/// Reads the stages of the run as times of operators.
+class RunStages {
+ public:
+  explicit RunStages(const RunProfile& profile) : inside_(inside_of(profile)) {
+    for (std::size_t s = 0; s < profile.stages.size(); ++s) add(profile.stages[s]);
+    split_backwards();
+  }
+
+  const Operators& inside() const { return inside_; }
+  bool were_fused() const { return share_i_ < 0; }
+
+  /// The part [begin, end) of the model, in stages of the run.
+  Operators between(double begin, double end) const {
+    Operators sum;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const auto at = static_cast<double>(s);
+      const double overlap = std::min(end, at + 1) - std::max(begin, at);
+      if (overlap > 0) sum.add(stages_[s], overlap);
+    }
+    return sum;
+  }
+
+ private:
+  void add(const MeasuredPasses& stage) {
+    Operators operators{.f = without(stage.f, inside_.f)};
+    const bool split = stage.i.count > 0 && stage.w.count > 0;
+    const bool works = split && expected(stage.i) >= kNothing * expected(stage.w);
+    if (works) {
+      operators.i = without(stage.i, inside_.i);
+      operators.w = without(stage.w, inside_.w);
+    }
+    operators.b = stage.b.count > 0 ? without(stage.b, inside_.b)
+                  : works           ? operators.i + operators.w
+                                    : without(stage.w, inside_.w);
+    if (!works) unsplit_.push_back(stages_.size());
+    stages_.push_back(operators);
+  }
+
+  /// Splits what was not split as the other stages are on average; one to one where none is.
+  void split_backwards() {
+    Operators sum;
+    for (const Operators& stage : stages_) sum.add(stage, 1);
+    const double both = sum.i + sum.w;
+    if (both > 0) share_i_ = sum.i / both;
+    const double share = both > 0 ? share_i_ : 0.5;
+    for (const std::size_t s : unsplit_) {
+      stages_[s].i = share * stages_[s].b;
+      stages_[s].w = stages_[s].b - stages_[s].i;
+    }
+  }
+
+  Operators inside_;
+  std::vector<Operators> stages_;
+  std::vector<std::size_t> unsplit_;
+  double share_i_ = -1;
+};
+
+StageTimes times_of(const Operators& operators, const Operators& inside) {
+  StageTimes times;
+  times.f = std::llround(operators.f + inside.f);
+  times.b = std::llround(operators.b + inside.b);
+  times.i = std::llround(operators.i + inside.i);
+  times.w = std::llround(operators.w + inside.w);
+  times.r = times.f;
+  return times;
+}
+
+RuntimeCosts runtime_of(const RunProfile& profile) {
+  const auto& [f, b, i, w] = profile.host;
+  const auto or_else = [](const Measured& one, const Measured& other, const Measured& third) {
+    return (one.count > 0 ? one : other.count > 0 ? other : third).expected_ns();
+  };
+  RuntimeCosts costs;
+  costs.f_ns = or_else(f, b, i);
+  costs.b_ns = or_else(b, i, f);
+  costs.i_ns = or_else(i, b, f);
+  costs.w_ns = or_else(w, i, b);
+  costs.send_ns = or_else(profile.send, profile.send_posted, profile.send);
+  costs.send_posted_ns = or_else(profile.send_posted, profile.send, profile.send);
+  costs.receive_ns = profile.receive.expected_ns();
+  return costs;
+}
+
+}  // namespace
+
+RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages) {
+  const RunStages stages(profile);
+  const auto of_run = static_cast<double>(profile.stages.size());
+  RunCosts result;
+  for (std::int32_t stage = 0; stage < num_stages; ++stage) {
+    const double begin = of_run * stage / num_stages;
+    const double end = of_run * (stage + 1) / num_stages;
+    result.costs.times.push_back(times_of(stages.between(begin, end), stages.inside()));
+  }
+  result.costs.runtime = runtime_of(profile);
+  result.costs.message_bytes = profile.message.expected_ns();
+  if (static_cast<std::size_t>(num_stages) != profile.stages.size()) {
+    result.notes.push_back("the run's " + std::to_string(profile.stages.size()) + " stages cut into " +
+                           std::to_string(num_stages) + " equal parts");
+  }
+  if (stages.were_fused()) result.notes.emplace_back("I and W are each half of the run's B");
+  return result;
+}
+
+Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices) {
+  Cluster cluster;
+  cluster.name = "traced";
+  cluster.source = profile.machine;
+  cluster.devices.resize(static_cast<std::size_t>(num_devices));
+  cluster.devices_per_node = num_devices;
+  cluster.intra_node.bytes_per_s = kBytesPerSecond;
+  cluster.intra_node.shared = profile.message_capacity > 0;
+  cluster.intra_node.shared_bytes_per_s = profile.message_capacity * kBytesPerSecond;
+  cluster.finish();
+  return cluster;
+}
+
+void skip_first_input_grad(StageCosts& costs) {
+  if (costs.times.empty()) return;
+  StageTimes& first = costs.times.front();
+  first.i = first.i_comm = 0;
+  first.w = first.b;
+}
+
+}  // namespace plumb

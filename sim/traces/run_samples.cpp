@@ -1,0 +1,223 @@
+#include "sim/traces/run_samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "sim/traces/crowd.hpp"
+
+namespace plumb {
+namespace {
+
+/// Longer steps, relative to the shortest, were disturbed.
+constexpr double kCalm = 1.25;
+/// So were times of more than so many medians.
+constexpr std::int64_t kMostMedians = 4;
+
+using Samples = std::vector<std::int64_t>;
+
+/// Whether a sample is so far above the median that it tells of the machine.
+bool is_disturbed(std::int64_t ns, std::int64_t median_ns) { return ns / kMostMedians > median_ns; }
+
+Measured measured(Samples& samples) {
+  Measured result;
+  if (samples.empty()) return result;
+  std::ranges::sort(samples);
+  const auto at = [&](double share) {
+    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
+  };
+  result = {.median_ns = at(0.5), .p10_ns = at(0.1), .p90_ns = at(0.9)};
+  result.count = static_cast<std::int64_t>(samples.size());
+  const auto kept_end =
+      std::ranges::find_if(samples, [&](std::int64_t ns) { return is_disturbed(ns, result.median_ns); });
+  const auto kept = kept_end - samples.begin();
+  const double sum = std::accumulate(samples.begin(), kept_end, 0.0);
+  if (kept > 0) result.mean_ns = std::llround(sum / static_cast<double>(kept));
+  return result;
+}
+
+struct PassSamples {
+  std::map<Op, Samples> by_op;
+
+  MeasuredPasses measure() {
+    const auto of = [&](Op op) { return measured(by_op[op]); };
+    return {.f = of(Op::kF), .b = of(Op::kB), .i = of(Op::kI), .w = of(Op::kW)};
+  }
+};
+
+/// Goes through the lanes of some steps.
+class SampleReader {
+ public:
+  SampleReader(std::span<const RankRun> runs, const TracedProducers& producers)
+      : runs_(runs), producers_(producers), stages_(static_cast<std::size_t>(producers.stages())) {}
+
+  void read(std::int32_t step) {
+    step_ = step;
+    sends_.clear();
+    receives_.clear();
+    for (const RankRun& run : runs_) note_calls(run);
+    for (std::size_t rank = 0; rank < runs_.size(); ++rank) read_lane(rank);
+    take_messages();
+  }
+
+  RunProfile profile() {
+    RunProfile profile;
+    for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure());
+    profile.inside = inside_.measure();
+    profile.host = host_.measure();
+    profile.send = measured(send_);
+    profile.send_posted = measured(send_posted_);
+    profile.receive = measured(receive_);
+    add_messages(profile);
+    return profile;
+  }
+
+ private:
+  /// What a message carries: the stage that made it, whether it is a gradient, the microbatch.
+  using Value = std::tuple<StageId, bool, MicrobatchId>;
+
+  static bool is_gradient(Op op) { return is_backward(op) || op == Op::kSendB || op == Op::kRecvB; }
+
+  static Value value_of(const Action& action) {
+    const bool gradient = is_gradient(action.op);
+    if (!is_recv(action.op)) return {action.stage, gradient, action.microbatch};
+    return {StageId{static_cast<std::int32_t>(action.stage) + (gradient ? 1 : -1)}, gradient, action.microbatch};
+  }
+
+  void note_calls(const RankRun& run) {
+    for (const TracedAction& call : run.messages) {
+      if (call.step != step_) continue;
+      (is_send(call.action.op) ? sends_ : receives_)[value_of(call.action)] = &call;
+    }
+  }
+
+  /// Everything that the lane of a rank did in the step, in order.
+  std::vector<const TracedAction*> lane_of(const RankRun& run) const {
+    std::vector<const TracedAction*> lane;
+    for (const auto* list : {&run.work, &run.messages, &run.others}) {
+      for (const TracedAction& one : *list) {
+        if (one.step == step_) lane.push_back(&one);
+      }
+    }
+    std::ranges::stable_sort(lane, {}, &TracedAction::begin_ns);
+    return lane;
+  }
+
+  void read_lane(std::size_t rank) {
+    std::int64_t free = -1;
+    for (const TracedAction* one : lane_of(runs_[rank])) {
+      const std::int64_t begin = free < 0 ? one->begin_ns : std::min(free, one->begin_ns);
+      if (is_compute(one->action.op)) {
+        read_work(rank, *one, begin);
+      } else if (is_send(one->action.op)) {
+        const auto receive = receives_.find(value_of(one->action));
+        const bool posted = receive != receives_.end() && receive->second->end_ns < one->begin_ns;
+        (posted ? send_posted_ : send_).push_back(one->end_ns - begin);
+      } else if (is_recv(one->action.op)) {
+        receive_.push_back(one->end_ns - begin);
+      }
+      free = std::max(free, one->end_ns);
+    }
+  }
+
+  void read_work(std::size_t rank, const TracedAction& work, std::int64_t begin) {
+    const Op op = work.action.op;
+    const std::int64_t took = work.end_ns - work.start_ns;
+    stages_[index(work.action.stage)].by_op[op].push_back(took);
+    // An I of the first stage, which does nothing, tells nothing about the others.
+    if (work.action.stage != StageId{0} || op != Op::kI) inside_.by_op[op].push_back(took - work.operators_ns);
+    const auto sent = message_start(rank, work);
+    const std::int64_t waited = work.start_ns - work.begin_ns;
+    const bool told = sent && *sent < work.start_ns && 2 * waited >= work.start_ns - *sent;
+    if (sent && *sent < work.start_ns) (told ? told_ : untold_).push_back({*sent, work.start_ns});
+    if (!told) {
+      host_.by_op[op].push_back(work.start_ns - begin);
+    }
+  }
+
+  /// Of a message that nobody waited for it is only known when it was there at the latest: it is taken to have gone as
+  /// fast as the others.
+  void take_messages() {
+    Samples took;
+    for (const Flight& flight : told_) took.push_back(flight.end_ns - flight.start_ns);
+    const std::int64_t usual = measured(took).median_ns;
+    std::vector<Flight> all = told_;
+    for (const Flight& flight : untold_) {
+      all.push_back({flight.start_ns, flight.start_ns + std::min(flight.end_ns - flight.start_ns, usual)});
+    }
+    const Crowd crowd(all);
+    for (const Flight& flight : told_) {
+      messages_.push_back({crowd.mean(flight.start_ns, flight.end_ns), flight.end_ns - flight.start_ns});
+    }
+    told_.clear();
+    untold_.clear();
+  }
+
+  /// What a message takes alone; with all of them where none was alone.
+  void add_messages(RunProfile& profile) {
+    Samples all;
+    for (const CrowdedMessage& message : messages_) all.push_back(message.took_ns);
+    const Measured usual = measured(all);
+    std::erase_if(messages_, [&](const CrowdedMessage& m) { return is_disturbed(m.took_ns, usual.median_ns); });
+    Samples alone;
+    for (const CrowdedMessage& message : messages_) {
+      if (message.mean < kAlone) alone.push_back(message.took_ns);
+    }
+    profile.message = alone.empty() ? usual : measured(alone);
+    if (!alone.empty()) {
+      profile.message_capacity = message_capacity(messages_, static_cast<double>(profile.message.expected_ns()));
+    }
+  }
+
+  /// When the message that the work needs could start; nothing where it needs none.
+  std::optional<std::int64_t> message_start(std::size_t rank, const TracedAction& work) const {
+    const auto place = producers_.of(work);
+    if (!place || place->rank == rank) return std::nullopt;
+    const TracedAction& producer = runs_[place->rank].work[place->at];
+    const Value value = value_of(producer.action);
+    const auto send = sends_.find(value);
+    const auto receive = receives_.find(value);
+    std::int64_t start = send == sends_.end() ? producer.end_ns : send->second->begin_ns;
+    if (receive != receives_.end()) start = std::max(start, receive->second->end_ns);
+    return start;
+  }
+
+  std::span<const RankRun> runs_;
+  const TracedProducers& producers_;
+  std::int32_t step_ = 0;
+  std::map<Value, const TracedAction*> sends_;
+  std::map<Value, const TracedAction*> receives_;
+  std::vector<PassSamples> stages_;
+  PassSamples inside_;
+  PassSamples host_;
+  Samples send_;
+  Samples send_posted_;
+  Samples receive_;
+  std::vector<Flight> told_;    ///< messages of the step that somebody waited for most of the time
+  std::vector<Flight> untold_;  ///< the others
+  std::vector<CrowdedMessage> messages_;
+};
+
+}  // namespace
+
+std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns) {
+  std::vector<std::int32_t> calm;
+  if (step_ns.empty()) return calm;
+  const double longest = kCalm * static_cast<double>(*std::ranges::min_element(step_ns));
+  for (std::size_t k = 0; k < step_ns.size(); ++k) {
+    if (static_cast<double>(step_ns[k]) <= longest) calm.push_back(static_cast<std::int32_t>(k));
+  }
+  return calm;
+}
+
+RunProfile run_samples(std::span<const RankRun> runs, const TracedProducers& producers,
+                       std::span<const std::int32_t> steps) {
+  SampleReader reader(runs, producers);
+  for (const std::int32_t step : steps) reader.read(step);
+  return reader.profile();
+}
+
+}  // namespace plumb

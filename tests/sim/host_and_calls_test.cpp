@@ -1,0 +1,155 @@
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <random>
+
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "sim/critical_path.hpp"
+#include "sim/events/event_engine.hpp"
+#include "sim/passes/pass_engine.hpp"
+#include "sim/simulate.hpp"
+#include "tests/support/random_program.hpp"
+
+// sim/SPECIFICATION.md, §5.7: what a runtime's host and calls add.
+
+TEST_SUITE_BEGIN("sim");
+
+using namespace plumb;
+
+namespace {
+
+Cluster linked(std::int32_t devices, std::int64_t latency_ns) {
+  Cluster cluster;
+  cluster.devices.resize(static_cast<std::size_t>(devices));
+  cluster.devices_per_node = devices;
+  cluster.intra_node.latency_ns = latency_ns;
+  cluster.finish();
+  return cluster;
+}
+
+StageCosts even_costs(std::int32_t stages, const RuntimeCosts& runtime) {
+  StageCosts costs;
+  costs.times.assign(static_cast<std::size_t>(stages), {.f = 100, .b = 200, .i = 100, .w = 100});
+  costs.runtime = runtime;
+  return costs;
+}
+
+/// F of one microbatch on two devices, and B back.
+Program there_and_back(const RuntimeCosts& runtime, ReceivePlacement receives = ReceivePlacement::kAhead) {
+  const Schedule schedule = generate("1f1b", {.num_devices = 2, .num_microbatches = 1});
+  const Cluster cluster = linked(2, 30);
+  return lower(schedule, even_costs(2, runtime), &cluster, {.receives = receives});
+}
+
+SimOptions by_rendezvous() {
+  SimOptions options;
+  options.transfers = TransferMode::kRendezvous;
+  return options;
+}
+
+Ticks overhead(const DeviceSummary& device) {
+  return device.idle_causes[static_cast<std::size_t>(IdleCause::kOverhead)];
+}
+
+}  // namespace
+
+TEST_CASE("§5.7: host time before a wait costs nothing where the lane must wait longer anyway") {
+  // F on device 0 from 5 to 105. Its message is there at 135: device 1 was ready at 5. B on device 1 from 235 + 7.
+  const Timeline timeline = simulate(there_and_back({.f_ns = 5, .b_ns = 7}), by_rendezvous());
+  CHECK(timeline.spans[0].start == 5);
+  CHECK(timeline.makespan == 5 + 100 + 30 + 100 + 7 + 200 + 30 + 200);
+  CHECK(overhead(timeline.devices[1]) == 7);
+  CHECK(overhead(timeline.devices[0]) == 0);
+}
+
+TEST_CASE("§5.7: a message is offered when the call that sends it begins, and the lane goes on when it ends") {
+  const RuntimeCosts calls{.send_ns = 11, .send_posted_ns = 40, .receive_ns = 3};
+  const Program program = there_and_back(calls, ReceivePlacement::kLate);
+  const Timeline timeline = simulate(program, by_rendezvous());
+  // Both receives were posted long before: F's at 3 on device 1; B's at 143 on device 0, after the call that sends,
+  // from 100 to 140. So the call that sends B's gradient begins at 430, and the message arrives at 460.
+  CHECK(timeline.spans[0].end == 100);
+  CHECK(timeline.makespan == 100 + 30 + 100 + 200 + 30 + 200);
+  const auto times = run_events(program, by_rendezvous());
+  REQUIRE(times);
+  CHECK(times->issued[program.lane_begin[0]] == 140);
+  CHECK(times->ready[program.lane_begin[0] + 1] == 143);
+}
+
+TEST_CASE("§5.7: a call is short while the receive is not posted") {
+  // Device 1 turns to the receive of microbatch 1 only after B of microbatch 0: its sender does not move the bytes.
+  const Schedule schedule = generate("1f1b", {.num_devices = 2, .num_microbatches = 2});
+  const Cluster cluster = linked(2, 30);
+  const RuntimeCosts calls{.send_ns = 1, .send_posted_ns = 50, .receive_ns = 1};
+  const Program program =
+      lower(schedule, even_costs(2, calls), &cluster, {.receives = ReceivePlacement::kLate, .send_buffers = 9});
+  const auto times = run_events(program, by_rendezvous());
+  REQUIRE(times);
+  const InstrIndex first = program.lane_begin[0];
+  CHECK(times->issued[first] == 100 + 50);
+  CHECK(times->start[first + 1] == 150);
+  CHECK(times->issued[first + 1] == 250 + 1);
+}
+
+TEST_CASE("§5.7: calls that send and receive go to the event engine, host time to either one") {
+  const SimOptions options = by_rendezvous();
+  CHECK_FALSE(why_not_one_pass(there_and_back({.f_ns = 5}), options));
+  CHECK(why_not_one_pass(there_and_back({.receive_ns = 5}), options) == "calls that send and receive occupy the lanes");
+}
+
+TEST_CASE("§5.7: both engines agree on random programs with host time") {
+  std::mt19937_64 random(3);
+  int runs = 0;
+  for (const TransferMode mode :
+       {TransferMode::kBuffered, TransferMode::kRendezvous, TransferMode::kBlocking, TransferMode::kBatched}) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      Program program = testing::random_program({}, seed);
+      for (std::size_t row = 0; row < program.rows.size(); ++row) {
+        program.runtime.host.push_back(static_cast<Ticks>(random() % 5));
+      }
+      SimOptions options;
+      options.transfers = mode;
+      const auto by_events = run_events(program, options);
+      const auto by_pass = run_one_pass(ProgramIndex(program), options);
+      CHECK(by_events == by_pass);
+      runs += by_events ? 1 : 0;
+    }
+  }
+  CHECK(runs > 80);
+}
+
+TEST_CASE("§9: causes add up to idle time, and the critical path to the makespan, in every mode with host and calls") {
+  const RuntimeCosts costs{
+      .f_ns = 4, .b_ns = 6, .i_ns = 5, .w_ns = 3, .send_ns = 7, .send_posted_ns = 19, .receive_ns = 2};
+  int runs = 0;
+  for (const char* name : {"1f1b", "gpipe", "zb-h1", "interleaved", "zb-v", "dualpipev", "hanayo"}) {
+    const Schedule schedule = generate(name, {.num_devices = 4, .num_microbatches = 8});
+    const Cluster cluster = linked(4, 23);
+    for (const auto receives : {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
+      const Program program =
+          lower(schedule, even_costs(schedule.num_stages, costs), &cluster, {.receives = receives, .send_buffers = 1});
+      for (int mode = 0; mode < 6; ++mode) {
+        SimOptions options;
+        options.transfers = static_cast<TransferMode>(mode);
+        if (!run_events(program, options)) continue;
+        CAPTURE(name);
+        CAPTURE(mode);
+        ++runs;
+        const Timeline timeline = simulate(program, options);
+        Ticks told = 0;
+        for (const DeviceSummary& device : timeline.devices) {
+          CHECK(std::accumulate(device.idle_causes.begin(), device.idle_causes.end(), Ticks{0}) == device.idle);
+          told += overhead(device);
+        }
+        CHECK(told > 0);
+        Ticks path = 0;
+        for (const CriticalShare& share : timeline.critical_path) path += share.ticks;
+        CHECK(path == timeline.makespan);
+      }
+    }
+  }
+  CHECK(runs > 60);
+}
+
+TEST_SUITE_END();

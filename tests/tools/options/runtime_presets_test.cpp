@@ -1,0 +1,101 @@
+#include "tools/options/runtime_presets.hpp"
+
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "models/sources/abstract_costs.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "schedules/runnability/deadlock.hpp"
+#include "tests/support/error_message.hpp"
+#include "tools/options/simulation_arguments.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+using namespace plumb;
+using plumb::testing::error_message;
+
+namespace {
+
+Schedule eight_on_four(const std::string& name) { return generate(name, {.num_devices = 4, .num_microbatches = 8}); }
+
+CostInput unit_costs(const Schedule& schedule) {
+  CostInput input;
+  input.costs = abstract_costs("F=1,I=1,W=1", "", {.num_stages = schedule.num_stages});
+  return input;
+}
+
+}  // namespace
+
+TEST_CASE("every system runs its own schedules to their end") {
+  Cluster cluster;
+  cluster.devices.resize(4);
+  cluster.devices_per_node = 4;
+  cluster.intra_node.bytes_per_s = 1e9;
+  cluster.finish();
+  std::set<std::string> names;
+  for (const RuntimePreset& preset : runtime_presets()) names.emplace(preset.name);
+  CHECK(names.size() == 6);
+  for (const std::string& name : names) {
+    SimulationArguments arguments;
+    arguments.runtime = name;
+    for (const char* of : {"gpipe", "1f1b", "interleaved"}) {
+      CAPTURE(name);
+      CAPTURE(of);
+      const Schedule schedule = eight_on_four(of);
+      const bool alone = name == "pytorch-single" || name == "deepspeed";
+      if (alone && schedule.num_stages > schedule.num_devices) continue;
+      StageCosts costs = unit_costs(schedule).costs;
+      costs.comm.reset();
+      const Program program = lower(schedule, costs, &cluster, arguments.lowering(schedule));
+      CHECK(describe_deadlock(program, arguments.simulation(schedule).transfers) == "");
+    }
+  }
+}
+
+TEST_CASE("without a name it is plumbline; a profile of a traced run brings its own; an unknown one is refused") {
+  const Schedule schedule = eight_on_four("1f1b");
+  SimulationArguments arguments;
+  CHECK(runtime_preset("", schedule).name == "plumbline");
+  CostDocuments documents;
+  documents.run_profile.emplace().runtime = "pytorch";
+  arguments.take_runtime(documents);
+  CHECK(arguments.runtime == "pytorch");
+  arguments.runtime = "megatron";
+  arguments.take_runtime(documents);
+  CHECK(arguments.runtime == "megatron");
+  CHECK(error_message([&] { runtime_preset("pytorsch", schedule); }).find("'pytorch'") != std::string::npos);
+}
+
+TEST_CASE("torchtitan runs one stage per rank by another class than several") {
+  CHECK(runtime_preset("torchtitan", eight_on_four("1f1b")).transfers == TransferMode::kBatched);
+  CHECK(runtime_preset("torchtitan", eight_on_four("interleaved")).transfers == TransferMode::kRendezvous);
+}
+
+TEST_CASE("PyTorch has no I on the first stage, and runs the halves of a pair in turn; plumbline neither") {
+  const auto pairs = [](const Schedule& schedule) {
+    int count = 0;
+    for (const DeviceList& list : schedule.devices) {
+      for (const Action& action : list.actions) count += action.overlaps_next;
+    }
+    return count;
+  };
+  for (const char* name : {"pytorch", ""}) {
+    SimulationArguments arguments;
+    arguments.runtime = name;
+    const bool pytorch = arguments.runtime == "pytorch";
+    Schedule schedule = eight_on_four("dualpipev");
+    REQUIRE(pairs(schedule) > 0);
+    CostInput input = unit_costs(schedule);
+    const Ticks unit = input.costs.times[1].i;
+    arguments.adapt(schedule, input);
+    CHECK((pairs(schedule) == 0) == pytorch);
+    CHECK(input.costs.times[0].i == (pytorch ? 0 : unit));
+    CHECK(input.costs.times[0].w == (pytorch ? 2 * unit : unit));
+    CHECK(input.costs.times[1].i == unit);
+  }
+}
+
+TEST_SUITE_END();
