@@ -132,7 +132,7 @@ class Candidates {
   }
 
   std::vector<Candidate> found;
-  std::vector<LeftOut> left_out;
+  std::vector<UnfitSchedule> left_out;
 
  private:
   /// Why it cannot run; empty where it was added, or its order is there already.

@@ -29,7 +29,7 @@ struct AdvisedSchedule {
 };
 
 /// A schedule of the catalogue that was left out, and why.
-struct LeftOut {
+struct UnfitSchedule {
   std::string name;
   std::string reason;
 };
@@ -46,7 +46,7 @@ struct Advice {
   /// Share by which a prediction may be off: as far as the run's own is, and the spread of its steps.
   double uncertainty = 0;
   std::vector<AdvisedSchedule> schedules;  ///< fastest first; those that do not fit last
-  std::vector<LeftOut> left_out;
+  std::vector<UnfitSchedule> left_out;
 
   /// The fastest one that fits; none where nothing does.
   const AdvisedSchedule* best() const;

@@ -25,7 +25,8 @@ std::string advice_to_json(const Advice& advice) {
     schedules.push_back(std::move(row));
   }
   Json left_out = Json::array();
-  for (const LeftOut& each : advice.left_out) left_out.push_back({{"schedule", each.name}, {"reason", each.reason}});
+  for (const UnfitSchedule& each : advice.left_out)
+    left_out.push_back({{"schedule", each.name}, {"reason", each.reason}});
   const Json document{{"format", "plumbline-advice"},
                       {"version", 1},
                       {"runtime", advice.runtime},

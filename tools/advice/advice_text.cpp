@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 /// "-2.7 %", "+0.4 %".
-std::string signed_percent(double share) { return (share < 0 ? "" : "+") + fixed_text(100 * share, 1) + " %"; }
+std::string gain_text(double share) { return (share < 0 ? "" : "+") + fixed_text(100 * share, 1) + " %"; }
 
 std::string run_text(const Advice& advice) {
   const auto own = std::ranges::find_if(advice.schedules, &AdvisedSchedule::is_run);
@@ -20,7 +20,7 @@ std::string run_text(const Advice& advice) {
   text += "its order        ";
   text += own == advice.schedules.end() ? "none of the catalogue's" : own->name;
   text += ", predicted " + ns_text(advice.predicted_ns) + " (" +
-          signed_percent(advice.predicted_ns / advice.measured_ns - 1) + ")\n";
+          gain_text(advice.predicted_ns / advice.measured_ns - 1) + ")\n";
   text += "uncertainty      " + fixed_text(100 * advice.uncertainty, 1) +
           " % either way: the error of this prediction, and half the range of the run's steps\n";
   return text;
@@ -61,7 +61,7 @@ std::string advice_text(const Advice& advice, std::size_t rows) {
     const AdvisedSchedule& each = advice.schedules[k];
     if (k >= shown && !each.is_run) continue;
     table.add_row({each.name, std::to_string(each.stages_per_device), ns_text(each.step_ns), ns_text(each.low_ns),
-                   ns_text(each.high_ns), signed_percent(each.saves), percent_text(each.bubble_fraction),
+                   ns_text(each.high_ns), gain_text(each.saves), percent_text(each.bubble_fraction),
                    knows_bytes ? bytes_text(each.memory_bytes) : number_text(each.stashes),
                    each.is_run  ? "this run"
                    : !each.fits ? "does not fit"

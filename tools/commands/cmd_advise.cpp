@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kRows = 12;
+constexpr std::size_t kSchedulesShown = 12;
 
 struct AdviseArguments {
   std::vector<std::string> files;
@@ -57,7 +57,7 @@ struct AdviseArguments {
 
 std::string left_out_text(const Advice& advice) {
   std::string text = "\nLeft out, because " + advice.runtime + " cannot run them:\n";
-  for (const LeftOut& each : advice.left_out) text += "  " + each.name + ": " + each.reason + '\n';
+  for (const UnfitSchedule& each : advice.left_out) text += "  " + each.name + ": " + each.reason + '\n';
   return text;
 }
 
@@ -84,7 +84,7 @@ ExitStatus run_advise(const CommandLine& command_line) {
   if (save) save->finish(best_schedule(advice));
   if (json) json->finish(advice_to_json(advice));
   if (arguments.save != "-" && arguments.json != "-") {
-    print(advice_text(advice, arguments.all ? 0 : kRows) + (arguments.all ? left_out_text(advice) : ""));
+    print(advice_text(advice, arguments.all ? 0 : kSchedulesShown) + (arguments.all ? left_out_text(advice) : ""));
   }
   return advice.best() == nullptr ? ExitStatus::kNo : ExitStatus::kDone;
 }

@@ -21,7 +21,7 @@ using namespace plumb;
 
 namespace {
 
-constexpr double kMs = 1e6;
+constexpr double kNsPerMs = 1e6;
 
 std::vector<std::string> traces_of(const std::string& run) {
   std::vector<std::string> paths;
@@ -70,11 +70,11 @@ TEST_CASE("the run's own order is found, and its prediction is the measure of th
 
 TEST_CASE("other schedules of the same runtime took as long as advised from one run") {
   const Advice& advice = advice_of_zb_h1();
-  const double slower_under_profiler = advice.measured_ns / (kMeasured.front().step_ms * kMs);
+  const double slower_under_profiler = advice.measured_ns / (kMeasured.front().step_ms * kNsPerMs);
   for (const MeasuredRun& run : kMeasured) {
     CAPTURE(run.name);
     const double advised = row(advice, run.name).step_ns / slower_under_profiler;
-    CHECK(std::abs(advised / (run.step_ms * kMs) - 1) < 0.05);
+    CHECK(std::abs(advised / (run.step_ms * kNsPerMs) - 1) < 0.05);
   }
   // Those whose steps differ by more than the machine's noise of 3 % are in their order.
   CHECK(row(advice, "zb-h1").step_ns < row(advice, "v-half").step_ns);
@@ -86,7 +86,7 @@ TEST_CASE("schedules that the runtime cannot run are left out with a reason, an 
   for (const std::string_view name : {"chimera", "terapipe"}) {
     CAPTURE(name);
     CHECK(std::ranges::find(advice.schedules, name, &AdvisedSchedule::name) == advice.schedules.end());
-    const auto left_out = std::ranges::find(advice.left_out, name, &LeftOut::name);
+    const auto left_out = std::ranges::find(advice.left_out, name, &UnfitSchedule::name);
     REQUIRE(left_out != advice.left_out.end());
     CHECK(!left_out->reason.empty());
   }
