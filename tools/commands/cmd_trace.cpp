@@ -2,9 +2,8 @@
 #include <optional>
 #include <utility>
 
-#include "models/ground/text_file.hpp"
-#include "sim/traces/traced_run.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/formats/run_files.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
@@ -42,14 +41,6 @@ struct TraceArguments {
   }
 };
 
-TracedRun read(const TraceArguments& arguments) {
-  std::vector<TraceFile> files;
-  for (const std::string& path : arguments.files) files.push_back({path, read_text_file(path, kTimelineFile)});
-  std::optional<std::int32_t> step;
-  if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
-  return read_traced_run(std::move(files), step);
-}
-
 /// "traced steps     305.5 ms (shown), 307.7 ms"
 std::string steps_text(const TracedRun& run) {
   const std::int64_t shortest = *std::ranges::min_element(run.step_ns);
@@ -80,7 +71,9 @@ ExitStatus run_trace(const CommandLine& command_line) {
   ReportFiles reports(arguments.reports, arguments.profile);
   std::optional<OutputFile> profile;
   if (!arguments.profile.empty()) profile.emplace(arguments.profile);
-  const TracedRun run = read(arguments);
+  std::optional<std::int32_t> step;
+  if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
+  const TracedRun run = read_traces(arguments.files, step);
   reports.write(run.timeline);
   if (profile) profile->finish(run_profile_to_json(run.profile));
   if (arguments.profile == "-" || arguments.reports.takes_standard_output()) return ExitStatus::kDone;

@@ -50,6 +50,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"profile", "measure how long each stage takes on this machine", of_trainer("profile", trainer.profile)},
       {"train", "train a model with a schedule and measure it", of_trainer("train", trainer.train)},
       {"trace", "read a real run from its profiler's traces and say where its bubbles are", run_trace},
+      {"advise", "say from one run's traces what other schedules would give", run_advise},
       {"weights", "write the weights of a model for PyTorch, or list their names",
        of_trainer("weights", trainer.weights)},
       {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},

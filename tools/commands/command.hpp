@@ -43,6 +43,7 @@ ExitStatus run_schedule(const CommandLine& arguments);
 ExitStatus run_validate(const CommandLine& arguments);
 ExitStatus run_simulate(const CommandLine& arguments);
 ExitStatus run_trace(const CommandLine& arguments);
+ExitStatus run_advise(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
 /// `plan` without a published planner's name.
 ExitStatus run_plan_search(const CommandLine& arguments);

@@ -1,0 +1,130 @@
+#include "tools/advice/advice.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+#include "models/import/load_network.hpp"
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tests/support/source_directory.hpp"
+#include "tools/advice/advice_text.hpp"
+#include "tools/formats/run_files.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+using namespace plumb;
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+
+std::vector<std::string> traces_of(const std::string& run) {
+  std::vector<std::string> paths;
+  for (int rank = 0; rank < 4; ++rank) {
+    paths.push_back(testing::in_source("tests/sim/traces/data/" + run + "/rank" + std::to_string(rank) + ".json.gz"));
+  }
+  return paths;
+}
+
+const Advice& advice_of_zb_h1() {
+  static const Advice advice = advise(read_traces(traces_of("zb-h1")), {});
+  return advice;
+}
+
+const AdvisedSchedule& row(const Advice& advice, std::string_view name) {
+  const auto found = std::ranges::find(advice.schedules, name, &AdvisedSchedule::name);
+  REQUIRE(found != advice.schedules.end());
+  return *found;
+}
+
+/// Medians of ten steps without profiler, of the runs that were made beside the traced one (tests/sim/traces/data).
+struct MeasuredRun {
+  std::string_view name;
+  double step_ms = 0;
+};
+
+constexpr std::array kMeasured{MeasuredRun{"zb-h1", 298.137}, MeasuredRun{"v-half", 319.531},
+                               MeasuredRun{"hanayo", 348.897}, MeasuredRun{"gpipe", 355.616},
+                               MeasuredRun{"1f1b", 356.743}};
+
+}  // namespace
+
+TEST_CASE("the run's own order is found, and its prediction is the measure of the others") {
+  const Advice& advice = advice_of_zb_h1();
+  CHECK(advice.runtime == "pytorch");
+  CHECK(advice.num_devices == 4);
+  CHECK(advice.num_microbatches == 8);
+  const AdvisedSchedule& own = row(advice, "zb-h1");
+  CHECK(own.is_run);
+  CHECK(std::ranges::count_if(advice.schedules, &AdvisedSchedule::is_run) == 1);
+  CHECK(own.step_ns == doctest::Approx(advice.measured_ns));
+  CHECK(own.saves == doctest::Approx(0));
+  CHECK(advice.uncertainty >= std::abs(advice.predicted_ns / advice.measured_ns - 1));
+  CHECK(advice.uncertainty < 0.1);
+}
+
+TEST_CASE("other schedules of the same runtime took as long as advised from one run") {
+  const Advice& advice = advice_of_zb_h1();
+  const double slower_under_profiler = advice.measured_ns / (kMeasured.front().step_ms * kNsPerMs);
+  for (const MeasuredRun& run : kMeasured) {
+    CAPTURE(run.name);
+    const double advised = row(advice, run.name).step_ns / slower_under_profiler;
+    CHECK(std::abs(advised / (run.step_ms * kNsPerMs) - 1) < 0.05);
+  }
+  // Those whose steps differ by more than the machine's noise of 3 % are in their order.
+  CHECK(row(advice, "zb-h1").step_ns < row(advice, "v-half").step_ns);
+  CHECK(row(advice, "v-half").step_ns < row(advice, "hanayo").step_ns);
+}
+
+TEST_CASE("schedules that the runtime cannot run are left out with a reason, an order is advised once") {
+  const Advice& advice = advice_of_zb_h1();
+  for (const std::string_view name : {"chimera", "terapipe"}) {
+    CAPTURE(name);
+    CHECK(std::ranges::find(advice.schedules, name, &AdvisedSchedule::name) == advice.schedules.end());
+    const auto left_out = std::ranges::find(advice.left_out, name, &UnfitSchedule::name);
+    REQUIRE(left_out != advice.left_out.end());
+    CHECK(!left_out->reason.empty());
+  }
+  CHECK(std::ranges::find(advice.schedules, "pipedream", &AdvisedSchedule::name) == advice.schedules.end());
+  CHECK(std::ranges::is_sorted(advice.schedules, {}, &AdvisedSchedule::step_ns));
+}
+
+TEST_CASE("a memory limit moves what does not fit behind everything that does") {
+  const TracedRun run = read_traces(traces_of("zb-h1"));
+  const Advice advice = advise(run, {.memory_limit = 4});
+  REQUIRE(advice.best() != nullptr);
+  CHECK(advice.best()->stashes <= 4);
+  CHECK_FALSE(row(advice, "zb-h2").fits);
+  CHECK(std::ranges::is_partitioned(advice.schedules, &AdvisedSchedule::fits));
+  CHECK(advise(run, {.memory_limit = 0.5}).best() == nullptr);
+}
+
+TEST_CASE("with a network memory is told in bytes") {
+  const Advice advice = advise(read_traces(traces_of("zb-h1")), {.network = load_network("gpt2-small")});
+  CHECK(row(advice, "gpipe").memory_bytes > row(advice, "1f1b").memory_bytes);
+  CHECK(row(advice, "zb-h1").memory_bytes > 100'000'000);
+}
+
+TEST_CASE("the command prints the list, and the file that it saves is the schedule that it names") {
+  const testing::ScratchDirectory scratch;
+  std::string files;
+  for (const std::string& path : traces_of("zb-h1")) files += ' ' + path;
+  const auto result =
+      testing::run_command("plumbline advise" + files + " --save best.csv --json advice.json", scratch.path());
+  CHECK(result.err == "");
+  CHECK(result.status == 0);
+  CHECK(result.out.starts_with("this run         4 devices, 8 microbatches, "));
+  const auto document = nlohmann::json::parse(testing::file_text(scratch.path() / "advice.json"));
+  CHECK(document.at("format") == "plumbline-advice");
+  const std::string command = document.at("schedules").at(0).at("command");
+  const auto written = testing::run_command(command, scratch.path());
+  CHECK(written.out == testing::file_text(scratch.path() / "best.csv"));
+  const auto none = testing::run_command("plumbline advise" + files + " --memory-limit 0.5", scratch.path());
+  CHECK(none.status == 3);
+  CHECK(none.out.find("No schedule fits in the memory limit.") != std::string::npos);
+}

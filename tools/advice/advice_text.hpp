@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "tools/advice/advice.hpp"
+
+namespace plumb {
+
+/// The run, how far predictions can be trusted, the fastest schedules (`rows` of them; 0: all) and the command that
+/// writes the fastest one.
+std::string advice_text(const Advice& advice, std::size_t rows);
+
+/// As a document: {"format":"plumbline-advice","version":1,...} (tools/commands/advise.md).
+std::string advice_to_json(const Advice& advice);
+
+/// The command that writes a schedule for the run's runtime, without its output.
+std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule);
+
+}  // namespace plumb
