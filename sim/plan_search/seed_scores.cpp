@@ -56,7 +56,7 @@ void add_moved_holders(const PipelinePlan& plan, std::vector<PipelinePlan>& near
 void add_moved_cuts(const PipelinePlan& plan, std::vector<PipelinePlan>& near) {
   const std::vector<std::size_t>& bounds = plan.partition.bounds;
   for (std::size_t s = 1; s + 1 < bounds.size(); ++s) {
-    for (const std::size_t layers : {3, 10, 30}) {
+    for (const std::size_t layers : {3U, 10U, 30U}) {
       for (const bool forward : {false, true}) {
         PipelinePlan moved = plan;
         moved.partition.bounds[s] += forward ? layers : 0 - layers;

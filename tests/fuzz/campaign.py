@@ -2,6 +2,7 @@
 """Runs the fuzzers side by side and says what they did: one row per target.
 
     tests/fuzz/campaign.py --seconds 60                 all targets together, a minute on all cores
+    tests/fuzz/campaign.py --each 20000                 so many executions of every target, the same ones every time
     tests/fuzz/campaign.py --executions 1e8 --jobs 1    until there were so many, on one core
     tests/fuzz/campaign.py --seconds 600 json partition only these
     tests/fuzz/campaign.py --keep                       merge and minimise what was found into tests/fuzz/grown
@@ -97,16 +98,20 @@ class Campaign:
         options = 'quarantine_size_mb=16:malloc_context_size=6:detect_stack_use_after_return=0'
         return {**os.environ, 'ASAN_OPTIONS': options, 'UBSAN_OPTIONS': 'print_stacktrace=1'}
 
-    def run(self, name, seconds):
-        """One slice of a target."""
+    def slice(self, name, seconds):
+        """A target for so long, from everything that was found."""
         folder = self.found / name
-        failures = self.found / f'{name}.failures'
         if not folder.exists():
             unpack(name, folder)
+        self.run(name, f'-max_total_time={seconds}', str(folder), str(CORPUS / name))
+
+    def run(self, name, *arguments):
+        """Runs a target with these arguments of libFuzzer, notes what it did and keeps what stopped it."""
+        failures = self.found / f'{name}.failures'
         failures.mkdir(exist_ok=True)
         dictionary = DICTIONARIES / f'{name}.dict'
-        command = [*self.command(name), f'-max_total_time={seconds}', f'-artifact_prefix={failures}/',
-                   *([f'-dict={dictionary}'] if dictionary.exists() else []), str(folder), str(CORPUS / name)]
+        command = [*self.command(name), f'-artifact_prefix={failures}/',
+                   *([f'-dict={dictionary}'] if dictionary.exists() else []), *arguments]
         started = time.monotonic()
         done = subprocess.run(command, env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               errors='replace')
@@ -166,7 +171,7 @@ class Campaign:
                     name = min([name for name in left if name not in tried] or left, key=self.share)
                     busy.add(name)
                     tried.add(name)
-                self.run(name, per_slice)
+                self.slice(name, per_slice)
                 with self.lock:
                     busy.discard(name)
 
@@ -174,6 +179,20 @@ class Campaign:
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for worker in [pool.submit(work) for _ in range(jobs)]:
                 worker.result()
+
+    def run_each(self, jobs, executions):
+        """Every target for so many executions, from the inputs of the tree and a fixed seed: what passes in one place passes
+        in another one. What earlier campaigns found takes no part."""
+        def one(name):
+            kept = self.found / f'{name}.kept'
+            unpack(name, kept)
+            inputs = [*sorted(kept.iterdir()), *sorted((CORPUS / name).iterdir())]
+            listed = self.found / f'{name}.inputs'
+            listed.write_text(','.join(map(str, inputs)))  # a folder's order is not the same everywhere
+            self.run(name, f'-runs={executions}', '-seed=1', f'-seed_inputs=@{listed}')
+
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(one, self.names))
 
     def table(self):
         lines = ['| target | executions | per second | edges | features | inputs | crashes | hangs | too much memory |',
@@ -237,6 +256,7 @@ def main():
     parser.add_argument('--build', type=pathlib.Path, default=HERE.parent.parent / 'build' / 'fuzz', help='build folder')
     parser.add_argument('--seconds', type=float, help='of wall time, for all targets together')
     parser.add_argument('--executions', type=float, help='of all targets together, earlier campaigns included')
+    parser.add_argument('--each', type=float, help='executions of every target, with a fixed seed and from the inputs of the tree')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='targets at once')
     parser.add_argument('--fresh', action='store_true', help='forget counts and findings of earlier campaigns')
     parser.add_argument('--keep', action='store_true', help='merge into tests/fuzz/grown afterwards')
@@ -245,7 +265,9 @@ def main():
     if arguments.fresh:
         shutil.rmtree(arguments.build / 'found', ignore_errors=True)
     campaign = Campaign(arguments.build, arguments.targets)
-    if not arguments.table and (arguments.seconds or arguments.executions):
+    if arguments.each:
+        campaign.run_each(arguments.jobs, int(arguments.each))
+    elif not arguments.table and (arguments.seconds or arguments.executions):
         campaign.run_all(arguments.jobs, arguments.seconds, arguments.executions)
     if arguments.keep:
         campaign.keep()

@@ -23,14 +23,12 @@ std::string number_text(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return std::isfinite(value) ? "0" : "-";
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
   const int decimals = std::clamp(digits - 1 - magnitude, 0, 12);
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  std::string result = text.data();
+  std::string result = fixed_text(value, decimals);
   if (decimals > 0) {
     result.erase(result.find_last_not_of('0') + 1);
     if (result.back() == '.') result.pop_back();
   }
-  return result;
+  return result == "-0" ? "0" : result;
 }
 
 std::string time_text(std::int64_t ns) {

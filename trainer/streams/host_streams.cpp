@@ -38,7 +38,7 @@ class ThreadStreams : public HostStreams {
 
   StreamId make_stream(DeviceId, StreamKind) override {
     Stream& stream = *streams_.emplace_back(std::make_unique<Stream>());
-    stream.thread = std::thread([this, &stream] { work(stream); });
+    stream.thread = std::thread([&stream] { work(stream); });
     return StreamId{static_cast<std::uint32_t>(streams_.size() - 1)};
   }
 
