@@ -206,7 +206,7 @@ std::string written(const Schedule& schedule, Wanted wanted) {
     if (actions.empty()) refuse("a device computes nothing");
     for (std::size_t at = 0; at < actions.size();) {
       if (!is_torch_pair(actions, at)) {
-        refuse("it overlaps only a forward with a backward after it, found (" + to_string(actions[at]) + ";" +
+        refuse("PyTorch overlaps only a forward with a backward after it, found (" + to_string(actions[at]) + ";" +
                to_string(actions[at + 1]) + ")");
       }
       if (at > 0) text += ',';
@@ -228,6 +228,7 @@ bool is_chain(const Schedule& schedule) {
 /// What is not in the lists, and cannot be said to PyTorch's runtime.
 void check_beside_lists(const Schedule& schedule) {
   const auto refuse = [&](const std::string& what) { refuse_to_write(schedule, what); };
+  if (schedule.forward_only) refuse("its mode is forward; expected training");
   if (schedule.placement.size() != 1) refuse("it has several replicas; expected one");
   for (const auto& devices : schedule.placement[0]) {
     if (devices.size() != 1) refuse("a stage has several devices; expected one");
@@ -245,7 +246,6 @@ void check_beside_lists(const Schedule& schedule) {
   if (!is_chain(schedule)) refuse("it has stages that are not a chain; expected that each feeds the next only");
   if (!schedule.extra_edges.empty()) refuse("it has waits between actions beside those for data; expected none");
   if (schedule.policy) refuse("it has a run-time policy; expected lists in a fixed order");
-  if (schedule.forward_only) refuse("its mode is forward; expected training");
   if (!schedule.recompute.empty()) {
     refuse("it has recomputation, which PyTorch leaves to the modules (torch.utils.checkpoint); expected none");
   }

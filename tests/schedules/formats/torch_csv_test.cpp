@@ -103,10 +103,9 @@ TEST_CASE("pairs that PyTorch has no word for are refused") {
     const Schedule schedule = written_schedule({list}, 3);
     return error_message([&] { schedule_to_torch_csv(schedule); });
   };
-  CHECK(
-      message("(0F0;0F1)OVERLAP (0F2;0B0)OVERLAP_F_B 0B1 0B2") ==
-      "schedule 'written' cannot be written as PyTorch CSV: it overlaps only a forward with a backward after it, found "
-      "(0F0;0F1)");
+  CHECK(message("(0F0;0F1)OVERLAP (0F2;0B0)OVERLAP_F_B 0B1 0B2") ==
+        "schedule 'written' cannot be written as PyTorch CSV: PyTorch overlaps only a forward with a backward after "
+        "it, found (0F0;0F1)");
   CHECK(message("0F0 0I0 (0F1;0W0)OVERLAP 0F2 0B1 0B2").find("found (0F1;0W0)") != std::string::npos);
   CHECK(message("0F0 (0B0;0F1)OVERLAP 0F2 0B1 0B2").find("found (0B0;0F1)") != std::string::npos);
   CHECK(message("0F0 0F1 0F2 0B0 0B1 0B2").empty());
