@@ -75,7 +75,7 @@ class Runner:
             return {**row, "result": "fails: " + (errors or ["?"])[0]}
         ran = json.load(open(os.path.join(folder, "result.json")))
         good = ran["gradients_equal"] and all(ran["order_as_given"])
-        row |= {"result": "ran" if good else "DIFFERS", "largest_difference": f"{ran['largest_difference']:.1e}",
+        row |= {"result": "ran" if good else "DIFFERS", "largest_difference": f"{ran['largest_difference']:.2g}",
                 "equal_to_the_bit": ran["equal_to_the_bit"], "parameters": ran["parameters"],
                 "order_as_given": "yes" if all(ran["order_as_given"]) else "no",
                 "step_ms": f"{statistics.median(ran['step_ns']) / 1e6:.1f}"}
