@@ -40,7 +40,8 @@ from torch.profiler import ProfilerActivity, profile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPUTE = r"\d+[FBIW]\d+"
-CELL = re.compile(rf"{COMPUTE}|\(\d+F\d+;\d+[BI]\d+\)OVERLAP_F_B|\d+(SEND|RECV)_[FB]\d+|\d+(UNSHARD|RESHARD|REDUCE_GRAD)")
+PAIR = r"\(\d+F\d+;\d+[BI]\d+\)OVERLAP_F_B"
+CELL = re.compile(rf"{COMPUTE}|{PAIR}|\d+(SEND|RECV)_[FB]\d+|\d+(UNSHARD|RESHARD|REDUCE_GRAD)")
 
 
 class BadInput(Exception):
@@ -102,10 +103,12 @@ class Job:
         self.finish()
         dist.barrier()
         start = time.monotonic_ns()
-        arguments = (self.inputs,) if 0 in self.modules else ()
-        last = self.order.num_stages - 1 in self.modules
-        losses = []
-        self.schedule.step(*arguments, return_outputs=False, **(dict(target=self.targets, losses=losses) if last else {}))
+        inputs, targets, losses = (), {}, []
+        if 0 in self.modules:
+            inputs = (self.inputs,)
+        if self.order.num_stages - 1 in self.modules:
+            targets = {"target": self.targets, "losses": losses}
+        self.schedule.step(*inputs, return_outputs=False, **targets)
         self.finish()
         return time.monotonic_ns() - start, losses
 
@@ -133,13 +136,16 @@ def gathered(value):
 
 
 def gradient_differences(job):
-    """For each parameter of this rank: (name, largest difference from one device's gradient / its largest gradient)."""
+    """For each parameter of this rank: (name, largest difference from one device's gradient / its largest gradient).
+
+    A text instead, where they cannot be compared.
+    """
     modules, differences = job.reference(), []
     for stage, module in job.modules.items():
         for (name, ours), theirs in zip(module.named_parameters(), modules[stage].parameters()):
             if not torch.equal(ours, theirs):
-                raise BadInput(f"model({stage}, {job.order.num_stages}) gives other weights for '{name}' each time; "
-                               "expected the same, so that one device can be compared (or use --no-check)")
+                return (f"model({stage}, {job.order.num_stages}) gives other weights for '{name}' each time; expected the "
+                        "same, so that one device can be compared (or use --no-check)")
             if ours.grad is None and theirs.grad is None:
                 continue
             if ours.grad is None or theirs.grad is None:
@@ -174,9 +180,13 @@ def run(job, options):
     result = {"schedule": job.order.path, "ranks": len(job.order.lines), "stages": job.order.num_stages,
               "microbatches": job.order.num_microbatches, "torch": torch.__version__, "backend": dist.get_backend()}
     _, losses = job.step()
-    result["loss"] = next(sum(loss.item() for loss in of_rank) / len(of_rank) for of_rank in gathered(losses) if of_rank)
+    result["loss"] = statistics.mean(loss for of_rank in gathered([loss.item() for loss in losses]) for loss in of_rank)
     if not options.no_check:
-        differences = [one for of_rank in gathered(gradient_differences(job)) for one in of_rank]
+        of_ranks = gathered(gradient_differences(job))
+        for text in of_ranks:
+            if isinstance(text, str):
+                raise BadInput(text)
+        differences = [one for of_rank in of_ranks for one in of_rank]
         worst, result["largest_difference"] = max(differences, key=lambda one: one[1])
         result["parameters"] = len(differences)
         result["equal_to_the_bit"] = sum(difference == 0 for _, difference in differences)
