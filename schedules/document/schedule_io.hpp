@@ -25,8 +25,9 @@ Schedule schedule_from_json(std::string_view text, std::string_view file_name);
 /// Compute-only PyTorch CSV: one line per device, CR LF, no final blank line.
 std::string schedule_to_torch_csv(const Schedule& schedule);
 
-/// Throws `Error` with the first reason why PyTorch CSV cannot hold the schedule: replicas, slices, several updates,
-/// ops that it has no word for.
+/// Throws `Error` with the first reason why PyTorch's runtime cannot be given the schedule as CSV: replicas, stages on
+/// several devices or not in a chain, stale weights, several updates, slices, unequal microbatches, recomputation,
+/// waits beside those for data, a run-time policy, actions that it has no word for.
 void check_torch_writable(const Schedule& schedule);
 
 /// PyTorch CSV with the transfers and collectives that the lists hold ("compute_comms"); updates are left out.

@@ -206,7 +206,7 @@ std::string written(const Schedule& schedule, Wanted wanted) {
     if (actions.empty()) refuse("a device computes nothing");
     for (std::size_t at = 0; at < actions.size();) {
       if (!is_torch_pair(actions, at)) {
-        refuse("it overlaps only a forward with a backward after it, found (" + to_string(actions[at]) + ";" +
+        refuse("PyTorch overlaps only a forward with a backward after it, found (" + to_string(actions[at]) + ";" +
                to_string(actions[at + 1]) + ")");
       }
       if (at > 0) text += ',';
@@ -217,24 +217,49 @@ std::string written(const Schedule& schedule, Wanted wanted) {
   return text;
 }
 
-}  // namespace
+/// Whether every stage gives its output to the next one only.
+bool is_chain(const Schedule& schedule) {
+  if (schedule.stage_edges.empty()) return true;
+  const auto to_the_next = [](const auto& edge) { return index(edge.second) == index(edge.first) + 1; };
+  return std::ssize(schedule.stage_edges) == schedule.num_stages - 1 &&
+         std::ranges::all_of(schedule.stage_edges, to_the_next);
+}
 
-void check_torch_writable(const Schedule& schedule) {
+/// What is not in the lists, and cannot be said to PyTorch's runtime.
+void check_beside_lists(const Schedule& schedule) {
   const auto refuse = [&](const std::string& what) { refuse_to_write(schedule, what); };
+  if (schedule.forward_only) refuse("its mode is forward; expected training");
   if (schedule.placement.size() != 1) refuse("it has several replicas; expected one");
   for (const auto& devices : schedule.placement[0]) {
     if (devices.size() != 1) refuse("a stage has several devices; expected one");
+  }
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (schedule.is_synchronous(StageId{stage})) continue;
+    refuse("it is asynchronous; expected that all passes of a step read the same weights");
   }
   if (schedule.per_update(StageId{0}) != schedule.num_microbatches) {
     refuse("it has " + std::to_string(schedule.num_microbatches / schedule.per_update(StageId{0})) +
            " updates; expected one");
   }
   if (schedule.slices) refuse("it has slices; expected whole microbatches");
-  if (schedule.forward_only) refuse("its mode is forward; expected training");
+  if (!schedule.microbatch_sizes.empty()) refuse("it has microbatches of several sizes; expected one size");
+  if (!is_chain(schedule)) refuse("it has stages that are not a chain; expected that each feeds the next only");
+  if (!schedule.extra_edges.empty()) refuse("it has waits between actions beside those for data; expected none");
+  if (schedule.policy) refuse("it has a run-time policy; expected lists in a fixed order");
+  if (!schedule.recompute.empty()) {
+    refuse("it has recomputation, which PyTorch leaves to the modules (torch.utils.checkpoint); expected none");
+  }
+}
+
+}  // namespace
+
+void check_torch_writable(const Schedule& schedule) {
+  check_beside_lists(schedule);
   for (const DeviceList& list : schedule.devices) {
     for (const Action& action : list.actions) {
       const bool known = in_torch(action.op) || action.op == Op::kU;
-      if (!known || action.merged != 0) refuse("it has no " + to_string(action));
+      if (known && action.merged == 0) continue;
+      refuse_to_write(schedule, "it has " + to_string(action) + ", for which PyTorch has no action");
     }
   }
 }

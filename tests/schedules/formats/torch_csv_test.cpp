@@ -103,10 +103,9 @@ TEST_CASE("pairs that PyTorch has no word for are refused") {
     const Schedule schedule = written_schedule({list}, 3);
     return error_message([&] { schedule_to_torch_csv(schedule); });
   };
-  CHECK(
-      message("(0F0;0F1)OVERLAP (0F2;0B0)OVERLAP_F_B 0B1 0B2") ==
-      "schedule 'written' cannot be written as PyTorch CSV: it overlaps only a forward with a backward after it, found "
-      "(0F0;0F1)");
+  CHECK(message("(0F0;0F1)OVERLAP (0F2;0B0)OVERLAP_F_B 0B1 0B2") ==
+        "schedule 'written' cannot be written as PyTorch CSV: PyTorch overlaps only a forward with a backward after "
+        "it, found (0F0;0F1)");
   CHECK(message("0F0 0I0 (0F1;0W0)OVERLAP 0F2 0B1 0B2").find("found (0F1;0W0)") != std::string::npos);
   CHECK(message("0F0 (0B0;0F1)OVERLAP 0F2 0B1 0B2").find("found (0B0;0F1)") != std::string::npos);
   CHECK(message("0F0 0F1 0F2 0B0 0B1 0B2").empty());
@@ -177,6 +176,42 @@ TEST_CASE("schedules that the format cannot hold are refused") {
   CHECK(message("chimera", 1) ==
         "schedule 'chimera' cannot be written as PyTorch CSV: it has several replicas; expected one");
   CHECK(message("1f1b", 3) == "schedule '1f1b' cannot be written as PyTorch CSV: it has 3 updates; expected one");
+  CHECK(message("varuna", 1) ==
+        "schedule 'varuna' cannot be written as PyTorch CSV: it has 0R0, for which PyTorch has no action");
+}
+
+TEST_CASE("an asynchronous schedule is refused as PyTorch CSV, also when it covers a single update") {
+  for (const char* name : {"pipedream", "pipedream-2bw", "pipemare", "petra", "paci", "xpipe"}) {
+    CAPTURE(name);
+    const Schedule schedule = generate(name, {.num_devices = 2, .num_microbatches = 2, .updates = 1});
+    CHECK(
+        error_message([&] { check_torch_writable(schedule); }) ==
+        "schedule '" + std::string(name) +
+            "' cannot be written as PyTorch CSV: it is asynchronous; expected that all passes of a step read the same "
+            "weights");
+  }
+}
+
+TEST_CASE("what lists do not tell is not lost silently in PyTorch CSV") {
+  const auto message = [](auto change) {
+    Schedule schedule = generate("1f1b", {.num_devices = 3, .num_microbatches = 3});
+    change(schedule);
+    return error_message([&] { schedule_to_torch_comms_csv(torch_lowered(schedule)); });
+  };
+  const auto mentions = [](const std::string& text, std::string_view part) { return text.find(part) != text.npos; };
+  CHECK(mentions(message([](Schedule& s) { s.recompute = {{.first_stage = 1, .last_stage = 2, .microbatches = {}}}; }),
+                 "it has recomputation, which PyTorch leaves to the modules"));
+  CHECK(mentions(message([](Schedule& s) { s.microbatch_sizes = {1, 2, 1}; }), "microbatches of several sizes"));
+  CHECK(mentions(message([](Schedule& s) {
+                   s.extra_edges = {{action_of(0, Op::kF, 0), action_of(0, Op::kF, 2)}};
+                 }),
+                 "it has waits between actions beside those for data"));
+  CHECK(mentions(message([](Schedule& s) { s.policy = RunTimePolicy{}; }), "it has a run-time policy"));
+  CHECK(mentions(message([](Schedule& s) {
+                   s.stage_edges = {{StageId{0}, StageId{1}}, {StageId{0}, StageId{2}}};
+                 }),
+                 "it has stages that are not a chain"));
+  CHECK(message([](Schedule& s) { s.stage_edges = {{StageId{0}, StageId{1}}, {StageId{1}, StageId{2}}}; }).empty());
 }
 
 TEST_CASE(

@@ -3,15 +3,22 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdint>
+#include <iomanip>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "tests/schedules/catalogue/torch/torch_orders.hpp"
 #include "tests/schedules/catalogue/torch/torch_program.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("schedules");
@@ -58,7 +65,68 @@ void for_each_order(Visit visit) {
   }
 }
 
+/// Our names of PyTorch's classes.
+const std::map<std::string, std::string> kClassNames{{"GPipe", "torch-gpipe"},
+                                                     {"1F1B", "torch-1f1b"},
+                                                     {"Interleaved1F1B", "torch-interleaved"},
+                                                     {"LoopedBFS", "torch-looped-bfs"},
+                                                     {"InterleavedZeroBubble", "torch-interleaved-zb"},
+                                                     {"ZBVZeroBubble", "torch-zbv"},
+                                                     {"DualPipeV", "torch-dualpipev"}};
+
+std::string torch_data(const std::string& file) {
+  return read_text_file(in_source("tests/schedules/data/torch/") + file);
+}
+
+/// FNV-1a, as `dump_lowered.py` writes it.
+std::string hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  std::ostringstream out;
+  out << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return out.str();
+}
+
+/// What we write for a class; "refused" where we refuse the size.
+std::string hash_of_ours(const std::string& name, const ScheduleParams& params, bool late) {
+  try {
+    return hash_of(schedule_to_torch_comms_csv(torch_lowered(generate(name, params), {.late_receives = late})));
+  } catch (const Error&) {
+    return "refused";
+  }
+}
+
 }  // namespace
+
+TEST_CASE("what PyTorch itself made of its schedules is what we write, byte for byte") {
+  for (const auto& [theirs, ours] : kClassNames) {
+    CAPTURE(theirs);
+    const ScheduleParams params{.num_devices = 2, .num_microbatches = 4};
+    CHECK(schedule_to_torch_comms_csv(torch_lowered(generate(ours, params))) ==
+          torch_data("lowered/" + theirs + ".csv"));
+  }
+}
+
+TEST_CASE("at all sizes PyTorch's own lowered orders are ours, and both refuse the same sizes") {
+  std::istringstream table(torch_data("lowered.csv"));
+  std::string line;
+  std::getline(table, line);
+  int compared = 0;
+  while (std::getline(table, line)) {
+    CAPTURE(line);
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    REQUIRE(cells.size() == 6);
+    const ScheduleParams params{
+        .num_devices = std::stoi(cells[1]), .num_microbatches = std::stoll(cells[3]), .chunks = std::stoi(cells[2])};
+    const std::string& name = kClassNames.at(cells[0]);
+    CHECK(hash_of_ours(name, params, false) == cells[4]);
+    CHECK(hash_of_ours(name, params, true) == cells[5]);
+    ++compared;
+  }
+  CHECK(compared == 672);
+}
 
 TEST_CASE("lowering places gathers, reductions, sends and receives as PyTorch does") {
   int compared = 0;
