@@ -52,7 +52,7 @@ void DeviceWorker::load(InstrIndex at) {
 
 /// The copy is part of the action that makes it.
 void DeviceWorker::note_move(InstrIndex at) {
-  const Ticks now = outputs_.clock.now_ns();
+  const Ticks now = outputs_.clock.now();
   for (const std::uint32_t transfer : plan_.indexed.issued().of(at)) {
     outputs_.times.transfers[transfer] = {now, now, now};
     if (outputs_.queue != nullptr) outputs_.queue->note_move(transfer);
