@@ -43,11 +43,13 @@ Network stand_in() {
 
 void refuse_with_others(const PaceArguments& given) {
   const std::string why = ": applies to runs with given times, expected --backend paced with it";
-  const std::array<std::pair<bool, const char*>, 5> options{{{!given.cluster.empty(), "--cluster"},
-                                                             {!given.messages.transfers.empty(), "--transfers"},
-                                                             {!given.messages.receives.empty(), "--receives"},
-                                                             {given.messages.send_buffers.has_value(), "--send-buffers"},
-                                                             {given.dilation.has_value(), "--dilation"}}};
+  const std::array<std::pair<bool, const char*>, 6> options{
+      {{!given.cluster.empty(), "--cluster"},
+       {given.messages.runtime != SimulationArguments().runtime, "--runtime"},
+       {!given.messages.transfers.empty(), "--transfers"},
+       {!given.messages.receives.empty(), "--receives"},
+       {given.messages.send_buffers.has_value(), "--send-buffers"},
+       {given.dilation.has_value(), "--dilation"}}};
   for (const auto& [is_given, name] : options) {
     if (is_given) throw Error(name + why);
   }
@@ -83,27 +85,27 @@ void PaceArguments::complete(CostArguments& costs, TrainArguments& training) con
   }
   costs.partition = model.partition;
   costs.network = model.network;
+  costs.samples = model.samples;
+  costs.sequence = model.sequence;
   if (!costs.profile.empty()) {
     if (!model.network.empty()) return;
     model.network = profile_from_json(read_text_file(costs.profile, kProfileFile), costs.profile).network;
     return;
   }
   if (cluster.empty()) {
-    throw Error("--backend paced: the times are missing, expected --cost LIST (such as F=10,B=20), --profile FILE, or " +
-                std::string("--network NAME --cluster NAME"));
+    throw Error(
+        "--backend paced: the times are missing, expected --cost LIST (such as F=10,B=20), --profile FILE, or " +
+        std::string("--network NAME --cluster NAME"));
   }
   costs.precision = model.numbers == "bf16" ? "mixed" : "single";
-  costs.samples = model.samples;
-  costs.sequence = model.sequence;
 }
 
 void PaceArguments::apply(const CostInput& input, const Schedule& schedule, TrainOptions& options) const {
   if (input.partition) options.model.partition = *input.partition;
   options.execution.cluster = input.cluster_pointer();
   options.execution.lowering = messages.lowering(schedule);
-  options.execution.pace = PaceOptions{.costs = input.costs,
-                                       .transfers = messages.simulation(schedule).transfers,
-                                       .dilation = dilation.value_or(1)};
+  options.execution.pace = PaceOptions{
+      .costs = input.costs, .transfers = messages.simulation(schedule).transfers, .dilation = dilation.value_or(1)};
 }
 
 }  // namespace plumb

@@ -68,7 +68,7 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   Mailbox& mailbox_;
   LossLog& losses_;
   const RunClock* clock_ = nullptr;
-  PacedLinks* paced_ = nullptr;  ///< null: messages take the time that they take
+  PacedLinks* paced_ = nullptr;                          ///< null: messages take the time that they take
   std::vector<std::vector<DeviceId>> members_;           ///< by collective: the other devices
   std::map<InstrIndex, std::vector<DeviceId>> awaited_;  ///< by position: the other devices that wait for it
 };

@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 /// How long a device waits before it looks whether the run was aborted.
-constexpr std::chrono::milliseconds kGlance{50};
+constexpr std::chrono::milliseconds kLookAfter{50};
 
 std::chrono::steady_clock::time_point steady_time(std::int64_t ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
@@ -119,7 +119,7 @@ void PacedLinks::post(Lock& lock, Cursor& cursor, InstrIndex behind, bool batche
 void PacedLinks::await(Lock& lock, std::uint32_t lane, Ticks& moment) {
   if (!Moments::is_known(moment)) {
     moments_->wait(lane, moment);
-    while (!woken_[lane].wait_for(lock, kGlance, [&] { return Moments::is_known(moment); })) mailbox_.check();
+    while (!woken_[lane].wait_for(lock, kLookAfter, [&] { return Moments::is_known(moment); })) mailbox_.check();
   }
   const Ticks until = moment;
   lock.unlock();
@@ -186,7 +186,7 @@ void PacedLinks::posted(std::uint32_t transfer, Ticks moment) {
 void PacedLinks::end(RunTimes& times) {
   timer_ = std::jthread();
   const std::scoped_lock lock(mutex_);
-  for (std::size_t t = 0; t < times_.transfers.size(); ++t) {
+  for (std::size_t t = program_.transfers.size() - program_.moves.size(); t < times_.transfers.size(); ++t) {
     if (Moments::is_known(times_.transfers[t].available)) times.transfers[t] = times_.transfers[t];
   }
 }

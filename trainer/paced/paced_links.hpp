@@ -35,8 +35,10 @@ class PacedLinks {
   /// The document starts again, or continues from a cut: messages across it have arrived.
   void restart(std::span<const InstrIndex> positions);
   /// Call these around every part of the run.
-  void begin() { timer_ = std::jthread([this](const std::stop_token& stop) { keep_time(stop); }); }
-  /// `times` gets the moments of all messages and copies that are known here.
+  void begin() {
+    timer_ = std::jthread([this](const std::stop_token& stop) { keep_time(stop); });
+  }
+  /// `times` gets the moments of copies, for which no device waits by name.
   void end(RunTimes& times);
 
   /// The lane of `device` comes to the unit [`at`, `behind`); returns when its receives are posted, and what it waits
@@ -52,7 +54,6 @@ class PacedLinks {
   /// What another process has offered to a device of this one, or posted for one, at `moment`.
   void offered(std::uint32_t transfer, Ticks moment);
   void posted(std::uint32_t transfer, Ticks moment);
-
 
  private:
   /// Notes of a lane that are dealt with.
@@ -83,12 +84,12 @@ class PacedLinks {
   std::optional<Moments> moments_;
   std::optional<LinkServers> links_;
   LaneNotes notes_;
-  std::vector<Cursor> cursors_;              ///< by device
-  std::vector<std::uint32_t> pair_;          ///< by channel: the first channel between the same two devices
-  std::vector<Ticks> free_since_;            ///< by pair: the last end of sending
+  std::vector<Cursor> cursors_;                ///< by device
+  std::vector<std::uint32_t> pair_;            ///< by channel: the first channel between the same two devices
+  std::vector<Ticks> free_since_;              ///< by pair: the last end of sending
   std::deque<std::condition_variable> woken_;  ///< by device
-  std::condition_variable_any rescheduled_;  ///< the first event of the queue may be another one
-  std::jthread timer_;                       ///< lets messages end at their time
+  std::condition_variable_any rescheduled_;    ///< the first event of the queue may be another one
+  std::jthread timer_;                         ///< lets messages end at their time
 };
 
 }  // namespace plumb

@@ -64,10 +64,9 @@ class PacedTransport : public Transport {
   std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override {
     return inner_.published(holder, update);
   }
-  void join(std::uint32_t collective, std::size_t member, Pieces part) override {
-    inner_.join(collective, member, part);
-  }
-  void collect(std::uint32_t collective, Pieces sum) override { inner_.collect(collective, sum); }
+  /// Nothing was computed, so there is nothing to add up: what counts is that all members have joined.
+  void join(std::uint32_t collective, std::size_t member, Pieces) override { inner_.join(collective, member, {}); }
+  void collect(std::uint32_t collective, Pieces) override { inner_.collect(collective, {}); }
   void await_instr(DeviceId device, InstrIndex instr) override { inner_.await_instr(device, instr); }
 
  private:

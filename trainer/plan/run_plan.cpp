@@ -132,7 +132,8 @@ Program lowered(const TrainOptions& options) {
 void check_pace(const TrainOptions& options, const Backend& backend, const Program& program) {
   if (!backend.paced) return;
   if (!options.execution.pace) {
-    refuse(options, "the back end '" + std::string(backend.name) + "' has no times of its own; expected PaceOptions");
+    refuse(options, "the back end '" + std::string(backend.name) +
+                        "' has no times of its own; expected given ones, as `plumbline train` takes them");
   }
   if (!program.contention.empty()) {
     refuse(options, "actions that slow each other down have no given time; expected a cluster without contention");
@@ -188,9 +189,8 @@ RunPlan::RunPlan(const TrainOptions& given)
     }
   }
   joins = group_by(joinings.size(), size, [&](std::size_t j) { return joining_at[j]; });
-  tells_progress = backend.paced || std::ranges::any_of(program.waits, [](const Wait& wait) {
-    return wait.via == Wait::kDirect;
-  });
+  tells_progress =
+      backend.paced || std::ranges::any_of(program.waits, [](const Wait& wait) { return wait.via == Wait::kDirect; });
 }
 
 void RunPlan::index_guests() {
