@@ -113,6 +113,8 @@ Cluster free_links(std::int32_t num_devices) {
 void take_times(const StageCosts& given, StageCosts& costs, Cluster& cluster) {
   costs.base = given.base;
   costs.times = given.times;
+  costs.from_network = given.from_network;
+  costs.layer_forward = given.layer_forward;
   if (!given.comm) return;
   cluster.intra_node = cluster.inter_node = {.latency_ns = *given.comm / given.base.ticks_per_ns};
   cluster.finish();

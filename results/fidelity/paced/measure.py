@@ -86,10 +86,10 @@ def layer_count():
 
 
 def profile(path, stages, devices, message_bytes, host_ns=0, hop_ns=0):
-    """A profile of stages that share their device's time equally."""
+    """A profile in which a device takes PASS_NS for a pass of all its stages; they share it equally."""
     blocks = layer_count() - 2
     bounds = [0] + [1 + blocks * s // stages for s in range(1, stages)] + [blocks + 2]
-    share = stages / devices
+    share = max(1, stages / devices)
 
     def time(ns):
         value = round(ns / share) + host_ns
@@ -112,7 +112,7 @@ def profile(path, stages, devices, message_bytes, host_ns=0, hop_ns=0):
 class Bench:
     def __init__(self, out, rounds):
         self.out, self.rounds, self.rows = out, rounds, []
-        self.watchers, self.patience, self.disturbed, self.given_up = Watchers(), 15, 0, 0
+        self.watchers, self.patience, self.disturbed, self.given_up = Watchers(), 6, 0, 0
         network = json.load(open(NETWORK))
         self.message_bytes = network["samples"] * network["sequence"] * network["width"] * 4
 
@@ -199,7 +199,7 @@ class Bench:
         self.save()
         says = f"refused: {row['refused']}" if "refused" in row else (
             f"{row['predicted_ms']:9.2f} {row['measured_ms']:9.2f} {row['error_percent']:+6.2f} % (spread {row['spread_percent']:.2f} %) "
-            f"bytes {'equal' if row['bytes_equal'] else 'DIFFER'}")
+            f"bytes {'equal' if row['bytes_equal'] else 'DIFFER'}{' (disturbed)' if row['disturbed'] else ''}")
         print(f"{part:10} {name:26} {mode:10} {says}", flush=True)
 
     def save(self):
@@ -219,7 +219,7 @@ class Bench:
         predicted, why = self.predict(path, known, mode)
         if predicted is None:
             return self.refuse(row, why)
-        steps, equal = [], True
+        steps, equal, given_up = [], True, self.given_up
         for _ in range(self.rounds):
             measured, why = self.train(path, given, mode, processes)
             if measured is None:
@@ -231,7 +231,7 @@ class Bench:
         row |= {"predicted_ms": predicted["step_time_ns"] / 1e6, "measured_ms": median / 1e6,
                 "error_percent": 100 * (predicted["step_time_ns"] / median - 1),
                 "spread_percent": 100 * (max(steps) - min(steps)) / median,
-                "peak_bytes": max(d["peak_memory_bytes"] for d in predicted["devices"]), "bytes_equal": equal}
+                "disturbed": self.given_up > given_up, "peak_bytes": max(d["peak_memory_bytes"] for d in predicted["devices"]), "bytes_equal": equal}
 
     def refuse(self, row, why):
         row["refused"] = why.replace(self.out + "/", "").removeprefix("plumbline: error: ")
@@ -272,7 +272,7 @@ def print_tables(path):
                 continue
             print(f"| `{row['command']}` | {row['transfers']} | {float(row['predicted_ms']):.1f} | {float(row['measured_ms']):.1f} | "
                   f"{float(row['error_percent']):+.2f} % | {float(row['spread_percent']):.2f} % | {row['peak_bytes']} | "
-                  f"{'yes' if row['bytes_equal'] == 'True' else 'no'} |")
+                  f"{'yes' if row['bytes_equal'] == 'True' else 'no'}{'; disturbed' if row['disturbed'] == 'True' else ''} |")
 
 
 def main():
