@@ -245,7 +245,7 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 }  // namespace
 
 void CostArguments::add_search_to(ArgumentParser& parser) {
-  parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W)")
+  parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W), and for --backend paced")
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")

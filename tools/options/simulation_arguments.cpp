@@ -17,7 +17,16 @@ constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
 }  // namespace
 
 void SimulationArguments::add_to(ArgumentParser& parser) {
-  parser.group("Simulation")
+  parser.group("Simulation");
+  add_messages_to(parser);
+  parser
+      .text("engine", engine, "NAME",
+            "simulation engine: auto, pass (fast; fixed order, no contention) or event (default: auto)")
+      .whole("seed", seed, {0}, "seed of the jitter (default: 0)");
+}
+
+void SimulationArguments::add_messages_to(ArgumentParser& parser) {
+  parser
       .text("runtime", runtime, "SYSTEM",
             "run as this system does: plumbline, pytorch, pytorch-single (its classes 1F1B and GPipe), torchtitan, "
             "megatron or deepspeed (default: that of the traced --profile; plumbline)")
@@ -26,10 +35,6 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
             "does; "
             "buffered)");
   add_receives_to(parser);
-  parser
-      .text("engine", engine, "NAME",
-            "simulation engine: auto, pass (fast; fixed order, no contention) or event (default: auto)")
-      .whole("seed", seed, {0}, "seed of the jitter (default: 0)");
 }
 
 void SimulationArguments::add_receives_to(ArgumentParser& parser) {

@@ -22,6 +22,8 @@ struct SimulationArguments {
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
+  /// Only those of how messages travel.
+  void add_messages_to(ArgumentParser& parser);
   /// Only those of where receives stand and how many messages are on their way.
   void add_receives_to(ArgumentParser& parser);
 

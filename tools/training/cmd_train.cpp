@@ -28,6 +28,7 @@
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/training/pace_arguments.hpp"
 #include "tools/training/process_job.hpp"
 #include "tools/training/train_arguments.hpp"
 #include "tools/training/training.hpp"
@@ -49,6 +50,7 @@ struct TrainCommand {
   ScheduleArguments size;
   CostArguments costs;
   TrainArguments training;
+  PaceArguments pace;
   ReportArguments reports;
   std::optional<std::int64_t> steps;
   std::string checkpoint;
@@ -74,9 +76,15 @@ struct TrainCommand {
     size.add_to(parser);
     costs.add_search_to(parser);
     training.add_to(parser);
+    pace.add_to(parser);
     reports.add_to(parser);
-    return parser.parse(arguments);
+    if (!parser.parse(arguments)) return false;
+    pace.complete(costs, training);
+    if (is_paced() && !losses.empty()) throw Error("--losses: the back end paced computes none");
+    return true;
   }
+
+  bool is_paced() const { return backend(training.model.backend).paced; }
 };
 
 /// What the devices of a document with a policy decide in a simulated run: by the costs that are named, or without any
@@ -171,6 +179,7 @@ std::string validation_text(const TrainResult& result) {
 struct Prepared {
   std::unique_ptr<const TrainingData> data;
   std::optional<nccl::Library> links;
+  CostInput given;  ///< of a paced run
   TrainOptions options;
 };
 
@@ -178,6 +187,10 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   TrainOptions& options = prepared.options;
   options = command.training.options(schedule.num_stages, command.steps.value_or(0));
   options.schedule = schedule;
+  if (command.is_paced()) {
+    prepared.given = cost_input(command.costs, load_cost_documents(command.costs), schedule);
+    command.pace.apply(prepared.given, schedule, options);
+  }
   prepared.data = command.training.model.load_data(options.model.network);
   options.data = prepared.data.get();
   if (goes_by_links(command.transport)) {
@@ -196,21 +209,27 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
       .on_note = [](const std::string& note) { std::cerr << "plumbline: note: " << note << '\n'; }};
 }
 
-TrainResult run(const TrainCommand& command, TrainOptions options) {
+/// `given`: what the times of a paced run are.
+TrainResult run(const TrainCommand& command, TrainOptions options, const std::string& given) {
   const Schedule& schedule = options.schedule;
   const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
   Progress progress("train");
   options.observation.on_update = [&](std::int64_t update, double loss) {
-    progress.show(update + 1, total, "loss " + fixed_text(loss, 3));
+    progress.show(update + 1, total, command.is_paced() ? "" : "loss " + fixed_text(loss, 3));
   };
-  return train(options);
+  TrainResult result = train(options);
+  if (!command.is_paced()) return result;
+  result.losses.clear();
+  if (result.timeline) result.timeline->machine = given + ", paced on " + result.timeline->machine;
+  return result;
 }
 
 void print_result(const TrainResult& result) {
-  std::string text = losses_text(result.losses) + evaluations_text(result.evaluations) + validation_text(result);
+  std::string text = result.losses.empty() ? "" : losses_text(result.losses);
+  text += evaluations_text(result.evaluations) + validation_text(result);
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
-    text += "\n" + figures_text(timeline) + "\n" + devices_text(timeline);
+    text += std::string(text.empty() ? "" : "\n") + figures_text(timeline) + "\n" + devices_text(timeline);
     if (timeline.spans.size() <= kMostDrawnSpans) {
       text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
     }
@@ -245,7 +264,7 @@ struct RunOutput {
     }
     if (losses) losses->finish(losses_csv(result.losses));
     if (result.timeline) {
-      files.write(*result.timeline, training_json(result));
+      files.write(*result.timeline, command.is_paced() ? "" : training_json(result));
     } else if (command.reports.any()) {
       std::cerr
           << "plumbline: note: the run continued in the middle of its schedule, so there is no timeline to report\n";
@@ -280,7 +299,7 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   }
   prepared.options.execution.processes = job;
   if (!is_first) prepared.options.observation.checkpoint.on_note = [](const std::string&) {};
-  const TrainResult result = run(command, prepared.options);
+  const TrainResult result = run(command, prepared.options, prepared.given.description);
   if (output) output->write(command, result);
   return ExitStatus::kDone;
 }

@@ -92,6 +92,7 @@ void ModelArguments::add_to(ArgumentParser& parser) {
 }
 
 Network ModelArguments::load_network() const {
+  if (network.empty() && stand_in) return *stand_in;
   if (network.empty()) throw Error("the model is missing, expected --network NAME, such as gpt-tiny");
   return network_to_cut(partition, plumb::load_network(network));
 }

@@ -26,6 +26,7 @@ struct ModelArguments {
   std::string numbers = "float32";
   std::optional<double> momentum;
   std::optional<double> weight_decay;
+  std::optional<Network> stand_in;  ///< where no network is named
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);

@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "trainer/backends/cpu_backend.hpp"
+#include "trainer/backends/paced_backend.hpp"
 #ifdef PLUMB_HAS_CUDA
 #include "trainer/cuda/cuda_backend.hpp"
 #include "trainer/cuda/cuda_stage.hpp"
@@ -16,6 +17,13 @@ namespace {
 constexpr std::array kBackends{
     Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu, scale_on_cpu,
             make_cpu_streams},
+    Backend{.name = "paced",
+            .summary = "no arithmetic: actions and messages take the times of given costs",
+            .make_stage = make_paced_stage,
+            .add = add_nothing,
+            .scale = scale_nothing,
+            .bfloat16 = true,
+            .paced = true},
 #ifdef PLUMB_HAS_CUDA
     Backend{"cuda", "GPUs, whole or cut into virtual devices", make_cuda_stage, add_on_cpu, scale_on_cpu,
             make_cuda_streams, cuda_scratch_bytes, true, true},

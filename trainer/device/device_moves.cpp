@@ -23,7 +23,9 @@ void DeviceWorker::evict(InstrIndex at) {
         if (which == StageBlock::kKeys) continue;  // slices read them
         std::vector<std::byte> scratch;
         const std::span<const std::byte> bytes = arena_.memory().view(stash.storage(which), scratch);
-        if (!bytes.empty()) live_.evicted[key][which].assign(bytes.begin(), bytes.end());
+        if (bytes.empty()) continue;
+        std::vector<std::byte>& kept = live_.evicted[key][which];
+        if (!plan_.backend.paced) kept.assign(bytes.begin(), bytes.end());  // its copies take the time of their link
       }
     });
   }
@@ -52,7 +54,7 @@ void DeviceWorker::load(InstrIndex at) {
 
 /// The copy is part of the action that makes it.
 void DeviceWorker::note_move(InstrIndex at) {
-  const Ticks now = outputs_.clock.now_ns();
+  const Ticks now = outputs_.clock.now();
   for (const std::uint32_t transfer : plan_.indexed.issued().of(at)) {
     outputs_.times.transfers[transfer] = {now, now, now};
     if (outputs_.queue != nullptr) outputs_.queue->note_move(transfer);

@@ -88,12 +88,13 @@ const std::vector<Block>& DeviceWorker::add_buffer(std::uint32_t transfer, bool 
 
 /// Of a moment that is now, or of the last mark of the queue.
 Ticks DeviceWorker::now() const {
-  return outputs_.queue == nullptr ? outputs_.clock.now_ns() : Ticks{outputs_.queue->last_mark()};
+  return outputs_.queue == nullptr ? outputs_.clock.now() : Ticks{outputs_.queue->last_mark()};
 }
 
 void DeviceWorker::prepare() {
   if (std::exchange(prepared_, true)) return;
   const InstrIndex unit_end = plan_.unit_end(position_);
+  outputs_.transport.reached(device_, position_);
   for (InstrIndex at = position_; at < unit_end; ++at) before(at);
   note_memory(now());
 }
@@ -114,6 +115,7 @@ void DeviceWorker::step() {
   each(&DeviceWorker::begin);
   note_memory(start);
   each(&DeviceWorker::compute);
+  if (plan_.backend.paced) outputs_.clock.sleep_until(start + plan_.given_time(first, device_));
   each(&DeviceWorker::end);
   running_.clear();
   each(&DeviceWorker::send);
@@ -125,7 +127,7 @@ void DeviceWorker::step() {
     outputs_.times.end[at] = end;
   }
   position_ = unit_end;
-  if (plan_.has_direct_edges) outputs_.transport.passed(device_, unit_end);
+  if (plan_.tells_progress) outputs_.transport.passed(device_, unit_end);
   if (outputs_.queue == nullptr) end_lane();
 }
 

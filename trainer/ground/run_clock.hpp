@@ -3,18 +3,30 @@
 #include <chrono>
 #include <cstdint>
 
+#include "models/ground/units.hpp"
+
 namespace plumb {
 
-/// Nanoseconds since the run began, without its pauses. It does not run until it is resumed.
+/// Time since the run began, without its pauses, in ticks of the run's program. It does not run until it is resumed.
+///
+/// Usually a tick is a nanosecond. The clock of a run whose times are given (`PaceOptions`) counts the ticks of their
+/// costs, and may be slower than real time by a factor, as in time-dilated emulation (Gupta et al., NSDI 2006).
 class RunClock {
  public:
+  explicit RunClock(double ticks_per_ns = 1) : ticks_per_ns_(ticks_per_ns) {}
+
   /// The time of the clock that all run clocks of this machine use.
   static std::int64_t steady_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
 
-  std::int64_t now_ns() const { return steady_ns() - origin_ns_; }
+  Ticks now() const;
+  /// The moment by `steady_ns`, rounded up.
+  std::int64_t steady_ns_at(Ticks moment) const;
+  /// Returns at `moment`, a few microseconds late at most on a processor that is free; at once when it is over.
+  void sleep_until(Ticks moment) const;
+
   /// Goes back to 0, and does not run.
   void restart() { origin_ns_ = paused_at_ns_ = steady_ns(); }
 
@@ -27,6 +39,7 @@ class RunClock {
   void set_origin(std::int64_t origin_ns) { origin_ns_ = origin_ns; }
 
  private:
+  double ticks_per_ns_;
   std::int64_t origin_ns_ = steady_ns();
   std::int64_t paused_at_ns_ = origin_ns_;
 };

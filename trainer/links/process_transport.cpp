@@ -47,7 +47,7 @@ void ProcessTransport::send(std::uint32_t transfer, std::span<Block> message) {
 
 void ProcessTransport::send(std::uint32_t transfer, Pieces message) {
   PacketWriter data;
-  data.put(Kind::kMessage).put(transfer).put(clock_->now_ns());
+  data.put(Kind::kMessage).put(transfer).put(clock_->now());
   for (const std::span<std::byte> part : message) data.put_bytes(part);
   group_.send(receiver_of(transfer), data.take());
 }
@@ -83,6 +83,14 @@ void ProcessTransport::passed(DeviceId device, InstrIndex position) {
   }
 }
 
+void ProcessTransport::pace(PacedLinks& links) {
+  paced_ = &links;
+  links.tell_posts([this](std::uint32_t transfer, Ticks moment) {
+    const DeviceId sender = plan_.program.channels[plan_.program.transfers[transfer].channel].from;
+    group_.send(rank_of(sender), PacketWriter().put(Kind::kPosted).put(transfer).put(moment).take());
+  });
+}
+
 void ProcessTransport::begin(RunClock& clock) {
   clock_ = &clock;
   const std::int64_t offset = group_.offset_to_first();
@@ -103,6 +111,7 @@ void ProcessTransport::deliver(std::span<const std::byte> data) {
       const auto transfer = reader.get<std::uint32_t>();
       const auto start = reader.get<Ticks>();
       const std::span<const std::byte> message = reader.rest();
+      if (paced_ != nullptr) paced_->offered(transfer, start);
       return mailbox_.put(transfer, {message.begin(), message.end()}, start);
     }
     case Kind::kMessageAgain: {
@@ -123,6 +132,10 @@ void ProcessTransport::deliver(std::span<const std::byte> data) {
     case Kind::kPassed: {
       const auto device = reader.get<DeviceId>();
       return mailbox_.passed(device, reader.get<InstrIndex>());
+    }
+    case Kind::kPosted: {
+      const auto transfer = reader.get<std::uint32_t>();
+      return paced_->posted(transfer, reader.get<Ticks>());
     }
     case Kind::kLoss: {
       const auto noted = reader.get<NotedLoss>();

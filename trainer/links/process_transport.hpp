@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/ground/run_clock.hpp"
+#include "trainer/paced/paced_links.hpp"
 #include "trainer/plan/run_plan.hpp"
 #include "trainer/processes/process_group.hpp"
 #include "trainer/transport/loss_log.hpp"
@@ -46,13 +47,16 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   void passed(DeviceId device, InstrIndex position) override;
   void await_instr(DeviceId device, InstrIndex instr) override { mailbox_.await_instr(device, instr); }
 
+  /// Tells `links` what other processes offer to the device of this one and post for it; and others, what it posts.
+  void pace(PacedLinks& links);
+
   /// Begins a part of the run, in all processes: the paused `clock` continues as that of the first process.
   void begin(RunClock& clock);
   /// Returns when all processes have come to the cut; what crosses it is in the mailboxes of its receivers then.
   void end() { group_.meet(); }
 
  private:
-  enum class Kind : std::uint8_t { kMessage, kMessageAgain, kNote, kPart, kPassed, kLoss };
+  enum class Kind : std::uint8_t { kMessage, kMessageAgain, kNote, kPart, kPassed, kLoss, kPosted };
 
   std::size_t rank_of(DeviceId device) const { return index(device); }
   std::size_t receiver_of(std::uint32_t transfer) const;
@@ -64,6 +68,7 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
   Mailbox& mailbox_;
   LossLog& losses_;
   const RunClock* clock_ = nullptr;
+  PacedLinks* paced_ = nullptr;                          ///< null: messages take the time that they take
   std::vector<std::vector<DeviceId>> members_;           ///< by collective: the other devices
   std::map<InstrIndex, std::vector<DeviceId>> awaited_;  ///< by position: the other devices that wait for it
 };

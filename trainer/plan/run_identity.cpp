@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
       {"learning_rate", text_of(options.optimization.learning_rate)},
       {"clip_norm", text_of(options.optimization.clip_norm) +
                         (options.optimization.clip_scope == ClipScope::kGlobal ? " global" : "")},
-      {"numbers", std::string(name_of(options.model.numbers))}};
+      {"numbers", std::string(name_of(options.model.numbers)) + (plan.backend.paced ? " that nothing computes" : "")}};
 }
 
 }  // namespace plumb

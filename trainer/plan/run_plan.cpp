@@ -108,14 +108,38 @@ Cluster free_links(std::int32_t num_devices) {
   return cluster;
 }
 
+/// Times that are given, for the stages of the network; a latency of all edges becomes that of the links, because
+/// devices really exchange messages.
+void take_times(const StageCosts& given, StageCosts& costs, Cluster& cluster) {
+  costs.base = given.base;
+  costs.times = given.times;
+  costs.from_network = given.from_network;
+  costs.layer_forward = given.layer_forward;
+  if (!given.comm) return;
+  cluster.intra_node = cluster.inter_node = {.latency_ns = *given.comm / given.base.ticks_per_ns};
+  cluster.finish();
+}
+
 Program lowered(const TrainOptions& options) {
+  const ExecutionOptions& execution = options.execution;
   StageCosts costs =
       untimed_costs(options.model.network, options.model.partition, options.model.shape, precision(options));
-  LowerOptions lowering = options.execution.lowering;
+  Cluster cluster = execution.cluster != nullptr ? *execution.cluster : free_links(options.schedule.num_devices);
+  if (execution.pace) take_times(execution.pace->costs, costs, cluster);
+  LowerOptions lowering = execution.lowering;
   lowering.global_norm |= options.optimization.clip_norm > 0 && options.optimization.clip_scope == ClipScope::kGlobal;
-  if (options.execution.cluster != nullptr) return lower(options.schedule, costs, options.execution.cluster, lowering);
-  const Cluster cluster = free_links(options.schedule.num_devices);
   return lower(options.schedule, costs, &cluster, lowering);
+}
+
+void check_pace(const TrainOptions& options, const Backend& backend, const Program& program) {
+  if (!backend.paced) return;
+  if (!options.execution.pace) {
+    refuse(options, "the back end '" + std::string(backend.name) +
+                        "' has no times of its own; expected given ones, as `plumbline train` takes them");
+  }
+  if (!program.contention.empty()) {
+    refuse(options, "actions that slow each other down have no given time; expected a cluster without contention");
+  }
 }
 
 }  // namespace
@@ -129,6 +153,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   check_gradients(options, program);
   check_program(options, program);
   check_bfloat16(options, backend, program);
+  check_pace(options, backend, program);
   validation = ValidationPlan(program, options);
   for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.model.shape));
   for (std::size_t stage = 0; stage < options.model.partition.num_stages(); ++stage) {
@@ -138,8 +163,7 @@ RunPlan::RunPlan(const TrainOptions& given)
     }
   }
   const auto goes_back = [](const StageLayout& of) { return reverses(of.memory) || !of.returned.empty(); };
-  if (given.hooks.own_backend == nullptr && options.execution.backend != "cpu" &&
-      std::ranges::any_of(layouts, goes_back)) {
+  if (given.hooks.own_backend == nullptr && backend.only_streams && std::ranges::any_of(layouts, goes_back)) {
     refuse(options, "the back end '" + options.execution.backend + "' cannot reverse stages; expected cpu");
   }
   if (program.parts.causal() && std::ranges::any_of(layouts, goes_back)) {
@@ -167,8 +191,8 @@ RunPlan::RunPlan(const TrainOptions& given)
     }
   }
   joins = group_by(joinings.size(), size, [&](std::size_t j) { return joining_at[j]; });
-  has_direct_edges = std::any_of(program.waits.begin(), program.waits.end(),
-                                 [](const Wait& wait) { return wait.via == Wait::kDirect; });
+  tells_progress =
+      backend.paced || std::ranges::any_of(program.waits, [](const Wait& wait) { return wait.via == Wait::kDirect; });
 }
 
 void RunPlan::index_guests() {

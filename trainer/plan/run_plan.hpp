@@ -8,6 +8,7 @@
 #include "schedules/program/program.hpp"
 #include "schedules/program/program_index.hpp"
 #include "schedules/versions/method_buffers.hpp"
+#include "sim/rules/jitter.hpp"
 #include "trainer/methods/correction.hpp"
 #include "trainer/plan/post_validation.hpp"
 #include "trainer/plan/train_options.hpp"
@@ -60,7 +61,8 @@ struct RunPlan {
   IndexLists joins;               ///< `joinings` by the instr that joins
   std::vector<Joining> joinings;
   ValidationPlan validation;
-  bool has_direct_edges = false;  ///< some instr waits for another device's without a message
+  /// Devices say how far they are: some instr waits for another device's without a message, or messages are paced.
+  bool tells_progress = false;
 
   const Row& row(InstrIndex at) const { return program.rows[program.instrs[at].row]; }
   const Holder& holder(InstrIndex at) const { return program.holders[row(at).holder]; }
@@ -85,6 +87,10 @@ struct RunPlan {
   }
   /// The facts that methods get about an instr that reads `version`.
   WeightRead weight_read(InstrIndex at, std::int32_t version) const;
+  /// Of a paced back end: what the unit that begins with `at` takes.
+  Ticks given_time(InstrIndex at, DeviceId device) const {
+    return duration_of(program, at, device, options.model.seed);
+  }
   /// First instr after the unit (overlapped pair) that begins with `at`.
   InstrIndex unit_end(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
 

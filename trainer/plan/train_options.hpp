@@ -3,14 +3,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "schedules/runnability/transfer_mode.hpp"
 #include "trainer/data/training_data.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
 #include "trainer/numbers/initial_weights.hpp"
@@ -51,6 +54,13 @@ struct OptimizationOptions {
   std::int64_t steps = 0;
 };
 
+/// What a paced back end (`Backend::paced`) keeps to. Messages take the links of `ExecutionOptions::cluster`.
+struct PaceOptions {
+  StageCosts costs;  ///< times; with `comm`, all links have that latency and no limit of bytes. Memory is the network's
+  TransferMode transfers = TransferMode::kBuffered;
+  double dilation = 1;  ///< real time for given time, above 0: at 10 a forward of 1 ms takes 10 ms and counts as 1 ms
+};
+
 /// Where the devices of the schedule run, and what connects them. Pointers must outlive the run.
 struct ExecutionOptions {
   std::string backend = "cpu";        ///< name in the table of trainer/backends/backends.hpp
@@ -61,6 +71,7 @@ struct ExecutionOptions {
   const nccl::Library* links = nullptr;
   LowerOptions lowering;             ///< how the schedule becomes a program
   const Cluster* cluster = nullptr;  ///< the links by which idle time is explained; null: links that take no time
+  std::optional<PaceOptions> pace;   ///< for a paced back end, which needs it
 };
 
 /// Where and how often a run is saved (trainer/checkpoint/checkpoint.hpp).

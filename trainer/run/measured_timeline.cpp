@@ -73,7 +73,12 @@ void name_overhead(const ProgramIndex& indexed, const RunTimes& times, Timeline&
 
 Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports) {
   Program program = plan.program;
-  const RunTimes times = run_times(program, reports);
+  RunTimes times = run_times(program, reports);
+  SimOptions rules;
+  if (plan.options.execution.pace) {
+    times.sent_at.clear();  // who sends waits as long as the message is sent
+    rules.transfers = plan.options.execution.pace->transfers;
+  }
   measure_collectives(program, times);
   Timeline timeline;
   timeline.kind = Timeline::Kind::kMeasured;
@@ -83,7 +88,7 @@ Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> re
   timeline.num_microbatches = program.num_microbatches;
   timeline.updates = plan.document_updates;
   const ProgramIndex indexed(program);
-  const auto marks = fill_lanes(indexed, times, SimOptions{}, timeline);
+  const auto marks = fill_lanes(indexed, times, rules, timeline);
   fill_idle_causes(timeline);
   name_overhead(indexed, times, timeline);
   for (const DeviceReport& report : reports) {

@@ -53,6 +53,28 @@ void check_executor(const RunPlan& plan, const Executor& executor) {
               " works through streams; expected the executor streams instead of " + std::string(executor.name));
 }
 
+/// Links of a paced run wait by the clock, so its devices must run at once; and what one of them waits for must come.
+void check_pace(const RunPlan& plan, const Executor& executor) {
+  if (!plan.backend.paced) return;
+  const std::string run = "train '" + plan.options.schedule.name + "': ";
+  if (!executor.waits) {
+    throw Error(run + "the back end " + std::string(plan.backend.name) +
+                " runs in real time; expected the executor threads instead of " + std::string(executor.name));
+  }
+  const auto is_shared = [](const Channel& of) { return of.route.half_duplex || !of.route.shared.empty(); };
+  if (plan.options.execution.processes != nullptr && std::ranges::any_of(plan.program.channels, is_shared)) {
+    throw Error(run + "no process knows what others send over a shared link; expected links of each pair's own, or " +
+                "all devices in one process");
+  }
+  const std::string cycle = describe_deadlock(plan.program, plan.options.execution.pace->transfers);
+  if (!cycle.empty()) throw CannotRun(run + cycle);
+}
+
+double ticks_per_ns(const RunPlan& plan) {
+  if (!plan.options.execution.pace) return 1;
+  return static_cast<double>(plan.program.base.ticks_per_ns) / plan.options.execution.pace->dilation;
+}
+
 void check_processes(const RunPlan& plan, const Executor& executor) {
   if (plan.options.execution.processes == nullptr) return;
   const std::string run = "train '" + plan.options.schedule.name + "': ";
@@ -91,6 +113,7 @@ TrainingRun::TrainingRun(const TrainOptions& options)
     : plan_(options),
       executor_(executor(options.execution.executor)),
       passes_(passes_of(plan_)),
+      clock_(ticks_per_ns(plan_)),
       times_(empty_times(plan_.program)),
       losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
               passes_ * plan_.document_updates, options.observation.on_update),
@@ -104,8 +127,14 @@ TrainingRun::TrainingRun(const TrainOptions& options)
   check_executor(plan_, executor_);
   check_processes(plan_, executor_);
   check_links(plan_, executor_);
+  check_pace(plan_, executor_);
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
+  }
+  if (plan_.backend.paced) {
+    Transport& inner = between_processes_ ? static_cast<Transport&>(*between_processes_) : mailbox_;
+    paced_ = std::make_unique<PacedTransport>(plan_, clock_, inner, mailbox_);
+    if (between_processes_) between_processes_->pace(paced_->links());
   }
   if (executor_.queues) streams_ = std::make_unique<StreamRun>(plan_, mailbox_, between_processes_.get());
   for (std::int32_t number = 0; number < plan_.program.num_devices; ++number) {
@@ -149,6 +178,7 @@ void TrainingRun::await_reason() {
 RunOutputs TrainingRun::outputs_of(DeviceId device) {
   Transport* transport = &mailbox_;
   if (between_processes_) transport = between_processes_.get();
+  if (paced_) transport = paced_.get();
   if (streams_) transport = &streams_->transport(device);
   return {clock_, *transport, times_, losses_, data_, streams_ ? &streams_->queue(device) : nullptr};
 }
@@ -164,6 +194,7 @@ void TrainingRun::start_pass() {
   }
   positions_.assign(plan_.program.lane_begin.begin(), plan_.program.lane_begin.end() - 1);
   mailbox_.restore({}, plan_.program.lane_begin);
+  if (paced_) paced_->links().restart(positions_);
   if (streams_) streams_->restart({});
   whole_pass_ = true;
   clock_.restart();
@@ -184,6 +215,7 @@ void TrainingRun::run_part(std::span<const InstrIndex> limits) {
   } else {
     clock_.resume();
   }
+  if (paced_) paced_->links().begin();
   if (streams_) streams_->begin(positions_, limits);
   executor_.run({plan_.program, workers_, limits, mailbox_, streams_.get()});
   if (streams_) {
@@ -193,6 +225,7 @@ void TrainingRun::run_part(std::span<const InstrIndex> limits) {
     }
   }
   if (between_processes_) between_processes_->end();
+  if (paced_) paced_->links().end(times_);
   clock_.pause();
   positions_.assign(limits.begin(), limits.end());
 }
@@ -211,6 +244,7 @@ void TrainingRun::resume(std::int64_t pass, std::span<const InstrIndex> position
     if (workers_[device]) workers_[device]->restore(positions[device], pass * plan_.program.num_microbatches);
   }
   positions_.assign(positions.begin(), positions.end());
+  if (paced_) paced_->links().restart(positions_);
   if (streams_) streams_->restart(contents);
   mailbox_.restore(std::move(contents), positions);
 }
@@ -234,7 +268,8 @@ NamedValues TrainingRun::newest_weights() const {
 TrainResult TrainingRun::result() const {
   std::vector<DeviceReport> reports;
   const bool with_streams = streams_ && !between_processes_;
-  const std::vector<Ticks>& collective_ends = with_streams ? streams_->collective_ends() : mailbox_.collective_ends();
+  std::vector<Ticks> collective_ends = with_streams ? streams_->collective_ends() : mailbox_.collective_ends();
+  if (paced_) collective_ends = paced_->collective_ends();
   for (const auto& worker : workers_) {
     if (worker) reports.push_back(report_of(*worker, plan_.program, times_, collective_ends));
   }
@@ -252,7 +287,7 @@ TrainResult TrainingRun::result() const {
     result.updates_skipped = std::max(result.updates_skipped, report.updates_skipped);
   }
   result.steady_delays = plan_.steady_delays;
-  result.weights_hash = weights_hash(plan_, reports);
+  if (!paced_) result.weights_hash = weights_hash(plan_, reports);
   if (plan_.options.observation.keep_parameters) {
     result.parameters = final_parameters(plan_, reports);
     result.gradients = last_gradients(plan_, reports);

@@ -11,6 +11,7 @@
 #include "trainer/executors/stream_run.hpp"
 #include "trainer/ground/run_clock.hpp"
 #include "trainer/links/process_transport.hpp"
+#include "trainer/paced/paced_transport.hpp"
 #include "trainer/plan/run_plan.hpp"
 #include "trainer/transport/loss_log.hpp"
 #include "trainer/transport/mailbox.hpp"
@@ -84,6 +85,7 @@ class TrainingRun {
   MicrobatchCache data_;
   Mailbox mailbox_;
   std::unique_ptr<ProcessTransport> between_processes_;  ///< null when all devices are here
+  std::unique_ptr<PacedTransport> paced_;                ///< null: the back end is not paced
   std::unique_ptr<StreamRun> streams_;                   ///< null: the executor has no queues
   std::vector<std::unique_ptr<DeviceWorker>> workers_;
   std::vector<InstrIndex> positions_;

@@ -99,6 +99,8 @@ struct Backend {
   std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;
   bool only_streams = false;  ///< its memory is not the host's: no other executor will do
   bool bfloat16 = false;      ///< does `NumberType::kBFloat16`
+  /// Computes nothing: actions and messages take the times that `PaceOptions` gives, by the clock.
+  bool paced = false;
 };
 
 }  // namespace plumb

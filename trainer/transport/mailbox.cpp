@@ -39,7 +39,7 @@ void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& 
 }
 
 void Mailbox::send(std::uint32_t transfer, std::span<Block> message) {
-  add(transfer, {.lent = message, .bytes = {}, .times = {.start = clock_.now_ns()}});
+  add(transfer, {.lent = message, .bytes = {}, .times = {.start = clock_.now()}});
 }
 
 void Mailbox::put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start) {
@@ -49,7 +49,7 @@ void Mailbox::put(std::uint32_t transfer, std::vector<std::byte> message, Ticks 
 void Mailbox::add(std::uint32_t transfer, Letter letter) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
-  letter.times.done = letter.times.available = std::max(letter.times.start, clock_.now_ns());
+  letter.times.done = letter.times.available = std::max(letter.times.start, clock_.now());
   box.letters.emplace(transfer, std::move(letter));
   box.arrived.notify_one();
 }
@@ -70,7 +70,7 @@ TransferTimes Mailbox::await(std::uint32_t transfer) {
   auto found = box.letters.find(transfer);
   if (found == box.letters.end()) {
     wait(lock, box.arrived, [&] { return (found = box.letters.find(transfer)) != box.letters.end(); });
-    found->second.times.available = clock_.now_ns();
+    found->second.times.available = clock_.now();
   }
   return found->second.times;
 }
@@ -112,7 +112,7 @@ void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> mess
   Letter& letter = box.letters[transfer];
   letter.lent = {};
   letter.bytes.assign(message.begin(), message.end());
-  letter.times.done = letter.times.available = clock_.now_ns();
+  letter.times.done = letter.times.available = clock_.now();
   box.again.insert(transfer);
   box.arrived.notify_one();
 }
@@ -160,7 +160,7 @@ void Mailbox::put_part(std::uint32_t collective, std::size_t member, std::vector
   reduction.sum = std::move(reduction.parts.front());
   for (std::size_t i = 1; i < members; ++i) add_(reduction.sum, reduction.parts[i]);
   reduction.parts.clear();
-  collective_ends_[collective] = clock_.now_ns();
+  collective_ends_[collective] = clock_.now();
   reduced_.notify_all();
 }
 

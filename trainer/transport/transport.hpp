@@ -54,6 +54,8 @@ class Transport {
   /// of the same length.
   virtual void collect(std::uint32_t collective, Pieces sum) = 0;
 
+  /// A device comes to the place before `position`; returns when nothing but its sends and receives keeps it there.
+  virtual void reached(DeviceId /*device*/, InstrIndex /*position*/) {}
   /// Says that a device has finished all its instrs before `position`.
   virtual void passed(DeviceId device, InstrIndex position) = 0;
   /// Waits until `device` has finished `instr`.

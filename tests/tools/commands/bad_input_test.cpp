@@ -120,6 +120,23 @@ TEST_CASE("numbers out of range are refused with the range") {
       scratch);
 }
 
+TEST_CASE("a paced run wants times, and refuses what needs arithmetic; other runs refuse its options") {
+  const ScratchDirectory scratch;
+  const std::string paced = "plumbline train 1f1b -p 2 -m 2 --backend paced ";
+  check_all(
+      {
+          {paced, {"--backend paced", "the times are missing, expected --cost LIST"}},
+          {paced + "--network gpt-tiny", {"--backend paced", "the times are missing"}},
+          {paced + "--cost F=1,B=2 --losses losses.csv", {"--losses", "the back end paced computes none"}},
+          {paced + "--cost F=1,B=2 --evaluate-every 1", {"--evaluate-every", "the back end paced computes nothing"}},
+          {paced + "--cost F=1,B=2 --executor serial", {"runs in real time", "expected the executor threads"}},
+          {"plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --transfers fifo",
+           {"--transfers", "expected --backend paced with it"}},
+          {"plumbline profile --network gpt-tiny --backend paced", {"has no times of its own"}},
+      },
+      scratch);
+}
+
 TEST_CASE("impossible sizes name the rule") {
   const ScratchDirectory scratch;
   check_all(
