@@ -8,6 +8,7 @@
 
 #include "models/costs/memory_class.hpp"
 #include "schedules/document/action.hpp"
+#include "sim/comparison/error_split.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {
@@ -77,6 +78,7 @@ struct CompareOptions {
       std::nullopt;           ///< bound of the step time's error, e.g. 0.05; also the most that runs may spread
   bool memory_exact = false;  ///< peaks must be equal to the byte, in all and by class
   std::size_t most_offenders = 10;
+  std::size_t most_part_actions = 3;  ///< named of every part of the error
 };
 
 enum class Verdict : std::uint8_t {
@@ -105,6 +107,7 @@ struct Comparison {
   std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op
   std::vector<CauseError> causes;   ///< those that occur in either
   std::vector<MemoryError> memory;  ///< devices and classes where either has bytes; empty unless both know memory
+  std::optional<ErrorSplit> split;  ///< of the step time; aligned timelines with spans only
   std::vector<Offender> offenders;  ///< compute actions by difference of duration, largest first; aligned only
 
   Verdict verdict = Verdict::kNone;

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "tools/tables/comparison_text.hpp"
+
+namespace plumb {
+
+/// The parts of a comparison's error for a terminal: what each contributes, and its largest actions. Empty where the
+/// error was not split, or is 0.
+std::string error_split_text(const Comparison& comparison, const ComparedNames& names);
+
+}  // namespace plumb
