@@ -133,23 +133,28 @@ void judge_memory(Comparison& comparison) {
   }
 }
 
+void judge_time(double bound, Comparison& comparison) {
+  if (std::abs(comparison.model_error()) <= bound) return;
+  const bool noise = comparison.split && comparison.split->noise_ns != 0;
+  comparison.findings.push_back("step time: error " + percent(comparison.step_time_ns.error) +
+                                (noise ? ", the model's part " + percent(comparison.model_error()) : "") +
+                                ", expected at most " + percent(bound));
+  if (comparison.runs > 1 && comparison.spread > bound) {
+    comparison.verdict = Verdict::kNoisy;
+    comparison.findings.push_back("noisy: step times of the " + std::to_string(comparison.runs) + " runs spread by " +
+                                  percent(comparison.spread) + ", so that this is no answer");
+  } else {
+    comparison.verdict = Verdict::kFail;
+  }
+}
+
 void judge(const CompareOptions& options, Comparison& comparison) {
   if (!options.max_error && !options.memory_exact) return;
-  bool noisy = false;
-  if (options.max_error) {
-    noisy = comparison.runs > 1 && comparison.spread > *options.max_error;
-    const std::string bound = ", expected at most " + percent(*options.max_error);
-    if (noisy) {
-      comparison.findings.push_back("noisy: step times of the " + std::to_string(comparison.runs) + " runs spread by " +
-                                    percent(comparison.spread) + bound);
-    } else if (!(std::abs(comparison.step_time_ns.error) <= *options.max_error)) {
-      comparison.findings.push_back("step time: error " + percent(comparison.step_time_ns.error) + bound);
-    }
-  }
+  comparison.verdict = Verdict::kPass;
+  if (options.max_error) judge_time(*options.max_error, comparison);
   const std::size_t about_time = comparison.findings.size();
   if (options.memory_exact) judge_memory(comparison);
-  const bool failed = comparison.findings.size() > (noisy ? about_time : 0);
-  comparison.verdict = failed ? Verdict::kFail : noisy ? Verdict::kNoisy : Verdict::kPass;
+  if (comparison.findings.size() > about_time) comparison.verdict = Verdict::kFail;
 }
 
 /// Step times of the runs in order, and the run that stands for them.
@@ -170,6 +175,11 @@ Runs summarize(std::span<const Timeline> measured) {
 }
 
 }  // namespace
+
+double Comparison::model_error() const {
+  if (!split || split->measured_ns == 0) return step_time_ns.error;
+  return static_cast<double>(split->model_ns) / static_cast<double>(split->measured_ns);
+}
 
 Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, const CompareOptions& options) {
   assert(!runs.empty());

@@ -94,6 +94,7 @@ std::string comparison_to_json(const Comparison& comparison) {
                {"bubble_fraction", json_of(comparison.bubble_fraction)},
                {"utilization", json_of(comparison.utilization)}};
   if (comparison.tokens_per_s) json["tokens_per_s"] = json_of(*comparison.tokens_per_s);
+  json["model_error"] = comparison.model_error();
   json["aligned"] = comparison.aligned;
   json["only_predicted"] = comparison.only_predicted;
   json["only_measured"] = comparison.only_measured;

@@ -8,11 +8,14 @@
 
 namespace plumb {
 
-std::vector<Timeline> read_runs(std::span<const std::string> paths) {
-  std::vector<Timeline> runs;
+NamedRuns read_runs(std::span<const std::string> paths) {
+  NamedRuns read;
   std::vector<TraceFile> traces;
   const auto take_traces = [&] {
-    if (!traces.empty()) runs.push_back(read_traced_run(std::exchange(traces, {})).timeline);
+    if (traces.empty()) return;
+    const std::size_t more = traces.size() - 1;
+    read.names.push_back(traces.front().name + (more > 0 ? " and " + std::to_string(more) + " more" : ""));
+    read.runs.push_back(read_traced_run(std::exchange(traces, {})).timeline);
   };
   for (const std::string& path : paths) {
     std::string bytes = read_text_file(path == "-" ? "/dev/stdin" : path, kTimelineFile);
@@ -21,10 +24,11 @@ std::vector<Timeline> read_runs(std::span<const std::string> paths) {
       continue;
     }
     take_traces();
-    runs.push_back(timeline_from_json(std::move(bytes), path));
+    read.runs.push_back(timeline_from_json(std::move(bytes), path));
+    read.names.push_back(path);
   }
   take_traces();
-  return runs;
+  return read;
 }
 
 }  // namespace plumb

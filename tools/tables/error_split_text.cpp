@@ -58,7 +58,9 @@ std::string largest_actions(const ErrorSplit& split, const ComparedNames& names)
 
 std::string error_split_text(const Comparison& comparison, const ComparedNames& names) {
   if (!comparison.split || comparison.split->parts.empty()) return "";
-  return "\n" + parts(*comparison.split, names) + largest_actions(*comparison.split, names);
+  return "\n" + parts(*comparison.split, names) +
+         "model: against what is usual in the run; noise: by how much it was not as usual\n" +
+         largest_actions(*comparison.split, names);
 }
 
 }  // namespace plumb
