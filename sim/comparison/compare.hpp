@@ -74,10 +74,9 @@ struct Offender {
 };
 
 struct CompareOptions {
-  std::optional<double> max_error =
-      std::nullopt;           ///< bound of the model's part of the step time's error, e.g. 0.05; of all of it where
-                              ///< the error is not split
-  bool memory_exact = false;  ///< peaks must be equal to the byte, in all and by class
+  std::optional<double> max_error = std::nullopt;  ///< bound of the model's part of the step time's error, e.g. 0.05;
+                                                   ///< of all of it where the error is not split
+  bool memory_exact = false;                       ///< peaks must be equal to the byte, in all and by class
   std::size_t most_offenders = 10;
   std::size_t most_part_actions = 3;  ///< named of every part of the error
 };

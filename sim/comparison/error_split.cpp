@@ -68,11 +68,11 @@ std::int64_t time_of(const ReplayGraph& graph, const ReplayInputs& inputs, std::
 class Splitter {
  public:
   Splitter(const Timeline& predicted, const ReplayGraph& graph, ReplayInputs inputs)
-      : graph_(graph),
-        step_(replayed_step(predicted, graph)),
-        predicted_(std::move(inputs)),
-        now_(predicted_),
-        now_ns_(to_ns(predicted.step_time, predicted.base)) {}
+      : graph_(graph), step_(replayed_step(predicted, graph)), predicted_(std::move(inputs)), now_(predicted_) {
+    std::vector<double> unchanged(graph.units.size(), 0);
+    replace(0, predicted_, unchanged);
+    replayed_ns_ = now_ns_;
+  }
 
   /// The next part: times of `kind` become usual, then those of the run.
   PartOfError take(std::size_t kind, const ReplayInputs& usual, const ReplayInputs& run, std::size_t most_actions) {
@@ -98,7 +98,8 @@ class Splitter {
     return part;
   }
 
-  /// Step time of the last replay.
+  /// Step time of the replay with the prediction's own times, and of the last one.
+  std::int64_t replayed_ns() const { return replayed_ns_; }
   std::int64_t now_ns() const { return now_ns_; }
 
  private:
@@ -118,7 +119,8 @@ class Splitter {
   ReplayedStep step_;
   ReplayInputs predicted_;
   ReplayInputs now_;
-  std::int64_t now_ns_;
+  std::int64_t now_ns_ = 0;
+  std::int64_t replayed_ns_ = 0;
 };
 
 }  // namespace
@@ -142,7 +144,9 @@ std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const
   for (std::size_t kind = 0; kind < kReplayKindCount; ++kind) {
     split.parts.push_back(splitter.take(kind, usual, measured[shown], most_actions));
   }
-  split.parts.push_back({ErrorPart::kOrder, splitter.now_ns() - split.measured_ns, 0, {}});
+  // What no replay explains, of the prediction and of the run.
+  const std::int64_t order = split.predicted_ns - splitter.replayed_ns() + splitter.now_ns() - split.measured_ns;
+  split.parts.push_back({ErrorPart::kOrder, order, 0, {}});
   for (const PartOfError& part : split.parts) {
     split.model_ns += part.model_ns;
     split.noise_ns += part.noise_ns;

@@ -50,10 +50,10 @@ struct PartOfError {
 
 /// Prediction less measurement, in parts that add up to it.
 struct ErrorSplit {
-  std::int64_t predicted_ns = 0;  ///< step time
-  std::int64_t measured_ns = 0;   ///< step time of the run that was split
-  std::int64_t model_ns = 0;      ///< sum over the parts
-  std::int64_t noise_ns = 0;      ///< sum over the parts
+  std::int64_t predicted_ns = 0;   ///< step time
+  std::int64_t measured_ns = 0;    ///< step time of the run that was split
+  std::int64_t model_ns = 0;       ///< sum over the parts
+  std::int64_t noise_ns = 0;       ///< sum over the parts
   std::vector<PartOfError> parts;  ///< in order of `ErrorPart`; those that are not 0
 
   friend bool operator==(const ErrorSplit&, const ErrorSplit&) = default;

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace plumb {
 namespace {
 
 constexpr std::size_t kNoUnit = std::numeric_limits<std::size_t>::max();
-/// Paths that are halved this often share what is left of an interval: less than a thousandth of the change.
+/// Bends that lie deeper are not looked for: shares of single units are then a little off, their sum is not.
 constexpr int kMostHalvings = 10;
 
 std::int64_t lag_of(const ReplayTimes& times) {
@@ -87,8 +88,8 @@ class Changing {
               std::vector<double>& by_unit) {
     const double bend = at_high.slope - at_low.slope;
     // Lines that meet at an end are one line for the whole interval.
-    double meet = bend == 0 ? high
-                            : (at_low.length - at_low.slope * low - at_high.length + at_high.slope * high) / bend;
+    double meet =
+        bend == 0 ? high : (at_low.length - at_low.slope * low - at_high.length + at_high.slope * high) / bend;
     meet = std::clamp(meet, low, high);
     const auto give = [&](const LongestPath& path, double share) {
       for (const auto& [unit, change] : path.changes) by_unit[unit] += share * change;

@@ -3,8 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "sim/timeline/timeline.hpp"
@@ -30,10 +28,10 @@ using ReplayTimes = std::array<std::int64_t, kReplayKindCount>;
 /// One action of a compute lane, or several that overlap (a pair).
 struct ReplayUnit {
   DeviceId device{};
-  bool first = false;        ///< of its device
-  std::size_t member = 0;    ///< its actions: into `ReplayGraph::members`
+  bool first = false;      ///< of its device
+  std::size_t member = 0;  ///< its actions: into `ReplayGraph::members`
   std::size_t behind = 0;
-  std::size_t edge = 0;      ///< values that it needs from other devices: into `ReplayGraph::edges`
+  std::size_t edge = 0;  ///< values that it needs from other devices: into `ReplayGraph::edges`
   std::size_t edges_end = 0;
 };
 
@@ -46,11 +44,11 @@ struct ReplayEdge {
 /// Who waits for whom: lanes, and F for F of the stage before, B and I for the gradient of the stage after. All vectors
 /// are dense; spans are those of the timeline that it was made from, which must outlive it.
 struct ReplayGraph {
-  std::vector<ReplayUnit> units;        ///< by device, then start
-  std::vector<const Span*> members;     ///< of the compute lanes
-  std::vector<ReplayEdge> edges;        ///< by taker
-  std::vector<std::size_t> order;       ///< of units, so that everything that one waits for stands before it; empty
-                                        ///< where the timeline has no spans, or contradicts itself
+  std::vector<ReplayUnit> units;     ///< by device, then start
+  std::vector<const Span*> members;  ///< of the compute lanes
+  std::vector<ReplayEdge> edges;     ///< by taker
+  std::vector<std::size_t> order;    ///< of units, so that everything that one waits for stands before it; empty
+                                     ///< where the timeline has no spans, or contradicts itself
 };
 
 /// The order of a timeline. A value that a timeline itself did not wait for is no edge.

@@ -7,11 +7,11 @@ namespace plumb {
 namespace {
 
 /// A value by what it is: the output of a stage's forward, or its input gradient.
-using ValueKey = std::tuple<ReplicaId, StageId, bool, MicrobatchId, std::int16_t>;
+using ValueKey = std::tuple<ReplicaId, std::int64_t, bool, std::int64_t, std::int16_t>;
 
-ValueKey value_of(const Action& action, std::int32_t stage_shift, int merged) {
-  return {action.replica, StageId{static_cast<std::int32_t>(action.stage) + stage_shift}, is_backward(action.op),
-          MicrobatchId{static_cast<std::int32_t>(action.microbatch) + merged}, action.slice};
+ValueKey value_of(const Action& action, int stage_shift, int merged) {
+  return {action.replica, static_cast<std::int64_t>(action.stage) + stage_shift, is_backward(action.op),
+          static_cast<std::int64_t>(action.microbatch) + merged, action.slice};
 }
 
 bool gives_value(Op op) { return op == Op::kF || is_backward(op); }

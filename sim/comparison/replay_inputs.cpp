@@ -104,16 +104,11 @@ class Usual {
   std::map<Place, std::int64_t> usual_;
 };
 
-
 /// Reads the times of one run; `replay_inputs` says how.
 class InputReader {
  public:
   InputReader(const ReplayGraph& graph, const Timeline& run, std::span<const Span* const> spans)
-      : graph_(graph),
-        run_(run),
-        spans_(spans),
-        host_(tells_of_host(run)),
-        units_(graph.units.size()) {
+      : graph_(graph), run_(run), spans_(spans), host_(tells_of_host(run)), units_(graph.units.size()) {
     find_lanes();
     for (std::size_t u = 0; u < units_.size(); ++u) read_unit(u);
     for (const Span& span : run.spans) {
@@ -245,8 +240,7 @@ class InputReader {
           std::min(messages_.at(hop_devices(graph_, edge)), room - host);
     }
     if (bound && !place.first) {
-      inputs_.units[u][kind_index(ReplayKind::kHost)] =
-          std::min(lags_.at(place.device), unit.start - unit.lane_free);
+      inputs_.units[u][kind_index(ReplayKind::kHost)] = std::min(lags_.at(place.device), unit.start - unit.lane_free);
     }
   }
 
@@ -297,8 +291,7 @@ ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predi
   return inputs;
 }
 
-ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicted,
-                          std::span<const ReplayInputs> runs) {
+ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, std::span<const ReplayInputs> runs) {
   ReplayInputs usual = runs.front();
   const auto op = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.op; };
   const auto stage = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.stage; };

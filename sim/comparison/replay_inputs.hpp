@@ -30,7 +30,6 @@ ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predi
 /// What is usual in several runs: each time is the median of its like over all runs. Alike are actions of the same
 /// device, stage and op that take equally long in `predicted`, the time before actions of the same op and device, and
 /// messages from the same device to the same other one.
-ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicted,
-                          std::span<const ReplayInputs> runs);
+ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, std::span<const ReplayInputs> runs);
 
 }  // namespace plumb

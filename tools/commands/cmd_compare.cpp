@@ -105,12 +105,11 @@ std::string title(const Timeline& first, const std::string& first_name, const Ti
 std::string page(const NamedRuns& first, const NamedRuns& others, const Comparison& comparison) {
   HtmlReport report;
   for (std::size_t i = 0; i < others.runs.size(); ++i) {
-    report.sections.push_back(
-        {.title = title(first.runs.front(), first.names.front(), others.runs[i], others.names[i]),
-         .note = first.names.front() + " and " + others.names[i],
-         .first = &first.runs.front(),
-         .second = &others.runs[i],
-         .comparison = others.runs.size() == 1 ? &comparison : nullptr});
+    report.sections.push_back({.title = title(first.runs.front(), first.names.front(), others.runs[i], others.names[i]),
+                               .note = first.names.front() + " and " + others.names[i],
+                               .first = &first.runs.front(),
+                               .second = &others.runs[i],
+                               .comparison = others.runs.size() == 1 ? &comparison : nullptr});
   }
   report.title = report.sections.front().title;
   return html_report(report);

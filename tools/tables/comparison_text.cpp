@@ -124,8 +124,8 @@ std::string comparison_text(const Comparison& comparison, const ComparedNames& n
     text += "\nthe timelines have different actions: " + std::to_string(comparison.only_predicted) +
             " occur only in the first, " + std::to_string(comparison.only_measured) + " only in the second\n";
   }
-  return text + error_split_text(comparison, names) + kinds(comparison, names) + causes(comparison, names) + memory(comparison, names) +
-         offenders(comparison, names);
+  return text + error_split_text(comparison, names) + kinds(comparison, names) + causes(comparison, names) +
+         memory(comparison, names) + offenders(comparison, names);
 }
 
 }  // namespace plumb

@@ -20,11 +20,8 @@ std::string title_of(const PartOfError& part) {
 }
 
 std::string parts(const ErrorSplit& split, const ComparedNames& names) {
-  TextTable table({{names.apart + " of the step time"},
-                   {"", '>'},
-                   {"of the step", '>'},
-                   {"model", '>'},
-                   {"noise", '>'}});
+  TextTable table(
+      {{names.apart + " of the step time"}, {"", '>'}, {"of the step", '>'}, {"model", '>'}, {"noise", '>'}});
   const auto add = [&](std::string title, std::int64_t model_ns, std::int64_t noise_ns) {
     const std::int64_t both = model_ns + noise_ns;
     table.add_row(

@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "tools/tables/comparison_text.hpp"
+#include "sim/comparison/compare.hpp"
+#include "tools/tables/compared_names.hpp"
 
 namespace plumb {
 

@@ -141,9 +141,11 @@ std::string verdict_words(const Comparison& comparison) {
 std::string rounds_text(const DemoRun& run) {
   const auto [least, most] = std::ranges::minmax(run.lost);
   const std::size_t dropped = run.lost.size() - run.rounds.size();
-  std::string text = std::to_string(run.lost.size()) + " rounds of measuring the stages and training; ";
+  std::string text = std::to_string(run.lost.size()) + (run.lost.size() == 1 ? " round" : " rounds") +
+                     " of measuring the stages and training; ";
   text += dropped == 0 ? "all of them count" : std::to_string(dropped) + " left out as the most disturbed";
-  text += ". Other programs took an estimated " + table_share(least) + " to " + table_share(most) + " of the time";
+  text += ". Other programs took an estimated " + (least < most ? table_share(least) + " to " : "") +
+          table_share(most) + " of the time";
   const bool busy = std::ranges::any_of(run.rounds, [&](std::size_t round) { return run.lost[round] > kMostLost; });
   return text + (busy ? ", also of the rounds that count: this machine is busy.\n" : ".\n");
 }
@@ -210,10 +212,10 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
 }
 
 std::string demo_page(const DemoPlan& plan, const DemoRun& run) {
-  HtmlReport report{.title = "Plumbline demo: predicted and measured",
-                    .note = plan.network + ", trained on " + std::to_string(plan.devices) + " threads. " +
-                            rounds_text(run),
-                    .sections = {}};
+  HtmlReport report{
+      .title = "Plumbline demo: predicted and measured",
+      .note = plan.network + ", trained on " + std::to_string(plan.devices) + " threads. " + rounds_text(run),
+      .sections = {}};
   for (const DemoResult& result : run.results) {
     report.sections.push_back({.title = result.schedule,
                                .note = {},

@@ -9,9 +9,9 @@ namespace plumb {
 
 /// What other programs took from this one while it measured.
 struct Disturbance {
-  double steal = 0;            ///< share of the processors' time that the hypervisor gave to other machines
-  std::int64_t switches = 0;   ///< how often a thread of this process was taken off its processor
-  double seconds = 0;          ///< how long it was watched
+  double steal = 0;           ///< share of the processors' time that the hypervisor gave to other machines
+  std::int64_t switches = 0;  ///< how often a thread of this process was taken off its processor
+  double seconds = 0;         ///< how long it was watched
 
   /// Estimated share of the time lost: the steal, and a time slice of Linux's scheduler (3 ms) for every switch, spread
   /// over `threads` threads that compute.

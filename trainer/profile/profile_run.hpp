@@ -45,7 +45,8 @@ struct ProfileOptions {
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
 /// is the time until a waiting device goes on, whatever the size: its latency.
 ///
-/// Rounds, and the runs of a round, may alternate with runs of something else, so that both are measured in the same conditions of the machine.
+/// Rounds, and the runs of a round, may alternate with runs of something else, so that both are measured in the same
+/// conditions of the machine.
 class StageProfiler {
  public:
   /// Throws `Error` for more devices than stages.

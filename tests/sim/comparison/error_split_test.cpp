@@ -47,7 +47,8 @@ Timeline two_stages(Ticks message, Ticks host, Ticks longer_f1 = 0) {
   const auto add = [&](std::int32_t stage, Op op, std::int32_t microbatch, Ticks from, Ticks takes) {
     Ticks& lane = free[stage];
     const Ticks start = std::max(lane == 0 ? 0 : lane + host, from);
-    Span span{.action = action_of(stage, op, microbatch), .device = DeviceId{stage}, .start = start, .end = start + takes};
+    Span span{
+        .action = action_of(stage, op, microbatch), .device = DeviceId{stage}, .start = start, .end = start + takes};
     span.idle_before = start - lane;
     span.waited_for = from < start ? IdleCause::kOverhead : IdleCause::kTransferBandwidth;
     timeline.spans.push_back(span);
@@ -67,9 +68,7 @@ Timeline two_stages(Ticks message, Ticks host, Ticks longer_f1 = 0) {
 
 }  // namespace
 
-TEST_CASE("a run as predicted has no parts") {
-  CHECK(split_of(two_stages(kMs, 0), two_stages(kMs, 0)).parts.empty());
-}
+TEST_CASE("a run as predicted has no parts") { CHECK(split_of(two_stages(kMs, 0), two_stages(kMs, 0)).parts.empty()); }
 
 TEST_CASE("longer messages are a part of their own, as often as one is on the longest path") {
   const ErrorSplit split = split_of(two_stages(kMs, 0), two_stages(3 * kMs, 0));
@@ -97,7 +96,9 @@ TEST_CASE("host time between actions is told from messages") {
 TEST_CASE("an action that took longer than its like is noise, one kind that took longer is the model's error") {
   const ErrorSplit noise = split_of(two_stages(kMs, 0), two_stages(kMs, 0, 15 * kMs));
   REQUIRE(noise.parts.size() == 1);
-  CHECK(noise.parts[0] == PartOfError{ErrorPart::kDurations, 0, -15 * kMs,
+  CHECK(noise.parts[0] == PartOfError{ErrorPart::kDurations,
+                                      0,
+                                      -15 * kMs,
                                       {{DeviceId{0}, action_of(0, Op::kF, 1), 10 * kMs, 25 * kMs, -15 * kMs}}});
   const testing::Case predicted{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2"};
   const testing::Case slower{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2.5"};
