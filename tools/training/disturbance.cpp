@@ -40,7 +40,8 @@ std::int64_t involuntary_switches() {
 
 double Disturbance::lost(std::int64_t threads) const {
   if (seconds <= 0) return 0;
-  return steal + static_cast<double>(switches) * kSliceSeconds / (seconds * static_cast<double>(threads));
+  const double slices = static_cast<double>(switches) * kSliceSeconds / (seconds * static_cast<double>(threads));
+  return std::min(1.0, steal + slices);
 }
 
 DisturbanceWatch::DisturbanceWatch() : begin_(std::chrono::steady_clock::now()), switches_(involuntary_switches()) {

@@ -14,7 +14,7 @@ struct Disturbance {
   double seconds = 0;         ///< how long it was watched
 
   /// Estimated share of the time lost: the steal, and a time slice of Linux's scheduler (3 ms) for every switch, spread
-  /// over `threads` threads that compute.
+  /// over `threads` threads that compute; at most 1.
   double lost(std::int64_t threads) const;
 };
 
