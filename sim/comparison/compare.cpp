@@ -6,7 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <tuple>
+
+#include "sim/comparison/alignment.hpp"
 
 namespace plumb {
 namespace {
@@ -19,81 +20,6 @@ double relative(double predicted, double measured) {
 FigureError figure(double predicted, double measured) { return {predicted, measured, relative(predicted, measured)}; }
 
 double ns(Ticks ticks, const Timeline& timeline) { return static_cast<double>(to_ns(ticks, timeline.base)); }
-
-/// A span by what it is, so that two timelines can be matched in one pass.
-struct Entry {
-  const Span* span = nullptr;
-  std::uint32_t occurrence = 0;  ///< number among the equal ones of its device
-
-  auto key() const {
-    const Action& a = span->action;
-    return std::tuple(span->lane, a.op, span->device, a.replica, a.stage, a.microbatch, a.slice, a.where,
-                      static_cast<int>(a.merged), occurrence);
-  }
-};
-
-/// Spans that take part in the comparison (all but transfers), in order of key.
-std::vector<Entry> entries_of(const Timeline& timeline) {
-  std::vector<Entry> entries;
-  entries.reserve(timeline.spans.size());
-  for (const Span& span : timeline.spans) {
-    if (span.lane != Lane::kTransfer) entries.push_back({&span, 0});
-  }
-  std::ranges::stable_sort(entries, {}, &Entry::key);
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    Entry before = entries[i - 1];
-    before.occurrence = 0;
-    if (before.key() == entries[i].key()) entries[i].occurrence = entries[i - 1].occurrence + 1;
-  }
-  return entries;
-}
-
-struct Match {
-  const Span* predicted = nullptr;
-  const Span* measured = nullptr;
-};
-
-/// Whether a span counts when the other side lacks it. Many runtimes leave the update to the program, so that their
-/// traces have no U: where one side has none at all, those of the other one say nothing about the schedule.
-class CountedSpans {
- public:
-  CountedSpans(const std::vector<Entry>& predicted, const std::vector<Entry>& measured)
-      : updates_(std::ranges::any_of(predicted, is_update) == std::ranges::any_of(measured, is_update)) {}
-
-  std::int64_t operator()(const Entry& entry) const {
-    return entry.span->lane == Lane::kCompute && (updates_ || !is_update(entry)) ? 1 : 0;
-  }
-
- private:
-  static bool is_update(const Entry& entry) {
-    return entry.span->action.op == Op::kU || entry.span->action.op == Op::kV;
-  }
-
-  bool updates_;
-};
-
-struct Alignment {
-  std::vector<Match> matches;
-  std::int64_t only_predicted = 0;  ///< on compute lanes
-  std::int64_t only_measured = 0;
-};
-
-Alignment align(const std::vector<Entry>& predicted, const std::vector<Entry>& measured) {
-  Alignment alignment;
-  const CountedSpans count(predicted, measured);
-  auto p = predicted.begin();
-  auto m = measured.begin();
-  while (p != predicted.end() || m != measured.end()) {
-    if (m == measured.end() || (p != predicted.end() && p->key() < m->key())) {
-      alignment.only_predicted += count(*p++);
-    } else if (p == predicted.end() || m->key() < p->key()) {
-      alignment.only_measured += count(*m++);
-    } else {
-      alignment.matches.push_back({(p++)->span, (m++)->span});
-    }
-  }
-  return alignment;
-}
 
 std::int64_t duration_ns(const Span& span, const Timeline& timeline) {
   return to_ns(span.end - span.start, timeline.base);
@@ -113,7 +39,7 @@ void fill_kinds(const Timeline& predicted, const Timeline& measured, const Align
   add(predicted, &KindError::predicted_count, &KindError::predicted_ns);
   add(measured, &KindError::measured_count, &KindError::measured_ns);
   std::array<std::vector<double>, kOpCount> errors;
-  for (const Match& match : comparison.aligned ? alignment.matches : std::vector<Match>{}) {
+  for (const SpanMatch& match : comparison.aligned ? alignment.matches : std::vector<SpanMatch>{}) {
     errors[static_cast<std::size_t>(match.predicted->action.op)].push_back(
         relative(static_cast<double>(duration_ns(*match.predicted, predicted)),
                  static_cast<double>(duration_ns(*match.measured, measured))));
@@ -176,7 +102,7 @@ void fill_offenders(const Timeline& predicted, const Timeline& measured, const A
                     Comparison& comparison) {
   if (!comparison.aligned) return;
   std::vector<Offender> all;
-  for (const Match& match : alignment.matches) {
+  for (const SpanMatch& match : alignment.matches) {
     if (match.predicted->lane != Lane::kCompute) continue;
     all.push_back({match.predicted->device, match.predicted->action, to_ns(match.predicted->start, predicted.base),
                    to_ns(match.measured->start, measured.base), duration_ns(*match.predicted, predicted),
@@ -207,23 +133,28 @@ void judge_memory(Comparison& comparison) {
   }
 }
 
+void judge_time(double bound, Comparison& comparison) {
+  if (std::abs(comparison.model_error()) <= bound) return;
+  const bool noise = comparison.split && comparison.split->noise_ns != 0;
+  comparison.findings.push_back("step time: error " + percent(comparison.step_time_ns.error) +
+                                (noise ? ", the model's part " + percent(comparison.model_error()) : "") +
+                                ", expected at most " + percent(bound));
+  if (comparison.runs > 1 && comparison.spread > bound) {
+    comparison.verdict = Verdict::kNoisy;
+    comparison.findings.push_back("noisy: step times of the " + std::to_string(comparison.runs) + " runs spread by " +
+                                  percent(comparison.spread) + ", so that this is no answer");
+  } else {
+    comparison.verdict = Verdict::kFail;
+  }
+}
+
 void judge(const CompareOptions& options, Comparison& comparison) {
   if (!options.max_error && !options.memory_exact) return;
-  bool noisy = false;
-  if (options.max_error) {
-    noisy = comparison.runs > 1 && comparison.spread > *options.max_error;
-    const std::string bound = ", expected at most " + percent(*options.max_error);
-    if (noisy) {
-      comparison.findings.push_back("noisy: step times of the " + std::to_string(comparison.runs) + " runs spread by " +
-                                    percent(comparison.spread) + bound);
-    } else if (!(std::abs(comparison.step_time_ns.error) <= *options.max_error)) {
-      comparison.findings.push_back("step time: error " + percent(comparison.step_time_ns.error) + bound);
-    }
-  }
+  comparison.verdict = Verdict::kPass;
+  if (options.max_error) judge_time(*options.max_error, comparison);
   const std::size_t about_time = comparison.findings.size();
   if (options.memory_exact) judge_memory(comparison);
-  const bool failed = comparison.findings.size() > (noisy ? about_time : 0);
-  comparison.verdict = failed ? Verdict::kFail : noisy ? Verdict::kNoisy : Verdict::kPass;
+  if (comparison.findings.size() > about_time) comparison.verdict = Verdict::kFail;
 }
 
 /// Step times of the runs in order, and the run that stands for them.
@@ -245,6 +176,11 @@ Runs summarize(std::span<const Timeline> measured) {
 
 }  // namespace
 
+double Comparison::model_error() const {
+  if (!split || split->measured_ns == 0) return step_time_ns.error;
+  return static_cast<double>(split->model_ns) / static_cast<double>(split->measured_ns);
+}
+
 Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, const CompareOptions& options) {
   assert(!runs.empty());
   const Runs summary = summarize(runs);
@@ -261,14 +197,16 @@ Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, co
   if (predicted.tokens_per_s && measured.tokens_per_s) {
     comparison.tokens_per_s = figure(*predicted.tokens_per_s, *measured.tokens_per_s);
   }
-  const Alignment alignment = align(entries_of(predicted), entries_of(measured));
+  const Alignment alignment = align(predicted, measured);
   comparison.only_predicted = alignment.only_predicted;
   comparison.only_measured = alignment.only_measured;
-  comparison.aligned = !alignment.matches.empty() && alignment.only_predicted == 0 && alignment.only_measured == 0;
+  comparison.aligned = alignment.complete();
   fill_kinds(predicted, measured, alignment, comparison);
   fill_causes(predicted, measured, comparison);
   fill_memory(predicted, measured, comparison);
   fill_offenders(predicted, measured, alignment, options.most_offenders, comparison);
+  comparison.split =
+      split_error(predicted, runs, static_cast<std::size_t>(&measured - runs.data()), options.most_part_actions);
   judge(options, comparison);
   return comparison;
 }

@@ -8,6 +8,7 @@
 
 #include "models/costs/memory_class.hpp"
 #include "schedules/document/action.hpp"
+#include "sim/comparison/error_split.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {
@@ -73,17 +74,18 @@ struct Offender {
 };
 
 struct CompareOptions {
-  std::optional<double> max_error =
-      std::nullopt;           ///< bound of the step time's error, e.g. 0.05; also the most that runs may spread
-  bool memory_exact = false;  ///< peaks must be equal to the byte, in all and by class
+  std::optional<double> max_error = std::nullopt;  ///< bound of the model's part of the step time's error, e.g. 0.05;
+                                                   ///< of all of it where the error is not split
+  bool memory_exact = false;                       ///< peaks must be equal to the byte, in all and by class
   std::size_t most_offenders = 10;
+  std::size_t most_part_actions = 3;  ///< named of every part of the error
 };
 
 enum class Verdict : std::uint8_t {
   kNone,  ///< no bound was given
   kPass,
   kFail,   ///< see `findings`
-  kNoisy,  ///< the measured runs spread by more than the bound: no answer
+  kNoisy,  ///< beyond the bound, but the measured runs spread by more than the bound themselves: no answer
 };
 
 struct Comparison {
@@ -105,7 +107,14 @@ struct Comparison {
   std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op
   std::vector<CauseError> causes;   ///< those that occur in either
   std::vector<MemoryError> memory;  ///< devices and classes where either has bytes; empty unless both know memory
+  std::optional<ErrorSplit> split;  ///< of the step time, against the run that stands for all; aligned timelines with
+                                    ///< spans only
   std::vector<Offender> offenders;  ///< compute actions by difference of duration, largest first; aligned only
+
+  /// The model's part of the step time's relative error: without noise, where the error is split.
+  double model_error() const;
+  /// The rest of it: by how much the run that stands for all differs from what is usual in the runs.
+  double noise() const { return step_time_ns.error - model_error(); }
 
   Verdict verdict = Verdict::kNone;
   std::vector<std::string> findings;  ///< everything that is wrong

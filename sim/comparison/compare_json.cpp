@@ -46,11 +46,36 @@ Json json_of(const Offender& action) {
           {"measured_ns", action.measured_ns}};
 }
 
+Json json_of(const ErrorAction& action) {
+  return {{"device", index(action.device)},
+          {"action", to_string(action.action)},
+          {"predicted_ns", action.predicted_ns},
+          {"measured_ns", action.measured_ns},
+          {"error_ns", action.error_ns}};
+}
+
+Json json_of(const PartOfError& part) {
+  Json largest = Json::array();
+  for (const ErrorAction& action : part.largest) largest.push_back(json_of(action));
+  return {{"part", kErrorPartNames[static_cast<std::size_t>(part.part)]},
+          {"model_ns", part.model_ns},
+          {"noise_ns", part.noise_ns},
+          {"largest", std::move(largest)}};
+}
+
 template <class T>
 Json list_of(const std::vector<T>& values) {
   Json list = Json::array();
   for (const T& value : values) list.push_back(json_of(value));
   return list;
+}
+
+Json json_of(const ErrorSplit& split) {
+  return {{"predicted_ns", split.predicted_ns},
+          {"measured_ns", split.measured_ns},
+          {"model_ns", split.model_ns},
+          {"noise_ns", split.noise_ns},
+          {"parts", list_of(split.parts)}};
 }
 
 constexpr std::array<std::string_view, 4> kVerdictNames{"none", "pass", "fail", "noisy"};
@@ -69,12 +94,14 @@ std::string comparison_to_json(const Comparison& comparison) {
                {"bubble_fraction", json_of(comparison.bubble_fraction)},
                {"utilization", json_of(comparison.utilization)}};
   if (comparison.tokens_per_s) json["tokens_per_s"] = json_of(*comparison.tokens_per_s);
+  json["model_error"] = comparison.model_error();
   json["aligned"] = comparison.aligned;
   json["only_predicted"] = comparison.only_predicted;
   json["only_measured"] = comparison.only_measured;
   json["kinds"] = list_of(comparison.kinds);
   json["idle_causes"] = list_of(comparison.causes);
   json["memory"] = list_of(comparison.memory);
+  if (comparison.split) json["split"] = json_of(*comparison.split);
   json["offenders"] = list_of(comparison.offenders);
   json["verdict"] = kVerdictNames[static_cast<std::size_t>(comparison.verdict)];
   json["findings"] = comparison.findings;

@@ -208,6 +208,30 @@ const tests = {
     assert.equal(await tab.evaluate("document.querySelectorAll('.u-over').length"), 1);
   },
 
+  "the waterfall leads from the first run's step time to the second one's, and its parts have numbers": async (open) => {
+    const tab = await open("pairs.html");
+    const { split, rows, marks, ends } = await tab.evaluate(`(() => {
+      const table = document.querySelector("table.split");
+      const box = (one) => one.getBoundingClientRect();
+      const bars = [...table.querySelectorAll("tbody .fall i")].map(box);
+      const marks = [...table.querySelectorAll("tbody tr:first-child .fall b")].map((mark) => box(mark).left);
+      return { split: plumbline.page.sections[0].comparison.split, marks,
+        rows: [...table.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td.number")].map((cell) => cell.textContent)),
+        ends: [bars[0], bars.at(-1)].map(({ left, right }) => [left, right]) };
+    })()`);
+    assert.equal(split.predicted_ns - split.measured_ns, split.parts.reduce((sum, part) => sum + part.model_ns + part.noise_ns, 0));
+    assert.equal(rows.length, split.parts.length);
+    for (const row of rows) for (const text of row) assert.match(text, /^[+−±][\d.]+ (ns|µs|ms|s|%)$/);
+    assert.ok(ends[0].some((edge) => Math.abs(edge - marks[0]) < 3), "the first bar begins at the first run");
+    assert.ok(ends[1].some((edge) => Math.abs(edge - marks[1]) < 3), "the last bar ends at the second run");
+  },
+
+  "on a phone no table of a comparison is wider than the page": async (open) => {
+    const tab = await open("pairs.html", { width: 390 });
+    assert.equal(await tab.evaluate("document.documentElement.scrollWidth"), 390);
+    assert.notEqual(await tab.evaluate(`getComputedStyle(document.querySelector(".verdict-line")).display`), "none");
+  },
+
   "every control has a name": async (open) => {
     const tab = await open("pairs.html");
     const nameless = await tab.evaluate(`[...document.querySelectorAll("button, a, [tabindex], [role=application]")]

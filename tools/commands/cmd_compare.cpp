@@ -40,7 +40,8 @@ struct CompareArguments {
         .text("html", html, "FILE", "write a page that shows both in a browser")
         .text("json", json, "FILE", "write all figures as JSON (- is standard output)")
         .text("max-error", max_error, "X%",
-              "fail (exit status 3) if the step times differ by more than this, or if the runs of B spread by more")
+              "fail (exit status 3) if the model's part of the step time's error is more than this (all of the error "
+              "where it cannot be split)")
         .flag("memory-exact", memory_exact, "fail (exit status 3) if the peak memory of any device differs")
         .flag("ranking", ranking,
               "the files are pairs (predicted, measured, predicted, measured, ...): check that configurations rank in "
@@ -92,21 +93,23 @@ ComparedNames names_of(const Timeline& first, const Timeline& second) {
 }
 
 /// "1f1b, simulated and measured", "1f1b and zb-v"; the file's name when a timeline has none.
-std::string title(const Timeline& first, const std::string& first_path, const Timeline& second,
-                  const std::string& second_path) {
-  const std::string one = first.schedule.empty() ? first_path : first.schedule;
-  const std::string other = second.schedule.empty() ? second_path : second.schedule;
+std::string title(const Timeline& first, const std::string& first_name, const Timeline& second,
+                  const std::string& second_name) {
+  const std::string one = first.schedule.empty() ? first_name : first.schedule;
+  const std::string other = second.schedule.empty() ? second_name : second.schedule;
   if (one == other && first.kind != second.kind) return one + ", " + kind_text(first) + " and " + kind_text(second);
   return one + " and " + other;
 }
 
-std::string page(const CompareArguments& arguments, const Timeline& first, const std::vector<Timeline>& others) {
+/// A section for every run. `comparison` is shown where it is of one run.
+std::string page(const NamedRuns& first, const NamedRuns& others, const Comparison& comparison) {
   HtmlReport report;
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    report.sections.push_back({.title = title(first, arguments.first, others[i], arguments.others[i]),
-                               .note = arguments.first + " and " + arguments.others[i],
-                               .first = &first,
-                               .second = &others[i]});
+  for (std::size_t i = 0; i < others.runs.size(); ++i) {
+    report.sections.push_back({.title = title(first.runs.front(), first.names.front(), others.runs[i], others.names[i]),
+                               .note = first.names.front() + " and " + others.names[i],
+                               .first = &first.runs.front(),
+                               .second = &others.runs[i],
+                               .comparison = others.runs.size() == 1 ? &comparison : nullptr});
   }
   report.title = report.sections.front().title;
   return html_report(report);
@@ -123,7 +126,7 @@ ExitStatus run_ranking(const CompareArguments& arguments) {
   const RankingOptions options = arguments.ranking_options();
   std::vector<std::string> files{arguments.first};
   files.insert(files.end(), arguments.others.begin(), arguments.others.end());
-  std::vector<Timeline> read = read_runs(files);
+  std::vector<Timeline> read = read_runs(files).runs;
   if (read.size() != files.size())
     throw Error("--ranking: takes timeline documents; `plumbline trace` makes one of the traces of a run");
   std::vector<std::pair<Timeline, Timeline>> runs;
@@ -144,19 +147,18 @@ ExitStatus run_compare(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   if (arguments.ranking) return run_ranking(arguments);
   const CompareOptions options = arguments.options();
-  const std::vector<Timeline> first_run = read_runs(std::span(&arguments.first, 1));
-  const Timeline& first = first_run.front();
-  const std::vector<Timeline> others = read_runs(arguments.others);
+  const NamedRuns first = read_runs(std::span(&arguments.first, 1));
+  const NamedRuns others = read_runs(arguments.others);
   check_distinct_outputs({arguments.html, arguments.json});
   std::optional<OutputFile> html;
   std::optional<OutputFile> json;
   if (!arguments.html.empty()) html.emplace(arguments.html);
   if (!arguments.json.empty()) json.emplace(arguments.json);
-  const Comparison comparison = compare(first, others, options);
-  if (html) html->finish(page(arguments, first, others));
+  const Comparison comparison = compare(first.runs.front(), others.runs, options);
+  if (html) html->finish(page(first, others, comparison));
   if (json) json->finish(comparison_to_json(comparison));
   if (arguments.json != "-" && arguments.html != "-") {
-    print(comparison_text(comparison, names_of(first, others.front())));
+    print(comparison_text(comparison, names_of(first.runs.front(), others.runs.front())));
   }
   return tell_verdict(comparison);
 }

@@ -9,33 +9,39 @@ namespace plumb {
 
 namespace {
 
-std::string read(const std::string& path) { return read_text_file(path == "-" ? "/dev/stdin" : path, kTimelineFile); }
+std::string bytes_of(const std::string& path) {
+  return read_text_file(path == "-" ? "/dev/stdin" : path, kTimelineFile);
+}
 
 }  // namespace
 
 TracedRun read_traces(std::span<const std::string> paths, std::optional<std::int32_t> step) {
   std::vector<TraceFile> files;
-  for (const std::string& path : paths) files.push_back({path, read(path)});
+  for (const std::string& path : paths) files.push_back({path, bytes_of(path)});
   return read_traced_run(std::move(files), step);
 }
 
-std::vector<Timeline> read_runs(std::span<const std::string> paths) {
-  std::vector<Timeline> runs;
+NamedRuns read_runs(std::span<const std::string> paths) {
+  NamedRuns read;
   std::vector<TraceFile> traces;
   const auto take_traces = [&] {
-    if (!traces.empty()) runs.push_back(read_traced_run(std::exchange(traces, {})).timeline);
+    if (traces.empty()) return;
+    const std::size_t more = traces.size() - 1;
+    read.names.push_back(traces.front().name + (more > 0 ? " and " + std::to_string(more) + " more" : ""));
+    read.runs.push_back(read_traced_run(std::exchange(traces, {})).timeline);
   };
   for (const std::string& path : paths) {
-    std::string bytes = read(path);
+    std::string bytes = bytes_of(path);
     if (is_traced_run(bytes)) {
       traces.push_back({path, std::move(bytes)});
       continue;
     }
     take_traces();
-    runs.push_back(timeline_from_json(std::move(bytes), path));
+    read.runs.push_back(timeline_from_json(std::move(bytes), path));
+    read.names.push_back(path);
   }
   take_traces();
-  return runs;
+  return read;
 }
 
 }  // namespace plumb

@@ -55,10 +55,11 @@ function offenderTable(comparison, names, difference, show) {
 function verdictLine(comparison, names) {
   const step = comparison.step_time_ns;
   const words = [`step time ${timeText(step.predicted)} ${names[0]}, ${timeText(step.measured)} ${names[1]}: ${differenceText(step.error)}`];
+  if (comparison.split) words.push(`model ${differenceText(comparison.model_error)}, noise ${differenceText(step.error - comparison.model_error)}`);
   if (comparison.runs > 1) words.push(`median of ${comparison.runs} runs that spread by ${percentText(comparison.spread)}`);
   if (!comparison.aligned) words.push("the runs have different actions, so only their figures are compared");
   const verdict = comparison.verdict === "none" ? null : element("span", { class: `verdict ${comparison.verdict}` }, comparison.verdict);
-  return element("p", { class: "hint" }, verdict, verdict ? " " : null, words.join(" · "));
+  return element("p", { class: "verdict-line" }, verdict, verdict ? " " : null, words.join(" · "));
 }
 
 /** `show(device, action text)` is called when a reader asks for an action. */
@@ -68,9 +69,11 @@ function comparisonCard(page, section, show) {
   return element("div", { class: "card comparison" },
     element("div", { class: "card-head" }, element("h3", {}, capitalized(`${names[0]} against ${names[1]}`)), verdictLine(comparison, names)),
     comparison.findings.length > 0 ? element("ul", { class: "findings" }, comparison.findings.map((text) => element("li", {}, text))) : null,
-    element("div", { class: "pairs" },
+    splitView(page, section, difference, show),
+    element("div", { class: "pairs" }, [
       comparison.kinds.length > 0 ? kindTable(page, comparison, names, difference) : null,
       causeTable(page, comparison, names, difference),
       offenderTable(comparison, names, difference, show),
-      memoryDifferences(page, comparison, names, difference)));
+      memoryDifferences(page, comparison, names, difference),
+    ].filter(Boolean).map((table) => element("div", { class: "scrolling" }, table))));
 }

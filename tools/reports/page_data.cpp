@@ -27,6 +27,14 @@ Json vocabulary(const std::array<std::string_view, n>& names, const std::array<s
   return list;
 }
 
+/// Titles of the members of an enumeration, by name.
+template <std::size_t n>
+Json titles(const std::array<std::string_view, n>& names, const std::array<std::string_view, n>& texts) {
+  Json by_name = Json::object();
+  for (std::size_t i = 0; i < n; ++i) by_name[std::string(names[i])] = texts[i];
+  return by_name;
+}
+
 /// The comparison of a section with two runs; null for one.
 Json comparison(const HtmlSection& section) {
   if (section.second == nullptr) return {};
@@ -235,6 +243,7 @@ std::string page_data(const HtmlReport& report) {
                {"ops", vocabulary(kOpNames, kOpTitles, kOpColours)},
                {"causes", vocabulary(kIdleCauseNames, kIdleTitles, kIdleColours)},
                {"classes", vocabulary(kMemoryClassNames, kMemoryTitles, kMemoryColours)},
+               {"errorParts", titles(kErrorPartNames, kErrorPartTitles)},
                {"sections", Json::array()}};
   for (const HtmlSection& section : report.sections) {
     Json runs = Json::array();

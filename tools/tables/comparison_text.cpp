@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "schedules/document/schedule_io.hpp"
+#include "tools/tables/error_split_text.hpp"
 #include "tools/tables/idle_titles.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -123,8 +124,8 @@ std::string comparison_text(const Comparison& comparison, const ComparedNames& n
     text += "\nthe timelines have different actions: " + std::to_string(comparison.only_predicted) +
             " occur only in the first, " + std::to_string(comparison.only_measured) + " only in the second\n";
   }
-  return text + kinds(comparison, names) + causes(comparison, names) + memory(comparison, names) +
-         offenders(comparison, names);
+  return text + error_split_text(comparison, names) + kinds(comparison, names) + causes(comparison, names) +
+         memory(comparison, names) + offenders(comparison, names);
 }
 
 }  // namespace plumb

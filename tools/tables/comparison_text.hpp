@@ -3,18 +3,12 @@
 #include <string>
 
 #include "sim/comparison/compare.hpp"
+#include "tools/tables/compared_names.hpp"
 
 namespace plumb {
 
-/// The titles of the columns of a comparison. A prediction has an error, two schedules have a difference.
-struct ComparedNames {
-  std::string first = "first";
-  std::string second = "second";
-  std::string apart = "difference";
-};
-
-/// A comparison for a terminal: figures of both, actions by kind, idle time by cause, memory by class, the actions that
-/// differ most.
+/// A comparison for a terminal: figures of both, what makes up the error, actions by kind, idle time by cause, memory
+/// by class, the actions that differ most.
 std::string comparison_text(const Comparison& comparison, const ComparedNames& names);
 
 }  // namespace plumb

@@ -56,7 +56,7 @@ void write_files(const std::filesystem::path& directory, const DemoPlan& plan, c
             timeline_to_json(result.measured[round]));
     }
   }
-  write("report.html", demo_page(plan, run.results));
+  write("report.html", demo_page(plan, run));
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ ExitStatus run_demo(const CommandLine& command_line) {
   progress.note("demo: measuring the stages and training with each schedule ...");
   const DemoRun run = demo_run(plan, progress);
   write_files(directory, plan, run);
-  print(demo_text(plan, run.results) + "\nopen " + (directory / "report.html").string() + " in a browser\n");
+  print(demo_text(plan, run) + "\nopen " + (directory / "report.html").string() + " in a browser\n");
   return ExitStatus::kDone;
 }
 

@@ -13,12 +13,16 @@
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/training/demo_text.hpp"
+#include "tools/training/disturbance.hpp"
 #include "trainer/data/text_data.hpp"
 #include "trainer/profile/profile_run.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr double kMostError = 0.05;
+constexpr double kMostLost = 0.02;
 
 /// A device is a core here and runs one pass at a time.
 Schedule demo_schedule(const DemoPlan& plan, const std::string& name) {
@@ -72,84 +76,152 @@ std::int64_t most_memory(const Timeline& timeline) {
   return most;
 }
 
+/// One round: the runs of the profile and a run of every schedule.
+struct DemoRound {
+  StageProfiler profiler;
+  std::vector<TrainResult> trained;
+};
+
+/// Profiling and training take turns within every round, too.
+std::vector<DemoRound> measure_rounds(const DemoPlan& plan, const ProfileOptions& options,
+                                      const std::vector<Schedule>& schedules, Progress& progress, DemoRun& run) {
+  const std::vector<ProfileKind> kinds = StageProfiler(options).round();
+  const auto steps_per_round = static_cast<std::int64_t>(kinds.size() + schedules.size());
+  std::vector<DemoRound> rounds;
+  std::int64_t step = 0;
+  const auto show = [&](const std::string& what) { progress.show(step++, plan.rounds * steps_per_round, what); };
+  for (std::int64_t round = 0; round < plan.rounds; ++round) {
+    const DisturbanceWatch watch;
+    DemoRound& measured = rounds.emplace_back(DemoRound{StageProfiler(options), {}});
+    for (std::size_t turn = 0; turn < std::max(kinds.size(), schedules.size()); ++turn) {
+      if (turn < kinds.size()) {
+        show("measuring the stages");
+        measured.profiler.measure(kinds[turn]);
+      }
+      if (turn < schedules.size()) {
+        show("training with " + plan.schedules[turn]);
+        measured.trained.push_back(train_once(options, schedules[turn]));
+      }
+    }
+    run.lost.push_back(watch.read().lost(plan.devices));
+  }
+  return rounds;
+}
+
+DemoResult compared(const std::string& name, Timeline predicted, std::vector<TrainResult> trained) {
+  DemoResult result;
+  result.schedule = name;
+  result.predicted = std::move(predicted);
+  result.first_loss = trained.back().losses.front();
+  result.last_loss = trained.back().losses.back();
+  for (TrainResult& one : trained) result.measured.push_back(std::move(one.timeline).value());
+  result.comparison = compare(result.predicted, result.measured, {.max_error = kMostError, .memory_exact = true});
+  result.median = median_run(result.measured);
+  return result;
+}
+
 std::string table_share(double share) { return fixed_text(100 * share, 1) + " %"; }
 
 std::string signed_table_share(double share) { return (share > 0 ? "+" : "") + table_share(share); }
+
+/// What a reader learns from a comparison.
+std::string verdict_words(const Comparison& comparison) {
+  switch (comparison.verdict) {
+    case Verdict::kPass:
+      return "as predicted";
+    case Verdict::kNoisy:
+      return "no answer: too much noise";
+    case Verdict::kFail:
+    case Verdict::kNone:
+      break;
+  }
+  return "not as predicted";
+}
+
+std::string rounds_text(const DemoRun& run) {
+  const auto [least, most] = std::ranges::minmax(run.lost);
+  const std::size_t dropped = run.lost.size() - run.rounds.size();
+  std::string text = std::to_string(run.lost.size()) + (run.lost.size() == 1 ? " round" : " rounds") +
+                     " of measuring the stages and training; ";
+  text += dropped == 0 ? "all of them count" : std::to_string(dropped) + " left out as the most disturbed";
+  text += ". Other programs took an estimated " + (least < most ? table_share(least) + " to " : "") +
+          table_share(most) + " of the time";
+  const bool busy = std::ranges::any_of(run.rounds, [&](std::size_t round) { return run.lost[round] > kMostLost; });
+  return text + (busy ? ", also of the rounds that count: this machine is busy.\n" : ".\n");
+}
+
+constexpr const char* kDemoWords =
+    "error = model + noise. model: how far the prediction is from what is usual in the runs, the medians of all\n"
+    "actions and messages; up to 5 % it counts as predicted. noise: how far this run is from its own medians, because\n"
+    "other programs and the system interrupt it; no prediction can know that.\n";
 
 }  // namespace
 
 DemoRun demo_run(const DemoPlan& plan, Progress& progress) {
   const TextData data{std::string(kDemoText)};
   const ProfileOptions options = profile_options(plan, load_network(plan.network), data);
-  StageProfiler profiler(options);
-  DemoRun run;
   std::vector<Schedule> schedules;
-  for (const std::string& name : plan.schedules) {
-    schedules.push_back(demo_schedule(plan, name));
-    run.results.emplace_back().schedule = name;
-  }
-  const auto steps_per_round = static_cast<std::int64_t>(schedules.size()) + 1;
-  for (std::int64_t round = 0; round < plan.rounds; ++round) {
-    const auto show = [&](std::int64_t step, const std::string& what) {
-      progress.show(round * steps_per_round + step, plan.rounds * steps_per_round, what);
-    };
-    show(0, "measuring the stages");
-    profiler.measure_round();
-    for (std::size_t s = 0; s < schedules.size(); ++s) {
-      show(static_cast<std::int64_t>(s) + 1, "training with " + plan.schedules[s]);
-      TrainResult trained = train_once(options, schedules[s]);
-      run.results[s].first_loss = trained.losses.front();
-      run.results[s].last_loss = trained.losses.back();
-      run.results[s].measured.push_back(std::move(trained.timeline).value());
-    }
-  }
+  for (const std::string& name : plan.schedules) schedules.push_back(demo_schedule(plan, name));
+  DemoRun run;
+  std::vector<DemoRound> rounds = measure_rounds(plan, options, schedules, progress, run);
+  run.rounds = calm_rounds(run.lost, kMostLost);
+  StageProfiler profiler(options);
+  for (const std::size_t round : run.rounds) profiler.add(rounds[round].profiler);
   run.profile = profiler.profile();
   for (std::size_t s = 0; s < schedules.size(); ++s) {
-    DemoResult& result = run.results[s];
-    result.predicted = predict(schedules[s], run.profile, options.network);
-    result.comparison = compare(result.predicted, result.measured, {.max_error = 0.05, .memory_exact = true});
-    result.median = median_run(result.measured);
+    std::vector<TrainResult> trained;
+    for (const std::size_t round : run.rounds) trained.push_back(std::move(rounds[round].trained[s]));
+    run.results.push_back(
+        compared(plan.schedules[s], predict(schedules[s], run.profile, options.network), std::move(trained)));
   }
   return run;
 }
 
-std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results) {
+std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
   TextTable table({{"schedule"},
-                   {"step predicted", '>'},
-                   {"step measured", '>'},
+                   {"predicted", '>', "step"},
+                   {"measured", '>', "step"},
                    {"error", '>'},
-                   {"spread of runs", '>'},
-                   {"bubble predicted", '>'},
-                   {"bubble measured", '>'},
-                   {"peak memory predicted", '>'},
-                   {"peak memory measured", '>'},
+                   {"model", '>'},
+                   {"noise", '>'},
+                   {"verdict"},
+                   {"predicted", '>', "bubble"},
+                   {"measured", '>', "bubble"},
+                   {"predicted", '>', "peak memory"},
+                   {"measured", '>', "peak memory"},
                    {"loss", '>'}});
-  for (const DemoResult& result : results) {
+  for (const DemoResult& result : run.results) {
     const Comparison& c = result.comparison;
     table.add_row({result.schedule, time_text(static_cast<std::int64_t>(c.step_time_ns.predicted)),
                    time_text(static_cast<std::int64_t>(c.step_time_ns.measured)),
-                   signed_table_share(c.step_time_ns.error), table_share(c.spread),
-                   table_share(c.bubble_fraction.predicted), table_share(c.bubble_fraction.measured),
-                   bytes_text(most_memory(result.predicted)), bytes_text(most_memory(result.measured[result.median])),
+                   signed_table_share(c.step_time_ns.error), signed_table_share(c.model_error()),
+                   signed_table_share(c.noise()), verdict_words(c), table_share(c.bubble_fraction.predicted),
+                   table_share(c.bubble_fraction.measured), bytes_text(most_memory(result.predicted)),
+                   bytes_text(most_memory(result.measured[result.median])),
                    fixed_text(result.first_loss, 2) + " -> " + fixed_text(result.last_loss, 2)});
   }
   std::string text = plan.network + " on " + std::to_string(plan.devices) + " devices, " +
                      std::to_string(plan.microbatches) + " microbatches per update, " + std::to_string(plan.updates) +
                      " updates, " + std::to_string(plan.rounds) + " runs each\n\n";
-  text += table.to_string();
-  for (const DemoResult& result : results) {
+  text += table.to_string() + "\n" + kDemoWords + rounds_text(run);
+  for (const DemoResult& result : run.results) {
+    if (result.comparison.verdict != Verdict::kFail) continue;
     for (const std::string& finding : result.comparison.findings) text += result.schedule + ": " + finding + "\n";
   }
   return text;
 }
 
-std::string demo_page(const DemoPlan& plan, const std::vector<DemoResult>& results) {
-  HtmlReport report{.title = "Plumbline demo: predicted and measured",
-                    .note = plan.network + ", trained on " + std::to_string(plan.devices) + " threads",
-                    .sections = {}};
-  for (const DemoResult& result : results) {
-    report.sections.push_back(
-        {.title = result.schedule, .note = {}, .first = &result.predicted, .second = &result.measured[result.median]});
+std::string demo_page(const DemoPlan& plan, const DemoRun& run) {
+  HtmlReport report{
+      .title = "Plumbline demo: predicted and measured",
+      .note = plan.network + ", trained on " + std::to_string(plan.devices) + " threads. " + rounds_text(run),
+      .sections = {}};
+  for (const DemoResult& result : run.results) {
+    report.sections.push_back({.title = result.schedule,
+                               .note = {},
+                               .first = &result.predicted,
+                               .second = &result.measured[result.median],
+                               .comparison = &result.comparison});
   }
   return html_report(report);
 }

@@ -25,7 +25,7 @@ struct DemoPlan {
 struct DemoResult {
   std::string schedule;
   Timeline predicted;
-  std::vector<Timeline> measured;  ///< by round
+  std::vector<Timeline> measured;  ///< of the rounds that count
   std::size_t median = 0;          ///< the run with the (lower) middle step time
   Comparison comparison;
   double first_loss = 0;  ///< of the last run: mean of the first update's microbatches
@@ -36,16 +36,19 @@ struct DemoResult {
 struct DemoRun {
   Profile profile;
   std::vector<DemoResult> results;
+  std::vector<double> lost;         ///< by round: share of the time that other programs took (`Disturbance::lost`)
+  std::vector<std::size_t> rounds;  ///< those that count
 };
 
-/// Alternates rounds of profiling and of training with every schedule, then predicts from the whole profile and
-/// compares. The rounds alternate because the speed of the machine drifts: so profile and training see the same drift.
+/// Alternates rounds of profiling and of training with every schedule, leaves out those that were disturbed, then
+/// predicts from the profile of the others and compares. The rounds alternate because the speed of the machine drifts:
+/// so profile and training see the same drift.
 DemoRun demo_run(const DemoPlan& plan, Progress& progress);
 
-/// The table that ends the demo.
-std::string demo_text(const DemoPlan& plan, const std::vector<DemoResult>& results);
+/// The table that ends the demo, and what it means.
+std::string demo_text(const DemoPlan& plan, const DemoRun& run);
 
 /// One page with every schedule, its prediction compared with its measurement.
-std::string demo_page(const DemoPlan& plan, const std::vector<DemoResult>& results);
+std::string demo_page(const DemoPlan& plan, const DemoRun& run);
 
 }  // namespace plumb

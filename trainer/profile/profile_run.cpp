@@ -100,13 +100,32 @@ StageProfiler::StageProfiler(ProfileOptions options)
   crowded_.set_in_flight(peak_in_flight(profile_schedule(shape, {.crowded = true})));
 }
 
-void StageProfiler::measure_round() {
+std::vector<ProfileKind> StageProfiler::round() const {
+  std::vector<ProfileKind> kinds;
   for (const bool split : {false, true}) {
-    regular_.add(profiled_run(options_, {.split = split}), options_.microbatches);
-    if (!options_.crowded) continue;
-    crowded_.add(profiled_run(options_, {.split = split, .crowded = true}), options_.microbatches);
+    kinds.push_back({.split = split});
+    if (options_.crowded) kinds.push_back({.split = split, .crowded = true});
   }
-  if (options_.crowded) regular_.add_copies(profiled_run(options_, {.copies = true}), options_.microbatches);
+  if (options_.crowded) kinds.push_back({.copies = true});
+  return kinds;
+}
+
+void StageProfiler::measure(const ProfileKind& kind) {
+  const Timeline run = profiled_run(options_, kind);
+  if (kind.copies) {
+    regular_.add_copies(run, options_.microbatches);
+  } else {
+    (kind.crowded ? crowded_ : regular_).add(run, options_.microbatches);
+  }
+}
+
+void StageProfiler::measure_round() {
+  for (const ProfileKind& kind : round()) measure(kind);
+}
+
+void StageProfiler::add(const StageProfiler& other) {
+  regular_.add(other.regular_);
+  crowded_.add(other.crowded_);
 }
 
 Profile StageProfiler::profile() const {

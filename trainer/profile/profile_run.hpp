@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "models/network/network.hpp"
 #include "models/sources/profile.hpp"
@@ -44,15 +45,25 @@ struct ProfileOptions {
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
 /// is the time until a waiting device goes on, whatever the size: its latency.
 ///
-/// Rounds may alternate with runs of something else, so that both are measured in the same conditions of the machine.
+/// Rounds, and the runs of a round, may alternate with runs of something else, so that both are measured in the same
+/// conditions of the machine.
 class StageProfiler {
  public:
   /// Throws `Error` for more devices than stages.
   explicit StageProfiler(ProfileOptions options);
 
-  /// Trains with fused and with split backwards, both with as few microbatches in flight as 1F1B and with all, and with
-  /// copies to the host.
+  /// What one round trains, in order: with fused and with split backwards, both with as few microbatches in flight as
+  /// 1F1B and with all, and with copies to the host.
+  std::vector<ProfileKind> round() const;
+
+  /// One run of a round.
+  void measure(const ProfileKind& kind);
+
+  /// All runs of a round.
   void measure_round();
+
+  /// Also counts what another one measured with the same options: so rounds can be chosen afterwards.
+  void add(const StageProfiler& other);
 
   /// What all rounds until now measured.
   Profile profile() const;

@@ -47,6 +47,16 @@ void ProfileSamples::add(const Timeline& timeline, std::int64_t warm_microbatche
   }
 }
 
+void ProfileSamples::add(const ProfileSamples& other) {
+  for (std::size_t stage = 0; stage < by_op_.size(); ++stage) {
+    for (std::size_t op = 0; op < kOpCount; ++op) {
+      const std::vector<Ticks>& more = other.by_op_[stage][op];
+      by_op_[stage][op].insert(by_op_[stage][op].end(), more.begin(), more.end());
+    }
+  }
+  hand_overs_.insert(hand_overs_.end(), other.hand_overs_.begin(), other.hand_overs_.end());
+}
+
 void ProfileSamples::add_copies(const Timeline& timeline, std::int64_t warm_microbatches) {
   for (const Span& span : timeline.spans) {
     const bool warm = static_cast<std::int64_t>(span.action.microbatch) >= warm_microbatches;

@@ -20,6 +20,8 @@ class ProfileSamples {
 
   /// Everything but the first `warm_microbatches` and the first update. `timeline` must have spans.
   void add(const Timeline& timeline, std::int64_t warm_microbatches);
+  /// What another one collected of as many stages.
+  void add(const ProfileSamples& other);
   /// Of a run with copies to the host and back: these alone.
   void add_copies(const Timeline& timeline, std::int64_t warm_microbatches);
   /// Microbatches between forward and backward at most, by stage.

@@ -9,6 +9,7 @@
 
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tools/commands/command.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -260,6 +261,28 @@ TEST_CASE("compare is 3 above the bound and 0 below, with the same table") {
   CHECK(run_command("plumbline compare a.json c.json", scratch.path()).status == 2);
 }
 
+TEST_CASE("the page of a comparison names every run by its own files, and the table splits the error") {
+  const ScratchDirectory scratch;
+  const std::string zb = "plumbline simulate zb-h1 -p 4 -m 8 --cost F=10,I=10,W=10,comm=";
+  REQUIRE(run_command(zb + "0.1 --json a.json", scratch.path()).status == 0);
+  REQUIRE(run_command(zb + "0.3 --json b.json", scratch.path()).status == 0);
+  std::string traces;
+  for (const char rank : {'0', '1', '2', '3'}) {
+    traces += " " + in_source("tests/sim/traces/data/zb-h1/rank" + std::string(1, rank) + ".json.gz");
+  }
+  const CommandResult result =
+      run_command("plumbline compare a.json" + traces + " b.json --html page.html", scratch.path());
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  const std::string page = file_text(scratch.path() / "page.html");
+  CHECK(has(page, "rank0.json.gz and 3 more\""));
+  CHECK(has(page, "\"a.json and b.json\""));
+  CHECK(has(result.out, "error of the step time"));
+  CHECK(has(result.out, "\nhost time "));
+  CHECK(has(result.out, "\ntogether "));
+  CHECK(has(result.out, "largest in each part"));
+}
+
 TEST_CASE("training writes a measured timeline that compare lays over the prediction, byte for byte in memory") {
   const ScratchDirectory scratch;
   const std::string size = " 1f1b -p 2 -m 4 --updates 2 ";
@@ -443,4 +466,6 @@ TEST_CASE("the demo leaves a report, a profile and every run") {
   }
   CHECK(has(file_text(scratch.path() / "out" / "report.html"), "<html"));
   CHECK(has(result.err, "demo: measuring"));
+  CHECK(has(result.out, "verdict"));
+  CHECK(has(result.out, "1 round of measuring the stages and training; all of them count"));
 }

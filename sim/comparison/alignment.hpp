@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+/// An action that both timelines ran.
+struct SpanMatch {
+  const Span* predicted = nullptr;
+  const Span* measured = nullptr;
+};
+
+/// Which spans of two timelines are the same action. Points into both, which must outlive it.
+struct Alignment {
+  std::vector<SpanMatch> matches;   ///< of compute and collective lanes
+  std::int64_t only_predicted = 0;  ///< compute actions without a match; U and V do not count where one side has none
+  std::int64_t only_measured = 0;
+
+  /// Whether both ran the same compute actions on the same devices.
+  bool complete() const { return !matches.empty() && only_predicted == 0 && only_measured == 0; }
+};
+
+/// Matches actions by device, lane, text and, where it repeats, number of occurrence. Messages are not matched.
+Alignment align(const Timeline& predicted, const Timeline& measured);
+
+}  // namespace plumb

@@ -1,0 +1,158 @@
+#include "sim/comparison/error_split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sim/comparison/alignment.hpp"
+#include "sim/comparison/replay.hpp"
+#include "sim/comparison/replay_inputs.hpp"
+
+namespace plumb {
+namespace {
+
+/// The step time as a difference of two moments of a replay.
+struct ReplayedStep {
+  ReplayTarget from;  ///< without units: the begin
+  ReplayTarget to;
+  std::int64_t steps = 1;
+};
+
+/// The makespan; from the first to the last update where there are several.
+ReplayedStep replayed_step(const Timeline& timeline, const ReplayGraph& graph) {
+  ReplayedStep step;
+  if (timeline.updates > 1) {
+    std::map<DeviceId, std::vector<std::pair<std::int64_t, std::size_t>>> updates;  // number and last unit
+    for (std::size_t u = 0; u < graph.units.size(); ++u) {
+      const Action& action = graph.members[graph.units[u].member]->action;
+      if (action.op != Op::kU) continue;
+      auto& list = updates[graph.units[u].device];
+      const auto number = static_cast<std::int64_t>(action.microbatch);
+      const auto found = std::ranges::find(list, number, &std::pair<std::int64_t, std::size_t>::first);
+      if (found != list.end()) list.erase(found);
+      list.emplace_back(number, u);
+    }
+    for (const auto& [device, list] : updates) {
+      step.from.units.push_back(list.front().second);
+      step.to.units.push_back(list.back().second);
+    }
+    step.steps = timeline.updates - 1;
+  }
+  if (!step.to.units.empty()) return step;
+  step = {};
+  step.to.units.resize(graph.units.size());
+  std::iota(step.to.units.begin(), step.to.units.end(), std::size_t{0});
+  step.to.with_tail = true;
+  return step;
+}
+
+/// `inputs` with the times of one kind from `other`.
+ReplayInputs with_kind(ReplayInputs inputs, const ReplayInputs& other, std::size_t kind) {
+  for (std::size_t u = 0; u < inputs.units.size(); ++u) inputs.units[u][kind] = other.units[u][kind];
+  for (std::size_t e = 0; e < inputs.hops.size(); ++e) inputs.hops[e][kind] = other.hops[e][kind];
+  if (kind == static_cast<std::size_t>(ReplayKind::kHost)) inputs.tail_ns = other.tail_ns;
+  return inputs;
+}
+
+std::int64_t time_of(const ReplayGraph& graph, const ReplayInputs& inputs, std::size_t u, std::size_t kind) {
+  std::int64_t time = inputs.units[u][kind];
+  for (std::size_t edge = graph.units[u].edge; edge < graph.units[u].edges_end; ++edge) time += inputs.hops[edge][kind];
+  return time;
+}
+
+/// Takes an error apart, one kind of time after the other.
+class Splitter {
+ public:
+  Splitter(const Timeline& predicted, const ReplayGraph& graph, ReplayInputs inputs)
+      : graph_(graph), step_(replayed_step(predicted, graph)), predicted_(std::move(inputs)), now_(predicted_) {
+    std::vector<double> unchanged(graph.units.size(), 0);
+    replace(0, predicted_, unchanged);
+    replayed_ns_ = now_ns_;
+  }
+
+  /// The next part: times of `kind` become usual, then those of the run.
+  PartOfError take(std::size_t kind, const ReplayInputs& usual, const ReplayInputs& run, std::size_t most_actions) {
+    std::vector<double> by_unit(graph_.units.size(), 0);
+    PartOfError part;
+    part.part = static_cast<ErrorPart>(kind);
+    part.model_ns = replace(kind, usual, by_unit);
+    part.noise_ns = replace(kind, run, by_unit);
+    std::vector<std::size_t> order(by_unit.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::size_t most = std::min(most_actions, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+                      [&](std::size_t a, std::size_t b) {
+                        return std::tuple(-std::abs(by_unit[a]), a) < std::tuple(-std::abs(by_unit[b]), b);
+                      });
+    for (std::size_t i = 0; i < most; ++i) {
+      const std::size_t u = order[i];
+      const std::int64_t error = -std::llround(by_unit[u]);
+      if (error == 0) break;
+      part.largest.push_back({graph_.units[u].device, graph_.members[graph_.units[u].member]->action,
+                              time_of(graph_, predicted_, u, kind), time_of(graph_, run, u, kind), error});
+    }
+    return part;
+  }
+
+  /// Step time of the replay with the prediction's own times, and of the last one.
+  std::int64_t replayed_ns() const { return replayed_ns_; }
+  std::int64_t now_ns() const { return now_ns_; }
+
+ private:
+  /// How much shorter the step becomes.
+  std::int64_t replace(std::size_t kind, const ReplayInputs& other, std::vector<double>& by_unit) {
+    const ReplayInputs next = with_kind(now_, other, kind);
+    const ReplayChange end = replay_change(graph_, now_, next, step_.to);
+    const ReplayChange begin = replay_change(graph_, now_, next, step_.from);
+    const auto steps = static_cast<double>(step_.steps);
+    for (std::size_t u = 0; u < by_unit.size(); ++u) by_unit[u] += (end.by_unit[u] - begin.by_unit[u]) / steps;
+    const std::int64_t after = std::llround((end.after_ns - begin.after_ns) / steps);
+    now_ = next;
+    return std::exchange(now_ns_, after) - after;
+  }
+
+  const ReplayGraph& graph_;
+  ReplayedStep step_;
+  ReplayInputs predicted_;
+  ReplayInputs now_;
+  std::int64_t now_ns_ = 0;
+  std::int64_t replayed_ns_ = 0;
+};
+
+}  // namespace
+
+std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const Timeline> runs, std::size_t shown,
+                                      std::size_t most_actions) {
+  const ReplayGraph graph = replay_graph(predicted);
+  if (graph.order.empty()) return std::nullopt;
+  const ReplayInputs inputs = replay_inputs(graph, predicted, graph.members);
+  std::vector<ReplayInputs> measured;
+  for (const Timeline& run : runs) {
+    const Alignment alignment = align(predicted, run);
+    if (!alignment.complete()) return std::nullopt;
+    measured.push_back(measured_inputs(graph, inputs, run, replay_spans(graph, alignment)));
+  }
+  const ReplayInputs usual = usual_inputs(graph, inputs, measured);
+  ErrorSplit split;
+  split.predicted_ns = to_ns(predicted.step_time, predicted.base);
+  split.measured_ns = to_ns(runs[shown].step_time, runs[shown].base);
+  Splitter splitter(predicted, graph, inputs);
+  for (std::size_t kind = 0; kind < kReplayKindCount; ++kind) {
+    split.parts.push_back(splitter.take(kind, usual, measured[shown], most_actions));
+  }
+  // What no replay explains, of the prediction and of the run.
+  const std::int64_t order = split.predicted_ns - splitter.replayed_ns() + splitter.now_ns() - split.measured_ns;
+  split.parts.push_back({ErrorPart::kOrder, order, 0, {}});
+  for (const PartOfError& part : split.parts) {
+    split.model_ns += part.model_ns;
+    split.noise_ns += part.noise_ns;
+  }
+  std::erase_if(split.parts, [](const PartOfError& part) { return part.model_ns == 0 && part.noise_ns == 0; });
+  return split;
+}
+
+}  // namespace plumb

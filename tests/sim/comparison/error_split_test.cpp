@@ -1,0 +1,177 @@
+#include "sim/comparison/error_split.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+
+#include "models/cluster/cluster.hpp"
+#include "models/ground/text_file.hpp"
+#include "sim/traces/traced_run.hpp"
+#include "tests/support/simulated.hpp"
+#include "tests/support/source_directory.hpp"
+
+TEST_SUITE_BEGIN("sim");
+
+using namespace plumb;
+
+namespace {
+
+constexpr Ticks kMs = 1'000'000;
+
+ErrorSplit split_of(const Timeline& predicted, const Timeline& measured) {
+  auto split = split_error(predicted, std::span(&measured, 1), 0, 3);
+  REQUIRE(split.has_value());
+  return *split;
+}
+
+PartOfError part_of(const ErrorSplit& split, ErrorPart part) {
+  const auto found = std::ranges::find(split.parts, part, &PartOfError::part);
+  return found == split.parts.end() ? PartOfError{part, 0, 0, {}} : *found;
+}
+
+std::int64_t sum_of(const ErrorSplit& split) {
+  return std::transform_reduce(split.parts.begin(), split.parts.end(), std::int64_t{0}, std::plus<>{},
+                               [](const PartOfError& part) { return part.model_ns + part.noise_ns; });
+}
+
+/// Two devices of one stage each: F0 and F1 of 10 ms, then B1 and B0 of 20 ms, messages of `message`, and the host
+/// needs `host` before every action but the first of a device.
+Timeline two_stages(Ticks message, Ticks host, Ticks longer_f1 = 0) {
+  Timeline timeline;
+  timeline.devices.resize(2);
+  Ticks free[2] = {0, 0};
+  Ticks sent[2] = {0, 0};
+  const auto add = [&](std::int32_t stage, Op op, std::int32_t microbatch, Ticks from, Ticks takes) {
+    Ticks& lane = free[stage];
+    const Ticks start = std::max(lane == 0 ? 0 : lane + host, from);
+    Span span{
+        .action = action_of(stage, op, microbatch), .device = DeviceId{stage}, .start = start, .end = start + takes};
+    span.idle_before = start - lane;
+    span.waited_for = from < start ? IdleCause::kOverhead : IdleCause::kTransferBandwidth;
+    timeline.spans.push_back(span);
+    return lane = start + takes;
+  };
+  for (const std::int32_t microbatch : {0, 1}) {
+    sent[microbatch] = message + add(0, Op::kF, microbatch, 0, 10 * kMs + (microbatch == 1 ? longer_f1 : 0));
+  }
+  for (const std::int32_t microbatch : {0, 1}) add(1, Op::kF, microbatch, sent[microbatch], 10 * kMs);
+  for (const std::int32_t microbatch : {0, 1}) sent[microbatch] = message + add(1, Op::kB, microbatch, 0, 20 * kMs);
+  for (const std::int32_t microbatch : {0, 1}) add(0, Op::kB, microbatch, sent[microbatch], 20 * kMs);
+  std::ranges::stable_sort(timeline.spans, {}, &Span::device);
+  timeline.makespan = timeline.step_time = std::max(free[0], free[1]);
+  if (host > 0) timeline.devices[1].idle_causes[static_cast<std::size_t>(IdleCause::kOverhead)] = host;
+  return timeline;
+}
+
+}  // namespace
+
+TEST_CASE("a run as predicted has no parts") { CHECK(split_of(two_stages(kMs, 0), two_stages(kMs, 0)).parts.empty()); }
+
+TEST_CASE("longer messages are a part of their own, as often as one is on the longest path") {
+  const ErrorSplit split = split_of(two_stages(kMs, 0), two_stages(3 * kMs, 0));
+  REQUIRE(split.parts.size() == 1);
+  // F0 -> 1F0 and 1B1 -> 0B1 are on the way from begin to end.
+  CHECK(part_of(split, ErrorPart::kMessages).model_ns == -4 * kMs);
+  CHECK(split.noise_ns == 0);
+  CHECK(split.model_ns == split.predicted_ns - split.measured_ns);
+}
+
+TEST_CASE("host time between actions is told from messages") {
+  const ErrorSplit split = split_of(two_stages(kMs, 0), two_stages(kMs, kMs / 2));
+  REQUIRE(split.parts.size() == 1);
+  // Between the four actions of a device.
+  const PartOfError host = part_of(split, ErrorPart::kHost);
+  CHECK(host.model_ns == -3 * kMs / 2);
+  REQUIRE(host.largest.size() == 3);
+  for (const ErrorAction& action : host.largest) {
+    CHECK(action.predicted_ns == 0);
+    CHECK(action.measured_ns == kMs / 2);
+    CHECK(action.error_ns == -kMs / 2);
+  }
+}
+
+TEST_CASE("an action that took longer than its like is noise, one kind that took longer is the model's error") {
+  const ErrorSplit noise = split_of(two_stages(kMs, 0), two_stages(kMs, 0, 15 * kMs));
+  REQUIRE(noise.parts.size() == 1);
+  CHECK(noise.parts[0] == PartOfError{ErrorPart::kDurations,
+                                      0,
+                                      -15 * kMs,
+                                      {{DeviceId{0}, action_of(0, Op::kF, 1), 10 * kMs, 25 * kMs, -15 * kMs}}});
+  const testing::Case predicted{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2"};
+  const testing::Case slower{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2.5"};
+  const ErrorSplit model = split_of(testing::simulated(predicted), testing::simulated(slower));
+  REQUIRE(model.parts.size() == 1);
+  CHECK(model.parts[0].model_ns == -11 * kMs / 2);  // m + p - 1 = 11 backwards
+  CHECK(model.parts[0].noise_ns == 0);
+}
+
+TEST_CASE("of several runs, what is usual is the median over all of them") {
+  const std::vector<Timeline> runs{two_stages(kMs, 0), two_stages(kMs, 0, 15 * kMs), two_stages(kMs, 0)};
+  const auto split = split_error(two_stages(kMs, 0), runs, 1, 3);
+  REQUIRE(split.has_value());
+  CHECK(split->model_ns == 0);
+  CHECK(split->noise_ns == -15 * kMs);
+}
+
+TEST_CASE("a run with other actions is not split, and one without spans neither") {
+  Timeline other = two_stages(kMs, 0);
+  other.spans.pop_back();
+  CHECK_FALSE(split_error(two_stages(kMs, 0), std::span(&other, 1), 0, 3).has_value());
+  CHECK_FALSE(split_error(Timeline{}, std::span(&other, 1), 0, 3).has_value());
+}
+
+TEST_CASE("another order on a device is the last part") {
+  const testing::Case early{.name = "gpipe", .p = 4, .m = 8, .cost = "F=1,B=2,comm=0.5"};
+  const testing::Case late{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2,comm=0.5"};
+  const ErrorSplit split = split_of(testing::simulated(early), testing::simulated(late));
+  CHECK(split.predicted_ns != split.measured_ns);
+  CHECK(part_of(split, ErrorPart::kOrder).model_ns != 0);
+  CHECK(split.parts.size() == 1);
+  CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
+}
+
+TEST_CASE("for every schedule of the catalogue the parts add up, and equal orders leave nothing to the order") {
+  Cluster cluster;
+  cluster.devices.resize(4);
+  cluster.devices_per_node = 2;
+  cluster.intra_node = {.latency_ns = 20'000, .bytes_per_s = 2e9};
+  cluster.inter_node = {.latency_ns = 50'000, .bytes_per_s = 1e9};
+  cluster.finish();
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    CAPTURE(spec.name);
+    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 12});
+    const auto run = [&](const char* cost, double jitter) {
+      StageCosts costs = abstract_costs(cost, "", {.num_stages = schedule.num_stages});
+      costs.comm.reset();
+      for (DeviceSpec& device : cluster.devices) device.jitter = jitter;
+      return simulate(lower(schedule, costs, &cluster), {.seed = 7});
+    };
+    const Timeline predicted = run("F=1,I=1,W=1,U=0.2", 0);
+    const Timeline measured = run("F=1.1,I=1.2,W=0.9,U=0.3", 0.1);
+    const ErrorSplit split = split_of(predicted, measured);
+    CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
+    CHECK(std::abs(part_of(split, ErrorPart::kOrder).model_ns) <= 10);  // moments are rounded to nanoseconds
+    CHECK(part_of(split, ErrorPart::kDurations).largest.size() == 3);
+  }
+}
+
+TEST_CASE("the error against a run of PyTorch is split without a rest, and host time is a part of it") {
+  std::vector<TraceFile> files;
+  for (const char rank : {'0', '1', '2', '3'}) {
+    const std::string path = testing::in_source("tests/sim/traces/data/zb-h1/rank" + std::string(1, rank) + ".json.gz");
+    files.push_back({path, read_text_file(path)});
+  }
+  const Timeline measured = read_traced_run(std::move(files)).timeline;
+  const Timeline predicted =
+      testing::simulated({.name = "zb-h1", .p = 4, .m = 8, .cost = "F=10.3,I=10.3,W=10.3,comm=0.1"});
+  const ErrorSplit split = split_of(predicted, measured);
+  CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
+  CHECK(part_of(split, ErrorPart::kOrder).model_ns == 0);
+  const PartOfError host = part_of(split, ErrorPart::kHost);
+  CHECK(host.model_ns + host.noise_ns < -kMs);
+}
+
+TEST_SUITE_END();
