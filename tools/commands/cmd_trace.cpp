@@ -29,9 +29,12 @@ struct TraceArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "trace FILE... [options]",
-        "Reads a real run from the traces of its ranks and says where its bubbles are, by cause. FILEs are traces of\n"
-        "PyTorch's profiler (Kineto JSON, packed by gzip or not), one per rank, of a schedule that ran under\n"
-        "_PipelineScheduleRuntime of torch.distributed.pipelining. `compare` lays them over a prediction.");
+        "Reads a real run from the traces of its ranks and says where its bubbles are, by cause. FILEs are, packed by\n"
+        "gzip or not: traces of PyTorch's profiler (Kineto JSON, one per rank or merged) of "
+        "torch.distributed.pipelining;\n"
+        "SQLite exports of Nsight Systems; dumps of Primus or of PP-Schedule-Visualization's patch; a log with the "
+        "timers\n"
+        "of Megatron-LM. `compare` lays them over a prediction.");
     parser.positionals(files, 1, "FILE")
         .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
     reports.add_to(parser);
@@ -58,13 +61,17 @@ std::string steps_text(const TracedRun& run) {
     if (disturbed) text += " (disturbed)";
   }
   text += '\n';
+  for (const std::int32_t rank : run.missing_ranks) {
+    text += "rank " + std::to_string(rank) +
+            "           its trace is missing, so what it did is unknown; waits for it count as compute\n";
+  }
   const auto moved = [](std::int64_t ns) { return ns != 0; };
   if (std::ranges::any_of(run.clock_offsets_ns, moved)) {
     text += "clocks moved by ";
     for (std::size_t rank = 0; rank < run.clock_offsets_ns.size(); ++rank) {
       text += (rank == 0 ? " " : ", ") + time_text(run.clock_offsets_ns[rank]);
     }
-    text += '\n';
+    text += "; a message then arrives at most " + time_text(run.clock_residual_ns) + " before it was sent\n";
   }
   return text;
 }
