@@ -3,6 +3,7 @@ find_package(Boost 1.74 REQUIRED COMPONENTS program_options)  # Graph is header-
 find_package(TBB REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)  # traces are packed
+find_package(SQLite3 REQUIRED)  # what Nsight Systems exports
 find_package(Threads REQUIRED)
 if(PLUMB_TRAINER)
   find_package(Eigen3 3.4 REQUIRED NO_MODULE)

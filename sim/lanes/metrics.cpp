@@ -24,14 +24,17 @@ void fill_bubbles(Timeline& timeline) {
   Ticks most_busy = 0;
   WideTicks useful = 0;
   timeline.longest_device_span = 0;
+  WideTicks known = 0;
   for (DeviceSummary& device : timeline.devices) {
     device.idle = timeline.makespan - device.busy;
+    if (!device.known) continue;
+    ++known;
     busy += device.busy;
     useful += device.useful;
     most_busy = std::max(most_busy, device.busy);
     timeline.longest_device_span = std::max(timeline.longest_device_span, device.last_end - device.first_start);
   }
-  const WideTicks area = static_cast<WideTicks>(timeline.devices.size()) * timeline.makespan;
+  const WideTicks area = known * timeline.makespan;
   timeline.bubble_fraction = ratio(area - busy, area);
   timeline.utilization = ratio(useful, area);
   const Ticks span = timeline.longest_device_span;

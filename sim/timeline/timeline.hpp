@@ -73,6 +73,7 @@ struct DeviceSummary {
   MemoryByClass peak_memory_by_class{};  ///< at the moment of the peak
   double peak_activations = 0;           ///< stashes of one stage and microbatch, or abstract memory units
   std::vector<PeakTensor> peak_tensors;  ///< composition of the peak, when asked for
+  bool known = true;                     ///< false: nobody recorded what it did (measured runs); no figure counts it
 
   friend bool operator==(const DeviceSummary&, const DeviceSummary&) = default;
 };

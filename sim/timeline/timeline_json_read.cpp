@@ -52,7 +52,7 @@ PeakTensor read_tensor(const JsonValue& object) {
 
 DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   object.allow_only({"busy_ns", "useful_ns", "slowed_ns", "idle_ns", "idle_causes_ns", "first_start_ns", "last_end_ns",
-                     "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors"});
+                     "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors", "known"});
   DeviceSummary device;
   device.busy = natural(object, "busy_ns");
   device.useful = object.at("useful_ns").integer(0, device.busy);
@@ -80,6 +80,7 @@ DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   if (const auto tensors = object.find("peak_tensors")) {
     for (const JsonValue& tensor : tensors->elements()) device.peak_tensors.push_back(read_tensor(tensor));
   }
+  if (const auto known = object.find("known")) device.known = known->boolean();
   return device;
 }
 

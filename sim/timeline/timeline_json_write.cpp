@@ -161,6 +161,10 @@ class Writer {
       key("peak_tensors");
       list(device.peak_tensors, [this](const PeakTensor& tensor) { write_tensor(tensor); });
     }
+    if (!device.known) {
+      key("known");
+      raw("false");
+    }
     raw("}");
   }
 

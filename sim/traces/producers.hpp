@@ -27,11 +27,16 @@ class TracedProducers {
   /// Nothing for the first stage's F, the last stage's B and I, and for W.
   std::optional<WorkPlace> of(const TracedAction& work) const;
 
-  /// Number of stages.
+  /// Whether `work` takes a value of a stage that no trace holds.
+  bool is_missing(const TracedAction& work) const;
+
+  /// Number of stages, as far as work and messages tell.
   std::int32_t stages() const { return stages_; }
 
  private:
   using Key = std::tuple<std::int32_t, bool, std::int32_t, std::int32_t>;  ///< stage, backward, microbatch, step
+
+  std::optional<Key> key_of(const TracedAction& work) const;
 
   std::int32_t stages_ = 0;
   std::map<Key, WorkPlace> places_;

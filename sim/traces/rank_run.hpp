@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "schedules/document/action.hpp"
-#include "sim/traces/kineto.hpp"
 
 namespace plumb {
 
@@ -17,29 +16,29 @@ struct TracedAction {
       0;  ///< the range's begin: the program turned to the action, and may have waited for a message
   std::int64_t start_ns = 0;  ///< the work's begin, after the wait; equal to `begin_ns` where nothing was waited for
   std::int64_t end_ns = 0;
-  std::int64_t operators_ns = 0;  ///< of work: how long operators ran in it; on a GPU all of it
+  std::int64_t operators_ns = 0;  ///< of work: how long operators or kernels ran in it; 0: not known
+};
+
+/// How the microbatches of a rank's work are known.
+enum class Numbering : std::uint8_t {
+  kNamed,    ///< the trace names them, and steps are counted by how often an action occurs
+  kCounted,  ///< forwards, and backwards, are counted over all steps: `number_microbatches` divides them
 };
 
 /// What one rank did, in order of begin.
 struct RankRun {
   std::string file;
   std::int32_t rank = 0;
+  std::int32_t world_size = 0;
+  std::string backend;                 ///< what the ranks talk by: "gloo", "nccl"
+  std::string runtime;                 ///< what ran the schedule, as in `--runtime`
   std::vector<TracedAction> work;      ///< on the compute lane
   std::vector<TracedAction> messages;  ///< SEND and RECV: the calls that issue them, not the messages under way
   std::vector<TracedAction> others;    ///< UNSHARD, REDUCE_GRAD, RESHARD
   std::int32_t steps = 0;
+  std::int32_t stages = 0;  ///< of the pipeline, as far as this rank's work and messages tell
+  Numbering numbering = Numbering::kNamed;
+  bool own_zeros = false;  ///< times of every step count from a moment of the rank's own
 };
-
-/// Finds what torch.distributed.pipelining's `_PipelineScheduleRuntime` did: ranges named `PP:3F7`, `PP:3SEND_F7`,
-/// `PP:(0F8;7B0)OVERLAP_F_B`.
-///
-/// On the host a range of work begins before the wait for its message. The work begins where the last wait inside the
-/// range ends: an annotation `wait` or `gloo:recv`, or an operator of c10d. The halves of an overlapped pair run
-/// one after the other there; the second one begins at the first operator of autograd, after the waits before it.
-/// Where the trace has ranges as the GPU saw them, these are the work, and the host's are not looked at.
-///
-/// Throws `Error` where the trace has no such ranges, and where actions did not occur equally often: every step must do
-/// the same.
-RankRun rank_run(const RankTrace& trace);
 
 }  // namespace plumb

@@ -109,7 +109,8 @@ class StepReader {
         until(work.start_ns, IdleCause::kTransferQueue);
       }
     }
-    until(work.start_ns, IdleCause::kOverhead);
+    until(work.begin_ns, IdleCause::kOverhead);
+    until(work.start_ns, producers_.is_missing(work) ? IdleCause::kCompute : IdleCause::kOverhead);
     return causes;
   }
 
@@ -137,6 +138,11 @@ class StepReader {
 
   void add_rank(std::size_t rank, Timeline& timeline) {
     DeviceSummary device;
+    device.known = !runs_[rank].work.empty();
+    if (!device.known) {
+      timeline.devices.push_back(device);
+      return;
+    }
     const std::size_t first = timeline.spans.size();
     for (const TracedAction& work : runs_[rank].work) {
       if (work.step == step_) add_work(rank, work, device, timeline);

@@ -1,61 +1,20 @@
 #include "sim/traces/traced_run.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/document/action_text.hpp"
 #include "sim/traces/clocks.hpp"
-#include "sim/traces/gzip.hpp"
-#include "sim/traces/rank_run.hpp"
+#include "sim/traces/megatron_timers.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "sim/traces/step_timeline.hpp"
+#include "sim/traces/traced_pipeline.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr std::size_t kMostTraceBytes = std::size_t{1} << 32U;
 /// Clocks of one machine are read in different processes; what is less than this is no finding.
 constexpr std::int64_t kClockNoiseNs = 1000;
-
-std::vector<RankTrace> read_traces(std::vector<TraceFile> files) {
-  std::vector<RankTrace> traces;
-  for (TraceFile& file : files) {
-    std::string text = is_gzip(file.bytes) ? gunzip(file.bytes, file.name, kMostTraceBytes) : std::move(file.bytes);
-    traces.push_back(read_kineto(std::move(text), file.name));
-  }
-  return traces;
-}
-
-/// In order of rank, each there once.
-void check_ranks(std::vector<RankTrace>& traces) {
-  if (traces.empty()) throw Error("a traced run needs the trace of every rank, found none");
-  std::ranges::stable_sort(traces, {}, &RankTrace::rank);
-  const std::int32_t world = traces.front().world_size;
-  std::string missing;
-  std::size_t at = 0;
-  for (std::int32_t rank = 0; rank < world; ++rank) {
-    if (at < traces.size() && traces[at].rank == rank) {
-      ++at;
-    } else {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    }
-    for (; at > 0 && at < traces.size() && traces[at].rank == rank; ++at) {
-      throw Error(traces[at].file + ": is of rank " + std::to_string(rank) + ", and so is " + traces[at - 1].file);
-    }
-  }
-  for (const RankTrace& trace : traces) {
-    if (trace.world_size == world) continue;
-    throw Error(trace.file + ": is of a job of " + std::to_string(trace.world_size) + " ranks, but " +
-                traces.front().file + " of one of " + std::to_string(world));
-  }
-  if (!missing.empty()) {
-    throw Error(traces.front().file + ": is of a job of " + std::to_string(world) +
-                " ranks, but the traces of these are missing: " + missing);
-  }
-}
 
 void check_steps(const std::vector<RankRun>& runs) {
   for (const RankRun& run : runs) {
@@ -65,10 +24,13 @@ void check_steps(const std::vector<RankRun>& runs) {
   }
 }
 
-void align_clocks(std::vector<RankRun>& runs, const TracedProducers& producers, TracedRun& traced) {
+/// The offsets that align one step, or all of them.
+ClockOffsets offsets_of(const std::vector<RankRun>& runs, const TracedProducers& producers,
+                        std::optional<std::int32_t> step) {
   Slacks slacks(runs.size());
   for (std::size_t rank = 0; rank < runs.size(); ++rank) {
     for (const TracedAction& work : runs[rank].work) {
+      if (step && work.step != *step) continue;
       const auto producer = producers.of(work);
       if (producer && producer->rank != rank) {
         slacks.add(producer->rank, rank, work.start_ns - runs[producer->rank].work[producer->at].end_ns);
@@ -80,16 +42,37 @@ void align_clocks(std::vector<RankRun>& runs, const TracedProducers& producers, 
     throw Error(runs.front().file + ": the clocks of the ranks cannot be aligned: a message would arrive " +
                 std::to_string(offsets.residual_ns) + " ns before it was sent, whatever is added to them");
   }
-  traced.clock_offsets_ns = offsets.add_ns;
+  return offsets;
+}
+
+void move_clocks(std::vector<RankRun>& runs, const std::vector<std::int64_t>& add_ns,
+                 std::optional<std::int32_t> step) {
   for (std::size_t rank = 0; rank < runs.size(); ++rank) {
     for (auto* list : {&runs[rank].work, &runs[rank].messages, &runs[rank].others}) {
       for (TracedAction& action : *list) {
-        action.begin_ns += offsets.add_ns[rank];
-        action.start_ns += offsets.add_ns[rank];
-        action.end_ns += offsets.add_ns[rank];
+        if (step && action.step != *step) continue;
+        action.begin_ns += add_ns[rank];
+        action.start_ns += add_ns[rank];
+        action.end_ns += add_ns[rank];
       }
     }
   }
+}
+
+/// Aligns the clocks; returns the offsets of every step.
+std::vector<ClockOffsets> align_clocks(std::vector<RankRun>& runs, const TracedProducers& producers) {
+  const std::int32_t steps = runs.front().steps;
+  if (!runs.front().own_zeros) {
+    const ClockOffsets offsets = offsets_of(runs, producers, std::nullopt);
+    move_clocks(runs, offsets.add_ns, std::nullopt);
+    return std::vector<ClockOffsets>(static_cast<std::size_t>(steps), offsets);
+  }
+  std::vector<ClockOffsets> all;
+  for (std::int32_t step = 0; step < steps; ++step) {
+    all.push_back(offsets_of(runs, producers, step));
+    move_clocks(runs, all.back().add_ns, step);
+  }
+  return all;
 }
 
 std::int32_t median_step(const std::vector<std::int64_t>& lengths) {
@@ -99,38 +82,88 @@ std::int32_t median_step(const std::vector<std::int64_t>& lengths) {
   return order[(order.size() - 1) / 2].second;
 }
 
+/// Ranks without a trace take part with nothing, so that devices are numbered by rank.
+std::vector<RankRun> with_missing(std::vector<RankRun> given, const TracedPipeline& pipeline,
+                                  const ClockOffsets& offsets, TracedRun& traced) {
+  traced.ranks = pipeline.ranks;
+  traced.clock_residual_ns = offsets.residual_ns;
+  std::vector<RankRun> runs;
+  for (std::size_t device = 0; device < pipeline.ranks.size(); ++device) {
+    const auto at = pipeline.runs[device];
+    traced.clock_offsets_ns.push_back(at ? offsets.add_ns[*at] : 0);
+    if (at) {
+      runs.push_back(std::move(given[*at]));
+    } else {
+      traced.missing_ranks.push_back(pipeline.ranks[device]);
+      runs.emplace_back().rank = pipeline.ranks[device];
+    }
+  }
+  return runs;
+}
+
+void choose_step(TracedRun& traced, std::optional<std::int32_t> step, const std::string& file) {
+  const auto steps = static_cast<std::int32_t>(traced.step_ns.size());
+  traced.step = step.value_or(median_step(traced.step_ns));
+  if (traced.step < 0 || traced.step >= steps) {
+    throw Error(file + ": has steps 0 to " + std::to_string(steps - 1) + ", not " + std::to_string(traced.step));
+  }
+}
+
+/// A log has all ranks, so it stands alone.
+TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int32_t> step) {
+  const TraceFile& file = files.front();
+  if (files.size() != 1) throw Error(file.name + ": is one of several files, expected the log of Megatron-LM alone");
+  const std::vector<Timeline> timelines = read_timer_log(file.bytes, file.name);
+  TracedRun traced;
+  for (const Timeline& timeline : timelines) traced.step_ns.push_back(timeline.makespan);
+  choose_step(traced, step, file.name);
+  traced.timeline = timelines[static_cast<std::size_t>(traced.step)];
+  for (std::size_t rank = 0; rank < traced.timeline.devices.size(); ++rank) {
+    traced.ranks.push_back(static_cast<std::int32_t>(rank));
+  }
+  return traced;
+}
+
 }  // namespace
 
-bool is_traced_run(std::string_view bytes) {
-  return is_gzip(bytes) || bytes.find("\"traceEvents\"") != std::string_view::npos;
+const RunProfile& TracedRun::known_profile() const {
+  if (profile) return *profile;
+  if (missing_ranks.empty()) {
+    throw Error("the log of timers has no single actions, so it gives no profile; expected traces or dumps of all ranks");
+  }
+  throw Error("rank " + std::to_string(missing_ranks.front()) +
+              " has no trace, so the run gives no profile; expected the traces of all ranks");
 }
 
 TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32_t> step) {
-  std::vector<RankTrace> traces = read_traces(std::move(files));
-  check_ranks(traces);
-  std::vector<RankRun> runs;
-  for (const RankTrace& trace : traces) runs.push_back(rank_run(trace));
-  check_steps(runs);
-  const TracedProducers producers(runs);
+  unpack(files);
+  if (std::ranges::any_of(files, [](const TraceFile& file) { return is_timer_log(file.bytes); })) {
+    return run_of_log(files, step);
+  }
+  std::vector<RankRun> given = read_rank_runs(std::move(files));
+  check_steps(given);
+  const TracedPipeline pipeline = traced_pipeline(given);
+  const std::string file = given.front().file;
+  const std::string backend = given.front().backend;
+  const std::vector<ClockOffsets> offsets = align_clocks(given, TracedProducers(given));
   TracedRun traced;
-  align_clocks(runs, producers, traced);
-  const std::int32_t steps = runs.front().steps;
-  for (std::int32_t k = 0; k < steps; ++k) {
-    const auto [begin, end] = step_bounds(runs, k);
+  for (std::size_t k = 0; k < offsets.size(); ++k) {
+    const auto [begin, end] = step_bounds(given, static_cast<std::int32_t>(k));
     traced.step_ns.push_back(end - begin);
   }
-  traced.step = step.value_or(median_step(traced.step_ns));
-  if (traced.step < 0 || traced.step >= steps) {
-    throw Error(traces.front().file + ": has steps 0 to " + std::to_string(steps - 1) + ", not " +
-                std::to_string(traced.step));
-  }
+  choose_step(traced, step, file);
+  const std::vector<RankRun> runs =
+      with_missing(std::move(given), pipeline, offsets[static_cast<std::size_t>(traced.step)], traced);
+  const TracedProducers producers(runs);
   traced.timeline = step_timeline(runs, producers, traced.step);
   traced.timeline.schedule = "traced run";
-  traced.timeline.machine = "traced by PyTorch, " + std::to_string(runs.size()) + " ranks" +
-                            (traces.front().backend.empty() ? "" : ", " + traces.front().backend);
-  traced.profile = run_samples(runs, producers, calm_steps(traced.step_ns));
-  traced.profile.machine = traced.timeline.machine;
-  traced.profile.runtime = "pytorch";
+  traced.timeline.machine =
+      "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
+  if (traced.missing_ranks.empty()) {
+    traced.profile = run_samples(runs, producers, calm_steps(traced.step_ns));
+    traced.profile->machine = traced.timeline.machine;
+    traced.profile->runtime = runs.front().runtime;
+  }
   return traced;
 }
 

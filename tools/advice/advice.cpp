@@ -32,6 +32,7 @@ struct RuntimeFormat {
 
 constexpr std::array kRuntimeFormats{
     RuntimeFormat{"pytorch", "torch-comms"},
+    RuntimeFormat{"pytorch-single", "torch-comms"},
     RuntimeFormat{"torchtitan", "torch-csv"},
     RuntimeFormat{"megatron", "megatron"},
 };
@@ -207,11 +208,12 @@ const AdvisedSchedule* Advice::best() const {
 bool Advice::has_gain() const { return best() != nullptr && best()->saves > uncertainty; }
 
 Advice advise(const TracedRun& run, const AdviceOptions& options) {
-  const Predictor predictor(run.profile, options);
+  const RunProfile& profile = run.known_profile();
+  const Predictor predictor(profile, options);
   const Schedule own = schedule_of_run(run.timeline);
-  const ScheduleFormat& format = format_of_runtime(run.profile.runtime);
+  const ScheduleFormat& format = format_of_runtime(profile.runtime);
   Advice advice;
-  advice.runtime = run.profile.runtime;
+  advice.runtime = profile.runtime;
   advice.format = format.name;
   advice.num_devices = own.num_devices;
   advice.num_microbatches = own.num_microbatches;

@@ -29,9 +29,12 @@ struct TraceArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "trace FILE... [options]",
-        "Reads a real run from the traces of its ranks and says where its bubbles are, by cause. FILEs are traces of\n"
-        "PyTorch's profiler (Kineto JSON, packed by gzip or not), one per rank, of a schedule that ran under\n"
-        "_PipelineScheduleRuntime of torch.distributed.pipelining. `compare` lays them over a prediction.");
+        "Reads a real run from the traces of its ranks and says where its bubbles are, by cause. FILEs are, packed by\n"
+        "gzip or not: traces of PyTorch's profiler (Kineto JSON, one per rank or merged) of "
+        "torch.distributed.pipelining;\n"
+        "SQLite exports of Nsight Systems; dumps of Primus or of PP-Schedule-Visualization's patch; a log with the "
+        "timers\n"
+        "of Megatron-LM. `compare` lays them over a prediction.");
     parser.positionals(files, 1, "FILE")
         .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)")
         .text("profile", profile, "FILE",
@@ -52,13 +55,17 @@ std::string steps_text(const TracedRun& run) {
     if (disturbed) text += " (disturbed)";
   }
   text += '\n';
+  for (const std::int32_t rank : run.missing_ranks) {
+    text += "rank " + std::to_string(rank) +
+            "           its trace is missing, so what it did is unknown; waits for it count as compute\n";
+  }
   const auto moved = [](std::int64_t ns) { return ns != 0; };
   if (std::ranges::any_of(run.clock_offsets_ns, moved)) {
     text += "clocks moved by ";
     for (std::size_t rank = 0; rank < run.clock_offsets_ns.size(); ++rank) {
       text += (rank == 0 ? " " : ", ") + time_text(run.clock_offsets_ns[rank]);
     }
-    text += '\n';
+    text += "; a message then arrives at most " + time_text(run.clock_residual_ns) + " before it was sent\n";
   }
   return text;
 }
@@ -75,7 +82,7 @@ ExitStatus run_trace(const CommandLine& command_line) {
   if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
   const TracedRun run = read_traces(arguments.files, step);
   reports.write(run.timeline);
-  if (profile) profile->finish(run_profile_to_json(run.profile));
+  if (profile) profile->finish(run_profile_to_json(run.known_profile()));
   if (arguments.profile == "-" || arguments.reports.takes_standard_output()) return ExitStatus::kDone;
   std::string text = figures_text(run.timeline) + steps_text(run) + '\n' + devices_text(run.timeline);
   if (!arguments.reports.summary && run.timeline.spans.size() <= kMostSpansDrawn) {

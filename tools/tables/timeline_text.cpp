@@ -112,6 +112,10 @@ std::string devices_text(const Timeline& timeline) {
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
+    if (!device.known) {
+      table.add_row({std::to_string(d), "unknown"});
+      continue;
+    }
     std::vector<std::string> cells{std::to_string(d), time_of(device.busy, timeline)};
     if (slowed) cells.push_back(time_of(device.slowed, timeline));
     cells.push_back(time_of(device.idle, timeline));

@@ -26,7 +26,7 @@ RunProfile profile_of_zb_h1() {
     const std::string name = std::string("tests/sim/traces/data/zb-h1/rank") + rank + ".json.gz";
     files.push_back({name, read_text_file(testing::in_source(name))});
   }
-  return read_traced_run(std::move(files)).profile;
+  return read_traced_run(std::move(files)).known_profile();
 }
 
 /// How long a step of the order in data/orders takes by the rules of `--runtime pytorch`.

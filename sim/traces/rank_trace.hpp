@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plumb {
+
+/// What a range of a trace is.
+enum class RangeKind : std::uint8_t {
+  kAnnotation,     ///< `record_function` or NVTX on the host: PyTorch's `PP:3F7`, gloo's `gloo:recv`
+  kOperator,       ///< an operator on the host: aten, autograd, c10d
+  kGpuAnnotation,  ///< an annotation as the GPU saw it: first to last kernel launched inside it
+  kLaunch,         ///< a call on the host that gives the GPU something to do; no name
+  kKernel,         ///< a kernel that computes, a copy; the name is the annotation of its captured graph, if any
+  kMessageKernel,  ///< a kernel of NCCL or RCCL; named like `kKernel`
+};
+
+/// One range of one thread (or of one stream of a GPU).
+struct TraceRange {
+  std::string name;
+  RangeKind kind = RangeKind::kAnnotation;
+  std::int64_t thread = 0;
+  std::int64_t start_ns = 0;  ///< since the epoch of the rank's host
+  std::int64_t end_ns = 0;
+  std::int64_t correlation = -1;  ///< the same for a launch and what it launched; -1: neither
+};
+
+/// What one rank traced.
+struct RankTrace {
+  static constexpr std::int32_t kUnknown = -1;
+
+  std::string file;
+  std::int32_t rank = kUnknown;
+  std::int32_t world_size = kUnknown;
+  std::string backend;             ///< of torch.distributed: "gloo", "nccl"
+  std::vector<TraceRange> ranges;  ///< by start; of equal starts the longer first
+};
+
+/// Brings the ranges into their order.
+void sort_ranges(RankTrace& trace);
+
+/// Whether a kernel of this name is one of NCCL or RCCL.
+bool is_message_kernel(const std::string& name);
+
+}  // namespace plumb
