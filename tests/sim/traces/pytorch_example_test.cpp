@@ -4,14 +4,14 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/ground/text_file.hpp"
 #include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
-#include "sim/traces/gzip.hpp"
-#include "sim/traces/rank_run.hpp"
+#include "sim/traces/trace_files.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/support/source_directory.hpp"
 
@@ -63,8 +63,9 @@ TEST_CASE("what a traced rank did in every step is its line of the file that PyT
   for (const ExampleRun& run : kExampleRuns) {
     CAPTURE(run.folder);
     const Schedule order = order_of(run);
-    for (const TraceFile& file : traces_of(run)) {
-      const RankRun rank = rank_run(read_kineto(gunzip(file.bytes, file.name, 1U << 30U), file.name));
+    std::vector<TraceFile> files = traces_of(run);
+    unpack(files);
+    for (const RankRun& rank : read_rank_runs(std::move(files))) {
       CHECK(rank.steps == std::ssize(run.own_step_ms));
       std::map<std::int32_t, std::string> steps;
       for (const TracedAction& work : rank.work) append_text(steps[work.step], work.action), steps[work.step] += ' ';
