@@ -9,6 +9,7 @@
 #include "sim/rules/run_size.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tests/support/simulated.hpp"
+#include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -187,6 +188,24 @@ TEST_CASE("§8.5: an EVICT of a stash that recompute has dropped takes nothing a
                R"("weights": {"policy": "flush"}, "recompute": [{"stages": [0, 0], "microbatches": "all"}])");
   CHECK(run(schedule, "F=1,B=2", "F=1,I=0,W=-1").devices[0].peak_activations == 1);
   CHECK(run(schedule, "F=1,B=2").devices[0].peak_activations == 1);
+}
+
+TEST_CASE("§8.5: one slice of any length counts a whole stash") {
+  const Schedule schedule =
+      document(1, 1, "[[[0]]]", R"([["0F0", "0B0"]])",
+               R"("weights": {"policy": "flush"}, "slices": {"axis": "sequence", "lengths": [3]})");
+  REQUIRE(validate(schedule).empty());
+  CHECK(run(schedule, "F=1,B=2").devices[0].peak_activations == 1);
+}
+
+TEST_CASE("§9.1: the useful time of a pair is at least 0, also where its communication hides all of its recompute") {
+  Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1"}, 2);
+  schedule.devices[0].actions[2].overlaps_next = 1;
+  schedule.recompute = {{.first_stage = 0, .last_stage = 0}};
+  // F takes 5, the pair 10, and the recompute of both halves would be 10.2.
+  const Timeline timeline = run(schedule, "F=0,B=0.1,F.comm=5,R=0.1");
+  CHECK(timeline.devices[0].busy == 20 * kMillisecond * timeline.base.ticks_per_ns);
+  CHECK(timeline.devices[0].useful == 10 * kMillisecond * timeline.base.ticks_per_ns);
 }
 
 TEST_CASE("§9.3: a gap behind a LOAD is memory until the copy is there, and then what the last wait says") {

@@ -242,7 +242,7 @@ class Simulator:
             mean = (sum(given) + 1) // 2
             step.time = (mean if speed == 1 else int(mean / speed + 0.5)) + r1 + r2
         repeated = sum(t for s, t in ((step, t1), (other, t2)) if s.op in "RX")
-        step.useless = r1 + r2 + (nearest(step.time * repeated, t1 + t2) if repeated else 0)
+        step.useless = min(step.time, r1 + r2 + (nearest(step.time * repeated, t1 + t2) if repeated else 0))
 
     # §5.4, §5.5
     def make_collectives(self):
