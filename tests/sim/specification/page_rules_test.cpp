@@ -208,6 +208,39 @@ TEST_CASE("§9.1: the useful time of a pair is at least 0, also where its commun
   CHECK(timeline.devices[0].useful == 10 * kMillisecond * timeline.base.ticks_per_ns);
 }
 
+TEST_CASE("§9.3: only the first member of a pair names what the pair waited for") {
+  const Timeline timeline =
+      simulated({.name = "dualpipe", .p = 2, .m = 4, .cost = "F=1,I=1.3,W=0.7,comm=0.1"}, {.spans = true});
+  int seconds = 0;
+  int named = 0;
+  for (std::size_t i = 1; i < timeline.spans.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    named += span.idle_before != 0 && span.waited_for != IdleCause::kCompute ? 1 : 0;
+    if (timeline.spans[i - 1].action.overlaps_next == 0) continue;
+    ++seconds;
+    CHECK(span.idle_before == 0);
+    CHECK(span.waited_for == IdleCause::kCompute);
+  }
+  CHECK(seconds > 0);
+  CHECK(named > 0);
+}
+
+TEST_CASE("§9.4: the span of a copy is named as the copy is, with its other side") {
+  const Schedule schedule = written_schedule({"0F0 0EVICT0@1 0F1 0B1 0LOAD0@1 0B0", "1F0 1F1 1B1 1B0"}, 2);
+  for (const std::string side : {"1", "host"}) {
+    Schedule copies = schedule;
+    for (Action& action : copies.devices[0].actions) {
+      if (is_move(action.op) && side == "host") action.where = Action::kHost;
+    }
+    const Timeline timeline = run(copies, "F=1,B=2,EVICT=1,LOAD=1");
+    std::string names;
+    for (const Span& span : timeline.spans) {
+      if (span.lane == Lane::kTransfer) names += to_string(span.action) + " ";
+    }
+    CHECK(names == "0EVICT0@" + side + " 0LOAD0@" + side + " ");
+  }
+}
+
 TEST_CASE("§9.3: a gap behind a LOAD is memory until the copy is there, and then what the last wait says") {
   const std::string lists = R"([["0F0", "0EVICT0@host", "0LOAD0", "0B0"], ["1F0", "1B0"]])";
   const Schedule schedule = document(2, 1, "[[[0], [1]]]", lists);
