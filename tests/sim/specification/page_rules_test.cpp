@@ -6,6 +6,8 @@
 #include "models/ground/error.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/versions/delays.hpp"
+#include "schedules/versions/synchronous_phase.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tests/support/simulated.hpp"
@@ -239,6 +241,18 @@ TEST_CASE("§9.4: the span of a copy is named as the copy is, with its other sid
     }
     CHECK(names == "0EVICT0@" + side + " 0LOAD0@" + side + " ");
   }
+}
+
+TEST_CASE("§10.3: stages that always flush leave out what comes before their first backward, not everything") {
+  const Schedule schedule =
+      with_synchronous_phase(schedule_of({.name = "wpipe", .p = 2, .m = 2, .updates = 8, .options = {}}), 1);
+  REQUIRE(schedule.policy_of(StageId{2}) == WeightPolicy::kFlush);
+  const Program program = lower(schedule, abstract_costs("F=1,B=2", "", {.num_stages = 4}));
+  CHECK(reaches_steady_state(schedule, program));
+  // Microbatches 0 and 1 are flushed, and stage 0 takes 2 to 5 forward before its first backward behind them.
+  const StageDelays first = stage_delays(schedule, program).front();
+  CHECK(mean_delay(first.distance) == 2.5);
+  CHECK(first.forward == DelayCounts{{1, 10}});
 }
 
 TEST_CASE("§9.3: a gap behind a LOAD is memory until the copy is there, and then what the last wait says") {

@@ -139,14 +139,16 @@ class Simulator:
                 return
             yield self.steps[at]
 
-    def policy(self, stage, update):
-        weights = self.doc["weights"]
-        for phase in weights.get("phases", []):
+    def phase_policy(self, update):
+        for phase in self.doc["weights"].get("phases", []):
             if update < phase["updates"]:
                 return phase["policy"]
             update -= phase["updates"]
-        policy = weights["policy"]
-        return policy[stage] if isinstance(policy, list) else policy
+        return None
+
+    def policy(self, stage, update):
+        policy = self.doc["weights"]["policy"]
+        return self.phase_policy(update) or (policy[stage] if isinstance(policy, list) else policy)
 
     def with_updates(self, device, actions):  # §3.2
         held = [h for h in self.holders if h[2] == device]
