@@ -255,6 +255,29 @@ TEST_CASE("§10.3: stages that always flush leave out what comes before their fi
   CHECK(first.forward == DelayCounts{{1, 10}});
 }
 
+TEST_CASE("§6.4: where the document has a RECV of a value, it is posted there, also with on-send") {
+  // 0F0 is issued after X0, when device 1 stands before 1F0; the RECV stands before 1X1.
+  Schedule schedule = document(2, 1, "[[[0], [1]]]", R"([["0X0", "0F0", "0SEND_F0"], ["1RECV_F0", "1X1", "1F0"]])",
+                               R"("weights": {"policy": "flush"}, "mode": "forward", "extras": {"X0": 1, "X1": 1})");
+  Cluster cluster;
+  cluster.devices.resize(2);
+  cluster.devices_per_node = 2;
+  cluster.intra_node = {.latency_ns = 1000, .bytes_per_s = 1e9};
+  cluster.finish();
+  StageCosts costs = abstract_costs("F=1,X=1", "", {.num_stages = 2});
+  costs.comm.reset();
+  const auto post = [&](ReceivePlacement receives) {
+    const Program program = lower(schedule, costs, &cluster, {.receives = receives});
+    REQUIRE(program.transfers.size() == 1);
+    return to_string(program.instrs[program.transfers[0].post].action);
+  };
+  for (const ReceivePlacement any : {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
+    CHECK(post(any) == "1X1");
+  }
+  std::erase_if(schedule.devices[1].actions, [](const Action& action) { return is_recv(action.op); });
+  CHECK(post(ReceivePlacement::kOnSend) == "1F0");
+}
+
 TEST_CASE("§9.3: a gap behind a LOAD is memory until the copy is there, and then what the last wait says") {
   const std::string lists = R"([["0F0", "0EVICT0@host", "0LOAD0", "0B0"], ["1F0", "1B0"]])";
   const Schedule schedule = document(2, 1, "[[[0], [1]]]", lists);

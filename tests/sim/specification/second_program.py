@@ -407,11 +407,11 @@ class Simulator:
         bound = {}
         for m in reversed(self.values):
             taker = self.steps[m.taker].unit
-            place = self.explicit_at(self.recvs, self.steps[m.taker], self.steps[m.giver], m.a) if placing != "on-send" else None
-            if placing == "on-send":
-                want = min(rounds.get(m.index, m.taker), m.taker)
-            elif place is not None:
+            place = self.explicit_at(self.recvs, self.steps[m.taker], self.steps[m.giver], m.a)
+            if place is not None:
                 want = min(taker, self.recvs[place][1])
+            elif placing == "on-send":
+                want = min(rounds.get(m.index, m.taker), m.taker)
             else:
                 want, at = taker, taker
                 while placing == "ahead" and at > self.begin[m.b]:
