@@ -42,6 +42,9 @@ void check_complete(const Schedule& schedule, const ListContents& contents, Find
 /// order.
 void check_transfers(const Schedule& schedule, Findings& findings);
 
+/// Checks that all microbatches of a merged action are recomputed, or none. Every list is in order.
+void check_recompute(const Schedule& schedule, Findings& findings);
+
 /// Checks that the ends of `extra_edges` stand in the lists.
 void check_extra_edges(const Schedule& schedule, Findings& findings);
 

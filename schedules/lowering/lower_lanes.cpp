@@ -9,73 +9,10 @@
 #include "schedules/document/walk.hpp"
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/lowering/row_table.hpp"
+#include "schedules/rules/recompute_rules.hpp"
 
 namespace plumb::lowering {
 namespace {
-
-/// Which backwards make the stash of their forward again.
-class RecomputeRules {
- public:
-  explicit RecomputeRules(const Schedule& schedule) : schedule_(schedule) {
-    for (const DeviceList& list : schedule.devices) {
-      any_explicit_ = any_explicit_ || std::any_of(list.actions.begin(), list.actions.end(),
-                                                   [](const Action& action) { return action.op == Op::kR; });
-    }
-    if (any_explicit_) note_explicit();
-    for (const Recompute& rule : schedule.recompute) {
-      std::vector<bool>& named = named_.emplace_back();
-      for (const std::int32_t microbatch : rule.microbatches) {
-        const auto at = static_cast<std::size_t>(microbatch);
-        if (at >= named.size()) named.resize(at + 1, false);
-        named[at] = true;
-      }
-    }
-  }
-
-  bool any() const { return any_explicit_ || !schedule_.recompute.empty(); }
-
-  /// The stash of `action`'s microbatch is dropped after F; for B and I: and made again by this action. An EVICT or
-  /// LOAD moves only what is left of it.
-  bool applies(const Action& action) const {
-    const bool moves_stash = is_move(action.op) && static_cast<std::int32_t>(action.microbatch) >= 0;
-    if (action.op != Op::kF && !is_backward(action.op) && !moves_stash) return false;
-    if (any_explicit_ && explicit_[place(action)]) return !is_backward(action.op);
-    for (std::size_t rule = 0; rule < named_.size(); ++rule) {
-      if (covers(rule, action)) return true;
-    }
-    return false;
-  }
-
- private:
-  std::size_t place(const Action& action) const {
-    return index(action.stage) * static_cast<std::size_t>(schedule_.num_microbatches) + index(action.microbatch);
-  }
-
-  void note_explicit() {
-    explicit_.assign(static_cast<std::size_t>(schedule_.num_stages * schedule_.num_microbatches), false);
-    for (const DeviceList& list : schedule_.devices) {
-      walk(list, [&](const Action& action) {
-        for (std::size_t i = 0; action.op == Op::kR && i <= action.merged; ++i) explicit_[place(action) + i] = true;
-      });
-    }
-  }
-
-  bool covers(std::size_t number, const Action& action) const {
-    const Recompute& rule = schedule_.recompute[number];
-    const auto stage = static_cast<std::int32_t>(action.stage);
-    if (stage < rule.first_stage || stage > rule.last_stage) return false;
-    const auto microbatch = static_cast<std::int32_t>(action.microbatch);
-    const std::int64_t per_update = schedule_.per_update(action.stage);
-    if (rule.except_last_microbatch && microbatch % per_update == per_update - 1) return false;
-    const std::vector<bool>& named = named_[number];
-    return named.empty() || (index(action.microbatch) < named.size() && named[index(action.microbatch)]);
-  }
-
-  const Schedule& schedule_;
-  bool any_explicit_ = false;
-  std::vector<std::vector<bool>> named_;  ///< by rule and microbatch; empty: all
-  std::vector<bool> explicit_;            ///< by stage and microbatch: the document schedules its R
-};
 
 /// Writes the lanes, one device after the other.
 class LaneWriter {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/lowering/receive_rounds.hpp"
@@ -180,18 +181,24 @@ class TransferWriter {
     std::vector<InstrIndex> latest(program_.channels.size(), ProducerTable::kNone);
     for (std::size_t i = program_.transfers.size(); i-- > 0;) {
       Transfer& transfer = program_.transfers[i];
-      const InstrIndex wanted = rounds.empty() ? post(transfer) : std::min(rounds[i], transfer.consumer);
+      const InstrIndex taker = pair_begin(program_, transfer.consumer);
+      const InstrIndex wanted = rounds.empty() ? placed(transfer, taker) : rounds[i];
       InstrIndex& bound = latest[transfer.channel];
-      bound = std::min(bound, pair_begin(program_, wanted));
+      bound = std::min(bound, pair_begin(program_, std::min(taker, explicit_post(transfer).value_or(wanted))));
       transfer.post = bound;
     }
   }
 
-  InstrIndex post(const Transfer& transfer) const {
-    const InstrIndex consumer = pair_begin(program_, transfer.consumer);
+  /// Where the document receives the value.
+  std::optional<InstrIndex> explicit_post(const Transfer& transfer) const {
     const std::uint32_t given =
         receives_.find(action(transfer.consumer), action(transfer.producer), program_.channels[transfer.channel].from);
-    if (given != ProducerTable::kNone) return std::min(consumer, state_.receives[given].before);
+    if (given == ProducerTable::kNone) return std::nullopt;
+    return state_.receives[given].before;
+  }
+
+  /// Ahead or late, of a value that `consumer`, a unit, takes.
+  InstrIndex placed(const Transfer& transfer, InstrIndex consumer) const {
     if (state_.options.receives != ReceivePlacement::kAhead) return consumer;
     const InstrIndex begin = lane_begin(program_.channels[transfer.channel].to);
     InstrIndex at = consumer;

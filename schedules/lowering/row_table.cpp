@@ -201,7 +201,7 @@ Ticks RowTable::not_useful_part(std::uint32_t first, std::uint32_t second, Ticks
     repeated += op == Op::kR || op == Op::kX ? alone : 0;
     both += alone;
   }
-  if (repeated == 0) return folded;
+  if (repeated == 0) return std::min(pair, folded);
   const double share = static_cast<double>(repeated) / static_cast<double>(both);
   return std::min<Ticks>(pair, folded + std::llround(share * static_cast<double>(pair)));
 }

@@ -74,9 +74,8 @@ class HolderDelays {
  private:
   /// Whether the microbatch belongs to a phase that flushes.
   bool flushes(std::size_t microbatch) const {
-    if (schedule_.weights.phases.empty()) return false;
     const auto update = static_cast<std::int64_t>(microbatch) / schedule_.per_update(stage_);
-    return schedule_.policy_of(stage_, update) == WeightPolicy::kFlush;
+    return schedule_.phase_policy(update) == WeightPolicy::kFlush;
   }
 
   void start(Passage& passage, std::size_t microbatch, std::int32_t read) {

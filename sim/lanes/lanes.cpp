@@ -54,7 +54,7 @@ class OtherSpans {
     Action action = program_.instrs[transfer.producer].action;
     action.op = program_.op_of(t);
     action.overlaps_next = 0;
-    action.where = static_cast<std::int16_t>(channel.to);
+    if (!program_.is_move(t)) action.where = static_cast<std::int16_t>(channel.to);
     return {.action = action,
             .device = channel.from,
             .lane = Lane::kTransfer,
@@ -185,7 +185,7 @@ void LaneReader::add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Tic
   for (InstrIndex member = i; member != behind; ++member) {
     timeline_.spans.push_back({.action = program_.instrs[member].action,
                                .device = device,
-                               .waited_for = cause,
+                               .waited_for = member == i ? cause : IdleCause::kCompute,
                                .start = times_.start[i],
                                .end = times_.end[i],
                                .idle_before = member == i ? idle : 0});

@@ -73,6 +73,7 @@ StartAndEnd measured_in_units(const Row& row, const StashBytes& bytes) {
 /// Slices of all microbatches are whole in this unit.
 std::int64_t unit_of_slices(const PartTable& parts) {
   std::int64_t unit = 1;
+  if (parts.plain()) return unit;
   for (const Part& part : parts.all()) unit = std::lcm(unit, part.whole);
   return unit;
 }

@@ -269,6 +269,25 @@ TEST_CASE("explicit recompute stands between the forward and the backward") {
         lines({"device 0, position 2: 0R0: runs after 0B0; expected before it"}));
 }
 
+TEST_CASE("SPECIFICATION §4.4: a merged action recomputes all of its microbatches, or none") {
+  const auto with_rule = [](const char* list, std::vector<std::int32_t> microbatches) {
+    Schedule schedule = written_schedule({list}, 2);
+    schedule.recompute = {{.first_stage = 0, .last_stage = 0, .microbatches = std::move(microbatches)}};
+    return violations(schedule);
+  };
+  CHECK(with_rule("0F0+1 0B0+1", {}).empty());
+  CHECK(with_rule("0F0+1 0B0+1", {0, 1}).empty());
+  CHECK(with_rule("0F0 0F1 0B0 0B1", {0}).empty());
+  CHECK(with_rule("0F0 0F1 0B0+1", {0}) ==
+        lines({"device 0, position 2: 0B0+1: some of its microbatches are recomputed, others are not; expected all or "
+               "none of a merged action"}));
+  CHECK(violations(written_schedule({"0F0+1 0R0+1 0B0+1"}, 2)).empty());
+  CHECK(violations(written_schedule({"0F0+1 0R1 0B0 0B1"}, 2)) ==
+        lines({"device 0, position 0: 0F0+1: some of its microbatches are recomputed, others are not; expected all or "
+               "none of a merged action"}));
+  CHECK(with_rule("0F0+1 0R1 0B0 0B1", {}).empty());
+}
+
 TEST_CASE("an evicted stash is loaded before the backward") {
   CHECK(violations(written_schedule({"0F0 0EVICT0@host 0LOAD0@host 0B0"}, 1)).empty());
   CHECK(violations(written_schedule({"0F0 0EVICT0@host 0B0"}, 1)) ==

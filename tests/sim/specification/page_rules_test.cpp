@@ -6,9 +6,12 @@
 #include "models/ground/error.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/versions/delays.hpp"
+#include "schedules/versions/synchronous_phase.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tests/support/simulated.hpp"
+#include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -187,6 +190,92 @@ TEST_CASE("§8.5: an EVICT of a stash that recompute has dropped takes nothing a
                R"("weights": {"policy": "flush"}, "recompute": [{"stages": [0, 0], "microbatches": "all"}])");
   CHECK(run(schedule, "F=1,B=2", "F=1,I=0,W=-1").devices[0].peak_activations == 1);
   CHECK(run(schedule, "F=1,B=2").devices[0].peak_activations == 1);
+}
+
+TEST_CASE("§8.5: one slice of any length counts a whole stash") {
+  const Schedule schedule =
+      document(1, 1, "[[[0]]]", R"([["0F0", "0B0"]])",
+               R"("weights": {"policy": "flush"}, "slices": {"axis": "sequence", "lengths": [3]})");
+  REQUIRE(validate(schedule).empty());
+  CHECK(run(schedule, "F=1,B=2").devices[0].peak_activations == 1);
+}
+
+TEST_CASE("§9.1: the useful time of a pair is at least 0, also where its communication hides all of its recompute") {
+  Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1"}, 2);
+  schedule.devices[0].actions[2].overlaps_next = 1;
+  schedule.recompute = {{.first_stage = 0, .last_stage = 0}};
+  // F takes 5, the pair 10, and the recompute of both halves would be 10.2.
+  const Timeline timeline = run(schedule, "F=0,B=0.1,F.comm=5,R=0.1");
+  CHECK(timeline.devices[0].busy == 20 * kMillisecond * timeline.base.ticks_per_ns);
+  CHECK(timeline.devices[0].useful == 10 * kMillisecond * timeline.base.ticks_per_ns);
+}
+
+TEST_CASE("§9.3: only the first member of a pair names what the pair waited for") {
+  const Timeline timeline =
+      simulated({.name = "dualpipe", .p = 2, .m = 4, .cost = "F=1,I=1.3,W=0.7,comm=0.1"}, {.spans = true});
+  int seconds = 0;
+  int named = 0;
+  for (std::size_t i = 1; i < timeline.spans.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    named += span.idle_before != 0 && span.waited_for != IdleCause::kCompute ? 1 : 0;
+    if (timeline.spans[i - 1].action.overlaps_next == 0) continue;
+    ++seconds;
+    CHECK(span.idle_before == 0);
+    CHECK(span.waited_for == IdleCause::kCompute);
+  }
+  CHECK(seconds > 0);
+  CHECK(named > 0);
+}
+
+TEST_CASE("§9.4: the span of a copy is named as the copy is, with its other side") {
+  const Schedule schedule = written_schedule({"0F0 0EVICT0@1 0F1 0B1 0LOAD0@1 0B0", "1F0 1F1 1B1 1B0"}, 2);
+  for (const std::string side : {"1", "host"}) {
+    Schedule copies = schedule;
+    for (Action& action : copies.devices[0].actions) {
+      if (is_move(action.op) && side == "host") action.where = Action::kHost;
+    }
+    const Timeline timeline = run(copies, "F=1,B=2,EVICT=1,LOAD=1");
+    std::string names;
+    for (const Span& span : timeline.spans) {
+      if (span.lane == Lane::kTransfer) names += to_string(span.action) + " ";
+    }
+    CHECK(names == "0EVICT0@" + side + " 0LOAD0@" + side + " ");
+  }
+}
+
+TEST_CASE("§10.3: stages that always flush leave out what comes before their first backward, not everything") {
+  const Schedule schedule =
+      with_synchronous_phase(schedule_of({.name = "wpipe", .p = 2, .m = 2, .updates = 8, .options = {}}), 1);
+  REQUIRE(schedule.policy_of(StageId{2}) == WeightPolicy::kFlush);
+  const Program program = lower(schedule, abstract_costs("F=1,B=2", "", {.num_stages = 4}));
+  CHECK(reaches_steady_state(schedule, program));
+  // Microbatches 0 and 1 are flushed, and stage 0 takes 2 to 5 forward before its first backward behind them.
+  const StageDelays first = stage_delays(schedule, program).front();
+  CHECK(mean_delay(first.distance) == 2.5);
+  CHECK(first.forward == DelayCounts{{1, 10}});
+}
+
+TEST_CASE("§6.4: where the document has a RECV of a value, it is posted there, also with on-send") {
+  // 0F0 is issued after X0, when device 1 stands before 1F0; the RECV stands before 1X1.
+  Schedule schedule = document(2, 1, "[[[0], [1]]]", R"([["0X0", "0F0", "0SEND_F0"], ["1RECV_F0", "1X1", "1F0"]])",
+                               R"("weights": {"policy": "flush"}, "mode": "forward", "extras": {"X0": 1, "X1": 1})");
+  Cluster cluster;
+  cluster.devices.resize(2);
+  cluster.devices_per_node = 2;
+  cluster.intra_node = {.latency_ns = 1000, .bytes_per_s = 1e9};
+  cluster.finish();
+  StageCosts costs = abstract_costs("F=1,X=1", "", {.num_stages = 2});
+  costs.comm.reset();
+  const auto post = [&](ReceivePlacement receives) {
+    const Program program = lower(schedule, costs, &cluster, {.receives = receives});
+    REQUIRE(program.transfers.size() == 1);
+    return to_string(program.instrs[program.transfers[0].post].action);
+  };
+  for (const ReceivePlacement any : {ReceivePlacement::kAhead, ReceivePlacement::kLate, ReceivePlacement::kOnSend}) {
+    CHECK(post(any) == "1X1");
+  }
+  std::erase_if(schedule.devices[1].actions, [](const Action& action) { return is_recv(action.op); });
+  CHECK(post(ReceivePlacement::kOnSend) == "1F0");
 }
 
 TEST_CASE("§9.3: a gap behind a LOAD is memory until the copy is there, and then what the last wait says") {

@@ -49,7 +49,7 @@ class Memory:
         for unit in (s for s in self.steps if s.unit == s.at):
             members = self.steps[unit.at:unit.behind]
             order += sorted(members, key=lambda s: s.backward) if len(members) == 2 and not members[1].backward else members
-        flushes = lambda s, k: bool(sim.doc["weights"].get("phases")) and sim.policy(s.stage, k // sim.pace[s.stage]) == "flush"
+        flushes = lambda s, k: sim.phase_policy(k // sim.pace[s.stage]) == "flush"
         for s in order:
             now = state[s.holder]
             now["updates"] += s.op == "U"

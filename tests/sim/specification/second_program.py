@@ -139,14 +139,16 @@ class Simulator:
                 return
             yield self.steps[at]
 
-    def policy(self, stage, update):
-        weights = self.doc["weights"]
-        for phase in weights.get("phases", []):
+    def phase_policy(self, update):
+        for phase in self.doc["weights"].get("phases", []):
             if update < phase["updates"]:
                 return phase["policy"]
             update -= phase["updates"]
-        policy = weights["policy"]
-        return policy[stage] if isinstance(policy, list) else policy
+        return None
+
+    def policy(self, stage, update):
+        policy = self.doc["weights"]["policy"]
+        return self.phase_policy(update) or (policy[stage] if isinstance(policy, list) else policy)
 
     def with_updates(self, device, actions):  # §3.2
         held = [h for h in self.holders if h[2] == device]
@@ -242,7 +244,7 @@ class Simulator:
             mean = (sum(given) + 1) // 2
             step.time = (mean if speed == 1 else int(mean / speed + 0.5)) + r1 + r2
         repeated = sum(t for s, t in ((step, t1), (other, t2)) if s.op in "RX")
-        step.useless = r1 + r2 + (nearest(step.time * repeated, t1 + t2) if repeated else 0)
+        step.useless = min(step.time, r1 + r2 + (nearest(step.time * repeated, t1 + t2) if repeated else 0))
 
     # §5.4, §5.5
     def make_collectives(self):
@@ -405,11 +407,11 @@ class Simulator:
         bound = {}
         for m in reversed(self.values):
             taker = self.steps[m.taker].unit
-            place = self.explicit_at(self.recvs, self.steps[m.taker], self.steps[m.giver], m.a) if placing != "on-send" else None
-            if placing == "on-send":
-                want = min(rounds.get(m.index, m.taker), m.taker)
-            elif place is not None:
+            place = self.explicit_at(self.recvs, self.steps[m.taker], self.steps[m.giver], m.a)
+            if place is not None:
                 want = min(taker, self.recvs[place][1])
+            elif placing == "on-send":
+                want = min(rounds.get(m.index, m.taker), m.taker)
             else:
                 want, at = taker, taker
                 while placing == "ahead" and at > self.begin[m.b]:
