@@ -105,9 +105,12 @@ class BackwardWalk {
     const Collective& collective = program_.collectives[c];
     const Ticks joined = times_.collective_end[c] - collective.duration;
     add(CriticalKind::kCollective, c, joined, times_.collective_end[c]);
-    const auto last = std::ranges::find(collective.members, joined, [&](InstrIndex i) { return times_.end[i]; });
-    assert(last != collective.members.end());
-    return *last;
+    std::optional<InstrIndex> last;
+    for (const InstrIndex member : collective.members) {
+      if (times_.end[member] == joined) last = std::min(last.value_or(member), member);
+    }
+    assert(last);
+    return last;
   }
 
   /// Where the runtime costs something: the lane had come to `moment` on its way to the start of `first`.

@@ -278,6 +278,18 @@ TEST_CASE("§6.4: where the document has a RECV of a value, it is posted there, 
   CHECK(post(ReceivePlacement::kOnSend) == "1F0");
 }
 
+TEST_CASE("§9.6: from a collective the critical path goes to the first of the members that ended last") {
+  Schedule schedule = document(1, 2, "[[[1, 0]]]", R"([["0F1", "0B1"], ["0F0", "0I0", "0W0"]])");
+  schedule.microbatches_per_update = {2};
+  REQUIRE(validate(schedule).empty());
+  const Program program = lower(schedule, abstract_costs("F=1,I=1,W=1,AR=5", "", {.num_stages = 1}));
+  const Timeline timeline = simulate(program, {.critical_path = true});
+  std::string kinds;
+  for (const CriticalShare& share : timeline.critical_path) kinds += share.kind + " ";
+  CHECK(timeline.makespan == 8 * kMillisecond);
+  CHECK(kinds == "collective B F ");
+}
+
 TEST_CASE("§9.3: a gap behind a LOAD is memory until the copy is there, and then what the last wait says") {
   const std::string lists = R"([["0F0", "0EVICT0@host", "0LOAD0", "0B0"], ["1F0", "1B0"]])";
   const Schedule schedule = document(2, 1, "[[[0], [1]]]", lists);
