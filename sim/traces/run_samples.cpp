@@ -128,7 +128,8 @@ class SampleReader {
     const std::int64_t took = work.end_ns - work.start_ns;
     stages_[index(work.action.stage)].by_op[op].push_back(took);
     // An I of the first stage, which does nothing, tells nothing about the others.
-    if (work.action.stage != StageId{0} || op != Op::kI) inside_.by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
+    if (work.action.stage != StageId{0} || op != Op::kI)
+      inside_.by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
     const auto sent = message_start(rank, work);
     const std::int64_t waited = work.start_ns - work.begin_ns;
     const bool told = sent && *sent < work.start_ns && 2 * waited >= work.start_ns - *sent;

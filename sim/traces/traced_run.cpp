@@ -129,7 +129,8 @@ TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int
 const RunProfile& TracedRun::known_profile() const {
   if (profile) return *profile;
   if (missing_ranks.empty()) {
-    throw Error("the log of timers has no single actions, so it gives no profile; expected traces or dumps of all ranks");
+    throw Error(
+        "the log of timers has no single actions, so it gives no profile; expected traces or dumps of all ranks");
   }
   throw Error("rank " + std::to_string(missing_ranks.front()) +
               " has no trace, so the run gives no profile; expected the traces of all ranks");
