@@ -1,7 +1,5 @@
 #include "models/sources/measured_json.hpp"
 
-#include <nlohmann/json.hpp>
-
 namespace plumb {
 
 Measured read_measured(const JsonValue& json) {
@@ -13,13 +11,6 @@ Measured read_measured(const JsonValue& json) {
   measured.p90_ns = json.at("p90").integer(measured.median_ns, kMostProfileNs);
   if (const auto mean = json.find("mean")) measured.mean_ns = mean->integer(1, kMostProfileNs);
   return measured;
-}
-
-nlohmann::ordered_json measured_to_json(const Measured& measured) {
-  nlohmann::ordered_json json = {
-      {"median", measured.median_ns}, {"p10", measured.p10_ns}, {"p90", measured.p90_ns}, {"n", measured.count}};
-  if (measured.mean_ns > 0) json["mean"] = measured.mean_ns;
-  return json;
 }
 
 }  // namespace plumb

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 
 #include "models/costs/time_limits.hpp"
 #include "models/ground/json_reader.hpp"
@@ -14,6 +13,17 @@ inline constexpr std::int64_t kMostProfileNs = kMostLayerTime;
 
 /// `{"median": 900, "p10": 880, "p90": 950, "n": 20, "mean": 905}`, in ns; the mean may be missing.
 Measured read_measured(const JsonValue& json);
-nlohmann::ordered_json measured_to_json(const Measured& measured);
+
+/// The same as an object of the library of the source that asks for it.
+template <class Json>
+Json measured_to_json(const Measured& measured) {
+  Json json;
+  json["median"] = measured.median_ns;
+  json["p10"] = measured.p10_ns;
+  json["p90"] = measured.p90_ns;
+  json["n"] = measured.count;
+  if (measured.mean_ns > 0) json["mean"] = measured.mean_ns;
+  return json;
+}
 
 }  // namespace plumb

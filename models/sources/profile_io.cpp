@@ -101,7 +101,7 @@ Json times_to_json(const ProfiledTimes& times) {
   if (times.in_flight > 0) json["in_flight"] = times.in_flight;
   for (const MeasuredField& field : kMeasuredFields) {
     const Measured& measured = times.*field.field;
-    if (measured.count > 0) json[std::string(field.key)] = measured_to_json(measured);
+    if (measured.count > 0) json[std::string(field.key)] = measured_to_json<nlohmann::ordered_json>(measured);
   }
   return json;
 }

@@ -49,7 +49,8 @@ MeasuredPasses read_stage_passes(const JsonValue& json) {
 nlohmann::ordered_json passes_to_json(const MeasuredPasses& passes) {
   auto json = nlohmann::ordered_json::object();
   for (const PassField& pass : kPassFields) {
-    if ((passes.*pass.field).count > 0) json[std::string(pass.key)] = measured_to_json(passes.*pass.field);
+    if ((passes.*pass.field).count > 0)
+      json[std::string(pass.key)] = measured_to_json<nlohmann::ordered_json>(passes.*pass.field);
   }
   return json;
 }
@@ -96,7 +97,8 @@ std::string run_profile_to_json(const RunProfile& profile) {
           ",\n  \"host_ns\": " + passes_to_json(profile.host).dump();
   for (const CallField& call : kCallFields) {
     if ((profile.*call.field).count == 0) continue;
-    text += ",\n  \"" + std::string(call.key) + "\": " + measured_to_json(profile.*call.field).dump();
+    text += ",\n  \"" + std::string(call.key) +
+            "\": " + measured_to_json<nlohmann::ordered_json>(profile.*call.field).dump();
   }
   if (profile.message_capacity > 0) text += ",\n  \"message_capacity\": " + Json(profile.message_capacity).dump();
   return text + "\n}\n";

@@ -125,15 +125,7 @@ struct Schedule {
   }
   /// The policy for the microbatches of `update`.
   WeightPolicy policy_of(StageId stage, std::int64_t update) const {
-    return phase_policy(update).value_or(policy_of(stage));
-  }
-  /// That of the phase of `update`; nothing after all phases.
-  std::optional<WeightPolicy> phase_policy(std::int64_t update) const {
-    for (const WeightPhase& phase : weights.phases) {
-      if (update < phase.updates) return phase.policy;
-      update -= phase.updates;
-    }
-    return std::nullopt;
+    return weights.phase_policy(update).value_or(policy_of(stage));
   }
 };
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,15 @@ struct Weights {
   std::vector<std::string> correction_buffers;  ///< further ones, each one more copy of the stage's weights
 
   friend bool operator==(const Weights&, const Weights&) = default;
+
+  /// The policy of the phase of `update`; nothing after all phases.
+  std::optional<WeightPolicy> phase_policy(std::int64_t update) const {
+    for (const WeightPhase& phase : phases) {
+      if (update < phase.updates) return phase.policy;
+      update -= phase.updates;
+    }
+    return std::nullopt;
+  }
 };
 
 }  // namespace plumb

@@ -75,7 +75,7 @@ class HolderDelays {
   /// Whether the microbatch belongs to a phase that flushes.
   bool flushes(std::size_t microbatch) const {
     const auto update = static_cast<std::int64_t>(microbatch) / schedule_.per_update(stage_);
-    return schedule_.phase_policy(update) == WeightPolicy::kFlush;
+    return schedule_.weights.phase_policy(update) == WeightPolicy::kFlush;
   }
 
   void start(Passage& passage, std::size_t microbatch, std::int32_t read) {

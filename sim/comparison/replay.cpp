@@ -44,6 +44,12 @@ struct LongestPath {
   std::vector<std::pair<std::size_t, double>> changes;  ///< unit, nanoseconds over the whole change
 };
 
+/// A moment of the change, and the longest path then.
+struct PathAt {
+  double moment = 0;
+  const LongestPath& path;
+};
+
 class Changing {
  public:
   Changing(const ReplayGraph& graph, const ReplayInputs& from, const ReplayInputs& to, const ReplayTarget& target)
@@ -84,8 +90,9 @@ class Changing {
   }
 
   /// Gives the change between two moments to the units on the longest paths there.
-  void spread(double low, const LongestPath& at_low, double high, const LongestPath& at_high, int halvings,
-              std::vector<double>& by_unit) {
+  void spread(const PathAt& from, const PathAt& to, int halvings, std::vector<double>& by_unit) {
+    const auto& [low, at_low] = from;
+    const auto& [high, at_high] = to;
     const double bend = at_high.slope - at_low.slope;
     // Lines that meet at an end are one line for the whole interval.
     double meet =
@@ -98,8 +105,8 @@ class Changing {
       const LongestPath middle = path(meet);
       constexpr double kRounding = 1e-3;  // of a nanosecond
       if (middle.length > at_low.length + at_low.slope * (meet - low) + kRounding) {
-        spread(low, at_low, meet, middle, halvings + 1, by_unit);
-        spread(meet, middle, high, at_high, halvings + 1, by_unit);
+        spread(from, {meet, middle}, halvings + 1, by_unit);
+        spread({meet, middle}, to, halvings + 1, by_unit);
         return;
       }
     }
@@ -141,7 +148,7 @@ ReplayChange replay_change(const ReplayGraph& graph, const ReplayInputs& from, c
   const LongestPath before = changing.path(0);
   const LongestPath after = changing.path(1);
   ReplayChange change{before.length, after.length, std::vector<double>(graph.units.size(), 0)};
-  changing.spread(0, before, 1, after, 0, change.by_unit);
+  changing.spread({0, before}, {1, after}, 0, change.by_unit);
   return change;
 }
 

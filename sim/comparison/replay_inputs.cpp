@@ -52,8 +52,19 @@ DevicePair hop_devices(const ReplayGraph& graph, std::size_t edge) {
   return {graph.units[graph.edges[edge].maker].device, graph.units[graph.edges[edge].taker].device};
 }
 
+/// One kind of time of all units, or of all hops.
+struct ReplayValue {
+  std::vector<ReplayTimes> ReplayInputs::*times = nullptr;
+  std::size_t kind = 0;
+
+  std::size_t count(const ReplayInputs& run) const { return (run.*times).size(); }
+  auto& operator()(auto& run, std::size_t i) const { return (run.*times)[i][kind]; }
+};
+
 /// Gives everything the median of what is alike and was seen, over all runs; of all that is alike where nothing was.
-void set_to_medians(std::size_t count, auto alike, std::span<const ReplayInputs> runs, auto seen, auto get, auto set) {
+/// `value(run, i)` is where the run keeps the i-th one.
+void set_to_medians(ReplayInputs& usual, std::span<const ReplayInputs> runs, auto alike, auto seen, auto value) {
+  const std::size_t count = value.count(usual);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, alike);
@@ -62,14 +73,14 @@ void set_to_medians(std::size_t count, auto alike, std::span<const ReplayInputs>
     values.clear();
     for (; end < count && alike(order[end]) == alike(order[begin]); ++end) {
       for (const ReplayInputs& run : runs) {
-        if (seen(run, order[end])) values.push_back(get(run, order[end]));
+        if (seen(run, order[end])) values.push_back(value(run, order[end]));
       }
     }
     const bool any = !values.empty();
-    for (std::size_t i = begin; !any && i < end; ++i) values.push_back(get(runs.front(), order[i]));
+    for (std::size_t i = begin; !any && i < end; ++i) values.push_back(value(runs.front(), order[i]));
 
     const std::int64_t median = middle_of(values);
-    for (std::size_t i = begin; i < end; ++i) set(order[i], median);
+    for (std::size_t i = begin; i < end; ++i) value(usual, order[i]) = median;
   }
 }
 
@@ -296,9 +307,7 @@ ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicte
   const auto op = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.op; };
   const auto stage = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.stage; };
   const auto replace = [&](std::vector<ReplayTimes> ReplayInputs::*times, std::size_t kind, auto seen, auto alike) {
-    set_to_medians((usual.*times).size(), alike, runs, seen,
-                   [&](const ReplayInputs& run, std::size_t i) { return (run.*times)[i][kind]; },
-                   [&](std::size_t i, std::int64_t value) { (usual.*times)[i][kind] = value; });
+    set_to_medians(usual, runs, alike, seen, ReplayValue{times, kind});
   };
   const auto always = [](const ReplayInputs&, std::size_t) { return true; };
   const auto lag_seen = [](const ReplayInputs& run, std::size_t u) { return run.lag_seen[u]; };
