@@ -8,6 +8,7 @@
 
 #include "schedules/document/action_text.hpp"
 #include "sim/traces/kernel_times.hpp"
+#include "sim/traces/work_order.hpp"
 
 namespace plumb {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 bool read_annotation(std::string_view name, Action& action) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   return !name.empty() && read_action(name, action).empty();
-}
-
-/// By begin; the program turns to each when the one before it is done.
-void put_in_order(RankRun& run) {
-  std::ranges::stable_sort(run.work, {}, &TracedAction::start_ns);
-  std::int64_t free = run.work.empty() ? 0 : run.work.front().start_ns;
-  for (TracedAction& work : run.work) {
-    work.begin_ns = std::clamp(work.begin_ns, std::min(free, work.start_ns), work.start_ns);
-    free = std::max(free, work.end_ns);
-  }
 }
 
 /// To the kernels that the calls launched; calls that launched none are left out.
@@ -58,7 +49,7 @@ bool add_graph_work(const RankTrace& trace, RankRun& run) {
     read_annotation(key.first, action);
     if (is_compute(action.op)) run.work.push_back({action, 0, extent.start_ns, extent.start_ns, extent.end_ns});
   }
-  put_in_order(run);
+  put_device_in_order(run);
   return !run.work.empty();
 }
 
@@ -74,7 +65,7 @@ void move_to_gpu(const RankTrace& trace, RankRun& run) {
     }
   }
   for (TracedAction& work : run.work) work.operators_ns = work.end_ns - work.start_ns;
-  put_in_order(run);
+  put_device_in_order(run);
   move_calls(kernels, run.others);
   move_calls(kernels, run.messages);
   // A message is on its way from the moment when its kernel runs.

@@ -9,6 +9,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "sim/traces/work_order.hpp"
 
 namespace plumb {
 namespace {
@@ -87,6 +88,7 @@ class PrimusReader {
       ++run.steps;
     }
     if (run.steps == 0) root.fail("has no iterations");
+    put_device_in_order(run);
     return run;
   }
 
@@ -193,6 +195,7 @@ RankRun read_timers(const JsonValue& root, std::string_view file_name) {
                         whole_ns(start), whole_ns(start), whole_ns(end)});
   }
   std::ranges::stable_sort(run.work, {}, &TracedAction::start_ns);
+  put_device_in_order(run);
   return run;
 }
 

@@ -14,6 +14,7 @@
 #include "sim/traces/host_ranges.hpp"
 #include "sim/traces/megatron_work.hpp"
 #include "sim/traces/unnamed_work.hpp"
+#include "sim/traces/work_order.hpp"
 
 namespace plumb {
 namespace {
@@ -149,6 +150,7 @@ bool find_work(const RankTrace& trace, RankRun& run) {
   const std::optional<std::int64_t> stream = busiest_stream(trace);
   if (stream && !has_launched_kernels(trace)) {
     add_named(trace, RangeKind::kGpuAnnotation, stream, run);
+    put_device_in_order(run);
     return false;
   }
   add_named(trace, RangeKind::kAnnotation, std::nullopt, run);
@@ -219,6 +221,7 @@ RankRun rank_run(const RankTrace& trace) {
                 "expected a rank of a pipeline of torch.distributed.pipelining");
   }
   run.stages = stages_told(run);
+  if (on_host) put_host_in_order(run);
   note_operators(trace, run);
   if (on_host) move_to_gpu(trace, run);
   if (run.numbering == Numbering::kCounted) return run;

@@ -153,6 +153,9 @@ TEST_CASE("a run that is not whole is refused with what is missing") {
       1,
       {{"PP:1F0", "user_annotation", 0, 1}, {"PP:1B0", "user_annotation", 1, 2}, {"PP:1B0", "user_annotation", 2, 3}});
   CHECK(refusal(uneven).starts_with("rank1: 1F0 occurs 1 times, but other actions 2 times"));
+  std::vector<TraceFile> at_once = small_run();
+  at_once[1] = rank_of_two(1, {{"PP:1F0", "user_annotation", 0, 10}, {"PP:1B0", "user_annotation", 5, 20}});
+  CHECK(refusal(at_once) == "rank1: '1B0' begins before '1F0' ends; expected one action of a rank at a time");
 }
 
 TEST_CASE("clocks that no offset can align are refused") {
