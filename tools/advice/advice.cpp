@@ -28,11 +28,12 @@ namespace {
 struct RuntimeFormat {
   std::string_view runtime;
   std::string_view format;
+  std::string_view others = {};  ///< the runtime that runs such a file, where it is another one
 };
 
 constexpr std::array kRuntimeFormats{
     RuntimeFormat{"pytorch", "torch-comms"},
-    RuntimeFormat{"pytorch-single", "torch-comms"},
+    RuntimeFormat{"pytorch-single", "torch-comms", "pytorch"},
     RuntimeFormat{"torchtitan", "torch-csv"},
     RuntimeFormat{"megatron", "megatron"},
 };
@@ -85,10 +86,10 @@ bool fits(const AdvisedSchedule& schedule, const AdviceOptions& options) {
 /// Predicts with the costs of the run.
 class Predictor {
  public:
-  Predictor(const RunProfile& profile, const AdviceOptions& options) : options_(options) {
+  Predictor(const RunProfile& profile, std::string_view runtime, const AdviceOptions& options) : options_(options) {
     documents_.run_profile = profile;
     arguments_.profile = profile.machine;  // costs are given
-    simulation_.take_runtime(documents_);
+    simulation_.runtime = runtime;
   }
 
   /// What schedules are searched for.
@@ -190,13 +191,13 @@ AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, c
   return schedule;
 }
 
-const ScheduleFormat& format_of_runtime(const std::string& runtime) {
+const RuntimeFormat& format_of_runtime(const std::string& runtime) {
   const auto found = std::ranges::find(kRuntimeFormats, runtime, &RuntimeFormat::runtime);
   if (found == kRuntimeFormats.end()) {
     throw Error("advise: no schedule can be given to the runtime '" + runtime +
                 "'; expected a run of pytorch, torchtitan or megatron");
   }
-  return schedule_format(found->format, {});
+  return *found;
 }
 
 }  // namespace
@@ -209,28 +210,36 @@ bool Advice::has_gain() const { return best() != nullptr && best()->saves > unce
 
 Advice advise(const TracedRun& run, const AdviceOptions& options) {
   const RunProfile& profile = run.known_profile();
-  const Predictor predictor(profile, options);
+  const RuntimeFormat& runtime = format_of_runtime(profile.runtime);
   const Schedule own = schedule_of_run(run.timeline);
-  const ScheduleFormat& format = format_of_runtime(profile.runtime);
   Advice advice;
-  advice.runtime = profile.runtime;
-  advice.format = format.name;
+  advice.runtime = runtime.others.empty() ? runtime.runtime : runtime.others;
+  advice.format = runtime.format;
   advice.num_devices = own.num_devices;
   advice.num_microbatches = own.num_microbatches;
-  judge_run(run, predictor.predict(own), advice);
+  judge_run(run, Predictor(profile, profile.runtime, options).predict(own), advice);
 
-  Candidates candidates(own, predictor.goal(own.num_devices), format);
+  const Predictor predictor(profile, advice.runtime, options);
+  Candidates candidates(own, predictor.goal(own.num_devices), schedule_format(advice.format, {}));
   candidates.find();
   advice.left_out = std::move(candidates.left_out);
-  advice.schedules.resize(candidates.found.size());
+  std::vector<AdvisedSchedule> schedules(candidates.found.size());
+  std::vector<std::string> refused(candidates.found.size());
   const auto run_order = order_of(own);
   tbb::parallel_for(std::size_t{0}, candidates.found.size(), [&](std::size_t at) {
     const Candidate& candidate = candidates.found[at];
-    AdvisedSchedule& schedule = advice.schedules[at];
-    schedule = advised(candidate, predictor.predict(candidate.schedule), advice);
-    schedule.fits = fits(schedule, options);
-    schedule.is_run = order_of(candidate.schedule) == run_order;
+    try {
+      schedules[at] = advised(candidate, predictor.predict(candidate.schedule), advice);
+      schedules[at].fits = fits(schedules[at], options);
+      schedules[at].is_run = order_of(candidate.schedule) == run_order;
+    } catch (const Error& error) {
+      refused[at] = error.what();
+    }
   });
+  for (std::size_t at = 0; at < schedules.size(); ++at) {
+    if (refused[at].empty()) advice.schedules.push_back(std::move(schedules[at]));
+    if (!refused[at].empty()) advice.left_out.push_back({candidates.found[at].name, refused[at]});
+  }
   std::ranges::stable_sort(advice.schedules, [](const AdvisedSchedule& one, const AdvisedSchedule& other) {
     return std::pair(!one.fits, one.step_ns) < std::pair(!other.fits, other.step_ns);
   });

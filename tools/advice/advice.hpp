@@ -35,7 +35,7 @@ struct UnfitSchedule {
 };
 
 struct Advice {
-  std::string runtime;  ///< as in `--runtime`
+  std::string runtime;  ///< that runs the advised schedules, as in `--runtime`
   std::string format;   ///< of schedules that it takes, as in `--format`
   std::int32_t num_devices = 0;
   std::int64_t num_microbatches = 0;
