@@ -7,7 +7,7 @@
 #include <span>
 #include <tuple>
 
-#include "sim/traces/rank_run.hpp"
+#include "sim/traces/readers/rank_run.hpp"
 
 namespace plumb {
 

@@ -6,7 +6,7 @@
 
 #include "sim/timeline/timeline.hpp"
 #include "sim/traces/producers.hpp"
-#include "sim/traces/rank_run.hpp"
+#include "sim/traces/readers/rank_run.hpp"
 
 namespace plumb {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/traces/rank_run.hpp"
+#include "sim/traces/readers/rank_run.hpp"
 
 namespace plumb {
 

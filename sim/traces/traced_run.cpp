@@ -5,7 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/traces/clocks.hpp"
-#include "sim/traces/megatron_timers.hpp"
+#include "sim/traces/readers/megatron_timers.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "sim/traces/step_timeline.hpp"
 #include "sim/traces/traced_pipeline.hpp"

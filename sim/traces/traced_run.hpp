@@ -7,7 +7,7 @@
 
 #include "models/sources/run_profile.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "sim/traces/trace_files.hpp"
+#include "sim/traces/readers/trace_files.hpp"
 
 namespace plumb {
 

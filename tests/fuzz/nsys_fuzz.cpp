@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sim/traces/nsys.hpp"
+#include "sim/traces/readers/nsys.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/fuzz/promise.hpp"
 

@@ -7,6 +7,7 @@
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/tables/what_if.hpp"
+#include "tools/terminal/words.hpp"
 
 /// What follows the first letter is a value of an option of the kind that the letter names, or is refused.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sim/traces/pp_dumps.hpp"
+#include "sim/traces/readers/pp_dumps.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/fuzz/promise.hpp"
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sim/traces/megatron_timers.hpp"
+#include "sim/traces/readers/megatron_timers.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is a log with timers of Megatron-LM, or is refused; no rank is busy longer than the step lasts.

@@ -11,7 +11,7 @@
 #include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
-#include "sim/traces/trace_files.hpp"
+#include "sim/traces/readers/trace_files.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/support/source_directory.hpp"
 

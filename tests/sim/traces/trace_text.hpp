@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "models/ground/text_file.hpp"
-#include "sim/traces/gzip.hpp"
-#include "sim/traces/trace_files.hpp"
+#include "sim/traces/readers/gzip.hpp"
+#include "sim/traces/readers/trace_files.hpp"
 #include "tests/support/source_directory.hpp"
 
 namespace plumb::testing {

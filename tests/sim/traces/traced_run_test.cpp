@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "schedules/document/action_text.hpp"
-#include "sim/traces/kineto.hpp"
-#include "sim/traces/runtime_ranges.hpp"
+#include "sim/traces/readers/kineto.hpp"
+#include "sim/traces/readers/runtime_ranges.hpp"
 #include "tests/sim/traces/trace_text.hpp"
 #include "tests/support/error_message.hpp"
 

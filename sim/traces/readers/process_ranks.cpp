@@ -1,0 +1,77 @@
+#include "sim/traces/readers/process_ranks.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "models/ground/error.hpp"
+#include "sim/traces/readers/rank_trace.hpp"
+
+namespace plumb {
+namespace {
+
+std::int32_t forwards_before_backward(const RankRun& run) {
+  std::int32_t forwards = 0;
+  for (const TracedAction& work : run.work) {
+    if (work.action.op != Op::kF) break;
+    ++forwards;
+  }
+  return forwards;
+}
+
+void rank_by_stage(std::vector<RankRun>& runs) {
+  std::int32_t stages = 0;
+  std::size_t per_rank = 1;
+  for (RankRun& run : runs) {
+    std::set<std::int32_t> held;
+    for (const TracedAction& work : run.work) held.insert(static_cast<std::int32_t>(work.action.stage));
+    run.rank = *held.begin();
+    stages = std::max({stages, run.stages, *held.rbegin() + 1});
+    per_rank = std::max(per_rank, held.size());
+  }
+  std::int32_t world = stages / static_cast<std::int32_t>(per_rank);
+  for (const RankRun& run : runs) world = std::max(world, run.rank + 1);
+  for (RankRun& run : runs) run.world_size = world;
+}
+
+void set_stage(std::vector<TracedAction>& actions, std::int32_t stage) {
+  for (TracedAction& action : actions) action.action.stage = StageId{stage};
+}
+
+void rank_by_warmup(std::vector<RankRun>& runs) {
+  const auto world = static_cast<std::int32_t>(runs.size());
+  std::ranges::stable_sort(runs, std::ranges::greater(), forwards_before_backward);
+  for (std::int32_t rank = 0; rank < world; ++rank) {
+    RankRun& run = runs[static_cast<std::size_t>(rank)];
+    const std::int32_t forwards = forwards_before_backward(run);
+    if (forwards != world - rank) {
+      throw Error(run.file + ": runs " + std::to_string(forwards) + " forwards before its first backward, expected " +
+                  std::to_string(world - rank) + " of rank " + std::to_string(rank) + " of " + std::to_string(world) +
+                  " that run 1F1B; give the processes of one pipeline, all of them");
+    }
+    run.rank = rank;
+    run.world_size = world;
+    run.stages = world;
+    set_stage(run.work, rank);
+    set_stage(run.messages, rank);
+  }
+}
+
+}  // namespace
+
+void rank_processes(std::vector<RankRun>& runs) {
+  if (runs.empty() || std::ranges::none_of(runs, [](const RankRun& r) { return r.rank == RankTrace::kUnknown; }))
+    return;
+  for (const RankRun& run : runs) {
+    if (run.rank == RankTrace::kUnknown && run.numbering == runs.front().numbering) continue;
+    throw Error(run.file + ": is of another profiler or runtime than " + runs.front().file +
+                ", expected the ranks of one run");
+  }
+  if (runs.front().numbering == Numbering::kCounted) {
+    rank_by_warmup(runs);
+  } else {
+    rank_by_stage(runs);
+  }
+}
+
+}  // namespace plumb

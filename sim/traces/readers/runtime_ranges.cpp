@@ -1,0 +1,275 @@
+#include "sim/traces/readers/runtime_ranges.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "schedules/document/action_text.hpp"
+#include "sim/traces/readers/gpu_work.hpp"
+#include "sim/traces/readers/host_ranges.hpp"
+#include "sim/traces/readers/megatron_work.hpp"
+#include "sim/traces/readers/unnamed_work.hpp"
+#include "sim/traces/readers/work_order.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kPrefix = "PP:";
+constexpr std::int32_t kMostMicrobatch = 1 << 30;
+
+/// What stands behind `PP:`; nothing for other ranges.
+std::optional<std::string_view> pipeline_text(const TraceRange& range) {
+  const std::string_view name = range.name;
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  return name.substr(kPrefix.size());
+}
+
+/// One action, or the two of an overlapped pair; none where the text is something else.
+std::vector<Action> read_actions(std::string_view text) {
+  std::vector<Action> actions;
+  if (!read_item(text, actions).empty()) actions.clear();
+  for (Action& action : actions) action.overlaps_next = 0;
+  return actions;
+}
+
+/// Appends the one or two actions of a host's range of work.
+void add_host_work(const TraceRange& range, std::span<const Action> actions, const HostRanges& host, RankRun& run) {
+  const std::int64_t begin = range.start_ns;
+  const std::int64_t end = range.end_ns;
+  if (actions.size() == 1) {
+    run.work.push_back({actions[0], 0, begin, host.last_wait(begin, end), end});
+    return;
+  }
+  const auto [first_end, second_start] = host.meeting(begin, end);
+  const std::int64_t first_start = host.last_wait(begin, host.first_operator(begin, end));
+  run.work.push_back({actions[0], 0, begin, first_start, first_end});
+  run.work.push_back({actions[1], 0, first_end, second_start, end});
+}
+
+/// Ranges `PP:` of the wanted kind, on the wanted thread if one is given.
+void add_named(const RankTrace& trace, RangeKind kind, std::optional<std::int64_t> thread, RankRun& run) {
+  const HostRanges host(trace.ranges);
+  for (const TraceRange& range : trace.ranges) {
+    const auto text = range.kind == kind ? pipeline_text(range) : std::nullopt;
+    if (!text || (thread && range.thread != *thread)) continue;
+    const std::vector<Action> actions = read_actions(*text);
+    if (actions.empty()) {
+      throw Error(run.file + ": range 'PP:" + std::string(*text) + "' is not an action of PyTorch's schedules");
+    }
+    if (!is_compute(actions.front().op)) {
+      const bool message = is_send(actions.front().op) || is_recv(actions.front().op);
+      (message ? run.messages : run.others).push_back({actions[0], 0, range.start_ns, range.start_ns, range.end_ns});
+    } else if (kind == RangeKind::kAnnotation) {
+      add_host_work(range, actions, host, run);
+    } else {
+      for (const Action& action : actions)
+        run.work.push_back({action, 0, range.start_ns, range.start_ns, range.end_ns});
+    }
+  }
+}
+
+Action action_of_rank(std::int32_t rank, Op op, std::int32_t microbatch) {
+  return {.stage = StageId{rank}, .microbatch = MicrobatchId{microbatch}, .op = op};
+}
+
+/// What `ScheduleGPipe` names "Forward 7" and "Backward 7": receive, wait, work, send.
+void add_gpipe(const RankTrace& trace, RankRun& run) {
+  const HostRanges host(trace.ranges);
+  for (const TraceRange& range : trace.ranges) {
+    if (range.kind != RangeKind::kAnnotation) continue;
+    std::string_view name = range.name;
+    const bool backward = name.starts_with("Backward ");
+    if (!backward && !name.starts_with("Forward ")) continue;
+    name.remove_prefix(name.find(' ') + 1);
+    std::int32_t number = -1;
+    const auto [last, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc{} || last != name.data() + name.size() || number < 0 || number > kMostMicrobatch) continue;
+    const TraceRange* send = host.first_send(range.start_ns, range.end_ns);
+    const std::int64_t end = send ? send->start_ns : range.end_ns;
+    run.work.push_back({action_of_rank(trace.rank, backward ? Op::kB : Op::kF, number), 0, range.start_ns,
+                        host.last_wait(range.start_ns, end), end});
+    if (!send) continue;
+    run.messages.push_back({action_of_rank(trace.rank, backward ? Op::kSendB : Op::kSendF, number), 0, send->start_ns,
+                            send->start_ns, send->end_ns});
+  }
+}
+
+void add_counted(std::span<const UnnamedWork> all, RankRun& run) {
+  const std::int32_t rank = std::max(0, run.rank);
+  std::int32_t forwards = 0;
+  std::int32_t backwards = 0;
+  for (const UnnamedWork& work : all) {
+    const std::int32_t number = work.backward ? backwards++ : forwards++;
+    run.work.push_back(
+        {action_of_rank(rank, work.backward ? Op::kB : Op::kF, number), 0, work.begin_ns, work.start_ns, work.end_ns});
+    if (work.send_end_ns == work.send_begin_ns) continue;
+    run.messages.push_back({action_of_rank(rank, work.backward ? Op::kSendB : Op::kSendF, number), 0,
+                            work.send_begin_ns, work.send_begin_ns, work.send_end_ns});
+  }
+  if (forwards != backwards) {
+    throw Error(
+        run.file + ": has " + std::to_string(forwards) + " forwards and " + std::to_string(backwards) +
+        " backwards between its calls that send and receive; expected as many of both: whole steps of 1F1B, and "
+        "a job whose ranks are those of the pipeline");
+  }
+  run.numbering = Numbering::kCounted;
+}
+
+/// The thread (of a GPU: the stream) with most time in ranges `PP:` of the GPU; nothing where there are none.
+std::optional<std::int64_t> busiest_stream(const RankTrace& trace) {
+  std::map<std::int64_t, std::int64_t> busy;
+  for (const TraceRange& range : trace.ranges) {
+    if (range.kind == RangeKind::kGpuAnnotation && pipeline_text(range)) {
+      busy[range.thread] += range.end_ns - range.start_ns;
+    }
+  }
+  const auto most = std::ranges::max_element(busy, {}, [](const auto& entry) { return entry.second; });
+  return most == busy.end() ? std::nullopt : std::optional(most->first);
+}
+
+/// What is sent on has a receiver.
+std::int32_t stages_told(const RankRun& run) {
+  std::int32_t stages = 0;
+  for (const TracedAction& work : run.work) stages = std::max(stages, static_cast<std::int32_t>(work.action.stage) + 1);
+  for (const TracedAction& message : run.messages) {
+    const bool to_next = message.action.op == Op::kSendF || message.action.op == Op::kRecvB;
+    stages = std::max(stages, static_cast<std::int32_t>(message.action.stage) + (to_next ? 2 : 1));
+  }
+  return stages;
+}
+
+/// Returns whether the work was found on the host.
+bool find_work(const RankTrace& trace, RankRun& run) {
+  run.runtime = "pytorch";
+  if (add_graph_work(trace, run)) return false;
+  const std::optional<std::int64_t> stream = busiest_stream(trace);
+  if (stream && !has_launched_kernels(trace)) {
+    add_named(trace, RangeKind::kGpuAnnotation, stream, run);
+    put_device_in_order(run);
+    return false;
+  }
+  add_named(trace, RangeKind::kAnnotation, std::nullopt, run);
+  const bool has_rank = trace.rank != RankTrace::kUnknown && trace.world_size > 1;
+  if (!run.work.empty()) return true;
+  run.runtime = "pytorch-single";
+  if (has_rank) add_gpipe(trace, run);
+  if (!run.work.empty()) return true;
+  add_counted(megatron_work(trace), run);
+  if (!run.work.empty()) run.runtime = "megatron";
+  if (run.work.empty() && has_rank) add_counted(unnamed_work(trace), run);
+  return true;
+}
+
+/// How long operators ran in each work.
+void note_operators(const RankTrace& trace, RankRun& run) {
+  const HostRanges host(trace.ranges);
+  for (TracedAction& work : run.work) {
+    work.operators_ns = host.operator_time(work.start_ns, work.end_ns);
+  }
+}
+
+/// Numbers the occurrences of every action, and counts the steps.
+void number_steps(std::vector<TracedAction>& actions, RankRun& run) {
+  std::map<std::string, std::int32_t> seen;
+  for (TracedAction& traced : actions) {
+    std::string text;
+    append_text(text, traced.action);
+    traced.step = seen[text]++;
+  }
+  for (const auto& [text, count] : seen) {
+    if (run.steps == 0) run.steps = count;
+    if (count == run.steps) continue;
+    throw Error(run.file + ": " + text + " occurs " + std::to_string(count) + " times, but other actions " +
+                std::to_string(run.steps) +
+                " times; expected whole steps: trace from one step's begin to another's end");
+  }
+}
+
+/// Number of forwards until as many backwards have run; 0 where that never happens.
+std::int32_t forwards_of_first_step(const RankRun& run) {
+  std::int32_t forwards = 0;
+  std::int32_t backwards = 0;
+  for (const TracedAction& work : run.work) {
+    ++(work.action.op == Op::kF ? forwards : backwards);
+    if (forwards == backwards) return forwards;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool names_pipeline(const RankTrace& trace) {
+  return std::ranges::any_of(trace.ranges, [](const TraceRange& r) { return pipeline_text(r).has_value(); }) ||
+         !megatron_work(trace).empty();
+}
+
+RankRun rank_run(const RankTrace& trace) {
+  RankRun run;
+  run.file = trace.file;
+  run.rank = trace.rank;
+  run.world_size = trace.world_size;
+  run.backend = trace.backend;
+  const bool on_host = find_work(trace, run);
+  if (run.work.empty()) {
+    throw Error(run.file +
+                ": has no ranges 'PP:<action>' and no forwards and backwards between calls that send and receive; "
+                "expected a rank of a pipeline of torch.distributed.pipelining");
+  }
+  run.stages = stages_told(run);
+  if (on_host) put_host_in_order(run);
+  note_operators(trace, run);
+  if (on_host) move_to_gpu(trace, run);
+  if (run.numbering == Numbering::kCounted) return run;
+  number_steps(run.work, run);
+  number_steps(run.messages, run);
+  number_steps(run.others, run);
+  return run;
+}
+
+void number_microbatches(std::vector<RankRun>& runs) {
+  std::int32_t per_step = 0;
+  const RankRun* last = nullptr;  // it ends as many backwards as forwards all the time
+  for (const RankRun& run : runs) {
+    if (run.numbering != Numbering::kCounted) continue;
+    if (run.rank + 1 == run.world_size) last = &run;
+    if (&run != last) per_step = std::max(per_step, forwards_of_first_step(run));
+  }
+  if (per_step == 0 && last != nullptr) {
+    throw Error(last->file +
+                ": is of the last rank, which does not tell where its steps end; expected another rank's, too");
+  }
+  for (RankRun& run : runs) {
+    if (run.numbering != Numbering::kCounted) continue;
+    std::int32_t forwards = 0;
+    std::int32_t backwards = 0;
+    for (TracedAction& work : run.work) {
+      std::int32_t& count = work.action.op == Op::kF ? forwards : backwards;
+      const bool begins_step = work.action.op == Op::kF && forwards % per_step == 0;
+      if (begins_step && forwards != backwards) {
+        throw Error(run.file + ": has run " + std::to_string(backwards) + " backwards before forward " +
+                    std::to_string(forwards) + ", but " + runs.front().file + " has steps of " +
+                    std::to_string(per_step) + " microbatches; expected a step to end before the next begins");
+      }
+      work.step = count / per_step;
+      work.action.microbatch = MicrobatchId{count % per_step};
+      ++count;
+    }
+    if (forwards % per_step != 0) {
+      throw Error(run.file + ": has " + std::to_string(forwards) + " forwards, expected whole steps of " +
+                  std::to_string(per_step) + " microbatches, as " + runs.front().file + " has");
+    }
+    for (TracedAction& message : run.messages) {
+      const auto number = static_cast<std::int32_t>(message.action.microbatch);
+      message.step = number / per_step;
+      message.action.microbatch = MicrobatchId{number % per_step};
+    }
+    run.steps = forwards / per_step;
+  }
+}
+
+}  // namespace plumb

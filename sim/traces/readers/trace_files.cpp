@@ -1,0 +1,85 @@
+#include "sim/traces/readers/trace_files.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "sim/traces/readers/gzip.hpp"
+#include "sim/traces/readers/kineto.hpp"
+#include "sim/traces/readers/megatron_timers.hpp"
+#include "sim/traces/readers/nsys.hpp"
+#include "sim/traces/readers/pp_dumps.hpp"
+#include "sim/traces/readers/process_ranks.hpp"
+#include "sim/traces/readers/runtime_ranges.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostTraceBytes = std::size_t{1} << 32U;
+
+/// The processes that ran a part of a pipeline; others (loaders of data, launchers) are left out.
+void add_processes(const TraceFile& file, std::vector<RankRun>& runs) {
+  bool any = false;
+  for (const RankTrace& trace : read_nsys(file.bytes, file.name)) {
+    if (!names_pipeline(trace)) continue;
+    runs.push_back(rank_run(trace));
+    any = true;
+  }
+  if (any) return;
+  throw Error(file.name +
+              ": has no NVTX ranges of a pipeline; expected 'PP:<action>' of PyTorch under emit_nvtx, or Megatron-LM's "
+              "(--nvtx-ranges)");
+}
+
+void check_ranks(std::vector<RankRun>& runs) {
+  if (runs.empty()) throw Error("a traced run needs the trace of every rank, found none");
+  std::ranges::stable_sort(runs, {}, &RankRun::rank);
+  for (std::size_t at = 1; at < runs.size(); ++at) {
+    const RankRun& run = runs[at];
+    if (run.rank == runs[at - 1].rank) {
+      throw Error(run.file + ": is of rank " + std::to_string(run.rank) + ", and so is " + runs[at - 1].file);
+    }
+    if (run.world_size != runs.front().world_size) {
+      throw Error(run.file + ": is of a job of " + std::to_string(run.world_size) + " ranks, but " + runs.front().file +
+                  " of one of " + std::to_string(runs.front().world_size));
+    }
+    if (run.numbering != runs.front().numbering || run.own_zeros != runs.front().own_zeros) {
+      throw Error(run.file + ": is of another runtime than " + runs.front().file + ", expected the ranks of one run");
+    }
+  }
+}
+
+}  // namespace
+
+bool is_traced_run(std::string_view bytes) {
+  return is_gzip(bytes) || is_sqlite(bytes) || is_pp_dump(bytes) || is_timer_log(bytes) ||
+         bytes.find("\"traceEvents\"") != std::string_view::npos;
+}
+
+void unpack(std::vector<TraceFile>& files) {
+  for (TraceFile& file : files) {
+    if (is_gzip(file.bytes)) file.bytes = gunzip(file.bytes, file.name, kMostTraceBytes);
+  }
+}
+
+std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
+  std::vector<RankRun> runs;
+  std::vector<DumpText> dumps;
+  for (TraceFile& file : files) {
+    if (is_sqlite(file.bytes)) {
+      add_processes(file, runs);
+    } else if (is_pp_dump(file.bytes)) {
+      dumps.push_back({file.bytes, file.name});
+    } else {
+      for (const RankTrace& trace : read_kineto(std::move(file.bytes), file.name)) runs.push_back(rank_run(trace));
+    }
+  }
+  if (!dumps.empty()) std::ranges::move(read_pp_dumps(dumps), std::back_inserter(runs));
+  rank_processes(runs);
+  check_ranks(runs);
+  number_microbatches(runs);
+  return runs;
+}
+
+}  // namespace plumb

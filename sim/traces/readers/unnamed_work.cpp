@@ -1,0 +1,138 @@
+#include "sim/traces/readers/unnamed_work.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "sim/traces/readers/host_ranges.hpp"
+
+namespace plumb {
+namespace {
+
+/// Calls that send or receive, with no operator between them.
+struct Calls {
+  bool send = false;
+  bool receive = false;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+/// Operators of one kind, with no call between them, and the calls around them.
+struct Block {
+  bool backward = false;
+  Calls before;
+  Calls behind;
+  std::optional<UnnamedWork> longest;
+};
+
+/// What a range of the host means for the division into blocks.
+enum class HostPart : std::uint8_t { kNothing, kSend, kReceive, kWait, kDivider, kForward, kBackward };
+
+HostPart part_of(const TraceRange& range) {
+  const std::string_view name = range.name;
+  if (range.kind == RangeKind::kAnnotation && name.starts_with("Optimizer.")) return HostPart::kDivider;
+  if (name == "c10d::send") return HostPart::kSend;
+  if (name == "c10d::recv_") return HostPart::kReceive;
+  if (name == "c10d::barrier") return HostPart::kDivider;
+  if (range.kind == RangeKind::kAnnotation) return is_wait(range) ? HostPart::kWait : HostPart::kNothing;
+  if (range.kind != RangeKind::kOperator) return HostPart::kNothing;
+  return is_autograd(range) ? HostPart::kBackward : HostPart::kForward;
+}
+
+class BlockReader {
+ public:
+  std::vector<Block> read(const RankTrace& trace) {
+    std::int64_t covered_until = 0;
+    for (const TraceRange& range : trace.ranges) {
+      const HostPart part = part_of(range);
+      if (part == HostPart::kNothing) continue;
+      if (part == HostPart::kSend || part == HostPart::kReceive) {
+        add_call(range, part == HostPart::kSend);
+      } else if (part == HostPart::kWait) {
+        close_run();
+        ready_ns_ = std::max(ready_ns_.value_or(range.end_ns), range.end_ns);
+      } else if (range.start_ns >= covered_until) {
+        if (part == HostPart::kDivider) {
+          close_run();
+          ready_ns_.reset();
+        } else {
+          add_operator(range, part == HostPart::kBackward);
+        }
+        covered_until = range.end_ns;  // what an operator calls is part of it
+      }
+    }
+    close_block();
+    return std::move(blocks_);
+  }
+
+ private:
+  void add_call(const TraceRange& range, bool send) {
+    close_block();
+    if (!in_calls_) calls_ = {.begin_ns = range.start_ns};
+    in_calls_ = true;
+    (send ? calls_.send : calls_.receive) = true;
+    calls_.end_ns = range.end_ns;
+    ready_ns_ = range.end_ns;
+    if (!blocks_.empty() && !behind_is_set_) blocks_.back().behind = calls_;
+  }
+
+  void add_operator(const TraceRange& range, bool backward) {
+    if (block_ && block_->backward != backward) close_block();
+    if (!block_) {
+      behind_is_set_ = true;
+      block_ =
+          Block{.backward = backward, .before = in_calls_ ? calls_ : Calls{}, .behind = {}, .longest = std::nullopt};
+      in_calls_ = false;
+    }
+    if (!run_) {
+      const std::int64_t start = std::min(ready_ns_.value_or(range.start_ns), range.start_ns);
+      run_ = UnnamedWork{.backward = backward, .begin_ns = start, .start_ns = start, .end_ns = range.end_ns};
+      ready_ns_.reset();
+    }
+    run_->end_ns = std::max(run_->end_ns, range.end_ns);
+  }
+
+  void close_run() {
+    if (run_ && block_) {
+      std::optional<UnnamedWork>& longest = block_->longest;
+      if (!longest || run_->end_ns - run_->start_ns > longest->end_ns - longest->start_ns) longest = *run_;
+    }
+    run_.reset();
+  }
+
+  void close_block() {
+    close_run();
+    if (!block_) return;
+    blocks_.push_back(*block_);
+    block_.reset();
+    behind_is_set_ = false;
+  }
+
+  std::vector<Block> blocks_;
+  std::optional<Block> block_;
+  std::optional<UnnamedWork> run_;
+  std::optional<std::int64_t> ready_ns_;  ///< end of the last call or wait, when no operator ran since
+  Calls calls_;
+  bool in_calls_ = false;
+  bool behind_is_set_ = true;  ///< the last block is no longer followed by calls only
+};
+
+}  // namespace
+
+std::vector<UnnamedWork> unnamed_work(const RankTrace& trace) {
+  const bool first = trace.rank == 0;
+  const bool last = trace.rank + 1 == trace.world_size;
+  std::vector<UnnamedWork> all;
+  for (const Block& block : BlockReader().read(trace)) {
+    const bool forward = (first || block.before.receive) && (last || block.behind.send);
+    if (!block.backward && !forward) continue;
+    UnnamedWork work = *block.longest;
+    if (block.before.receive) work.begin_ns = std::min(block.before.end_ns, work.start_ns);
+    work.send_begin_ns = block.behind.send ? block.behind.begin_ns : work.end_ns;
+    work.send_end_ns = block.behind.send ? block.behind.end_ns : work.end_ns;
+    all.push_back(work);
+  }
+  return all;
+}
+
+}  // namespace plumb
