@@ -67,7 +67,8 @@ void fill_causes(const Timeline& predicted, const Timeline& measured, Comparison
       Ticks sum = 0;
       for (const DeviceSummary& device : timeline.devices) sum += device.idle_causes[c];
       sum_ns = to_ns(sum, timeline.base);
-      const double all = static_cast<double>(timeline.makespan) * static_cast<double>(timeline.devices.size());
+      const double all = static_cast<double>(timeline.makespan) *
+                         static_cast<double>(std::ranges::count_if(timeline.devices, &DeviceSummary::known));
       share = all > 0 ? static_cast<double>(sum) / all : 0;
     };
     add(predicted, error.predicted_ns, error.predicted_share);

@@ -53,6 +53,7 @@ RankedRun ranked(const Timeline& predicted, const Timeline& measured, const Rank
   run.error = error(run.measured_ns.value);
   run.most_error = std::max(std::abs(error(run.measured_ns.low)), std::abs(error(run.measured_ns.high)));
   for (std::size_t d = 0; d < std::min(predicted.devices.size(), measured.devices.size()); ++d) {
+    if (!predicted.devices[d].known || !measured.devices[d].known) continue;
     run.idle_error = std::max(run.idle_error, std::abs(idle_share(predicted, d) - idle_share(measured, d)));
   }
   return run;

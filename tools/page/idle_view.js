@@ -57,6 +57,16 @@ function slowedCell(section, { slowed = 0, busy }) {
     slowed > 0 ? element("small", {}, ` ${percentText(slowed / (busy - slowed))}`) : null);
 }
 
+/** Of the makespan; nobody knows of a device whose trace is missing. */
+function idleShareText(run, { idle, unknown }) {
+  return unknown ? "unknown" : percentText(run.makespan > 0 ? idle / run.makespan : 0);
+}
+
+/** Time of all devices of which is known what they did. */
+function knownTime(run) {
+  return Math.max(run.makespan * run.devices.filter(({ unknown }) => !unknown).length, 1);
+}
+
 function idleTable(page, section) {
   const rows = [];
   const whole = Math.max(...section.runs.map((run) => run.makespan), 1);
@@ -68,7 +78,7 @@ function idleTable(page, section) {
       section.runs.length > 1 ? element("td", { class: "run" }, section.names[r]) : null,
       element("td", { class: "wide" }, partsBar(parts, whole)),
       slowedCell(section, run.devices[device]),
-      element("td", { class: "number" }, percentText(run.makespan > 0 ? run.devices[device].idle / run.makespan : 0))));
+      element("td", { class: "number" }, idleShareText(run, run.devices[device]))));
   }));
   return barsTable("", rows);
 }
@@ -84,7 +94,7 @@ function idleTotals(page, section) {
     element("tr", {},
       element("th", { scope: "row" }, element("span", { class: "swatch", style: `background:${titles.get(title)}` }), title),
       section.runs.map((run, r) => element("td", { class: "number" },
-        percentText((totals[r].get(title)?.[2] ?? 0) / Math.max(run.makespan * run.devices.length, 1))))))));
+        percentText((totals[r].get(title)?.[2] ?? 0) / knownTime(run))))))));
 }
 
 /** Colour and title of a part of the critical path: an op, a cause of waiting, or an overlapped pair. */

@@ -102,6 +102,7 @@ class RunData {
                  {"peakActivations", device.peak_activations},
                  {"tensors", std::move(tensors)}};
     if (device.slowed != 0) summary["slowed"] = ns(device.slowed);
+    if (!device.known) summary["unknown"] = true;
     return summary;
   }
 

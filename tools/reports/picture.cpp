@@ -150,7 +150,7 @@ std::vector<IdleGap> idle_gaps(const Timeline& timeline) {
     from = std::max(from, span.end);
   }
   for (std::size_t d = 0; d < free_from.size(); ++d) {
-    if (free_from[d] >= timeline.makespan) continue;
+    if (free_from[d] >= timeline.makespan || !timeline.devices[d].known) continue;
     gaps.push_back({DeviceId(static_cast<std::int32_t>(d)), free_from[d], timeline.makespan, IdleCause::kDrain});
   }
   std::stable_sort(gaps.begin(), gaps.end(), [](const IdleGap& a, const IdleGap& b) {

@@ -84,6 +84,14 @@ TEST_CASE("idle causes are compared as time and as share of all device time") {
   CHECK(comparison.causes[0] == CauseError{IdleCause::kTransferQueue, 10, 10, 10.0 / 50, 10.0 / 90});
 }
 
+TEST_CASE("shares of idle time are of the devices of which is known what they did") {
+  Timeline measured = run(10, 60);
+  DeviceSummary unknown;
+  unknown.known = false;
+  measured.devices.push_back(unknown);
+  CHECK(compare(run(10, 20), measured).causes.at(0).measured_share == 10.0 / 90);
+}
+
 TEST_CASE("timebases may differ: times are compared in nanoseconds") {
   Timeline fine = run(30, 60);
   fine.base.ticks_per_ns = 3;

@@ -45,6 +45,13 @@ TEST_CASE("transfers that run at the same time stand on different rows") {
   CHECK(rows[1].spans == std::vector<PictureSpan>{{.span = 1, .start = 2, .end = 6}});
 }
 
+TEST_CASE("a device of which nothing is known is not drawn as idle") {
+  Timeline timeline = with_spans(2, 10, {compute(0, forward(0, 0), 0, 10)});
+  REQUIRE(idle_gaps(timeline).size() == 1);
+  timeline.devices[1].known = false;
+  CHECK(idle_gaps(timeline).empty());
+}
+
 TEST_CASE("the halves of an overlapped pair share the interval of the pair") {
   Action first = forward(0, 1);
   first.overlaps_next = 1;
