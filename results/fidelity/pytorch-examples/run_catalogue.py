@@ -4,13 +4,12 @@
     run_catalogue.py OUT [--run COMMAND] [--plumbline COMMAND] [--devices 4] [--only NAME,NAME]
 
 COMMAND starts run_schedule.py (default: python3 with the modules of paced.py); ORDER.csv and --out are added to it. Every
-pass of a device takes 10 ms. Predictions take three numbers from the 1f1b run of the same number of devices: the medians
-of F and B, and what passes from the end of F0 on a device to its begin on the next one. I and W are half a B each.
-OUT/table.csv has a row per schedule; rows of what is not run now stay. --markdown prints it as tables.
+pass of a device takes 10 ms. Predictions are made with the profile of the 1f1b run of the same number of devices
+(`plumbline trace --profile`). OUT/table.csv has a row per schedule; rows of what is not run now stay. --markdown prints
+it as tables; --predict runs nothing and predicts the runs in OUT again.
 """
 import argparse
 import csv
-import io
 import json
 import os
 import shlex
@@ -28,7 +27,7 @@ PASS_MS = 10
 
 class Runner:
     def __init__(self, options, devices):
-        self.options, self.devices, self.cost = options, devices, None
+        self.options, self.devices = options, devices
 
     def plumbline(self, *arguments):
         return subprocess.run([*shlex.split(self.options.plumbline), *arguments], capture_output=True, text=True)
@@ -43,19 +42,14 @@ class Runner:
                 return path, microbatches, None
         return None, 2 * self.devices, done.stderr.strip().split(": ", 2)[-1].split("PyTorch CSV: ")[-1]
 
-    def calibrate(self, traces):
-        """--cost of the other schedules, from the 1f1b run."""
-        rows = list(csv.DictReader(io.StringIO(self.plumbline("trace", *traces, "--csv", "-").stdout)))
-        for row in rows:
-            row["start"], row["end"] = int(row["start_ns"]), int(row["end_ns"])
-        medians = {op: statistics.median(row["end"] - row["start"] for row in rows if row["op"] == op) / 1e6
-                   for op in ("F", "B")}
-        first = sorted((row for row in rows if row["op"] == "F" and row["microbatch"] == "0"),
-                       key=lambda row: int(row["stage"]))
-        hop = statistics.median(after["start"] - before["end"] for before, after in zip(first, first[1:])) / 1e6
-        half = medians["B"] / 2
-        self.cost = f"F={medians['F']:.3f},I={half:.3f},W={half:.3f},comm={hop:.3f}"
-        print(f"{self.devices} devices: --cost {self.cost} --per-device", flush=True)
+    def predicted_ms(self, path, name, traces):
+        """Predicted with what the 1f1b run's actions, host, calls and messages took."""
+        profile = os.path.join(self.options.out, f"profile-p{self.devices}.json")
+        if name == "1f1b":
+            self.plumbline("trace", *traces, "--summary", "--profile", profile)
+        predicted = os.path.join(self.options.out, "predicted.json")
+        self.plumbline("simulate", path, "--profile", profile, "--summary", "--json", predicted)
+        return step_ms(predicted)
 
     def row(self, name):
         path, microbatches, reason = self.exported(name)
@@ -79,14 +73,19 @@ class Runner:
                 "equal_to_the_bit": ran["equal_to_the_bit"], "parameters": ran["parameters"],
                 "order_as_given": "yes" if all(ran["order_as_given"]) else "no",
                 "step_ms": f"{statistics.median(ran['step_ns']) / 1e6:.1f}"}
+        return self.with_prediction(row)
+
+    def with_prediction(self, row):
+        """The row with the traced step of its run in OUT and the predicted one; without a trace, the row as it is."""
+        name = row["schedule"]
+        path, folder = (os.path.join(self.options.out, f"{name}-p{self.devices}{end}") for end in (".csv", ""))
+        if not os.path.exists(os.path.join(folder, "result.json")):
+            return row
+        traces = [os.path.join(folder, os.path.basename(trace))
+                  for trace in json.load(open(os.path.join(folder, "result.json")))["traces"]]
         measured = os.path.join(folder, "measured.json")
-        self.plumbline("trace", *ran["traces"], "--json", measured, "--summary")
-        if name == "1f1b":
-            self.calibrate(ran["traces"])
-        predicted = os.path.join(folder, "predicted.json")
-        self.plumbline("simulate", path, "--runtime", "pytorch", "--cost", self.cost, "--per-device", "--summary",
-                       "--json", predicted)
-        traced, expected = (step_ms(file) for file in (measured, predicted))
+        self.plumbline("trace", *traces, "--json", measured, "--summary")
+        traced, expected = step_ms(measured), self.predicted_ms(path, name, traces)
         return row | {"traced_ms": f"{traced:.1f}", "predicted_ms": f"{expected:.1f}",
                       "error_percent": f"{100 * (expected / traced - 1):+.1f}"}
 
@@ -112,6 +111,19 @@ def markdown(rows):
         print(f"| {reason} | {', '.join(names)} |")
 
 
+def write_table(path, rows):
+    with open(path, "w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def predict_again(options):
+    path = os.path.join(options.out, "table.csv")
+    rows = list(csv.DictReader(open(path)))  # 1f1b comes first of its number of devices
+    write_table(path, [Runner(options, int(row["devices"])).with_prediction(row) for row in rows])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
@@ -119,10 +131,13 @@ def main():
     parser.add_argument("--plumbline", default="plumbline")
     parser.add_argument("--devices", type=int, default=4)
     parser.add_argument("--only", default="", help="names, 1f1b first (default: the whole catalogue)")
+    parser.add_argument("--predict", action="store_true", help="run nothing; predict the runs in OUT again")
     parser.add_argument("--markdown", action="store_true", help="run nothing; print OUT/table.csv as tables")
     options = parser.parse_args()
     if options.markdown:
         return markdown(list(csv.DictReader(open(os.path.join(options.out, "table.csv")))))
+    if options.predict:
+        return predict_again(options)
     os.makedirs(options.out, exist_ok=True)
     runner = Runner(options, options.devices)
     listed = runner.plumbline("schedules").stdout.splitlines()[1:]
@@ -134,10 +149,7 @@ def main():
     for name in names:
         rows.append(runner.row(name))
         print(*(rows[-1].get(column, "") for column in COLUMNS), flush=True)
-        with open(path, "w", newline="") as file:
-            table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
+        write_table(path, rows)
 
 
 if __name__ == "__main__":
