@@ -28,7 +28,9 @@ FAILING = {'open': ['ENOSPC', 'EMFILE'], 'write': ['ENOSPC', 'EIO'], 'fsync': ['
 PASSING = {'short': ['EIO'], 'interrupted': ['EINTR']}  # what a program must get over
 SECONDS = 60
 
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SIMULATE = 'simulate 1f1b -p 2 -m 3 --cost F=1,comm=1 --memory F=1,B=-1'
+TRACES = ' '.join(str(path) for path in sorted(REPOSITORY.glob('tests/sim/traces/data/zb-h1/rank*.json.gz')))
 TRAIN = 'train 1f1b -p 2 -m 2 --network gpt-tiny --sequence 8 --samples 1 --steps 2 --executor serial'
 
 
@@ -55,6 +57,8 @@ CASES = {
     'convert': Case('convert in.json a.csv', ['a.csv'], ['schedule gpipe -p 2 -m 3 -o in.json']),
     'compare': Case('compare x.json y.json --json a.json --html a.html', ['a.json', 'a.html'],
                     [SIMULATE + ' --json x.json', SIMULATE.replace('1f1b', 'gpipe') + ' --json y.json']),
+    'trace': Case(f'trace {TRACES} --profile a.json --json b.json --html a.html', ['a.json', 'b.json', 'a.html']),
+    'advise': Case(f'advise {TRACES} --save a.csv --json a.json', ['a.csv', 'a.json']),
     'plan': Case('plan --network gpt-tiny --cluster h100-1x2 --batch 4 --simulations 5 --json a.json --html a.html -o s.json',
                  ['a.json', 'a.html', 's.json'], times=True),
     'schedules': Case('schedules --pages pages', folder='pages'),

@@ -19,24 +19,11 @@
 #include "sim/traces/run_samples.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
+#include "tools/options/runtime_presets.hpp"
 #include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 namespace {
-
-/// What a runtime takes schedules in.
-struct RuntimeFormat {
-  std::string_view runtime;
-  std::string_view format;
-  std::string_view others = {};  ///< the runtime that runs such a file, where it is another one
-};
-
-constexpr std::array kRuntimeFormats{
-    RuntimeFormat{"pytorch", "torch-comms"},
-    RuntimeFormat{"pytorch-single", "torch-comms", "pytorch"},
-    RuntimeFormat{"torchtitan", "torch-csv"},
-    RuntimeFormat{"megatron", "megatron"},
-};
 
 /// Stages per device that are tried besides the default of a schedule.
 constexpr std::array kChunks{2, 4};
@@ -101,7 +88,7 @@ class Predictor {
     if (options_.network) {
       const MicrobatchShape shape{options_.network->samples, options_.network->sequence};
       const Partition cut = load_partition("equal", *options_.network, schedule.num_stages, {});
-      input.costs.memory = untimed_costs(*options_.network, cut, shape, Precision{}).memory;
+      input.costs.memory = untimed_costs(*options_.network, cut, shape, kMixedPrecision).memory;
     }
     SimOptions options = simulation_.simulation(schedule);
     options.spans = options.memory_curve = false;
@@ -191,15 +178,6 @@ AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, c
   return schedule;
 }
 
-const RuntimeFormat& format_of_runtime(const std::string& runtime) {
-  const auto found = std::ranges::find(kRuntimeFormats, runtime, &RuntimeFormat::runtime);
-  if (found == kRuntimeFormats.end()) {
-    throw Error("advise: no schedule can be given to the runtime '" + runtime +
-                "'; expected a run of pytorch, torchtitan or megatron");
-  }
-  return *found;
-}
-
 }  // namespace
 
 const AdvisedSchedule* Advice::best() const {
@@ -210,10 +188,14 @@ bool Advice::has_gain() const { return best() != nullptr && best()->saves > unce
 
 Advice advise(const TracedRun& run, const AdviceOptions& options) {
   const RunProfile& profile = run.known_profile();
-  const RuntimeFormat& runtime = format_of_runtime(profile.runtime);
   const Schedule own = schedule_of_run(run.timeline);
+  const RuntimePreset& runtime = runtime_preset(profile.runtime, own);
+  if (runtime.format.empty()) {
+    throw Error("advise: no schedule can be given to the runtime '" + profile.runtime +
+                "'; expected a run of one that `plumbline schedule --format` writes files for");
+  }
   Advice advice;
-  advice.runtime = runtime.others.empty() ? runtime.runtime : runtime.others;
+  advice.runtime = runtime.runs_files_as.empty() ? runtime.name : runtime.runs_files_as;
   advice.format = runtime.format;
   advice.num_devices = own.num_devices;
   advice.num_microbatches = own.num_microbatches;

@@ -9,9 +9,8 @@
 #include "tools/formats/run_files.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/arguments.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "tools/options/memory_limit_argument.hpp"
 #include "tools/terminal/output_file.hpp"
-#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -46,11 +45,7 @@ struct AdviseArguments {
   AdviceOptions options() const {
     AdviceOptions options;
     if (!network.empty()) options.network = load_network(network);
-    constexpr const char* kOption = "--memory-limit";
-    if (!memory_limit.empty()) {
-      options.memory_limit = options.network ? static_cast<double>(parse_bytes(memory_limit, kOption))
-                                             : parse_real(memory_limit, kOption, {.least = 0});
-    }
+    options.memory_limit = parse_memory_limit(memory_limit, options.network.has_value()).value;
     return options;
   }
 };

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/traces/run_samples.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/run_files.hpp"
 #include "tools/options/arguments.hpp"
@@ -15,8 +16,6 @@
 namespace plumb {
 namespace {
 
-/// A step that took longer than the shortest by this factor is said to have been disturbed.
-constexpr double kDisturbed = 1.25;
 /// More spans are not drawn in characters, because the drawing would be unreadable.
 constexpr std::size_t kMostSpansDrawn = 20'000;
 
@@ -46,10 +45,10 @@ struct TraceArguments {
 
 /// "traced steps     305.5 ms (shown), 307.7 ms"
 std::string steps_text(const TracedRun& run) {
-  const std::int64_t shortest = *std::ranges::min_element(run.step_ns);
+  const std::vector<std::int32_t> calm = calm_steps(run.step_ns);
   std::string text = "traced steps    ";
   for (std::size_t k = 0; k < run.step_ns.size(); ++k) {
-    const bool disturbed = static_cast<double>(run.step_ns[k]) > kDisturbed * static_cast<double>(shortest);
+    const bool disturbed = !std::ranges::binary_search(calm, static_cast<std::int32_t>(k));
     text += (k == 0 ? " " : ", ") + time_text(run.step_ns[k]);
     if (static_cast<std::int32_t>(k) == run.step) text += " (shown)";
     if (disturbed) text += " (disturbed)";

@@ -18,6 +18,7 @@
 #include "models/sources/run_profile.hpp"
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
+#include "tools/options/memory_limit_argument.hpp"
 
 namespace plumb {
 namespace {
@@ -315,11 +316,7 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 
 SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices) {
   SearchGoal goal;
-  if (!arguments.memory_limit.empty()) {
-    constexpr const char* kOption = "--memory-limit";
-    goal.memory_limit = documents.network ? static_cast<double>(parse_bytes(arguments.memory_limit, kOption))
-                                          : parse_real(arguments.memory_limit, kOption);
-  }
+  goal.memory_limit = parse_memory_limit(arguments.memory_limit, documents.network.has_value()).value.value_or(0);
   if (!arguments.any()) return goal;
   goal.costs = [arguments, documents, num_devices](std::int32_t num_stages) {
     CostInput input = cost_input(arguments, documents,
@@ -386,39 +383,6 @@ Precision precision_of(const std::string& name, const std::string& cluster) {
   if (chosen == "mixed") return kMixedPrecision;
   if (chosen == "single") return Precision{};
   throw_unknown("precision", chosen, kNames);
-}
-
-std::int64_t parse_bytes(std::string_view text, std::string_view where) {
-  struct Unit {
-    std::string_view suffix;
-    double bytes;
-  };
-  static constexpr std::array<Unit, 9> kUnits{{{"KiB", 0x1p10},
-                                               {"MiB", 0x1p20},
-                                               {"GiB", 0x1p30},
-                                               {"TiB", 0x1p40},
-                                               {"kB", 1e3},
-                                               {"MB", 1e6},
-                                               {"GB", 1e9},
-                                               {"TB", 1e12},
-                                               {"B", 1}}};
-  double factor = 1;
-  std::string_view number = text;
-  for (const Unit& unit : kUnits) {
-    if (!text.ends_with(unit.suffix)) continue;
-    factor = unit.bytes;
-    number.remove_suffix(unit.suffix.size());
-    break;
-  }
-  const bool is_number = !number.empty() && number.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
-  if (!is_number) {
-    throw Error(std::string(where) + ": '" + std::string(text) + "' is not a size, expected bytes such as 80GiB");
-  }
-  const double bytes = parse_real(number, where) * factor;
-  if (!(bytes >= 0 && bytes < 0x1p62)) {
-    throw Error(std::string(where) + ": '" + std::string(text) + "' is out of range, expected bytes such as 80GiB");
-  }
-  return std::llround(bytes);
 }
 
 }  // namespace plumb

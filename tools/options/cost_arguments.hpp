@@ -92,7 +92,4 @@ Partition load_partition(const std::string& partition, const Network& network, s
 /// "mixed" or "single"; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for anything else.
 Precision precision_of(const std::string& name, const std::string& cluster);
 
-/// "80GiB", "512MB", "1000": bytes.
-std::int64_t parse_bytes(std::string_view text, std::string_view where);
-
 }  // namespace plumb

@@ -1,6 +1,5 @@
 #include "tools/options/memory_limit_argument.hpp"
 
-#include "tools/options/cost_arguments.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -10,12 +9,16 @@ constexpr const char* kMemoryLimitOption = "--memory-limit";
 
 }  // namespace
 
-MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs) {
-  MemoryLimit limit{.in_bytes = !costs.memory.empty() && costs.memory_units_per_one == 0, .value = std::nullopt};
+MemoryLimit parse_memory_limit(const std::string& text, bool in_bytes) {
+  MemoryLimit limit{.in_bytes = in_bytes, .value = std::nullopt};
   if (text.empty()) return limit;
-  limit.value = limit.in_bytes ? static_cast<double>(parse_bytes(text, kMemoryLimitOption))
-                               : parse_real(text, kMemoryLimitOption, {.least = 0});
+  limit.value = in_bytes ? static_cast<double>(parse_bytes(text, kMemoryLimitOption))
+                         : parse_real(text, kMemoryLimitOption, {.least = 0});
   return limit;
+}
+
+MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs) {
+  return parse_memory_limit(text, !costs.memory.empty() && costs.memory_units_per_one == 0);
 }
 
 }  // namespace plumb

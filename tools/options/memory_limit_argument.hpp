@@ -7,7 +7,11 @@
 
 namespace plumb {
 
-/// The value of `--memory-limit`. Throws `Error` when `text` is neither empty nor a number.
+/// The value of `--memory-limit`, in bytes or in stashes or abstract units. Throws `Error` when `text` is neither empty
+/// nor a number that is at least 0.
+MemoryLimit parse_memory_limit(const std::string& text, bool in_bytes);
+
+/// The same, in what `costs` count memory in. Throws `Error` when `text` is neither empty nor a number.
 MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs);
 
 }  // namespace plumb

@@ -10,6 +10,7 @@
 #include "models/import/load_network.hpp"
 #include "models/sources/roofline.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

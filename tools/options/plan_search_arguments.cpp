@@ -11,6 +11,7 @@
 #include "models/import/load_network.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

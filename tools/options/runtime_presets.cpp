@@ -25,6 +25,7 @@ constexpr std::array kPresets{
         .send_buffers = kUnlimited,
         .skips_first_input_grad = true,
         .pairs_in_turn = true,
+        .format = "torch-comms",
         .what = "_PipelineScheduleRuntime 2.14: receives are posted where its lowering puts them, sends are waited for "
                 "at the end of the step, the first stage has no I"},
     RuntimePreset{
@@ -33,6 +34,8 @@ constexpr std::array kPresets{
         .receives = ReceivePlacement::kLate,
         .send_buffers = 1,
         .skips_first_input_grad = true,
+        .format = "torch-comms",
+        .runs_files_as = "pytorch",
         .what = "Schedule1F1B and ScheduleGPipe of PyTorch 2.14: every send is waited for before the next one, or with "
                 "the receive that it is fused with"},
     RuntimePreset{.name = "torchtitan",
@@ -41,6 +44,7 @@ constexpr std::array kPresets{
                   .receives = ReceivePlacement::kLate,
                   .send_buffers = 1,
                   .skips_first_input_grad = true,
+                  .format = "torch-csv",
                   .what = "torchtitan with one stage per rank: as pytorch-single"},
     RuntimePreset{.name = "torchtitan",
                   .schedules = For::kSeveralChunks,
@@ -49,6 +53,7 @@ constexpr std::array kPresets{
                   .send_buffers = kUnlimited,
                   .skips_first_input_grad = true,
                   .pairs_in_turn = true,
+                  .format = "torch-csv",
                   .what = "torchtitan with several stages per rank: as pytorch"},
     RuntimePreset{
         .name = "megatron",
@@ -56,12 +61,14 @@ constexpr std::array kPresets{
         .transfers = TransferMode::kBatched,
         .receives = ReceivePlacement::kLate,
         .send_buffers = 1,
+        .format = "megatron",
         .what = "Megatron-LM without interleaving: the send of one step and the receive of the next are fused"},
     RuntimePreset{.name = "megatron",
                   .schedules = For::kSeveralChunks,
                   .transfers = TransferMode::kRendezvous,
                   .receives = ReceivePlacement::kAhead,
                   .send_buffers = 1,
+                  .format = "megatron",
                   .what = "Megatron-LM interleaved with overlapped transfers: the receive of a step is posted one step "
                           "before"},
     RuntimePreset{.name = "deepspeed",

@@ -1,6 +1,7 @@
 #include "tools/terminal/words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -32,6 +33,39 @@ double parse_real(std::string_view text, std::string_view where, RealRange range
   const bool bounded = std::isfinite(range.most);
   throw Error(found + "out of range, expected " + number_text(range.least) +
               (bounded ? " to " + number_text(range.most) : " or more"));
+}
+
+std::int64_t parse_bytes(std::string_view text, std::string_view where) {
+  struct Unit {
+    std::string_view suffix;
+    double bytes;
+  };
+  static constexpr std::array<Unit, 9> kUnits{{{"KiB", 0x1p10},
+                                               {"MiB", 0x1p20},
+                                               {"GiB", 0x1p30},
+                                               {"TiB", 0x1p40},
+                                               {"kB", 1e3},
+                                               {"MB", 1e6},
+                                               {"GB", 1e9},
+                                               {"TB", 1e12},
+                                               {"B", 1}}};
+  double factor = 1;
+  std::string_view number = text;
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.suffix)) continue;
+    factor = unit.bytes;
+    number.remove_suffix(unit.suffix.size());
+    break;
+  }
+  const bool is_number = !number.empty() && number.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  if (!is_number) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is not a size, expected bytes such as 80GiB");
+  }
+  const double bytes = parse_real(number, where) * factor;
+  if (!(bytes >= 0 && bytes < 0x1p62)) {
+    throw Error(std::string(where) + ": '" + std::string(text) + "' is out of range, expected bytes such as 80GiB");
+  }
+  return std::llround(bytes);
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

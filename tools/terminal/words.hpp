@@ -28,6 +28,9 @@ std::int64_t parse_whole(std::string_view text, NumberRange range, std::string_v
 /// A finite decimal number that fills `text`, within `range`. Throws `Error` as `parse_whole` does.
 double parse_real(std::string_view text, std::string_view where, RealRange range = {});
 
+/// "80GiB", "512MB", "1000": bytes. Throws `Error` as `parse_whole` does.
+std::int64_t parse_bytes(std::string_view text, std::string_view where);
+
 /// Parts of `text` between `separator`s; an empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -7,6 +7,7 @@
 #include "models/ground/error.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {

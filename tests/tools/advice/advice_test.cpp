@@ -9,11 +9,11 @@
 
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
+#include "tests/sim/traces/trace_text.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/advice/advice_text.hpp"
-#include "tools/formats/run_files.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -23,16 +23,8 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
-std::vector<std::string> traces_of(const std::string& run) {
-  std::vector<std::string> paths;
-  for (int rank = 0; rank < 4; ++rank) {
-    paths.push_back(testing::in_source("tests/sim/traces/data/" + run + "/rank" + std::to_string(rank) + ".json.gz"));
-  }
-  return paths;
-}
-
 const Advice& advice_of_zb_h1() {
-  static const Advice advice = advise(read_traces(traces_of("zb-h1")), {});
+  static const Advice advice = advise(read_traced_run(testing::real_run("zb-h1")), {});
   return advice;
 }
 
@@ -95,7 +87,7 @@ TEST_CASE("schedules that the runtime cannot run are left out with a reason, an 
 }
 
 TEST_CASE("a memory limit moves what does not fit behind everything that does") {
-  const TracedRun run = read_traces(traces_of("zb-h1"));
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
   const Advice advice = advise(run, {.memory_limit = 4});
   REQUIRE(advice.best() != nullptr);
   CHECK(advice.best()->stashes <= 4);
@@ -105,15 +97,14 @@ TEST_CASE("a memory limit moves what does not fit behind everything that does") 
 }
 
 TEST_CASE("with a network memory is told in bytes") {
-  const Advice advice = advise(read_traces(traces_of("zb-h1")), {.network = load_network("gpt2-small")});
+  const Advice advice = advise(read_traced_run(testing::real_run("zb-h1")), {.network = load_network("gpt2-small")});
   CHECK(row(advice, "gpipe").memory_bytes > row(advice, "1f1b").memory_bytes);
   CHECK(row(advice, "zb-h1").memory_bytes > 100'000'000);
 }
 
 TEST_CASE("the command prints the list, and the file that it saves is the schedule that it names") {
   const testing::ScratchDirectory scratch;
-  std::string files;
-  for (const std::string& path : traces_of("zb-h1")) files += ' ' + path;
+  const std::string files = " " + testing::in_source("tests/sim/traces/data/zb-h1") + "/rank*.json.gz";
   const auto result =
       testing::run_command("plumbline advise" + files + " --save best.csv --json advice.json", scratch.path());
   CHECK(result.err == "");
