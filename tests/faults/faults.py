@@ -11,7 +11,8 @@ kind, it runs again with that call failing: with ENOSPC and EIO, that call alone
 every file must be the old one or the new one as a whole, the exit status 1 or 2, standard error one line, and no other file
 there. Where half of a write is written, or a write is interrupted, the command must succeed. Memory (operator new) fails at
 calls evenly spread, or at every one, in one run: at each the process forks, and the child goes on without the memory in a copy
-of the folder (copied_run.hpp), which takes the right to mount. On one processor, so that no other thread is lost.
+of the folder (copied_run.hpp), on one processor, so that no other thread is lost. Without the right to mount every call takes
+a run of its own.
 """
 import argparse
 import collections
@@ -89,6 +90,7 @@ class Runner:
     def __init__(self, program, shim, scratch):
         self.program, self.shim, self.scratch = program, shim, scratch
         self.number = 0
+        self.forks = subprocess.run(['unshare', '--mount', 'true'], capture_output=True).returncode == 0
 
     def run(self, case, fault=None, counts=None):
         """Status, standard error and the folder afterwards. The folder holds old files before."""
@@ -264,12 +266,12 @@ class Check:
             problems.extend((fault, problem) for problem in self.problems(kind, *end))
 
         for kind in kinds:
-            if kind == 'new':
+            if kind == 'new' and self.runner.forks:
                 every = max(1, self.counts[kind] // allocations if allocations else 1)
                 self.runner.run_each(self.case, f'new:{every}:{errno.ENOMEM}:each',
                                      lambda number, *end: judge('new', f'new:{number}:{errno.ENOMEM}', *end))
                 continue
-            for fault in self.faults(kind, sample):
+            for fault in self.faults(kind, allocations if kind == 'new' else sample):
                 status, stderr, output, folder = self.runner.run(self.case, fault)
                 judge(kind, fault, status, stderr, output, folder)
                 shutil.rmtree(folder, ignore_errors=True)
