@@ -238,12 +238,14 @@ std::string cluster_to_json(const Cluster& cluster) {
             {"nodes", static_cast<std::int32_t>(cluster.devices.size()) / cluster.devices_per_node},
             {"devices_per_node", cluster.devices_per_node},
             {"device", device_to_json(first, {})}};
+  Json overrides = Json::array();
   for (std::size_t d = 0; d < cluster.devices.size(); ++d) {
     if (cluster.devices[d] == first) continue;
     Json item{{"device", d}};
     item.update(device_to_json(cluster.devices[d], first));
-    json["overrides"].push_back(std::move(item));
+    overrides.push_back(std::move(item));
   }
+  if (!overrides.empty()) json["overrides"] = std::move(overrides);
   if (cluster.intra_node.bytes_per_s > 0) json["intra_node"] = network_to_json(cluster.intra_node);
   if (cluster.inter_node.bytes_per_s > 0) json["inter_node"] = network_to_json(cluster.inter_node);
   if (cluster.host_link.bytes_per_s > 0) json["host_link"] = host_link_to_json(cluster.host_link);

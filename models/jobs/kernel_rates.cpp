@@ -126,6 +126,7 @@ std::string kernel_rates_to_json(const KernelRates& rates) {
   Json json{{"format", "plumbline-device"}, {"version", 1}, {"device", rates.device}, {"source", rates.source}};
   for (const RateNumber& number : kNumbers) json[std::string(number.key)] = rates.*number.field;
   for (const RateInteger& integer : kIntegers) json[std::string(integer.key)] = rates.*integer.field;
+  if (!rates.gemms.empty()) json["gemms"] = Json::array();
   for (const GemmPoint& point : rates.gemms) {
     json["gemms"].push_back({{"m", point.m}, {"n", point.n}, {"k", point.k}, {"efficiency", point.efficiency}});
   }

@@ -1,9 +1,9 @@
 #include <array>
-#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/ground/text_stream.hpp"
 #include "schedules/checks/check_runs.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "tools/commands/command.hpp"
@@ -33,7 +33,7 @@ std::vector<Enum> several(const std::array<std::string_view, count>& names, std:
 std::string size_text(const std::string& path, const Schedule& schedule) {
   std::int64_t actions = 0;
   for (const DeviceList& list : schedule.devices) actions += expanded_size(list);
-  std::ostringstream out;
+  TextStream out;
   out << printable(path) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
       << schedule.num_microbatches << " microbatches, " << actions << " actions\n";
   return out.str();
