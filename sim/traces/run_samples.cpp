@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "sim/traces/crowd.hpp"
 
@@ -19,32 +20,50 @@ constexpr std::int64_t kMostMedians = 4;
 
 using Samples = std::vector<std::int64_t>;
 
+/// Samples of passes above the third quartile by so many distances of the quartiles (Tukey's outer fence) were, too.
+constexpr std::int64_t kOuterFence = 3;
+
 /// Whether a sample is so far above the median that it tells of the machine.
 bool is_disturbed(std::int64_t ns, std::int64_t median_ns) { return ns / kMostMedians > median_ns; }
 
-Measured measured(Samples& samples) {
-  Measured result;
-  if (samples.empty()) return result;
-  std::ranges::sort(samples);
-  const auto at = [&](double share) {
-    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
-  };
-  result = {.median_ns = at(0.5), .p10_ns = at(0.1), .p90_ns = at(0.9)};
-  result.count = static_cast<std::int64_t>(samples.size());
-  const auto kept_end =
-      std::ranges::find_if(samples, [&](std::int64_t ns) { return is_disturbed(ns, result.median_ns); });
-  const auto kept = kept_end - samples.begin();
-  const double sum = std::accumulate(samples.begin(), kept_end, 0.0);
+/// The value below which a share of sorted samples is.
+std::int64_t quantile(const Samples& sorted, double share) {
+  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+/// The mean is that of the samples up to `most_ns`.
+Measured summarized(const Samples& sorted, std::int64_t most_ns) {
+  Measured result{.median_ns = quantile(sorted, 0.5), .p10_ns = quantile(sorted, 0.1), .p90_ns = quantile(sorted, 0.9)};
+  result.count = std::ssize(sorted);
+  const auto kept_end = std::ranges::upper_bound(sorted, most_ns);
+  const auto kept = kept_end - sorted.begin();
+  const double sum = std::accumulate(sorted.begin(), kept_end, 0.0);
   if (kept > 0) result.mean_ns = std::llround(sum / static_cast<double>(kept));
   return result;
+}
+
+/// Of times that may differ by much.
+Measured measured(Samples& samples) {
+  if (samples.empty()) return {};
+  std::ranges::sort(samples);
+  return summarized(samples, kMostMedians * quantile(samples, 0.5));
+}
+
+/// Of one pass of one stage, which is the same work every time.
+Measured measured_pass(Samples& samples) {
+  if (samples.empty()) return {};
+  std::ranges::sort(samples);
+  const std::int64_t low = quantile(samples, 0.25);
+  const std::int64_t high = quantile(samples, 0.75);
+  return summarized(samples, high + kOuterFence * (high - low));
 }
 
 struct PassSamples {
   std::map<Op, Samples> by_op;
 
-  MeasuredPasses measure() {
-    const auto of = [&](Op op) { return measured(by_op[op]); };
-    return {.f = of(Op::kF), .b = of(Op::kB), .i = of(Op::kI), .w = of(Op::kW)};
+  MeasuredPasses measure(Measured (*summary)(Samples&)) {
+    const auto of = [&](Op op) { return summary(by_op[op]); };
+    return {.f = of(Op::kF), .b = of(Op::kB), .i = of(Op::kI), .w = of(Op::kW), .u = of(Op::kU)};
   }
 };
 
@@ -65,20 +84,33 @@ class SampleReader {
 
   RunProfile profile() {
     RunProfile profile;
-    for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure());
-    profile.inside = inside_.measure();
-    profile.host = host_.measure();
-    profile.send = measured(send_);
-    profile.send_posted = measured(send_posted_);
-    profile.receive = measured(receive_);
-    add_messages(profile);
+    for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure(measured_pass));
+    add_first_inside(profile.stages.front());
+    profile.inside = inside_.measure(measured);
+    profile.host = host_.measure(measured);
+    MeasuredMessages messages = measured_messages();
+    messages.send = measured(send_);
+    messages.send_posted = measured(send_posted_);
+    messages.receive = measured(receive_);
+    if (messages != MeasuredMessages{}) profile.messages = {std::move(messages)};
     return profile;
   }
 
  private:
+  /// An I of the first stage that does nothing tells nothing of the others, and the W after it is a whole backward.
+  void add_first_inside(const MeasuredPasses& first) {
+    const bool skips = skips_input_grad(first);
+    for (auto& [op, samples] : first_inside_.by_op) {
+      if (skips && op == Op::kI) continue;
+      Samples& all = inside_.by_op[skips && op == Op::kW ? Op::kB : op];
+      all.insert(all.end(), samples.begin(), samples.end());
+    }
+  }
+
   /// What a message carries: the stage that made it, whether it is a gradient, the microbatch.
   using Value = std::tuple<StageId, bool, MicrobatchId>;
 
+  static bool is_sampled(Op op) { return op <= Op::kW || op == Op::kU; }
   static bool is_gradient(Op op) { return is_backward(op) || op == Op::kSendB || op == Op::kRecvB; }
 
   static Value value_of(const Action& action) {
@@ -110,7 +142,7 @@ class SampleReader {
     std::int64_t free = -1;
     for (const TracedAction* one : lane_of(runs_[rank])) {
       const std::int64_t begin = free < 0 ? one->begin_ns : std::min(free, one->begin_ns);
-      if (is_compute(one->action.op)) {
+      if (is_sampled(one->action.op)) {
         read_work(rank, *one, begin);
       } else if (is_send(one->action.op)) {
         const auto receive = receives_.find(value_of(one->action));
@@ -127,9 +159,8 @@ class SampleReader {
     const Op op = work.action.op;
     const std::int64_t took = work.end_ns - work.start_ns;
     stages_[index(work.action.stage)].by_op[op].push_back(took);
-    // An I of the first stage, which does nothing, tells nothing about the others.
-    if (work.action.stage != StageId{0} || op != Op::kI)
-      inside_.by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
+    const bool first = work.action.stage == StageId{0};
+    (first ? first_inside_ : inside_).by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
     const auto sent = message_start(rank, work);
     const std::int64_t waited = work.start_ns - work.begin_ns;
     const bool told = sent && *sent < work.start_ns && 2 * waited >= work.start_ns - *sent;
@@ -158,7 +189,8 @@ class SampleReader {
   }
 
   /// What a message takes alone; with all of them where none was alone.
-  void add_messages(RunProfile& profile) {
+  MeasuredMessages measured_messages() {
+    MeasuredMessages result;
     Samples all;
     for (const CrowdedMessage& message : messages_) all.push_back(message.took_ns);
     const Measured usual = measured(all);
@@ -167,10 +199,11 @@ class SampleReader {
     for (const CrowdedMessage& message : messages_) {
       if (message.mean < kAlone) alone.push_back(message.took_ns);
     }
-    profile.message = alone.empty() ? usual : measured(alone);
+    result.message = alone.empty() ? usual : measured(alone);
     if (!alone.empty()) {
-      profile.message_capacity = message_capacity(messages_, static_cast<double>(profile.message.expected_ns()));
+      result.capacity = message_capacity(messages_, static_cast<double>(result.message.expected_ns()));
     }
+    return result;
   }
 
   /// When the message that the work needs could start; nothing where it needs none.
@@ -192,7 +225,8 @@ class SampleReader {
   std::map<Value, const TracedAction*> sends_;
   std::map<Value, const TracedAction*> receives_;
   std::vector<PassSamples> stages_;
-  PassSamples inside_;
+  PassSamples inside_;        ///< of all stages but the first
+  PassSamples first_inside_;  ///< of the first stage
   PassSamples host_;
   Samples send_;
   Samples send_posted_;
