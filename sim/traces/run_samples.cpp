@@ -20,49 +20,31 @@ constexpr std::int64_t kMostMedians = 4;
 
 using Samples = std::vector<std::int64_t>;
 
-/// Samples of passes above the third quartile by so many distances of the quartiles (Tukey's outer fence) were, too.
-constexpr std::int64_t kOuterFence = 3;
-
 /// Whether a sample is so far above the median that it tells of the machine.
 bool is_disturbed(std::int64_t ns, std::int64_t median_ns) { return ns / kMostMedians > median_ns; }
 
-/// The value below which a share of sorted samples is.
-std::int64_t quantile(const Samples& sorted, double share) {
-  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
-
-/// The mean is that of the samples up to `most_ns`.
-Measured summarized(const Samples& sorted, std::int64_t most_ns) {
-  Measured result{.median_ns = quantile(sorted, 0.5), .p10_ns = quantile(sorted, 0.1), .p90_ns = quantile(sorted, 0.9)};
-  result.count = std::ssize(sorted);
-  const auto kept_end = std::ranges::upper_bound(sorted, most_ns);
-  const auto kept = kept_end - sorted.begin();
-  const double sum = std::accumulate(sorted.begin(), kept_end, 0.0);
+Measured measured(Samples& samples) {
+  Measured result;
+  if (samples.empty()) return result;
+  std::ranges::sort(samples);
+  const auto at = [&](double share) {
+    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
+  };
+  result = {.median_ns = at(0.5), .p10_ns = at(0.1), .p90_ns = at(0.9)};
+  result.count = static_cast<std::int64_t>(samples.size());
+  const auto kept_end =
+      std::ranges::find_if(samples, [&](std::int64_t ns) { return is_disturbed(ns, result.median_ns); });
+  const auto kept = kept_end - samples.begin();
+  const double sum = std::accumulate(samples.begin(), kept_end, 0.0);
   if (kept > 0) result.mean_ns = std::llround(sum / static_cast<double>(kept));
   return result;
-}
-
-/// Of times that may differ by much.
-Measured measured(Samples& samples) {
-  if (samples.empty()) return {};
-  std::ranges::sort(samples);
-  return summarized(samples, kMostMedians * quantile(samples, 0.5));
-}
-
-/// Of one pass of one stage, which is the same work every time.
-Measured measured_pass(Samples& samples) {
-  if (samples.empty()) return {};
-  std::ranges::sort(samples);
-  const std::int64_t low = quantile(samples, 0.25);
-  const std::int64_t high = quantile(samples, 0.75);
-  return summarized(samples, high + kOuterFence * (high - low));
 }
 
 struct PassSamples {
   std::map<Op, Samples> by_op;
 
-  MeasuredPasses measure(Measured (*summary)(Samples&)) {
-    const auto of = [&](Op op) { return summary(by_op[op]); };
+  MeasuredPasses measure() {
+    const auto of = [&](Op op) { return measured(by_op[op]); };
     return {.f = of(Op::kF), .b = of(Op::kB), .i = of(Op::kI), .w = of(Op::kW), .u = of(Op::kU)};
   }
 };
@@ -84,10 +66,10 @@ class SampleReader {
 
   RunProfile profile() {
     RunProfile profile;
-    for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure(measured_pass));
+    for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure());
     add_first_inside(profile.stages.front());
-    profile.inside = inside_.measure(measured);
-    profile.host = host_.measure(measured);
+    profile.inside = inside_.measure();
+    profile.host = host_.measure();
     MeasuredMessages messages = measured_messages();
     messages.send = measured(send_);
     messages.send_posted = measured(send_posted_);

@@ -16,9 +16,8 @@ std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns);
 /// What the run costs: all actions and messages of the given steps, as `RunProfile` says. Clocks are aligned. Leaves
 /// `machine` and `runtime` empty.
 ///
-/// A mean leaves out disturbances of the machine: of a pass, samples above Tukey's outer fence; of host, calls and
-/// messages, samples of more than four times the median. It is what predictions add up: a sum of many times tends to
-/// the sum of their means, not of their medians.
+/// A mean leaves out samples of more than four times the median, which are disturbances of the machine. It is what
+/// predictions add up: a sum of many times tends to the sum of their means, not of their medians.
 RunProfile run_samples(std::span<const RankRun> runs, const TracedProducers& producers,
                        std::span<const std::int32_t> steps);
 
