@@ -262,7 +262,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
-      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("profile", profile, "FILE",
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("memory-limit", memory_limit, "X",
             "memory for activations on each device, in units of --memory or in bytes (80GiB)");
 }
