@@ -33,14 +33,16 @@ struct Operators {
   }
 };
 
-/// `inside` of the passes; of one that the run did not have, that of the other kind of backward.
+/// `inside` of the passes; of one that the run did not have, that of the other kind of backward. What a B does once an I
+/// and a W do both, each a part of it: its time is taken to lie between theirs.
 Operators inside_of(const RunProfile& profile) {
   const MeasuredPasses& inside = profile.inside;
   const Measured& split = inside.i.count > 0 ? inside.i : inside.b;
+  const Measured& weight = inside.w.count > 0 ? inside.w : split;
   return {.f = expected(inside.f),
-          .b = expected(inside.b.count > 0 ? inside.b : split),
+          .b = inside.b.count > 0 ? expected(inside.b) : (expected(split) + expected(weight)) / 2,
           .i = expected(split),
-          .w = expected(inside.w.count > 0 ? inside.w : split)};
+          .w = expected(weight)};
 }
 
 double without(const Measured& measured, double inside) { return std::max(0.0, expected(measured) - inside); }

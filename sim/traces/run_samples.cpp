@@ -67,7 +67,6 @@ class SampleReader {
   RunProfile profile() {
     RunProfile profile;
     for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure());
-    add_first_inside(profile.stages.front());
     profile.inside = inside_.measure();
     profile.host = host_.measure();
     MeasuredMessages messages = measured_messages();
@@ -79,16 +78,6 @@ class SampleReader {
   }
 
  private:
-  /// An I of the first stage that does nothing tells nothing of the others, and the W after it is a whole backward.
-  void add_first_inside(const MeasuredPasses& first) {
-    const bool skips = skips_input_grad(first);
-    for (auto& [op, samples] : first_inside_.by_op) {
-      if (skips && op == Op::kI) continue;
-      Samples& all = inside_.by_op[skips && op == Op::kW ? Op::kB : op];
-      all.insert(all.end(), samples.begin(), samples.end());
-    }
-  }
-
   /// What a message carries: the stage that made it, whether it is a gradient, the microbatch.
   using Value = std::tuple<StageId, bool, MicrobatchId>;
 
@@ -141,8 +130,9 @@ class SampleReader {
     const Op op = work.action.op;
     const std::int64_t took = work.end_ns - work.start_ns;
     stages_[index(work.action.stage)].by_op[op].push_back(took);
-    const bool first = work.action.stage == StageId{0};
-    (first ? first_inside_ : inside_).by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
+    // An I of the first stage, which does nothing, tells nothing about the others.
+    if (work.action.stage != StageId{0} || op != Op::kI)
+      inside_.by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
     const auto sent = message_start(rank, work);
     const std::int64_t waited = work.start_ns - work.begin_ns;
     const bool told = sent && *sent < work.start_ns && 2 * waited >= work.start_ns - *sent;
@@ -207,8 +197,7 @@ class SampleReader {
   std::map<Value, const TracedAction*> sends_;
   std::map<Value, const TracedAction*> receives_;
   std::vector<PassSamples> stages_;
-  PassSamples inside_;        ///< of all stages but the first
-  PassSamples first_inside_;  ///< of the first stage
+  PassSamples inside_;
   PassSamples host_;
   Samples send_;
   Samples send_posted_;
