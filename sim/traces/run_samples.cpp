@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// Longer steps, relative to the shortest, were disturbed.
+/// Longer steps, relative to the median, were disturbed.
 constexpr double kCalm = 1.25;
 /// So were times of more than so many medians.
 constexpr std::int64_t kMostMedians = 4;
@@ -212,7 +212,10 @@ class SampleReader {
 std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns) {
   std::vector<std::int32_t> calm;
   if (step_ns.empty()) return calm;
-  const double longest = kCalm * static_cast<double>(*std::ranges::min_element(step_ns));
+  std::vector<std::int64_t> sorted(step_ns.begin(), step_ns.end());
+  const auto middle = sorted.begin() + (std::ssize(sorted) - 1) / 2;
+  std::ranges::nth_element(sorted, middle);
+  const double longest = kCalm * static_cast<double>(*middle);
   for (std::size_t k = 0; k < step_ns.size(); ++k) {
     if (static_cast<double>(step_ns[k]) <= longest) calm.push_back(static_cast<std::int32_t>(k));
   }

