@@ -33,8 +33,8 @@ struct Operators {
   }
 };
 
-/// `inside` of the passes; of one that the run did not have, that of the other kind of backward. What a B does once an I
-/// and a W do both, each a part of it: its time is taken to lie between theirs.
+/// `inside` of the passes; of one that the run did not have, that of the other kind of backward. What a B does once an
+/// I and a W do both, each a part of it: its time is taken to lie between theirs.
 Operators inside_of(const RunProfile& profile) {
   const MeasuredPasses& inside = profile.inside;
   const Measured& split = inside.i.count > 0 ? inside.i : inside.b;

@@ -197,7 +197,7 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
                    {"error", '>'},
                    {"model", '>'},
                    {"noise", '>'},
-                   {"runs differ", '>', "by"},
+                   {"by", '>', "runs differ"},
                    {"verdict"},
                    {"predicted", '>', "bubble"},
                    {"measured", '>', "bubble"},
