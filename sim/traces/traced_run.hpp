@@ -20,8 +20,10 @@ struct TracedRun {
   std::vector<std::int32_t> missing_ranks;     ///< of those, the ones without a trace; their devices are not `known`
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each device, in the step shown
   std::int64_t clock_residual_ns = 0;          ///< by how much a message still arrives before it was sent
+  std::string backend;                         ///< what the ranks talk by: "gloo", "nccl"; empty: not told
   /// What the undisturbed steps cost; none where ranks are missing, or only busy times are known.
   std::optional<RunProfile> profile;
+  std::string no_profile;  ///< why there is none
 
   /// The profile. Throws `Error` where there is none, with the reason.
   const RunProfile& known_profile() const;
@@ -38,6 +40,9 @@ struct TracedRun {
 /// - `overhead`: the host: between the end of work and the program's turning to the next one, between the end of the
 ///   producer's work and the call that sends;
 /// - `warmup` and `drain` as in simulated runs.
+///
+/// Timelines that the trainer measured (`train --json`) are runs of one configuration, a file for each; the one of
+/// median step time is shown as it is, and all of them make the profile (`timeline_ranks.hpp`).
 ///
 /// A log of Megatron-LM's timers has sums per rank only (`megatron_timers.hpp`): busy and idle time, no spans, no
 /// causes.

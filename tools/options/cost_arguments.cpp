@@ -92,6 +92,17 @@ void check_profile(const CostArguments& arguments) {
   refuse(arguments.precision, "--precision", why);
 }
 
+/// `--message-bytes`: messages of another size than those of the run.
+void predict_message_size(const CostArguments& arguments, RunProfile& profile) {
+  if (arguments.message_bytes.empty()) return;
+  profile.message_bytes = parse_bytes(arguments.message_bytes, "--message-bytes");
+  try {
+    message_times(profile.messages, profile.message_bytes);
+  } catch (const Error& error) {
+    throw Error("--message-bytes: " + std::string(error.what()));
+  }
+}
+
 /// A profile of `plumbline profile`, with its network, or of a traced run.
 void load_profile(const CostArguments& arguments, CostDocuments& documents) {
   const std::string text = read_text_file(arguments.profile, kProfileFile);
@@ -102,6 +113,7 @@ void load_profile(const CostArguments& arguments, CostDocuments& documents) {
     refuse(arguments.cluster, "--cluster",
            "messages take what they took in the traced run, expected no --cluster with it");
     documents.run_profile = run_profile_from_json(text, arguments.profile);
+    predict_message_size(arguments, *documents.run_profile);
     return;
   }
   documents.profile = profile_from_json(text, arguments.profile);
@@ -250,7 +262,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
-      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("profile", profile, "FILE",
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("memory-limit", memory_limit, "X",
             "memory for activations on each device, in units of --memory or in bytes (80GiB)");
 }
@@ -267,7 +280,10 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE",
-            "times measured by `plumbline profile`, or of a traced run (`plumbline trace --profile`)")
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
+      .text("message-bytes", message_bytes, "SIZE",
+            "size of the messages, such as 4MiB, where the profile of a real run knows several (default: that of the "
+            "run)")
       .text("partition", partition, "HOW",
             "how layers are split into stages: balanced by their times, equal (as many blocks in each), finest (one "
             "layer "
@@ -305,6 +321,9 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
   }
   if (arguments.job.any() && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
     throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
+  }
+  if (!documents.run_profile) {
+    refuse(arguments.message_bytes, "--message-bytes", "applies to a real run, expected --profile of one with it");
   }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;

@@ -25,6 +25,7 @@ struct CostArguments {
   bool per_device = false;
   std::string memory_limit;
   std::string profile;
+  std::string message_bytes;
   std::string network;
   std::string cluster;
   std::string partition;
