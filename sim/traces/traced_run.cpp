@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "sim/traces/chunk_placement.hpp"
 #include "sim/traces/clocks.hpp"
 #include "sim/traces/readers/megatron_timers.hpp"
 #include "sim/traces/run_samples.hpp"
@@ -12,9 +13,6 @@
 
 namespace plumb {
 namespace {
-
-/// Clocks of one machine are read in different processes; what is less than this is no finding.
-constexpr std::int64_t kClockNoiseNs = 1000;
 
 void check_steps(const std::vector<RankRun>& runs) {
   for (const RankRun& run : runs) {
@@ -27,17 +25,7 @@ void check_steps(const std::vector<RankRun>& runs) {
 /// The offsets that align one step, or all of them.
 ClockOffsets offsets_of(const std::vector<RankRun>& runs, const TracedProducers& producers,
                         std::optional<std::int32_t> step) {
-  Slacks slacks(runs.size());
-  for (std::size_t rank = 0; rank < runs.size(); ++rank) {
-    for (const TracedAction& work : runs[rank].work) {
-      if (step && work.step != *step) continue;
-      const auto producer = producers.of(work);
-      if (producer && producer->rank != rank) {
-        slacks.add(producer->rank, rank, work.start_ns - runs[producer->rank].work[producer->at].end_ns);
-      }
-    }
-  }
-  const ClockOffsets offsets = clock_offsets(slacks);
+  const ClockOffsets offsets = clock_offsets(message_slacks(runs, producers, step));
   if (offsets.residual_ns > kClockNoiseNs) {
     throw Error(runs.front().file + ": the clocks of the ranks cannot be aligned: a message would arrive " +
                 std::to_string(offsets.residual_ns) + " ns before it was sent, whatever is added to them");
@@ -113,11 +101,11 @@ void choose_step(TracedRun& traced, std::optional<std::int32_t> step, const std:
 TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int32_t> step) {
   const TraceFile& file = files.front();
   if (files.size() != 1) throw Error(file.name + ": is one of several files, expected the log of Megatron-LM alone");
-  const std::vector<Timeline> timelines = read_timer_log(file.bytes, file.name);
   TracedRun traced;
-  for (const Timeline& timeline : timelines) traced.step_ns.push_back(timeline.makespan);
+  traced.steps = read_timer_log(file.bytes, file.name);
+  for (const Timeline& timeline : traced.steps) traced.step_ns.push_back(timeline.makespan);
   choose_step(traced, step, file.name);
-  traced.timeline = timelines[static_cast<std::size_t>(traced.step)];
+  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
   for (std::size_t rank = 0; rank < traced.timeline.devices.size(); ++rank) {
     traced.ranks.push_back(static_cast<std::int32_t>(rank));
   }
@@ -143,6 +131,7 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   }
   std::vector<RankRun> given = read_rank_runs(std::move(files));
   check_steps(given);
+  place_chunks(given);
   const TracedPipeline pipeline = traced_pipeline(given);
   const std::string file = given.front().file;
   const std::string backend = given.front().backend;
@@ -156,10 +145,12 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   const std::vector<RankRun> runs =
       with_missing(std::move(given), pipeline, offsets[static_cast<std::size_t>(traced.step)], traced);
   const TracedProducers producers(runs);
-  traced.timeline = step_timeline(runs, producers, traced.step);
-  traced.timeline.schedule = "traced run";
-  traced.timeline.machine =
-      "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
+  for (std::int32_t k = 0; k < std::ssize(traced.step_ns); ++k) {
+    Timeline& timeline = traced.steps.emplace_back(step_timeline(runs, producers, k));
+    timeline.schedule = "traced run";
+    timeline.machine = "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
+  }
+  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
   if (traced.missing_ranks.empty()) {
     traced.profile = run_samples(runs, producers, calm_steps(traced.step_ns));
     traced.profile->machine = traced.timeline.machine;
