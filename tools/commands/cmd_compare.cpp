@@ -134,6 +134,7 @@ std::string page(const NamedRun& first, const NamedRuns& others, CompareOptions 
                                .chosen = i == middle});
   }
   report.title = report.sections.front().title;
+  if (others.traced) report.note = "What another schedule would give: plumbline advise FILES --html advice.html";
   return html_report(report);
 }
 
