@@ -149,7 +149,8 @@ std::vector<std::string> assumptions(const RunProfile& profile, const Advice& ad
     said.push_back("In schedules that split the backward, " + note + ".");
   }
   if (advice.steps == 1) {
-    said.emplace_back("Only one step was not disturbed, so how far steps spread is not known, and not in the intervals.");
+    said.emplace_back(
+        "Only one step was not disturbed, so how far steps spread is not known, and not in the intervals.");
   }
   const auto has_replicas = [](const AdvisedSchedule& one) { return one.candidate.replicas > 1; };
   if (std::ranges::any_of(advice.schedules, has_replicas)) {
