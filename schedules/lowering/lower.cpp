@@ -86,7 +86,7 @@ void describe(State& state) {
   program.memory = state.costs.memory;
   if (!program.memory.empty()) program.part_memory = state.part_costs.memory();
   program.memory_units_per_one = state.costs.memory_units_per_one;
-  program.comm = state.costs.comm;
+  if (!state.has_transfers()) program.comm = state.costs.comm;
   program.work = mean_work(state.costs.work, schedule.microbatch_sizes);
   if (state.cluster == nullptr) return;
   program.shared_links = state.cluster->shared_links;

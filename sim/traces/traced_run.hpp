@@ -14,6 +14,7 @@ namespace plumb {
 /// A run that a profiler traced, rank by rank.
 struct TracedRun {
   Timeline timeline;                           ///< of one step
+  std::vector<Timeline> steps;                 ///< of every traced step; one of them is `timeline`
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
   std::int32_t step = 0;                       ///< the one that `timeline` shows
   std::vector<std::int32_t> ranks;             ///< of each device
@@ -34,7 +35,8 @@ struct TracedRun {
 /// `step`: which one (from 0); without it the one of (lower) median length. Devices are the ranks of the pipeline
 /// (`traced_pipeline.hpp`). Work lasts from the end of the wait for its message (`runtime_ranges.hpp`) to its end;
 /// everything else is idle time with a cause:
-/// - `compute`: until the producer's work ended, on another rank; where that rank's trace is missing, all of the wait;
+/// - `compute`: until the producer's work ended, on another rank;
+/// - `unknown`: all of the wait for a value of a rank whose trace is missing;
 /// - `transfer_bandwidth`: of a message, as much as the fastest one between these two ranks took, call to arrival;
 /// - `transfer_queue`: what it took longer;
 /// - `overhead`: the host: between the end of work and the program's turning to the next one, between the end of the

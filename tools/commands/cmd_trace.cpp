@@ -65,7 +65,7 @@ std::string steps_text(const TracedRun& run) {
   text += '\n';
   for (const std::int32_t rank : run.missing_ranks) {
     text += "rank " + std::to_string(rank) +
-            "           its trace is missing, so what it did is unknown; waits for it count as compute\n";
+            "           its trace is missing, so what it did is unknown; waits for it count as 'missing rank'\n";
   }
   const auto moved = [](std::int64_t ns) { return ns != 0; };
   if (std::ranges::any_of(run.clock_offsets_ns, moved)) {

@@ -70,15 +70,23 @@ ExitStatus run_validate(const CommandLine& arguments) {
       .text("transfers", modes, "MODES",
             "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
             "batched or pair-fifo (several with commas, or all)");
+  parser.text("runtime", simulation.runtime, "SYSTEM",
+              "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
+              "torchtitan, megatron or deepspeed");
   simulation.add_receives_to(parser);
   parser.text("torch-transfers", models, "MODELS",
               "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
               "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)");
   size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;
-  const auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
+  auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
   const auto chosen_models = several<TransferModel>(kTransferModelNames, "transfer model", models);
-  const Schedule schedule = format.empty() ? load_schedule(path, size) : read_schedule(path, format);
+  Schedule schedule = format.empty() ? load_schedule(path, size) : read_schedule(path, format);
+  if (!simulation.runtime.empty()) {
+    if (chosen_modes.empty()) chosen_modes.push_back(simulation.simulation(schedule).transfers);
+    CostInput no_costs;
+    simulation.adapt(schedule, no_costs);
+  }
   const auto violations = violations_of(schedule, chosen_modes, chosen_models, simulation.lowering(schedule));
   if (!violations.empty()) {
     print(findings_text(path, violations));

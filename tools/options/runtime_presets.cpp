@@ -99,7 +99,7 @@ const RuntimePreset& runtime_preset(std::string_view name, const Schedule& sched
   std::vector<std::string_view> names;
   for (const RuntimePreset& preset : kPresets) {
     if (preset.name == name && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
-    names.push_back(preset.name);
+    if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
   }
   throw_unknown("runtime", name, names);
 }

@@ -88,6 +88,7 @@ LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
   LowerOptions options{.receives = preset.receives, .send_buffers = preset.send_buffers};
   if (!receives.empty()) options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
   if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
+  options.messages = !transfers.empty() || !receives.empty() || send_buffers || &preset != &runtime_presets().front();
   return options;
 }
 

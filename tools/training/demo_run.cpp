@@ -235,7 +235,7 @@ std::string demo_page(const DemoPlan& plan, const DemoRun& run) {
                                .note = {},
                                .first = &result.predicted,
                                .second = &result.measured[result.median],
-                               .comparison = &result.comparison});
+                               .comparison = result.comparison});
   }
   return html_report(report);
 }

@@ -2,7 +2,8 @@
 
 from second_actions import nearest
 
-CAUSES = ["warmup", "drain", "compute", "transfer_latency", "transfer_bandwidth", "transfer_queue", "collective", "memory", "overhead"]
+CAUSES = ["warmup", "drain", "compute", "transfer_latency", "transfer_bandwidth", "transfer_queue", "collective", "memory", "overhead",
+          "unknown"]
 
 
 class Run:
