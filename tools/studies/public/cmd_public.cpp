@@ -8,10 +8,10 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "tools/measured_steps/rates_fit.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/public/public_report.hpp"
-#include "tools/studies/public/rates_fit.hpp"
 #include "tools/studies/studies.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/results_folder.hpp"
@@ -52,14 +52,14 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   PublicResults results;
   for (const std::string& name : names) {
     const std::string file = name + ".csv";
-    for (PublicRow& row : public_rows(read_text_file(in_results("public/" + file).string()), file)) {
+    for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
       std::string why = refusal(row);
-      const std::optional<Cluster> cluster = public_cluster(row);
+      const std::optional<Cluster> cluster = step_cluster(row);
       if (why.empty() && !cluster) why = "no cluster and rates for " + row.gpu;
       if (!why.empty()) {
         ++results.refused[name][why];
       } else if (cluster->devices.front().name.starts_with(gpu)) {
-        PublicJob job{row, public_network(row), public_parallelism(row), *cluster};
+        MeasuredJob job{row, step_network(row), step_parallelism(row), *cluster};
         results.jobs.push_back(std::move(job));
       }
     }
@@ -69,10 +69,10 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
 
 /// Every data set counts the same, however many rows it has.
 KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments) {
-  std::vector<PublicJob> half;
+  std::vector<MeasuredJob> half;
   std::vector<double> measured;
   std::map<std::string, double> sizes;
-  for (const PublicJob& job : all.jobs) {
+  for (const MeasuredJob& job : all.jobs) {
     if (!job.row.fits_constants()) continue;
     half.push_back(job);
     measured.push_back(job.row.step_s);
@@ -81,7 +81,7 @@ KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments
   if (half.empty()) throw Error("--fit: no rows of '" + arguments.fit + "', expected the beginning of a GPU's name");
   FitOptions options;
   options.rounds = static_cast<int>(arguments.rounds.value_or(8));
-  for (const PublicJob& job : half) options.weights.push_back(1 / sizes[public_group(job.row)]);
+  for (const MeasuredJob& job : half) options.weights.push_back(1 / sizes[public_group(job.row)]);
   const std::vector<std::string> names = split(arguments.constants, ',');
   options.constants.assign(names.begin(), names.end());
   const Predict predict = [&](const KernelRates& rates) { return predicted_steps_s(half, &rates); };

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tools/studies/public/public_scores.hpp"
+#include "tools/measured_steps/step_scores.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -16,7 +16,7 @@ constexpr std::size_t kWorstRows = 12;
 /// Rows that are scored together.
 struct Group {
   std::vector<std::size_t> jobs;
-  PublicScore score;
+  StepScore score;
 };
 
 template <class Key>
@@ -33,7 +33,7 @@ std::map<std::string, Group> groups_by(const PublicResults& results, Key&& key) 
       predicted.push_back(results.predicted_s[k]);
       measured.push_back(results.jobs[k].row.step_s);
     }
-    group.score = public_score(predicted, measured);
+    group.score = step_score(predicted, measured);
   }
   return groups;
 }
@@ -47,7 +47,7 @@ double error_of(const PublicResults& results, std::size_t k) {
 }
 
 std::vector<std::string> cells_of(const PublicResults& results, const std::string& name, const Group& group) {
-  const PublicScore& score = group.score;
+  const StepScore& score = group.score;
   return {
       name,
       std::to_string(score.rows),
@@ -72,16 +72,18 @@ std::string markdown_table(const PublicResults& results, const std::map<std::str
   return text + "\n";
 }
 
-std::string half_of(const PublicRow& row) {
+std::string half_of(const MeasuredStep& row) {
   return public_group(row) + (row.fits_constants() ? ", fitted half" : ", other half");
 }
 
-std::string schedule_group(const PublicRow& row) {
+std::string schedule_group(const MeasuredStep& row) {
   return row.pipeline > 1 ? row.data + ", " + row.schedule : std::string();
 }
 
 /// The eight end-to-end times that calculon predicts, too.
-std::string with_published(const PublicRow& row) { return std::isnan(row.published_error) ? std::string() : row.data; }
+std::string with_published(const MeasuredStep& row) {
+  return std::isnan(row.published_error) ? std::string() : row.data;
+}
 
 double published_mape(const PublicResults& results, const Group& group) {
   double sum = 0;
@@ -110,7 +112,7 @@ std::string worst_table(const PublicResults& results) {
       "| worst rows | measured | predicted | error | tp x pp x dp, microbatch, microbatches |\n"
       "|---|---:|---:|---:|---|\n";
   for (const std::size_t k : order) {
-    const PublicRow& row = results.jobs[k].row;
+    const MeasuredStep& row = results.jobs[k].row;
     text += markdown_row({row.id, number_text(row.step_s) + " s", number_text(results.predicted_s[k]) + " s",
                           signed_percent(error_of(results, k)),
                           std::to_string(row.tensor) + " x " + std::to_string(row.pipeline) + " x " +
@@ -130,7 +132,7 @@ std::string refused_table(const PublicResults& results) {
 
 }  // namespace
 
-std::string public_group(const PublicRow& row) {
+std::string public_group(const MeasuredStep& row) {
   std::string name = row.data;
   if (name == "vtrain") name += row.num_gpus > 8 ? ", several nodes" : ", one node";
   return name + (row.pipeline > 1 ? ", pp>1" : ", pp=1");
@@ -154,7 +156,7 @@ std::string public_markdown(const PublicResults& results) {
 std::string public_csv(const PublicResults& results) {
   std::string text = "row_id,group,half,measured_s,predicted_s,error\n";
   for (std::size_t k = 0; k < results.jobs.size(); ++k) {
-    const PublicRow& row = results.jobs[k].row;
+    const MeasuredStep& row = results.jobs[k].row;
     text += row.id + ",\"" + public_group(row) + "\"," + (row.fits_constants() ? "fitted" : "other") + "," +
             number_text(row.step_s, 6) + "," + number_text(results.predicted_s[k], 6) + "," +
             fixed_text(error_of(results, k), 4) + "\n";

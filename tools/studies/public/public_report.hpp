@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "tools/measured_steps/measured_job.hpp"
 #include "tools/reports/plot.hpp"
-#include "tools/studies/public/public_prediction.hpp"
 
 namespace plumb {
 
 /// What was predicted of the public measurements, and what could not be.
 struct PublicResults {
-  std::vector<PublicJob> jobs;
+  std::vector<MeasuredJob> jobs;
   std::vector<double> predicted_s;  ///< by job
   /// By file, then reason: rows that are not predicted.
   std::map<std::string, std::map<std::string, int>> refused;
@@ -19,7 +19,7 @@ struct PublicResults {
 
 /// The data set that a row is scored with: its file, single node apart from several in vTrain's, and pp=1 apart from
 /// pp>1.
-std::string public_group(const PublicRow& row);
+std::string public_group(const MeasuredStep& row);
 
 /// Scores as a table for a terminal.
 std::string public_text(const PublicResults& results);

@@ -1,4 +1,4 @@
-#include "tools/studies/public/csv_table.hpp"
+#include "tools/measured_steps/csv_table.hpp"
 
 #include <algorithm>
 #include <utility>

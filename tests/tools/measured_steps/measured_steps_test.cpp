@@ -5,9 +5,9 @@
 #include "models/ground/error.hpp"
 #include "models/network/network_check.hpp"
 #include "models/stages/network_costs.hpp"
-#include "tools/studies/public/csv_table.hpp"
-#include "tools/studies/public/public_prediction.hpp"
-#include "tools/studies/public/public_scores.hpp"
+#include "tools/measured_steps/csv_table.hpp"
+#include "tools/measured_steps/measured_job.hpp"
+#include "tools/measured_steps/step_scores.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -21,8 +21,8 @@ constexpr std::string_view kHeader =
     "published_prediction_step_time_s,published_prediction_memory_gib,published_prediction_tokens_per_s_per_gpu,"
     "published_error_time_pct,published_error_memory_pct,note\n";
 
-PublicRow row_of(const std::string& line, const std::string& file = "vtrain.csv") {
-  return public_rows(std::string(kHeader) + line + "\n", file).front();
+MeasuredStep row_of(const std::string& line, const std::string& file = "vtrain.csv") {
+  return measured_steps(std::string(kHeader) + line + "\n", file).front();
 }
 
 const std::string kLogged =
@@ -53,7 +53,7 @@ TEST_CASE("step times come from the log, or from throughput by the batch") {
 
 TEST_CASE("rows that are no steps, or do not say enough, are refused with the reason") {
   CHECK(refusal(row_of(kLogged)).empty());
-  PublicRow row = row_of(kLogged, "megatron-papers.csv");
+  MeasuredStep row = row_of(kLogged, "megatron-papers.csv");
   row.id = "korthikanti-t4-layer-selective";
   CHECK(refusal(row) == "time of one layer, not of a step");
   row = row_of(kLogged);
@@ -72,15 +72,15 @@ TEST_CASE("rows that are no steps, or do not say enough, are refused with the re
 }
 
 TEST_CASE("networks of rows have the parameters of their recipe") {
-  const PublicRow gpt = row_of(kLogged);
-  check_network(public_network(gpt));
+  const MeasuredStep gpt = row_of(kLogged);
+  check_network(step_network(gpt));
   const std::int64_t h = 1024;
-  CHECK(parameter_count(public_network(gpt)) == 24 * (12 * h * h + 13 * h) + 50257 * h + 1024 * h + 2 * h);
-  const PublicRow moe = row_of(
+  CHECK(parameter_count(step_network(gpt)) == 24 * (12 * h * h + 13 * h) + 50257 * h + 1024 * h + 2 * h);
+  const MeasuredStep moe = row_of(
       "m,s,DeepSeek-V2,4,5120,12288,128,128,4096,102400,160,6,1536,B200,8,1,1,1,8,8,1,1,32,4,none,none,bf16,0.37,,,,,,,"
       ",,,,",
       "simumax.csv");
-  const Network network = public_network(moe);
+  const Network network = step_network(moe);
   check_network(network);
   CHECK(network.layers[2].body[1].kind == LayerKind::kMlp);
   CHECK(network.layers[4].body[1].kind == LayerKind::kMoe);
@@ -91,7 +91,7 @@ TEST_CASE("networks of rows have the parameters of their recipe") {
 TEST_CASE("rows are dealt to halves by their id alone") {
   int fitted = 0;
   for (int k = 0; k < 1000; ++k) {
-    PublicRow row;
+    MeasuredStep row;
     row.id = "vtrain-single-" + std::to_string(k);
     fitted += row.fits_constants() ? 1 : 0;
   }
@@ -100,12 +100,12 @@ TEST_CASE("rows are dealt to halves by their id alone") {
 }
 
 TEST_CASE("a prediction follows its configuration: twice the microbatches take longer, twice the speed shorter") {
-  PublicJob job{row_of(kLogged), public_network(row_of(kLogged)), public_parallelism(row_of(kLogged)), {}};
-  job.cluster = *public_cluster(job.row);
+  MeasuredJob job{row_of(kLogged), step_network(row_of(kLogged)), step_parallelism(row_of(kLogged)), {}};
+  job.cluster = *step_cluster(job.row);
   const KernelRates rates = kernel_rates_of(job.cluster.devices.front());
   const double once = predicted_step_s(job, rates);
   CHECK(once > 0);
-  PublicJob more = job;
+  MeasuredJob more = job;
   more.row.num_microbatches *= 2;
   CHECK(predicted_step_s(more, rates) > 1.5 * once);
   KernelRates fast = rates;
@@ -115,7 +115,7 @@ TEST_CASE("a prediction follows its configuration: twice the microbatches take l
 }
 
 TEST_CASE("scores of rows worked by hand") {
-  const PublicScore score = public_score({1.1, 1.8, 3.0, 5.0}, {1, 2, 3, 4});
+  const StepScore score = step_score({1.1, 1.8, 3.0, 5.0}, {1, 2, 3, 4});
   CHECK(score.mape == doctest::Approx((0.1 + 0.1 + 0 + 0.25) / 4));
   CHECK(score.bias == doctest::Approx((0.1 - 0.1 + 0 + 0.25) / 4));
   CHECK(score.worst == 3);

@@ -1,10 +1,10 @@
-#include "tools/studies/public/public_row.hpp"
+#include "tools/measured_steps/measured_step.hpp"
 
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "tools/studies/public/csv_table.hpp"
+#include "tools/measured_steps/csv_table.hpp"
 
 namespace plumb {
 namespace {
@@ -19,7 +19,7 @@ std::uint64_t hash_of(std::string_view text) {
 bool mentions(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// Seconds of a step: as logged, or from the throughput.
-double step_seconds(const CsvTable& table, std::size_t at, const PublicRow& row) {
+double step_seconds(const CsvTable& table, std::size_t at, const MeasuredStep& row) {
   const double logged = table.number(at, "measured_step_time_s");
   if (logged > 0) return logged;
   const double batch = table.number(at, "global_batch");
@@ -29,8 +29,8 @@ double step_seconds(const CsvTable& table, std::size_t at, const PublicRow& row)
   return tokens > 0 ? batch * static_cast<double>(row.sequence) / (tokens * static_cast<double>(row.num_gpus)) : 0;
 }
 
-PublicRow read_row(const CsvTable& table, std::size_t at, const std::string& data) {
-  PublicRow row;
+MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& data) {
+  MeasuredStep row;
   const auto whole = [&](std::string_view column, std::int64_t otherwise = 0) {
     return table.whole(at, column, otherwise);
   };
@@ -67,7 +67,7 @@ PublicRow read_row(const CsvTable& table, std::size_t at, const std::string& dat
   return row;
 }
 
-LayerSpec attention_of(const PublicRow& row, const std::string& name) {
+LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
   LayerSpec layer;
   layer.name = name;
   layer.width = row.hidden;
@@ -88,9 +88,9 @@ LayerSpec attention_of(const PublicRow& row, const std::string& name) {
   return layer;
 }
 
-bool is_gated(const PublicRow& row) { return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads); }
+bool is_gated(const MeasuredStep& row) { return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads); }
 
-LayerSpec mlp_of(const PublicRow& row, const std::string& name, bool dense) {
+LayerSpec mlp_of(const MeasuredStep& row, const std::string& name, bool dense) {
   LayerSpec layer;
   layer.name = name;
   layer.kind = dense ? LayerKind::kMlp : LayerKind::kMoe;
@@ -106,7 +106,7 @@ LayerSpec mlp_of(const PublicRow& row, const std::string& name, bool dense) {
   return layer;
 }
 
-LayerSpec norm_of(const PublicRow& row, const std::string& name) {
+LayerSpec norm_of(const MeasuredStep& row, const std::string& name) {
   LayerSpec layer;
   layer.kind = is_gated(row) ? LayerKind::kRmsNorm : LayerKind::kLayerNorm;
   layer.name = name;
@@ -124,17 +124,17 @@ LayerSpec residual_of(LayerSpec norm, LayerSpec body, const std::string& name) {
 
 }  // namespace
 
-bool PublicRow::fits_constants() const { return hash_of(id) % 2 == 0; }
+bool MeasuredStep::fits_constants() const { return hash_of(id) % 2 == 0; }
 
-std::vector<PublicRow> public_rows(std::string_view text, const std::string& file_name) {
+std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name) {
   const CsvTable table(text, file_name);
   const std::string data = file_name.substr(0, file_name.rfind('.'));
-  std::vector<PublicRow> rows;
+  std::vector<MeasuredStep> rows;
   for (std::size_t at = 0; at < table.size(); ++at) rows.push_back(read_row(table, at, data));
   return rows;
 }
 
-std::string refusal(const PublicRow& row) {
+std::string refusal(const MeasuredStep& row) {
   if (row.id.find("-t4-layer") != std::string::npos && row.data == "megatron-papers") {
     return "time of one layer, not of a step";
   }
@@ -156,7 +156,7 @@ std::string refusal(const PublicRow& row) {
   return {};
 }
 
-Network public_network(const PublicRow& row) {
+Network step_network(const MeasuredStep& row) {
   Network network;
   network.name = row.model;
   network.sequence = row.sequence;
@@ -187,7 +187,7 @@ Network public_network(const PublicRow& row) {
   return network;
 }
 
-Parallelism public_parallelism(const PublicRow& row) {
+Parallelism step_parallelism(const MeasuredStep& row) {
   Parallelism job;
   job.tensor = row.tensor;
   job.context = row.context;

@@ -1,4 +1,4 @@
-#include "tools/studies/public/public_prediction.hpp"
+#include "tools/measured_steps/measured_job.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,13 +18,13 @@ namespace {
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// Layers as the source deals them out: evenly, or by the work of the stages.
-Partition public_partition(const PublicJob& job, const JobMachine& machine, std::int32_t stages) {
+Partition step_partition(const MeasuredJob& job, const JobMachine& machine, std::int32_t stages) {
   if (!has(job.row.schedule, "redistributed")) return equal_partition(job.network, stages);
   return balanced_partition(job_layer_times(job.network, machine, job.parallelism), stages);
 }
 
 /// The schedule that its source names.
-Schedule public_schedule(const PublicRow& row, const JobCosts& costs) {
+Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   ScheduleParams params;
   params.num_devices = static_cast<std::int32_t>(row.pipeline);
   params.num_microbatches = row.num_microbatches;
@@ -41,7 +41,7 @@ Schedule public_schedule(const PublicRow& row, const JobCosts& costs) {
 
 }  // namespace
 
-std::optional<Cluster> public_cluster(const PublicRow& row) {
+std::optional<Cluster> step_cluster(const MeasuredStep& row) {
   std::string name;
   if (row.data == "vtrain") {
     name = "vtrain";
@@ -58,17 +58,17 @@ std::optional<Cluster> public_cluster(const PublicRow& row) {
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-double predicted_step_s(const PublicJob& job, const KernelRates& rates) {
+double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  const JobCosts costs = job_costs(job.network, public_partition(job, machine, stages), machine, job.parallelism);
-  const Schedule schedule = public_schedule(job.row, costs);
+  const JobCosts costs = job_costs(job.network, step_partition(job, machine, stages), machine, job.parallelism);
+  const Schedule schedule = step_schedule(job.row, costs);
   const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
   return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
 }
 
-std::vector<double> predicted_steps_s(const std::vector<PublicJob>& jobs, const KernelRates* rates) {
+std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates) {
   std::vector<double> steps(jobs.size());
   tbb::parallel_for(std::size_t{0}, jobs.size(), [&](std::size_t k) {
     const KernelRates own = rates != nullptr ? *rates : kernel_rates_of(jobs[k].cluster.devices.front());

@@ -11,7 +11,7 @@
 namespace plumb {
 
 /// One published measurement of a training run (results/public/README.md). 0 or empty: the source does not say.
-struct PublicRow {
+struct MeasuredStep {
   std::string id;
   std::string data;  ///< its file: "vtrain", "simumax", ...
   std::string model;
@@ -48,15 +48,15 @@ struct PublicRow {
 };
 
 /// The rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
-std::vector<PublicRow> public_rows(std::string_view text, const std::string& file_name);
+std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name);
 
 /// Why a row cannot be predicted from its configuration; empty: it can.
-std::string refusal(const PublicRow& row);
+std::string refusal(const MeasuredStep& row);
 
 /// The network of a row, as its source names it.
-Network public_network(const PublicRow& row);
+Network step_network(const MeasuredStep& row);
 
 /// How its job is spread and computes: what the row says, and what its source is known to run (results/public).
-Parallelism public_parallelism(const PublicRow& row);
+Parallelism step_parallelism(const MeasuredStep& row);
 
 }  // namespace plumb

@@ -7,7 +7,7 @@
 namespace plumb {
 
 /// Predicted against measured, over some rows. Errors are (predicted - measured) / measured.
-struct PublicScore {
+struct StepScore {
   std::size_t rows = 0;
   double mape = 0;              ///< mean of the errors' size
   double bias = 0;              ///< mean of the errors
@@ -17,7 +17,7 @@ struct PublicScore {
 };
 
 /// `predicted` and `measured` are of equal length.
-PublicScore public_score(const std::vector<double>& predicted, const std::vector<double>& measured);
+StepScore step_score(const std::vector<double>& predicted, const std::vector<double>& measured);
 
 /// Spearman's rank correlation; NaN for fewer than 3 values, and where all of one side are equal.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);

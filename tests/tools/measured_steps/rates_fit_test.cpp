@@ -1,4 +1,4 @@
-#include "tools/studies/public/rates_fit.hpp"
+#include "tools/measured_steps/rates_fit.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/studies/public/public_scores.hpp"
+#include "tools/measured_steps/step_scores.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -47,8 +47,8 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kNone;
 }
 
-PublicScore public_score(const std::vector<double>& predicted, const std::vector<double>& measured) {
-  PublicScore score{.rows = predicted.size()};
+StepScore step_score(const std::vector<double>& predicted, const std::vector<double>& measured) {
+  StepScore score{.rows = predicted.size()};
   if (predicted.empty()) return score;
   std::vector<double> errors(predicted.size());
   for (std::size_t k = 0; k < errors.size(); ++k) errors[k] = predicted[k] / measured[k] - 1;
