@@ -325,6 +325,7 @@ struct JobPrices::State {
                      .memory = job_stage_memory(layers, shape),
                      .update = {}};
     set_messages(network, range, shape, stage.memory);
+    leave_out_messages(stage.memory);
     const double hides_s = static_cast<double>(stage.times.b) / kNsPerSecond;
     stage.update = update_seconds(layers, shape, clock, stage.memory, hides_s);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;

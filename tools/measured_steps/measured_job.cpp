@@ -58,14 +58,27 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row) {
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
+Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
   const JobCosts costs = job_costs(job.network, step_partition(job, machine, stages), machine, job.parallelism);
   const Schedule schedule = step_schedule(job.row, costs);
-  const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
+  return simulate_summary(schedule, costs.costs, &costs.pipeline);
+}
+
+double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
+  const Timeline timeline = predicted_step(job, rates);
   return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
+}
+
+double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
+  const Timeline timeline = predicted_step(job, rates);
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
+  if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
+  constexpr double kBytesPerGib = 1 << 30;
+  return static_cast<double>(most) / kBytesPerGib;
 }
 
 std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates) {

@@ -39,7 +39,8 @@ struct MeasuredStep {
   std::string recompute;
   std::string precision;
   double step_s = 0;           ///< measured, or from the throughput
-  double memory_gib = 0;       ///< measured peak
+  double memory_gib = 0;       ///< measured peak of what the allocator handed out, of the fullest device
+  double reserved_gib = 0;     ///< measured peak of what the allocator held
   double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
   std::string note;
 
@@ -50,8 +51,11 @@ struct MeasuredStep {
 /// The rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
 std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name);
 
-/// Why a row cannot be predicted from its configuration; empty: it can.
+/// Why the step time of a row cannot be predicted from its configuration; empty: it can.
 std::string refusal(const MeasuredStep& row);
+
+/// The same for its memory.
+std::string memory_refusal(const MeasuredStep& row);
 
 /// The network of a row, as its source names it.
 Network step_network(const MeasuredStep& row);

@@ -11,6 +11,7 @@
 #include "tools/measured_steps/rates_fit.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
+#include "tools/studies/public/public_memory.hpp"
 #include "tools/studies/public/public_report.hpp"
 #include "tools/studies/studies.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -67,6 +68,20 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   return results;
 }
 
+/// Rows that state memory, also those whose step time is not predicted.
+MeasuredMemory read_memory(const std::vector<std::string>& names) {
+  std::vector<MeasuredJob> jobs;
+  for (const std::string& name : names) {
+    const std::string file = name + ".csv";
+    for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
+      const std::optional<Cluster> cluster = step_cluster(row);
+      if (!memory_refusal(row).empty() || !cluster) continue;
+      jobs.push_back({row, step_network(row), step_parallelism(row), *cluster});
+    }
+  }
+  return measured_memory(std::move(jobs));
+}
+
 /// Every data set counts the same, however many rows it has.
 KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments) {
   std::vector<MeasuredJob> half;
@@ -88,14 +103,16 @@ KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments
   return fitted_rates(predict, measured, kernel_rates_of(half.front().cluster.devices.front()), options);
 }
 
-void refresh(const PublicResults& results) {
+void refresh(const PublicResults& results, const MeasuredMemory& memory) {
   const std::string page = in_results("public/README.md").string();
   const std::string old_text = read_text_file(page);
   const std::size_t mark = old_text.find(kMark);
   if (mark == std::string::npos) throw Error(page + ": expected a line '<!-- results -->'");
   const std::filesystem::path folder = std::filesystem::path(page).parent_path();
-  OutputFile(page).finish(old_text.substr(0, mark) + std::string(kMark) + "\n" + public_markdown(results));
+  OutputFile(page).finish(old_text.substr(0, mark) + std::string(kMark) + "\n" + memory_markdown(memory) +
+                          public_markdown(results));
   OutputFile((folder / "predictions.csv").string()).finish(public_csv(results));
+  OutputFile((folder / "memory.csv").string()).finish(memory_csv(memory));
   OutputFile((folder / "scatter.svg").string()).finish(svg_plot(public_plot(results)));
 }
 
@@ -116,8 +133,9 @@ ExitStatus run_reproduce_public(const CommandLine& command_line) {
   }
   results.predicted_s = predicted_steps_s(results.jobs);
   if (!arguments.csv.empty()) OutputFile(arguments.csv).finish(public_csv(results));
-  if (arguments.csv != "-") print(public_text(results));
-  if (all) refresh(results);
+  const MeasuredMemory memory = read_memory(names);
+  if (arguments.csv != "-") print(public_text(results) + "\n" + memory_text(memory));
+  if (all) refresh(results, memory);
   return ExitStatus::kDone;
 }
 

@@ -38,8 +38,6 @@ std::map<std::string, Group> groups_by(const PublicResults& results, Key&& key) 
   return groups;
 }
 
-std::string signed_percent(double share) { return (share > 0 ? "+" : "") + fixed_text(100 * share, 1) + " %"; }
-
 std::string rank_text(double rank) { return std::isnan(rank) ? "-" : fixed_text(rank, 3); }
 
 double error_of(const PublicResults& results, std::size_t k) {
@@ -56,12 +54,6 @@ std::vector<std::string> cells_of(const PublicResults& results, const std::strin
       fixed_text(100 * score.median, 1) + " %",
       rank_text(score.rank_correlation),
       results.jobs[group.jobs[score.worst]].row.id + " " + signed_percent(error_of(results, group.jobs[score.worst]))};
-}
-
-std::string markdown_row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += " " + cell + " |";
-  return line + "\n";
 }
 
 std::string markdown_table(const PublicResults& results, const std::map<std::string, Group>& groups,
@@ -131,6 +123,14 @@ std::string refused_table(const PublicResults& results) {
 }
 
 }  // namespace
+
+std::string signed_percent(double share) { return (share > 0 ? "+" : "") + fixed_text(100 * share, 1) + " %"; }
+
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + cell + " |";
+  return line + "\n";
+}
 
 std::string public_group(const MeasuredStep& row) {
   std::string name = row.data;

@@ -17,6 +17,11 @@ struct PublicResults {
   std::map<std::string, std::map<std::string, int>> refused;
 };
 
+/// "+1.5 %".
+std::string signed_percent(double share);
+/// A row of a table in Markdown.
+std::string markdown_row(const std::vector<std::string>& cells);
+
 /// The data set that a row is scored with: its file, single node apart from several in vTrain's, and pp=1 apart from
 /// pp>1.
 std::string public_group(const MeasuredStep& row);
