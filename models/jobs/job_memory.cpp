@@ -8,8 +8,6 @@
 namespace plumb {
 namespace {
 
-/// What PyTorch keeps for matrix products on Hopper and later devices (`CUBLAS_WORKSPACE_CONFIG`, 8 x 4096 KiB).
-constexpr std::int64_t kProductWorkspace = std::int64_t{32} << 20;
 constexpr std::int64_t kWideGradient = 4;
 
 std::int64_t divided_up(std::int64_t count, std::int64_t parts) { return (count + parts - 1) / parts; }
@@ -94,7 +92,7 @@ DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobSh
   return sum;
 }
 
-StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape) {
+StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
   const Parallelism& job = shape.parallelism;
   const DeviceParameters parameters = stage_parameters(layers, shape);
   std::int64_t largest = 0;
@@ -114,24 +112,16 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   const std::int64_t gathered =
       job.zero == ZeroStage::kWeights && job.replicas() > 1 ? 2 * largest * job.precision.weight_bytes : 0;
   const PassPeaks peaks = pass_peaks(layers, shape);
-  const std::int64_t held = kProductWorkspace + placeholder_bytes(layers, shape);
-  memory.workspace_f_bytes = held + gathered + peaks.forward;
-  memory.workspace_b_bytes = held + gathered + peaks.backward;
-  memory.workspace_i_bytes = held + gathered + peaks.input_grad;
-  memory.workspace_w_bytes = held + gathered + peaks.weight_grad;
+  const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
+  const auto workspace = [&](std::int64_t peak, std::int64_t messages) { return held + std::max<std::int64_t>(0, peak - messages); };
+  memory.workspace_f_bytes = workspace(peaks.forward, beside.forward_messages);
+  memory.workspace_b_bytes = workspace(peaks.backward, beside.backward_messages);
+  memory.workspace_i_bytes = workspace(peaks.input_grad, beside.backward_messages);
+  memory.workspace_w_bytes = workspace(peaks.weight_grad, 0);
   // The optimizer reads gradients of 32 bits.
   const std::int64_t widened = job.precision.gradient_bytes < kWideGradient ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
-  memory.workspace_u_bytes = held + widened;
+  memory.workspace_u_bytes = held - gathered + widened;
   return memory;
-}
-
-void leave_out_messages(StageMemory& memory) {
-  const auto less = [](std::int64_t& workspace, std::int64_t messages) {
-    workspace = std::max(kProductWorkspace, workspace - messages);
-  };
-  less(memory.workspace_f_bytes, memory.input_bytes + memory.output_bytes);
-  less(memory.workspace_b_bytes, memory.output_grad_bytes + memory.input_grad_bytes);
-  less(memory.workspace_i_bytes, memory.output_grad_bytes + memory.input_grad_bytes);
 }
 
 }  // namespace plumb

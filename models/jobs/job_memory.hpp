@@ -22,12 +22,16 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
 /// Of the layers of a stage; a head tied to an embedding beside it has no copy.
 DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// Memory of one device of a stage, without messages: weights, gradients and optimizer state with ZeRO, what is kept,
-/// and what is alive inside of passes only (`pass_peaks`). What libraries keep for the whole run (workspace of products,
-/// placeholders) is counted in every pass.
-StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape);
+/// What a device holds while a stage runs that is counted apart from the stage, or not by it.
+struct HeldBeside {
+  std::int64_t library_bytes = 0;      ///< workspace of products, the whole run
+  std::int64_t forward_messages = 0;   ///< read and made by F
+  std::int64_t backward_messages = 0;  ///< read and made by I and B
+};
 
-/// Messages are counted apart: takes those that a pass reads and makes out of its workspace, once they are known.
-void leave_out_messages(StageMemory& memory);
+/// Memory of one device of a stage, without messages: weights, gradients and optimizer state with ZeRO, what is kept,
+/// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
+/// for the whole run is counted in every pass.
+StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
 
 }  // namespace plumb

@@ -8,20 +8,14 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/jobs/job_costs.hpp"
-#include "models/stages/partition.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
+#include "tools/measured_steps/step_partition.hpp"
 
 namespace plumb {
 namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-/// Layers as the source deals them out: evenly, or by the work of the stages.
-Partition step_partition(const MeasuredJob& job, const JobMachine& machine, std::int32_t stages) {
-  if (!has(job.row.schedule, "redistributed")) return equal_partition(job.network, stages);
-  return balanced_partition(job_layer_times(job.network, machine, job.parallelism), stages);
-}
 
 /// The schedule that its source names.
 Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
@@ -30,6 +24,7 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   params.num_microbatches = row.num_microbatches;
   if (row.chunks > 1) {
     params.chunks = static_cast<std::int32_t>(row.chunks);
+    if (row.group > 0) params.options["group"] = std::to_string(row.group);
     return generate("interleaved", params);
   }
   if (!row.schedule.starts_with("ZB-")) return generate("1f1b", params);
@@ -62,7 +57,7 @@ Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  const JobCosts costs = job_costs(job.network, step_partition(job, machine, stages), machine, job.parallelism);
+  const JobCosts costs = job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
   const Schedule schedule = step_schedule(job.row, costs);
   return simulate_summary(schedule, costs.costs, &costs.pipeline);
 }

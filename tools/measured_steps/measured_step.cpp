@@ -84,6 +84,10 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
   row.note = table.cell(at, "note");
   row.reserved_gib = reserved_gib(table, at, row.note);
+  if (mentions(row.id, "vocabpar-rerun")) std::swap(row.memory_gib, row.reserved_gib);  // what the allocator held
+  constexpr std::string_view kGroup = "microbatch-group-size-per-virtual-pipeline-stage=";
+  const std::size_t found = row.note.find(kGroup);
+  if (found != std::string::npos) row.group = std::strtoll(row.note.c_str() + found + kGroup.size(), nullptr, 10);
   return row;
 }
 

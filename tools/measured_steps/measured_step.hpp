@@ -30,6 +30,7 @@ struct MeasuredStep {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t chunks = 1;
+  std::int64_t group = 0;  ///< interleaved: microbatches that take turns, 0: as many as devices
   std::int64_t data_degree = 1;
   std::int64_t expert = 1;
   std::int64_t context = 1;
