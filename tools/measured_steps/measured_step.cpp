@@ -36,6 +36,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   };
   row.id = table.cell(at, "row_id");
   row.data = data;
+  row.source = table.cell(at, "source");
   row.model = table.cell(at, "model");
   row.layers = whole("layers");
   row.hidden = whole("hidden");
@@ -203,6 +204,7 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   if (row.data == "vtrain") job.precision.gradient_bytes = 2;
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
+  if (row.data == "vocabulary-parallel") job.dropout = false;
   return job;
 }
 
