@@ -82,6 +82,10 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels out;
   add_linear(in, shape, {tokens, layer.width, qkv});
   add_linear(out, shape, {tokens, inner, layer.width});
+  if (layer.bias) {
+    add_bias(in, shape, tokens, qkv, true);
+    add_bias(out, shape, shape.norm_tokens(), layer.width, false);  // added with dropout and the residual
+  }
   block.enter();
   kernels.forward.append(in.forward);
   if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);

@@ -7,7 +7,6 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/jobs/job_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tools/measured_steps/step_partition.hpp"
@@ -53,11 +52,15 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row) {
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  const JobCosts costs = job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+  return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+}
+
+Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
+  const JobCosts costs = measured_job_costs(job, rates);
   const Schedule schedule = step_schedule(job.row, costs);
   return simulate_summary(schedule, costs.costs, &costs.pipeline);
 }

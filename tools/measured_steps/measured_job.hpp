@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/measured_steps/measured_step.hpp"
 
@@ -22,7 +22,10 @@ struct MeasuredJob {
 /// The built-in cluster that a row ran on, in its size; none for devices that have no cluster here.
 std::optional<Cluster> step_cluster(const MeasuredStep& row);
 
-/// Its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict themselves.
+/// What the stages of a row cost. Throws `Error` for rows that contradict themselves.
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates);
+
+/// Its schedule, simulated with these costs.
 Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates);
 
 /// Seconds of a step: its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict

@@ -55,6 +55,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   };
   row.id = table.cell(at, "row_id");
   row.data = data;
+  row.source = table.cell(at, "source");
   row.model = table.cell(at, "model");
   row.layers = whole("layers");
   row.hidden = whole("hidden");
@@ -259,6 +260,7 @@ Parallelism step_parallelism(const MeasuredStep& row) {
     job.fused_loss = true;
     job.weight_gradients = WeightGradients::kPlaceholders;
   }
+  if (row.data == "vocabulary-parallel") job.dropout = false;
   return job;
 }
 
