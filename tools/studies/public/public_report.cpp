@@ -130,14 +130,6 @@ std::string refused_table(const PublicResults& results) {
 
 }  // namespace
 
-std::string signed_percent(double share) { return (share > 0 ? "+" : "") + fixed_text(100 * share, 1) + " %"; }
-
-std::string markdown_row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += " " + cell + " |";
-  return line + "\n";
-}
-
 std::string public_group(const MeasuredStep& row) {
   if (row.data != "vtrain") return row.data;
   return row.data + (row.num_gpus > 8 ? ", several nodes" : ", one node");

@@ -21,11 +21,6 @@ struct PublicResults {
   std::map<std::string, std::map<std::string, int>> refused;
 };
 
-/// "+1.5 %".
-std::string signed_percent(double share);
-/// A row of a table in Markdown.
-std::string markdown_row(const std::vector<std::string>& cells);
-
 /// The rows that are left out of a fit together: those of a file, single node apart from several in vTrain's, which ran
 /// on other machines.
 std::string public_group(const MeasuredStep& row);
