@@ -26,8 +26,9 @@ bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
     case LayerKind::kAttention:
       return !named("out.bias") && !named("query_norm.weight") && !named("key_norm.weight");
     case LayerKind::kMlp:
-    case LayerKind::kMoe:
-      return !named("out.bias") && !named("router.weight");
+      return !named("out.bias");
+    case LayerKind::kMamba:
+      return true;
     case LayerKind::kLatentAttention:
       return !named("query_down.weight") && !named("query_norm.weight") && !named("key_down.weight") &&
              !named("key_norm.weight");
@@ -43,16 +44,22 @@ std::int64_t share_of(const ParameterFacts& parameter, std::int64_t ranks) {
   return divided_up(rows, ranks) * (count / rows);
 }
 
-/// Experts of one device.
+/// Experts of one device: routed ones over expert and expert tensor ranks, shared ones over tensor ranks. Router and
+/// the products to and from a latent width are whole on each.
 void add_moe_parameters(const LayerSpec& layer, const Parallelism& job, const ParameterFacts& parameter,
-                        std::int64_t count, DeviceParameters& sum) {
-  const std::int64_t all = layer.experts + layer.shared_experts;
-  if (parameter.name == layer.name + ".router.weight") {
-    sum.dense += count;
-  } else {
-    sum.expert += count / all * layer.experts / job.expert;
-    sum.dense += count / all * layer.shared_experts;
+                        DeviceParameters& sum) {
+  const auto named = [&](std::string_view part) { return parameter.name == layer.name + "." + std::string(part); };
+  if (named("router.weight") || named("latent_in.weight") || named("latent_out.weight")) {
+    sum.dense += parameter.count();
+    return;
   }
+  const bool shared_only = named("shared_in.weight") || named("shared_out.weight");
+  const bool routed_only = layer.latent_width > 0 && !shared_only;
+  const std::int64_t held = shared_only ? layer.shared_experts : layer.experts + (routed_only ? 0 : layer.shared_experts);
+  const std::int64_t each = parameter.count() / held;
+  const bool whole = named("out.bias");  // added after the sum over ranks
+  if (!shared_only) sum.expert += each * layer.experts / job.expert / (whole ? 1 : job.expert_parts());
+  if (!routed_only) sum.dense += each * layer.shared_experts / (whole ? 1 : job.tensor);
 }
 
 /// Numbers kept, in bytes of activations.
@@ -94,6 +101,13 @@ KeptBytes kept_by_latent_attention(const LayerSpec& layer, const JobShape& shape
   return kept;
 }
 
+KeptBytes& operator+=(KeptBytes& sum, const KeptBytes& other) {
+  sum.for_input_grad += other.for_input_grad;
+  sum.for_weight_grad += other.for_weight_grad;
+  sum.made_by_input_grad += other.made_by_input_grad;
+  return sum;
+}
+
 /// Two products with `hidden` between them, for `tokens` tokens.
 KeptBytes kept_between(const LayerSpec& layer, const JobShape& shape, std::int64_t tokens, std::int64_t hidden) {
   const std::int64_t number = shape.number_bytes();
@@ -113,12 +127,10 @@ KeptBytes kept_by_mlp(const LayerSpec& layer, const JobShape& shape) {
 /// Every copy of a token: what its expert reads and keeps; the weighted sum keeps its outputs.
 KeptBytes kept_by_moe(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t number = shape.number_bytes();
-  const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t routed = shape.expert_tokens(layer);
-  const std::int64_t shared = layer.shared_experts * shape.tokens();
-  const std::int64_t hidden = layer.hidden / tensor;
-  KeptBytes kept = kept_between(layer, shape, routed + shared, hidden);
-  const std::int64_t dispatched = number * routed * layer.width;
+  KeptBytes kept = kept_between(layer, shape, routed, layer.hidden / shape.parallelism.expert_parts());
+  kept += kept_between(layer, shape, layer.shared_experts * shape.tokens(), layer.hidden / shape.parallelism.tensor);
+  const std::int64_t dispatched = number * routed * expert_width(layer);
   kept.for_weight_grad += dispatched + number * shape.norm_tokens() * layer.width;
   kept.for_input_grad += dispatched + 4 * shape.norm_tokens() * layer.experts;
   kept.made_by_input_grad += dispatched;
@@ -132,13 +144,6 @@ KeptBytes kept_by_head(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t logits = shape.tokens() * divided_up(layer.vocabulary, shape.parallelism.tensor);
   kept.for_weight_grad = shape.number_bytes() * shape.norm_tokens() * layer.width + kLogitBytes * logits;
   return kept;
-}
-
-KeptBytes& operator+=(KeptBytes& sum, const KeptBytes& other) {
-  sum.for_input_grad += other.for_input_grad;
-  sum.for_weight_grad += other.for_weight_grad;
-  sum.made_by_input_grad += other.made_by_input_grad;
-  return sum;
 }
 
 KeptBytes kept_by_plain(const LayerSpec& layer, const JobShape& shape) {
@@ -178,11 +183,10 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
   }
   if (layer.kind == LayerKind::kResidual) return sum;
   for (const ParameterFacts& parameter : describe(layer, {1, 1}, job.precision).parameters) {
-    const std::int64_t count = is_divided(layer, parameter) ? share_of(parameter, job.tensor) : parameter.count();
     if (layer.kind == LayerKind::kMoe) {
-      add_moe_parameters(layer, job, parameter, count, sum);
+      add_moe_parameters(layer, job, parameter, sum);
     } else {
-      sum.dense += count;
+      sum.dense += is_divided(layer, parameter) ? share_of(parameter, job.tensor) : parameter.count();
     }
   }
   return sum;
@@ -264,9 +268,8 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   for (const LayerSpec& layer : layers) largest = std::max(largest, device_parameters(layer, shape).all());
   const auto bytes = [&](std::int64_t each, ZeroStage from) {
     const bool divided = job.zero >= from;
-    const std::int64_t expert_replicas = std::max<std::int64_t>(1, job.replicas() / job.expert);
     return sharded(parameters.dense * each, divided, job.replicas()) +
-           sharded(parameters.expert * each, divided, expert_replicas);
+           sharded(parameters.expert * each, divided, job.expert_replicas());
   };
   const StageKept stage = stage_kept(layers, shape);
   StageMemory memory;

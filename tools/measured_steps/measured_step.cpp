@@ -42,6 +42,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.ffn = whole("ffn");
   row.heads = whole("heads");
   row.kv_heads = whole("kv_heads");
+  if (table.has("head_width")) row.head_width = whole("head_width");
   row.sequence = whole("seq");
   row.vocabulary = whole("vocab");
   row.experts = whole("experts");
@@ -54,6 +55,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.chunks = whole("vp", 1);
   row.data_degree = whole("dp", 0);
   row.expert = whole("ep", 1);
+  if (table.has("etp")) row.expert_tensor = whole("etp");
   row.context = whole("cp", 1);
   row.microbatch_size = whole("microbatch_size");
   row.num_microbatches = whole("num_microbatches");
@@ -64,6 +66,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.memory_gib = table.number(at, "measured_memory_gib");
   row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
   row.note = table.cell(at, "note");
+  for (const std::string& column : table.header()) row.cells.emplace(column, table.cell(at, column));
   return row;
 }
 
@@ -81,6 +84,7 @@ LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
     layer.value_width = 128;
   } else {
     layer.kind = LayerKind::kAttention;
+    layer.head_width = row.head_width;
     layer.kv_heads = row.kv_heads == row.heads ? 0 : row.kv_heads;
     layer.rotary = layer.kv_heads != 0;
     layer.bias = !layer.rotary;
@@ -134,23 +138,21 @@ std::vector<MeasuredStep> measured_steps(std::string_view text, const std::strin
   return rows;
 }
 
-std::string refusal(const MeasuredStep& row) {
+std::string refusal(const MeasuredStep& row, bool network_known) {
   if (row.id.find("-t4-layer") != std::string::npos && row.data == "megatron-papers") {
     return "time of one layer, not of a step";
   }
   if (row.data == "megatron-lm-ci") return "deterministic tiny models: regression references, not benchmarks";
   if (row.data == "primus") return "batch, sequence or layers are not stated";
   if (row.step_s <= 0) return "no step time or throughput is stated";
-  if (row.layers == 0 || row.hidden == 0 || row.heads == 0 || row.sequence == 0)
-    return "sizes of the model are not stated";
-  if (row.hidden % row.heads != 0 || row.hidden / row.heads % 2 != 0) return "heads of another width than the model's";
+  const bool sized = row.layers > 0 && row.hidden > 0 && row.heads > 0;
+  if (row.sequence == 0 || (!sized && !network_known)) return "sizes of the model are not stated";
+  if (!network_known && row.head_width == 0 && row.hidden % (2 * row.heads) != 0) {
+    return "heads of another width than the model's";
+  }
   if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
   if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
     return "vocabulary-parallel passes are not modelled";
-  }
-  if (mentions(row.precision, "FP8") || mentions(row.precision, "fp8") || mentions(row.precision, "MXFP") ||
-      mentions(row.precision, "NVFP")) {
-    return "low precision is not modelled";
   }
   if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
   return {};
@@ -203,6 +205,7 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   if (row.data == "vtrain") job.precision.gradient_bytes = 2;
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
+  job.expert_tensor = row.expert_tensor;
   return job;
 }
 
