@@ -216,6 +216,7 @@ std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question,
           std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
   if (job.context > 1) text += " --cp " + std::to_string(job.context);
   if (job.expert > 1) text += " --ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += " --etp " + std::to_string(job.expert_parts());
   if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
   return text;
 }
@@ -252,6 +253,7 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
   if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += ", etp " + std::to_string(job.expert_parts());
   if (job.data > 1) text += ", dp " + std::to_string(job.data);
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
