@@ -329,7 +329,11 @@ struct JobPrices::State {
     const auto own = std::span(network.layers).subspan(range.begin, range.end - range.begin);
     StageSeconds seconds;
     for (std::size_t k = range.begin; k < range.end; ++k) seconds += layers[k];
-    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape), .update = {}};
+    StageMemory messages;
+    set_messages(network, range, shape, messages);
+    const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
+                            messages.input_grad_bytes + messages.output_grad_bytes};
+    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside), .update = {}};
     set_messages(network, range, shape, stage.memory);
     const double hides_s = static_cast<double>(stage.times.b) / kNsPerSecond;
     stage.update = update_seconds(own, shape, clock, stage.memory, hides_s);

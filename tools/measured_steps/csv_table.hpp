@@ -14,6 +14,7 @@ class CsvTable {
   CsvTable(std::string_view text, std::string file_name);
 
   std::size_t size() const { return rows_.size(); }
+  bool has(std::string_view column) const;
   /// The cell of `row` under `column`; throws `Error` when there is no such column.
   const std::string& cell(std::size_t row, std::string_view column) const;
   /// "file:line" where `row` begins.

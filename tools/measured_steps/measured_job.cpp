@@ -1,48 +1,20 @@
 #include "tools/measured_steps/measured_job.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/stages/partition.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
+#include "tools/measured_steps/step_partition.hpp"
 
 namespace plumb {
 namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-/// Whole layers dealt out by FLOPs, in which a head of V words is V / (12 width) layers: the last stage gets what it
-/// can take beside its head, the rest is dealt out evenly, more of it to later stages. (So do the measured times of
-/// stages of the redistributed runs.)
-Partition redistributed_partition(const MeasuredStep& row) {
-  const double head = static_cast<double>(row.vocabulary) / (12.0 * static_cast<double>(row.hidden));
-  const auto stages = static_cast<double>(row.pipeline);
-  const double most = std::ceil((static_cast<double>(row.layers) + head) / stages);
-  const auto last = static_cast<std::int64_t>(std::max(0.0, std::round(most - head)));
-  const std::int64_t others = row.pipeline - 1;
-  const std::int64_t each = (row.layers - last) / others;
-  const std::int64_t longer = (row.layers - last) % others;
-  Partition partition{{0}};
-  std::size_t at = 1;  // the embedding; a layer is two: attention and MLP
-  for (std::int64_t stage = 0; stage < others; ++stage) {
-    at += static_cast<std::size_t>(2 * (each + (stage >= others - longer ? 1 : 0)));
-    partition.bounds.push_back(at);
-  }
-  partition.bounds.push_back(at + static_cast<std::size_t>(2 * last) + 2);  // the last norm and the head
-  return partition;
-}
-
-/// Layers as the source deals them out.
-Partition step_partition(const MeasuredJob& job, std::int32_t stages) {
-  return has(job.row.schedule, "redistributed") ? redistributed_partition(job.row)
-                                                : equal_partition(job.network, stages);
-}
 
 /// The schedule that its source names.
 Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
@@ -51,6 +23,7 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   params.num_microbatches = row.num_microbatches;
   if (row.chunks > 1) {
     params.chunks = static_cast<std::int32_t>(row.chunks);
+    if (row.group > 0) params.options["group"] = std::to_string(row.group);
     return generate("interleaved", params);
   }
   if (!row.schedule.starts_with("ZB-")) return generate("1f1b", params);
@@ -83,14 +56,27 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  return job_costs(job.network, step_partition(job, stages), machine, job.parallelism);
+  return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+}
+
+Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
+  const JobCosts costs = measured_job_costs(job, rates);
+  const Schedule schedule = step_schedule(job.row, costs);
+  return simulate_summary(schedule, costs.costs, &costs.pipeline);
 }
 
 double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
-  const JobCosts costs = measured_job_costs(job, rates);
-  const Schedule schedule = step_schedule(job.row, costs);
-  const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
+  const Timeline timeline = predicted_step(job, rates);
   return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
+}
+
+double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
+  const Timeline timeline = predicted_step(job, rates);
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
+  if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
+  constexpr double kBytesPerGib = 1 << 30;
+  return static_cast<double>(most) / kBytesPerGib;
 }
 
 std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates) {

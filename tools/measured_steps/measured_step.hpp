@@ -31,6 +31,7 @@ struct MeasuredStep {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t chunks = 1;
+  std::int64_t group = 0;  ///< interleaved: microbatches that take turns, 0: as many as devices
   std::int64_t data_degree = 1;
   std::int64_t expert = 1;
   std::int64_t context = 1;
@@ -40,7 +41,8 @@ struct MeasuredStep {
   std::string recompute;
   std::string precision;
   double step_s = 0;           ///< measured, or from the throughput
-  double memory_gib = 0;       ///< measured peak
+  double memory_gib = 0;       ///< measured peak of what the allocator handed out, of the fullest device
+  double reserved_gib = 0;     ///< measured peak of what the allocator held
   double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
   std::string note;
 
@@ -51,8 +53,11 @@ struct MeasuredStep {
 /// The rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
 std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name);
 
-/// Why a row cannot be predicted from its configuration; empty: it can.
+/// Why the step time of a row cannot be predicted from its configuration; empty: it can.
 std::string refusal(const MeasuredStep& row);
+
+/// The same for its memory.
+std::string memory_refusal(const MeasuredStep& row);
 
 /// The network of a row, as its source names it.
 Network step_network(const MeasuredStep& row);

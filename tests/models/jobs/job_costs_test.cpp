@@ -5,6 +5,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/activation_steps.hpp"
 #include "models/jobs/job_memory.hpp"
 #include "models/stages/network_costs.hpp"
 
