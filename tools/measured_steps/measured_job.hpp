@@ -40,7 +40,7 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
 /// What the stages of a row cost. Throws `Error` for rows that contradict themselves.
 JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates);
 
-/// Its schedule, simulated with these costs.
+/// Its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict themselves.
 Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates);
 
 /// Seconds of a step: its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict

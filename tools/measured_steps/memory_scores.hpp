@@ -14,7 +14,7 @@ struct MeasuredMemory {
   std::vector<double> predicted_gib;  ///< by job
 };
 
-/// The job of a row that states memory. Rows whose recipe fuses dropout keep its masks also with a probability of 0.
+/// The job of a row that states memory.
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster);
 
 /// Of `jobs` with the rates of their devices (which do not count) in parallel. Throws `Error` with the id of a row that
@@ -28,9 +28,9 @@ std::string memory_group(const MeasuredStep& row);
 struct MemoryScore {
   std::string name;
   std::vector<std::size_t> jobs;
-  StepScore allocated;         ///< predicted against measured
+  StepScore allocated;            ///< predicted against measured
   std::size_t reserved_rows = 0;  ///< rows that state what the allocator held, too
-  double least_reserved = 0;   ///< of them: smallest and largest share by which this was above what it handed out
+  double least_reserved = 0;      ///< of them: smallest and largest share by which this was above what it handed out
   double most_reserved = 0;
 };
 

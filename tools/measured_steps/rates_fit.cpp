@@ -62,7 +62,8 @@ KernelRates with_logs(const Constants& constants, KernelRates rates, const std::
   return rates;
 }
 
-/// Residuals ln(predicted / measured) of the rows, then ln(constant / start) of the constants, and how much each counts.
+/// Residuals ln(predicted / measured) of the rows, then ln(constant / start) of the constants, and how much each
+/// counts.
 class Residuals {
  public:
   Residuals(const Predict& predict, const std::vector<double>& measured, const FitOptions& options,
@@ -86,7 +87,8 @@ class Residuals {
   Eigen::VectorXd weights(const Eigen::VectorXd& residuals) const {
     Eigen::VectorXd weights = residuals;
     for (Eigen::Index k = 0; k < weights.size(); ++k) {
-      weights(k) = given(static_cast<std::size_t>(k)) * std::min(1.0, options_.outlier / std::max(1e-12, std::abs(residuals(k))));
+      weights(k) = given(static_cast<std::size_t>(k)) *
+                   std::min(1.0, options_.outlier / std::max(1e-12, std::abs(residuals(k))));
     }
     return weights;
   }
@@ -195,6 +197,7 @@ const std::vector<FitConstant>& fit_constants() {
       moving<Movement::kSoftmax>("memory_softmax", 0.4, 0.9),
       moving<Movement::kLoss>("memory_loss", 0.25, 0.9),
       moving<Movement::kPermute>("memory_permute", 0.15, 0.9),
+      moving<Movement::kDropout>("memory_dropout", 0.2, 0.9),
       constant<&KernelRates::inside_share>("inside_share", 0.4, 1.5),
       constant<&KernelRates::between_share>("between_share", 0.4, 1.1),
       constant<&KernelRates::kernel_ns>("kernel_ns", 500, 10'000),
@@ -210,7 +213,8 @@ std::vector<std::string_view> constants_at_bounds(const KernelRates& rates) {
   std::vector<std::string_view> at_bounds;
   for (const FitConstant& constant : fit_constants()) {
     const double value = constant.get(rates);
-    if (value <= constant.least * (1 + kNear) || value >= constant.most * (1 - kNear)) at_bounds.push_back(constant.name);
+    if (value <= constant.least * (1 + kNear) || value >= constant.most * (1 - kNear))
+      at_bounds.push_back(constant.name);
   }
   return at_bounds;
 }

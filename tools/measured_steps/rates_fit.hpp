@@ -38,7 +38,8 @@ struct FitOptions {
 };
 
 /// Rates for which `predict` is nearest to `measured` in the logarithm: Levenberg-Marquardt over the logarithms of the
-/// constants, starting from `start`, robust against outliers. What no row identifies stays near where it starts (`pull`).
+/// constants, starting from `start`, robust against outliers. What no row identifies stays near where it starts
+/// (`pull`).
 KernelRates fitted_rates(const Predict& predict, const std::vector<double>& measured, const KernelRates& start,
                          const FitOptions& options = {});
 

@@ -19,8 +19,8 @@ MeasuredJob way(const char* model, const char* schedule, double measured_s) {
 }  // namespace
 
 TEST_CASE("ways to run one job are ranked among themselves, and the choice is judged by what it really took") {
-  const std::vector<MeasuredJob> jobs{way("A", "1F1B", 4), way("B", "1F1B", 1), way("A", "ZB", 2),
-                                      way("A", "GPipe", 5), way("B", "ZB", 2), way("A", "V", 3)};
+  const std::vector<MeasuredJob> jobs{way("A", "1F1B", 4),  way("B", "1F1B", 1), way("A", "ZB", 2),
+                                      way("A", "GPipe", 5), way("B", "ZB", 2),   way("A", "V", 3)};
   const std::vector<double> predicted{4, 9, 3, 5, 1, 2};  // of model A: V before ZB
   const std::vector<JobChoices> choices = job_choices(jobs, predicted);
   REQUIRE(choices.size() == 1);  // two ways to run B are too few

@@ -42,8 +42,7 @@ TEST_CASE("passes are predicted by what the stages of their job cost") {
   REQUIRE(passes.size() == 4);
   const std::vector<double> seconds = predicted_passes_s(jobs, passes);
   CHECK(seconds[1] > seconds[0]);  // the last stage has the head
-  const StageTimes last =
-      measured_job_costs(jobs[0], kernel_rates_of(jobs[0].cluster.devices.front())).costs.times[3];
+  const StageTimes last = measured_job_costs(jobs[0], kernel_rates_of(jobs[0].cluster.devices.front())).costs.times[3];
   CHECK(seconds[2] + seconds[3] == doctest::Approx(static_cast<double>(last.i + last.w) * 1e-9));
   const auto beyond = passes_of(jobs, measured_stage_passes("row_id,stage,pass,ms\na,4,F,1\n", "t.csv"));
   CHECK_THROWS_WITH_AS(predicted_passes_s(jobs, beyond), "a: stage 4 was measured, but the run has 4 stages", Error);

@@ -32,7 +32,8 @@ using Named = std::map<std::string, Pairs>;
 
 std::string table_of(const Named& groups, const std::string& title) {
   std::vector<std::pair<std::string, Pairs>> order(groups.begin(), groups.end());
-  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second.unseen().mape > b.second.unseen().mape; });
+  std::ranges::stable_sort(
+      order, [](const auto& a, const auto& b) { return a.second.unseen().mape > b.second.unseen().mape; });
   std::string text = markdown_row({title, "n", "error, left out", "bias, left out", "error", "bias"}) +
                      "|---|---:|---:|---:|---:|---:|\n";
   for (const auto& [name, pairs] : order) {

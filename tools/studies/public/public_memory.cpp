@@ -35,7 +35,8 @@ std::vector<std::string> memory_cells(const MeasuredMemory& memory, const Memory
 }
 
 std::string memory_table(const MeasuredMemory& memory, const std::string& title, bool by_schedule) {
-  std::string text = markdown_row({title, "rows", "mean error", "largest", "bias", "held above allocated", "worst row"});
+  std::string text =
+      markdown_row({title, "rows", "mean error", "largest", "bias", "held above allocated", "worst row"});
   text += "|---|---:|---:|---:|---:|---:|---|\n";
   for (const MemoryScore& score : memory_scores(memory, by_schedule)) text += markdown_row(memory_cells(memory, score));
   return text + "\n";
@@ -62,7 +63,8 @@ std::string memory_markdown(const MeasuredMemory& memory) {
     return std::abs(memory_error(memory, a)) > std::abs(memory_error(memory, b));
   });
   order.resize(std::min(order.size(), kWorstMemoryRows));
-  std::string text = memory_table(memory, "memory: data set", false) + memory_table(memory, "memory: by schedule", true);
+  std::string text =
+      memory_table(memory, "memory: data set", false) + memory_table(memory, "memory: by schedule", true);
   text += "| memory: worst rows | measured | predicted | error |\n|---|---:|---:|---:|\n";
   for (const std::size_t k : order) {
     const MeasuredStep& row = memory.jobs[k].row;
