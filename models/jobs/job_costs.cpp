@@ -22,6 +22,8 @@ namespace {
 
 std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNsPerSecond, "a pass of a stage"); }
 
+}  // namespace
+
 /// Seconds of a pass.
 struct PassSeconds {
   double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
@@ -57,8 +59,6 @@ struct StageSeconds {
     return *this;
   }
 };
-
-}  // namespace
 
 /// Rates of one device and the groups it takes part in.
 class JobClock {
