@@ -26,16 +26,23 @@ std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNs
 
 /// Seconds of a pass.
 struct PassSeconds {
-  double busy_s = 0;    ///< kernels and the collectives on the critical path, or starting them, layer by layer
-  double hidden_s = 0;  ///< collectives beside them
+  double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
+  double hidden_s = 0;     ///< collectives beside them
+  double computing_s = 0;  ///< kernels alone, or starting everything
+  double talking_s = 0;    ///< all collectives
 
   PassSeconds& operator+=(const PassSeconds& other) {
     busy_s += other.busy_s;
     hidden_s += other.hidden_s;
+    computing_s += other.computing_s;
+    talking_s += other.talking_s;
     return *this;
   }
   /// Hidden collectives show where they outlast the kernels.
   double seconds() const { return std::max(busy_s, hidden_s); }
+  CommTime communication() const {
+    return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
+  }
 };
 
 struct StageSeconds {
@@ -68,19 +75,23 @@ class JobClock {
         captured_(job.captured) {}
 
   PassSeconds of(const PassKernels& pass) const {
-    KernelTime sum;
+    KernelTime all;
     double hidden_s = 0;
+    double talking_s = 0;
     for (const Kernel& kernel : pass.list) {
       KernelTime time = kernel_time(kernel, device_, rates_);
       if (kernel.kind == Kernel::Kind::kCollective) {
         time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
       }
       if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
+      const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
+      if (talks) talking_s += time.device_s;
       if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
       if (captured_) time.host_s = 0;
-      sum += time;
+      all += time;
     }
-    return {sum.seconds(), hidden_s};
+    const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
+    return {all.seconds(), hidden_s, kernels.seconds(), talking_s};
   }
 
   const DeviceGroup& group(GroupAxis axis) const {
@@ -204,6 +215,10 @@ StageTimes stage_times(const StageSeconds& seconds) {
   times.w = to_nanoseconds(seconds.w.seconds());
   times.b = to_nanoseconds(seconds.b.seconds());
   times.r = times.f;
+  times.f_comm = seconds.f.communication();
+  times.b_comm = seconds.b.communication();
+  times.i_comm = seconds.i.communication();
+  times.w_comm = seconds.w.communication();
   return times;
 }
 

@@ -162,9 +162,6 @@ std::string configuration_refusal(const MeasuredStep& row, bool network_known) {
     return "heads of another width than the model's";
   }
   if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
-  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
-    return "vocabulary-parallel passes are not modelled";
-  }
   return {};
 }
 

@@ -25,7 +25,9 @@ void add_reserved(const MeasuredStep& row, MemoryScore& score) {
 }  // namespace
 
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster) {
-  return {row, step_network(row), step_parallelism(row), cluster};
+  MeasuredJob job{row, step_network(row), step_parallelism(row), cluster};
+  if (row.data == "vocabulary-parallel") job.parallelism.dropout = true;
+  return job;
 }
 
 MeasuredMemory measured_memory(std::vector<MeasuredJob> jobs) {
