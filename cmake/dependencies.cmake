@@ -5,9 +5,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)  # traces are packed
 find_package(SQLite3 REQUIRED)  # what Nsight Systems exports
 find_package(Threads REQUIRED)
-if(PLUMB_TRAINER)
-  find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-endif()
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)  # fits, the trainer
 if(PLUMB_TESTS)
   find_package(doctest REQUIRED)
 endif()

@@ -17,7 +17,7 @@ target_link_libraries(plumbline PRIVATE plumb_training plumb_warnings)
 
 # Studies that fill folders of results/: built by who asks for one (./plumbline reproduce STUDY), never installed.
 plumb_part(studies studies)
-target_link_libraries(plumb_studies PUBLIC plumb_training PRIVATE Eigen3::Eigen)
+target_link_libraries(plumb_studies PUBLIC plumb_training)
 add_executable(plumbline-studies studies_main.cpp)
 target_link_libraries(plumbline-studies PRIVATE plumb_studies plumb_warnings)
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "models/jobs/job_layers.hpp"
 #include "models/network/layer_shape.hpp"
 
@@ -11,8 +13,9 @@ struct HeadWidths {
 };
 
 /// Numbers that softmax and its dropout read and write for one score: forward, backward.
-constexpr double kScoreBytesForward = 2 * 2 + 5;   // softmax reads and writes, dropout reads, writes, keeps a byte
-constexpr double kScoreBytesBackward = 3 * 2 + 5;  // gradient, output, result; dropout again
+constexpr double kSoftmaxBytesForward = 2 + 2;
+constexpr double kDropoutBytesForward = 2 + 2 + 1;  // a byte is kept
+constexpr double kScoreBytesBackward = 3 * 2 + 5;   // gradient, output, result; dropout again
 /// The fused softmax wants groups of heads (Megatron's kernel: 4 matrices of scores at a time); elsewhere scores are
 /// widened to 32 bits, scaled, masked, normalised and narrowed by kernels of their own.
 constexpr std::int64_t kFusedHeads = 4;
@@ -22,6 +25,14 @@ constexpr std::int32_t kUnfusedLaunches = 9;
 /// A fused backward does 5 products for the forward's 2.
 constexpr double kFusedBackward = 2.5;
 
+/// The part of the scores that the mask leaves: all, the lower half, or a band of `window` below the diagonal.
+double seen_share(const LayerSpec& layer, std::int64_t sequence) {
+  if (!layer.causal) return 1;
+  const auto window = static_cast<double>(layer.window > 0 ? std::min(layer.window, sequence) : sequence);
+  const auto all = static_cast<double>(sequence);
+  return (window * (all - window) + window * window / 2) / (all * all);
+}
+
 /// Scores of whole samples: unfused products over all heads, or one kernel that never writes them.
 void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, HeadWidths widths) {
   const Parallelism& job = shape.parallelism;
@@ -29,28 +40,32 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   const std::int64_t rows = shape.sequence / job.context;
   const std::int64_t columns = shape.sequence;
   const double products = 2.0 * static_cast<double>(heads * rows * columns) *
-                          static_cast<double>(widths.key + widths.value) * (layer.causal ? 0.5 : 1.0);
+                          static_cast<double>(widths.key + widths.value) * seen_share(layer, columns);
   const double operands = shape.bytes(shape.tokens(), layer.heads / job.tensor * (2 * widths.key + 2 * widths.value));
   if (job.flash_attention) {
-    kernels.forward.attention(products, operands, 1);
-    kernels.input_grad.attention(kFusedBackward * products, 2 * operands, 3);
+    AttentionShape fused{
+        .rows = rows, .columns = columns, .heads = heads, .key_width = widths.key, .value_width = widths.value};
+    kernels.forward.attention(fused, products, operands, 1);
+    fused.pass = ProductPass::kInputGrad;
+    kernels.input_grad.attention(fused, kFusedBackward * products, 2 * operands, 3);
     return;
   }
   const double score = shape.scores(layer);
   PassKernels inner;
   inner.gemm(rows, columns, widths.key, heads);
-  inner.memory(kScoreBytesForward * score, 2);
+  inner.memory(kSoftmaxBytesForward * score, 1, Movement::kSoftmax);
+  inner.memory(kDropoutBytesForward * score, 1, shape.masks(layer) ? Movement::kDropout : Movement::kSoftmax);
   if (heads % kFusedHeads != 0) {
-    inner.memory(kUnfusedBytes * score, kUnfusedLaunches);
-    kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches);
+    inner.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
+    kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
   }
   inner.gemm(rows, widths.value, columns, heads);
   inner.memory(operands, 3);  // queries, keys and values side by side, and back
   kernels.forward.append(inner);
-  kernels.again.append(inner);
+  if (job.recompute == ActivationRecompute::kSelective) kernels.again.append(inner);
   kernels.input_grad.gemm(rows, columns, widths.value, heads);
   kernels.input_grad.gemm(columns, widths.value, rows, heads);
-  kernels.input_grad.memory(kScoreBytesBackward * score, 2);
+  kernels.input_grad.memory(kScoreBytesBackward * score, 2, Movement::kSoftmax);
   kernels.input_grad.gemm(rows, widths.key, columns, heads);
   kernels.input_grad.gemm(columns, widths.key, rows, heads);
   kernels.input_grad.memory(operands, 4);
@@ -79,17 +94,21 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels out;
   add_linear(in, shape, {tokens, layer.width, qkv});
   add_linear(out, shape, {tokens, inner, layer.width});
+  if (layer.bias) {
+    add_bias(in, shape, tokens, qkv, true);
+    add_bias(out, shape, shape.norm_tokens(), layer.width, false);  // added with dropout and the residual
+  }
   block.enter();
   kernels.forward.append(in.forward);
   if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);
   const double normed = layer.head_norm ? shape.bytes(tokens, (qkv + inner) / 2) : 0;  // queries and keys
-  if (layer.head_norm) kernels.forward.memory(2 * normed, 2);
+  if (layer.head_norm) kernels.forward.memory(2 * normed, 2, Movement::kNorm);
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
   add_core(kernels, layer, shape, {head, head});
   add_context(kernels, shape, qkv - inner);
   if (layer.rotary) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 2);
-  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4);
+  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4, Movement::kNorm);
   kernels.forward.append(out.forward);
   block.leave();
   kernels.input_grad.append(in.input_grad);
@@ -112,13 +131,19 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
   LayerKernels in;
   LayerKernels out;
   if (layer.query_rank > 0) add_linear(in, shape, {tokens, layer.width, layer.query_rank});
-  add_linear(in, shape, {tokens, layer.query_rank > 0 ? layer.query_rank : layer.width, queries});
+  LayerKernels up;  // made of the latents
+  add_linear(up, shape, {tokens, layer.query_rank > 0 ? layer.query_rank : layer.width, queries});
+  add_linear(up, shape, {tokens, layer.key_rank, keys_values});
+  in.append(up);
   add_linear(in, shape, {tokens, layer.width, latent});
-  add_linear(in, shape, {tokens, layer.key_rank, keys_values});
   add_linear(out, shape, {tokens, values, layer.width});
   const double moved = 2 * shape.bytes(tokens, layer.query_rank + latent) + 2 * shape.bytes(tokens, 2 * queries);
   block.enter();
   kernels.forward.append(in.forward);
+  if (shape.parallelism.modules.has(RecomputeModule::kMlaUpProj)) {
+    kernels.again.append(up.forward);
+    kernels.again.memory(moved / 2, 3);
+  }
   kernels.forward.memory(moved, 6);  // norms of the latents, rotary parts, keys put together
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);

@@ -11,8 +11,8 @@ namespace {
 LayerKernels norm_kernels(const LayerSpec& layer, const JobShape& shape) {
   const double values = shape.bytes(shape.norm_tokens(), layer.width);
   LayerKernels kernels;
-  kernels.forward.memory(2 * values);
-  kernels.input_grad.memory(4 * values, 2);
+  kernels.forward.memory(2 * values, 1, Movement::kNorm);
+  kernels.input_grad.memory(4 * values, 2, Movement::kNorm);
   return kernels;
 }
 
@@ -45,17 +45,16 @@ LayerKernels residual_kernels(const LayerSpec& layer, const JobShape& shape) {
   for (const std::vector<LayerSpec>* branch : {&layer.body, &layer.shortcut}) {
     for (const LayerSpec& inner : *branch) {
       const LayerKernels part = layer_kernels(inner, shape);
-      kernels.forward.append(part.forward);
-      kernels.input_grad.append(part.input_grad);
-      kernels.weight_grad.append(part.weight_grad);
-      kernels.again.append(part.again);
+      const bool norm = inner.kind == LayerKind::kLayerNorm || inner.kind == LayerKind::kRmsNorm;
+      if (norm && shape.parallelism.modules.has(RecomputeModule::kNorm)) kernels.again.append(part.forward);
+      kernels.append(part);
       masks = masks || (keeps_mask(inner.kind) && shape.masks(inner));
     }
   }
   const std::int64_t width = output_width(layer);
   const double values = shape.bytes(shape.norm_tokens(), width);
   const double mask = masks ? values / static_cast<double>(shape.number_bytes()) : 0;
-  kernels.forward.memory(3 * values + mask);
+  kernels.forward.memory(3 * values + mask, 1, masks ? Movement::kDropout : Movement::kElementwise);
   kernels.input_grad.memory(3 * values + mask, masks ? 2 : 1);
   return kernels;
 }
@@ -77,6 +76,10 @@ LayerKernels layer_kernels(const LayerSpec& layer, const JobShape& shape) {
       return mlp_kernels(layer, shape);
     case LayerKind::kMoe:
       return moe_kernels(layer, shape);
+    case LayerKind::kMamba:
+      return mamba_kernels(layer, shape);
+    case LayerKind::kFurtherToken:
+      return further_token_kernels(layer, shape);
     case LayerKind::kHead:
       return head_kernels(layer, shape);
     case LayerKind::kResidual:

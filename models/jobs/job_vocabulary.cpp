@@ -3,9 +3,10 @@
 namespace plumb {
 namespace {
 
-/// Bytes that the loss reads and writes for one logit: converted to 32 bits, largest, exponent, sum, gradient.
-constexpr double kLossBytesForward = 2 + 4 + 4 + 4 + 4 + 4;
-constexpr double kLossBytesBackward = 4 + 4 + 2;
+/// Bytes that the loss reads and writes for one logit. Forward: converted to 32 bits, largest, difference, exponent,
+/// sum, quotient. Backward: times the gradient, converted back. (Megatron's vocabulary-parallel cross-entropy.)
+constexpr double kLossBytesForward = (2 + 4) + 4 + (4 + 4) + (4 + 4) + 4 + (4 + 4);
+constexpr double kLossBytesBackward = (4 + 4) + (4 + 2);
 
 }  // namespace
 
@@ -33,15 +34,30 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
   block.enter();
-  add_linear(kernels, shape, {tokens, layer.width, rows});
-  kernels.forward.memory(kLossBytesForward * logits, 8);
-  kernels.input_grad.memory(kLossBytesBackward * logits, 3);
+  add_linear(kernels, shape, {.tokens = tokens, .inputs = layer.width, .outputs = rows, .wide = true});
+  kernels.forward.memory(kLossBytesForward * logits, 8, Movement::kLoss);
+  kernels.input_grad.memory(kLossBytesBackward * logits, 3, Movement::kLoss);
   if (tensor > 1) {
     for (int reduction = 0; reduction < 3; ++reduction) {
       kernels.forward.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, 4.0 * static_cast<double>(tokens));
     }
   }
   block.leave_backward();
+  return kernels;
+}
+
+/// Two norms, the product that joins what comes in with the embedding of the next token, and the head once more. The
+/// joining product is whole on every tensor rank's part of the sequence.
+LayerKernels further_token_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t tokens = shape.norm_tokens();
+  const double values = shape.bytes(tokens, layer.width);
+  LayerKernels kernels;
+  kernels.forward.memory(4 * values, 2, Movement::kNorm);
+  kernels.forward.memory(4 * values, 1);  // side by side
+  kernels.input_grad.memory(8 * values, 4, Movement::kNorm);
+  kernels.input_grad.memory(4 * values, 1);
+  add_linear(kernels, shape, {tokens, 2 * layer.width, layer.width});
+  kernels.append(head_kernels(layer, shape));
   return kernels;
 }
 

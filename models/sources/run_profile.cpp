@@ -179,8 +179,10 @@ void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>&
 void skip_first_input_grad(StageCosts& costs) {
   if (costs.times.empty()) return;
   StageTimes& first = costs.times.front();
-  first.i = first.i_comm = 0;
+  first.i = 0;
+  first.i_comm = {};
   first.w = first.b;
+  first.w_comm = first.b_comm;
 }
 
 }  // namespace plumb

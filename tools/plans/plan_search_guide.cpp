@@ -32,6 +32,7 @@ void add_megatron(std::ostream& out, const PlanQuestion& question, const Paralle
   if (job.sequence_parallel) out << "  --sequence-parallel\n";
   if (job.context > 1) add_option(out, "--context-parallel-size", job.context);
   if (job.expert > 1) add_option(out, "--expert-model-parallel-size", job.expert);
+  if (job.expert_parts() != job.tensor) add_option(out, "--expert-tensor-parallel-size", job.expert_parts());
   add_option(out, "--micro-batch-size", job.microbatch_size);
   add_option(out, "--global-batch-size", question.job.batch);
   if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
@@ -59,7 +60,7 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) 
   }
   out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data
       << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << job.tensor
-      << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp" : "") << "\n";
+      << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp x tp" : "") << "\n";
   return out.str();
 }
 

@@ -18,6 +18,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
             {"tensor", job.tensor},
             {"context", job.context},
             {"expert", job.expert},
+            {"expert_tensor", job.expert_parts()},
             {"data", job.data},
             {"zero", static_cast<int>(job.zero)},
             {"recompute", job.recompute == ActivationRecompute::kFull        ? "full"
