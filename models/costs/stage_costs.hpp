@@ -136,7 +136,7 @@ struct StageCosts {
   std::int64_t memory_units_per_one = 0;
 
   RuntimeCosts runtime;
-  std::int64_t message_bytes = 0;  ///< of every message, where memory is not modelled
+  std::int64_t message_bytes = 0;  ///< of every message; 0: as large as what the stages hand over
   std::vector<TiedWeight> tied;
   WorkUnits work;
 

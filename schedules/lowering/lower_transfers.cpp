@@ -103,7 +103,8 @@ class TransferWriter {
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
-    transfer.bytes = program_.memory.empty() ? state_.costs.message_bytes : shared_bytes(producer, consumer);
+    const bool given = state_.costs.message_bytes > 0 || program_.memory.empty();
+    transfer.bytes = given ? state_.costs.message_bytes : shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
 

@@ -154,6 +154,9 @@ TEST_CASE("with a network memory is told in bytes") {
   const Advice advice = advise(read_traced_run(testing::real_run("zb-h1")), {.network = load_network("gpt2-small")});
   CHECK(row(advice, "gpipe").memory_bytes > row(advice, "1f1b").memory_bytes);
   CHECK(row(advice, "zb-h1").memory_bytes > 100'000'000);
+  // Messages stay those of the run, whatever the network's are.
+  CHECK(advice.predicted_ns == advice_of_zb_h1().predicted_ns);
+  CHECK(row(advice, "hanayo").step_ns == row(advice_of_zb_h1(), "hanayo").step_ns);
 }
 
 TEST_CASE("the command prints the list, and the file that it saves is the schedule that it names") {
