@@ -54,8 +54,8 @@ fs::path renamed(const fs::path& checkpoint, std::string_view begin) {
   return checkpoint.parent_path() / name_of(begin, number.value_or(0));
 }
 
-/// Everything in `directory`; nothing when it does not exist. The iterator of the standard library (libstdc++ 12) would end
-/// the program where it gets no memory.
+/// Everything in `directory`; nothing when it does not exist. The iterator of the standard library (libstdc++ 12) would
+/// end the program where it gets no memory.
 std::vector<fs::path> entries_of(const fs::path& directory) {
   const auto fail = [&] { throw Error(directory.string() + ": cannot be read: " + std::strerror(errno)); };
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(directory.c_str()), ::closedir);
