@@ -1,11 +1,31 @@
 #include "sim/traces/readers/timeline_ranks.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
 namespace plumb {
 namespace {
+
+std::int64_t microbatches_per_update(const Timeline& timeline) {
+  return std::max<std::int64_t>(1, timeline.num_microbatches / timeline.updates);
+}
+
+/// The stages are 0 to the last one, and each has a forward in every update.
+std::string forwards_fault(const Timeline& timeline) {
+  std::set<std::pair<std::int64_t, std::int32_t>> seen;  // update and stage
+  std::int32_t stages = 0;
+  for (const Span& span : timeline.spans) {
+    if (span.lane != Lane::kCompute || span.action.op != Op::kF) continue;
+    const std::int64_t update = static_cast<std::int64_t>(span.action.microbatch) / microbatches_per_update(timeline);
+    if (update >= timeline.updates) continue;
+    seen.emplace(update, static_cast<std::int32_t>(span.action.stage));
+    stages = std::max(stages, static_cast<std::int32_t>(span.action.stage) + 1);
+  }
+  const bool all = !seen.empty() && std::ssize(seen) / stages == timeline.updates && std::ssize(seen) % stages == 0;
+  return all ? "" : "has no forward of every stage in every update";
+}
 
 std::string fault_of(const Timeline& timeline, const Timeline& first) {
   if (timeline.kind != Timeline::Kind::kMeasured) return "is a prediction, expected a measured run";
@@ -23,7 +43,7 @@ std::string fault_of(const Timeline& timeline, const Timeline& first) {
     if (action.merged != 0) return "has actions of several microbatches";
     if (action.overlaps_next != 0) return "has overlapped pairs, whose halves have no times of their own";
   }
-  return "";
+  return forwards_fault(timeline);
 }
 
 bool is_sampled(Op op) { return op <= Op::kW || op == Op::kU; }
@@ -33,7 +53,7 @@ class TimelineReader {
  public:
   explicit TimelineReader(const Timeline& first)
       : runs_(first.devices.size()),
-        per_update_(std::max<std::int64_t>(1, first.num_microbatches / first.updates)),
+        per_update_(microbatches_per_update(first)),
         warm_(first.updates > 1 ? 1 : 0),
         steps_of_run_(static_cast<std::int32_t>(first.updates) - warm_) {}
 

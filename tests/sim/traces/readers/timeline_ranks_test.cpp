@@ -69,9 +69,14 @@ TEST_CASE("a timeline that tells no times of single passes gives no profile, wit
   Timeline summary = known_run("1f1b");
   summary.spans.clear();
   CHECK(reason(summary).find("summary") != std::string::npos);
-  Timeline pair = known_run("1f1b");
-  pair.spans.front().action.slice = 0;
-  CHECK(reason(pair).find("slices") != std::string::npos);
+  Timeline sliced = known_run("1f1b");
+  sliced.spans.front().action.slice = 0;
+  CHECK(reason(sliced).find("slices") != std::string::npos);
+  Timeline gap = known_run("1f1b");
+  std::erase_if(gap.spans,
+                [](const Span& span) { return span.action.stage == StageId{1} && span.action.op == Op::kF; });
+  CHECK(profile_fault(std::vector<TimelineFile>{{"run.json", gap}}) ==
+        "run.json: has no forward of every stage in every update");
   const auto other = [&] {
     read_traced_run({{"a.json", timeline_to_json(known_run("1f1b"))}, {"b.json", timeline_to_json(known_run("gpipe"))}})
         .known_profile();
