@@ -9,7 +9,7 @@
 #include "models/ground/units.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 #include "models/jobs/parallelism.hpp"
 #include "models/network/network.hpp"
 #include "models/network/network_io.hpp"

@@ -13,6 +13,11 @@ double best_inside_one_network(CollectiveOp op, std::int64_t ranks, double bytes
   return std::min(ring_seconds(op, ranks, bytes, link), tree_seconds(op, ranks, bytes, link));
 }
 
+double inside_one_node(CollectiveOp op, const DeviceGroup& group, double bytes) {
+  const double best = best_inside_one_network(op, group.per_node, bytes, group.inside);
+  return group.switch_reduces ? std::min(best, switch_seconds(op, group.per_node, bytes, group.inside)) : best;
+}
+
 /// Every pair exchanges directly, inside and between nodes at once.
 double all_to_all_seconds(const DeviceGroup& group, double bytes) {
   const auto all = static_cast<double>(group.size());
@@ -51,6 +56,11 @@ double tree_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const Lin
   }
 }
 
+double switch_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const LinkRate& link) {
+  if (ranks < 2 || op != CollectiveOp::kAllReduce) return ring_seconds(op, ranks, bytes, link);
+  return 2 * link.latency_s + (1 + 1 / static_cast<double>(ranks)) * bytes * per_byte(link);
+}
+
 DeviceGroup device_group(const Cluster& cluster, std::int64_t size, std::int64_t stride) {
   const std::int64_t per_node = std::max<std::int64_t>(1, cluster.devices_per_node);
   DeviceGroup group;
@@ -67,7 +77,7 @@ DeviceGroup device_group(const Cluster& cluster, std::int64_t size, std::int64_t
 
 double collective_seconds(CollectiveOp op, const DeviceGroup& group, double bytes) {
   if (group.size() < 2) return 0;
-  if (group.nodes == 1) return best_inside_one_network(op, group.per_node, bytes, group.inside);
+  if (group.nodes == 1) return inside_one_node(op, group, bytes);
   if (op == CollectiveOp::kAllToAll) return all_to_all_seconds(group, bytes);
   const double part = bytes / static_cast<double>(group.per_node);
   const double between = best_inside_one_network(op, group.nodes, part, group.between);

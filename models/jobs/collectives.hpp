@@ -25,6 +25,10 @@ enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter,
 double ring_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const LinkRate& link);
 double tree_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const LinkRate& link);
 
+/// All-reduce by a switch that adds up and hands on (NVLink SHARP): every device sends all its bytes and its part of
+/// the sum, 2 a + (1 + 1/r) n/B. Other collectives: as in a ring.
+double switch_seconds(CollectiveOp op, std::int64_t ranks, double bytes, const LinkRate& link);
+
 /// Devices that work on one collective: `per_node` on each of `nodes` nodes. Rates are those of one device while all
 /// groups of the job that use the same links do the same.
 struct DeviceGroup {
@@ -32,6 +36,7 @@ struct DeviceGroup {
   std::int64_t nodes = 1;
   LinkRate inside;
   LinkRate between;
+  bool switch_reduces = false;  ///< the switch inside a node adds up
 
   std::int64_t size() const { return per_node * nodes; }
 };
@@ -40,8 +45,8 @@ struct DeviceGroup {
 /// devices of the node; a shared bus inside a node as well.
 DeviceGroup device_group(const Cluster& cluster, std::int64_t size, std::int64_t stride);
 
-/// Seconds of a collective of `group`, by the better of ring and tree; over several nodes in steps: scatter inside,
-/// reduce between, gather inside (every device has 1/per_node of the bytes between nodes).
+/// Seconds of a collective of `group`, by the best of ring, tree and switch; over several nodes in steps: scatter
+/// inside, reduce between, gather inside (every device has 1/per_node of the bytes between nodes).
 double collective_seconds(CollectiveOp op, const DeviceGroup& group, double bytes);
 
 }  // namespace plumb

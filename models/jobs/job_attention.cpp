@@ -32,17 +32,20 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
                           static_cast<double>(widths.key + widths.value) * (layer.causal ? 0.5 : 1.0);
   const double operands = shape.bytes(shape.tokens(), layer.heads / job.tensor * (2 * widths.key + 2 * widths.value));
   if (job.flash_attention) {
-    kernels.forward.attention(products, operands, 1);
-    kernels.input_grad.attention(kFusedBackward * products, 2 * operands, 3);
+    AttentionShape fused{
+        .rows = rows, .columns = columns, .heads = heads, .key_width = widths.key, .value_width = widths.value};
+    kernels.forward.attention(fused, products, operands, 1);
+    fused.pass = ProductPass::kInputGrad;
+    kernels.input_grad.attention(fused, kFusedBackward * products, 2 * operands, 3);
     return;
   }
   const double score = shape.scores(layer);
   PassKernels inner;
   inner.gemm(rows, columns, widths.key, heads);
-  inner.memory(kScoreBytesForward * score, 2);
+  inner.memory(kScoreBytesForward * score, 2, Movement::kSoftmax);
   if (heads % kFusedHeads != 0) {
-    inner.memory(kUnfusedBytes * score, kUnfusedLaunches);
-    kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches);
+    inner.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
+    kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
   }
   inner.gemm(rows, widths.value, columns, heads);
   inner.memory(operands, 3);  // queries, keys and values side by side, and back
@@ -50,7 +53,7 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   kernels.again.append(inner);
   kernels.input_grad.gemm(rows, columns, widths.value, heads);
   kernels.input_grad.gemm(columns, widths.value, rows, heads);
-  kernels.input_grad.memory(kScoreBytesBackward * score, 2);
+  kernels.input_grad.memory(kScoreBytesBackward * score, 2, Movement::kSoftmax);
   kernels.input_grad.gemm(rows, widths.key, columns, heads);
   kernels.input_grad.gemm(columns, widths.key, rows, heads);
   kernels.input_grad.memory(operands, 4);
@@ -83,13 +86,13 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   kernels.forward.append(in.forward);
   if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);
   const double normed = layer.head_norm ? shape.bytes(tokens, (qkv + inner) / 2) : 0;  // queries and keys
-  if (layer.head_norm) kernels.forward.memory(2 * normed, 2);
+  if (layer.head_norm) kernels.forward.memory(2 * normed, 2, Movement::kNorm);
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
   add_core(kernels, layer, shape, {head, head});
   add_context(kernels, shape, qkv - inner);
   if (layer.rotary) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 2);
-  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4);
+  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4, Movement::kNorm);
   kernels.forward.append(out.forward);
   block.leave();
   kernels.input_grad.append(in.input_grad);

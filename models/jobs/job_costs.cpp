@@ -41,6 +41,14 @@ struct StageSeconds {
   PassSeconds i;  ///< with what runs again
   PassSeconds w;
   PassSeconds b;  ///< I and W as one
+
+  StageSeconds& operator+=(const StageSeconds& other) {
+    f += other.f;
+    i += other.i;
+    w += other.w;
+    b += other.b;
+    return *this;
+  }
 };
 
 }  // namespace
@@ -51,11 +59,11 @@ class JobClock {
   JobClock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
       : device_(cluster.devices.front()),
         rates_(rates),
-        tensor_(reached(cluster, job.tensor, 1)),
-        context_(reached(cluster, job.context, job.tensor)),
-        expert_(reached(cluster, job.expert, job.tensor)),
-        data_(reached(cluster, job.replicas(), job.tensor)),
-        expert_copies_(reached(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
+        tensor_(device_group(cluster, job.tensor, 1)),
+        context_(device_group(cluster, job.context, job.tensor)),
+        expert_(device_group(cluster, job.expert, job.tensor)),
+        data_(device_group(cluster, job.replicas(), job.tensor)),
+        expert_copies_(device_group(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
 
   PassSeconds of(const PassKernels& pass) const {
     KernelTime sum;
@@ -63,7 +71,7 @@ class JobClock {
     for (const Kernel& kernel : pass.list) {
       KernelTime time = kernel_time(kernel, device_, rates_);
       if (kernel.kind == Kernel::Kind::kCollective) {
-        time.device_s += collective_seconds(kernel.op, group(kernel.axis), kernel.bytes);
+        time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
         if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
       }
       sum += time;
@@ -89,16 +97,16 @@ class JobClock {
   /// Devices that hold the same experts.
   const DeviceGroup& expert_copies() const { return expert_copies_; }
 
-  double moving_s(double bytes) const { return bytes / (device_.memory_bytes_per_s * rates_.memory_efficiency); }
-
- private:
-  DeviceGroup reached(const Cluster& cluster, std::int64_t size, std::int64_t stride) const {
-    DeviceGroup group = device_group(cluster, size, stride);
-    group.inside.bytes_per_s *= rates_.link_efficiency;
-    group.between.bytes_per_s *= rates_.link_efficiency;
-    return group;
+  double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
+    return rates_.collective_s(op, group, bytes);
   }
 
+  /// Of an optimizer that moves `bytes`.
+  double updating_s(double bytes) const {
+    return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
+  }
+
+ private:
   const DeviceSpec& device_;
   const KernelRates& rates_;
   DeviceGroup tensor_;
@@ -129,33 +137,31 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
   if (job.replicas() > job.expert) add(parameters.expert, GroupAxis::kExpertCopies);
 }
 
-StageSeconds stage_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock) {
-  StageSeconds sum;
-  for (const LayerSpec& layer : layers) {
-    LayerKernels kernels = layer_kernels(layer, shape);
-    PassKernels again = std::move(kernels.again);
-    if (shape.parallelism.recompute == ActivationRecompute::kNone || shape.parallelism.flash_attention)
-      again.list.clear();
-    if (shape.parallelism.recompute == ActivationRecompute::kFull) {
-      again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
-    }
-    add_zero_traffic(layer, shape, kernels);
-    again.append(kernels.input_grad);
-    sum.f += clock.of(kernels.forward);
-    sum.i += clock.of(again);
-    sum.w += clock.of(kernels.weight_grad);
-    again.append(kernels.weight_grad);
-    sum.b += clock.of(again);
+StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock) {
+  LayerKernels kernels = layer_kernels(layer, shape);
+  PassKernels again = std::move(kernels.again);
+  if (shape.parallelism.recompute == ActivationRecompute::kNone || shape.parallelism.flash_attention)
+    again.list.clear();
+  if (shape.parallelism.recompute == ActivationRecompute::kFull) {
+    again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
   }
-  return sum;
+  add_zero_traffic(layer, shape, kernels);
+  StageSeconds seconds;
+  again.append(kernels.input_grad);
+  seconds.f = clock.of(kernels.forward);
+  seconds.i = clock.of(again);
+  seconds.w = clock.of(kernels.weight_grad);
+  again.append(kernels.weight_grad);
+  seconds.b = clock.of(again);
+  return seconds;
 }
 
-StageTimes stage_times(const StageSeconds& seconds, const KernelRates& rates) {
+StageTimes stage_times(const StageSeconds& seconds) {
   StageTimes times;
-  times.f = to_nanoseconds(seconds.f.seconds()) + rates.pass_ns;
-  times.i = to_nanoseconds(seconds.i.seconds()) + rates.pass_ns;
+  times.f = to_nanoseconds(seconds.f.seconds());
+  times.i = to_nanoseconds(seconds.i.seconds());
   times.w = to_nanoseconds(seconds.w.seconds());
-  times.b = to_nanoseconds(seconds.b.seconds()) + rates.pass_ns;
+  times.b = to_nanoseconds(seconds.b.seconds());
   times.r = times.f;
   return times;
 }
@@ -167,8 +173,8 @@ UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& 
   const DeviceGroup& data = clock.group(GroupAxis::kData);
   const DeviceGroup& experts = clock.expert_copies();
   const auto over_ranks = [&](CollectiveOp op, std::int64_t each) {
-    return collective_seconds(op, data, static_cast<double>(parameters.dense * each)) +
-           collective_seconds(op, experts, static_cast<double>(parameters.expert * each));
+    return clock.collective_s(op, data, static_cast<double>(parameters.dense * each)) +
+           clock.collective_s(op, experts, static_cast<double>(parameters.expert * each));
   };
   UpdateSeconds update;
   if (job.zero == ZeroStage::kNone)
@@ -184,7 +190,7 @@ UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& 
   const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
   const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
                                         2 * job.precision.optimizer_bytes);
-  update.optimizer_s = clock.moving_s(held * each);
+  update.optimizer_s = clock.updating_s(held * each);
   return update;
 }
 
@@ -305,8 +311,8 @@ struct JobPrices::State {
     set_work(network, shape, cluster.devices.front(), work);
     for (std::size_t k = 0; k < network.layers.size(); ++k) {
       const auto same = static_cast<std::size_t>(alike[k]);
-      const auto one = std::span(network.layers).subspan(k, 1);
-      layer_forward.push_back(same < k ? layer_forward[same] : stage_times(stage_seconds(one, shape, clock), rates).f);
+      layers.push_back(same < k ? layers[same] : layer_seconds(network.layers[k], shape, clock));
+      layer_forward.push_back(to_nanoseconds(layers.back().f.seconds()));
     }
   }
 
@@ -320,13 +326,13 @@ struct JobPrices::State {
   }
 
   StagePrice price(const LayerRange& range) const {
-    const auto layers = std::span(network.layers).subspan(range.begin, range.end - range.begin);
-    StagePrice stage{.times = stage_times(stage_seconds(layers, shape, clock), rates),
-                     .memory = job_stage_memory(layers, shape),
-                     .update = {}};
+    const auto own = std::span(network.layers).subspan(range.begin, range.end - range.begin);
+    StageSeconds seconds;
+    for (std::size_t k = range.begin; k < range.end; ++k) seconds += layers[k];
+    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape), .update = {}};
     set_messages(network, range, shape, stage.memory);
     const double hides_s = static_cast<double>(stage.times.b) / kNsPerSecond;
-    stage.update = update_seconds(layers, shape, clock, stage.memory, hides_s);
+    stage.update = update_seconds(own, shape, clock, stage.memory, hides_s);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
     return stage;
   }
@@ -350,6 +356,7 @@ struct JobPrices::State {
   JobClock clock;
   std::vector<std::int32_t> alike;
   WorkUnits work;
+  std::vector<StageSeconds> layers;  ///< by layer, alone
   std::vector<Ticks> layer_forward;
   std::mutex mutex;
   std::map<Key, std::shared_ptr<const StagePrice>> stages;
@@ -400,7 +407,7 @@ std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachi
   const JobClock clock(machine.cluster, parallelism, rates);
   std::vector<std::int64_t> times;
   for (const LayerSpec& layer : network.layers) {
-    const StageTimes one = stage_times(stage_seconds(std::span(&layer, 1), shape, clock), rates);
+    const StageTimes one = stage_times(layer_seconds(layer, shape, clock));
     times.push_back(one.f + one.b);
   }
   return times;

@@ -11,8 +11,8 @@ namespace {
 LayerKernels norm_kernels(const LayerSpec& layer, const JobShape& shape) {
   const double values = shape.bytes(shape.norm_tokens(), layer.width);
   LayerKernels kernels;
-  kernels.forward.memory(2 * values);
-  kernels.input_grad.memory(4 * values, 2);
+  kernels.forward.memory(2 * values, 1, Movement::kNorm);
+  kernels.input_grad.memory(4 * values, 2, Movement::kNorm);
   return kernels;
 }
 

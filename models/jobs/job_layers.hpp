@@ -21,14 +21,16 @@ struct Product {
   std::int64_t copies = 1;
 };
 
-/// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; W adds to the gradients.
+/// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; that of W adds to the gradients where it
+/// is made (Megatron's gradient accumulation fusion), so the sum costs the traffic of its epilogue and no kernel.
 inline void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
   const auto [tokens, inputs, outputs, copies] = product;
-  kernels.forward.gemm(tokens, outputs, inputs, copies);
-  kernels.input_grad.gemm(tokens, inputs, outputs, copies);
-  kernels.weight_grad.gemm(outputs, inputs, tokens, copies);
-  const auto gradients = static_cast<double>(copies * inputs * outputs * shape.parallelism.precision.gradient_bytes);
-  kernels.weight_grad.memory(2 * gradients, 0);  // added where the product is made
+  kernels.forward.product({.m = tokens, .n = outputs, .k = inputs, .count = copies});
+  kernels.input_grad.product(
+      {.m = tokens, .n = inputs, .k = outputs, .count = copies, .pass = ProductPass::kInputGrad});
+  kernels.weight_grad.product(
+      {.m = outputs, .n = inputs, .k = tokens, .count = copies, .pass = ProductPass::kWeightGrad},
+      shape.parallelism.precision.gradient_bytes);
 }
 
 /// The collectives around a block whose weights are divided over tensor ranks (Megatron's f and g): the input is

@@ -66,15 +66,15 @@ LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
   block.enter();
   block.enter_backward();
   add_linear(kernels, shape, {shape.norm_tokens(), layer.width, layer.experts});
-  kernels.forward.memory(2 * dispatched, 12);  // scores, choice, permutation
-  kernels.input_grad.memory(2 * dispatched, 12);
+  kernels.forward.memory(2 * dispatched, 12, Movement::kPermute);  // scores, choice, permutation
+  kernels.input_grad.memory(2 * dispatched, 12, Movement::kPermute);
   add_exchange(kernels.forward, shape, dispatched);
   add_exchange(kernels.input_grad, shape, dispatched);
   MlpKernels(layer, shape, tokens_per_expert, layer.hidden / job.tensor, local).append_to(kernels);
   add_exchange(kernels.forward, shape, dispatched);
   add_exchange(kernels.input_grad, shape, dispatched);
-  kernels.forward.memory(3 * dispatched, 4);  // back in order, weighted sum
-  kernels.input_grad.memory(3 * dispatched, 4);
+  kernels.forward.memory(3 * dispatched, 4, Movement::kPermute);  // back in order, weighted sum
+  kernels.input_grad.memory(3 * dispatched, 4, Movement::kPermute);
   if (layer.shared_experts > 0) {
     const std::int64_t hidden = layer.hidden * layer.shared_experts / job.tensor;
     MlpKernels(layer, shape, shape.tokens(), hidden, 1).append_to(kernels);

@@ -3,9 +3,10 @@
 namespace plumb {
 namespace {
 
-/// Bytes that the loss reads and writes for one logit: converted to 32 bits, largest, exponent, sum, gradient.
-constexpr double kLossBytesForward = 2 + 4 + 4 + 4 + 4 + 4;
-constexpr double kLossBytesBackward = 4 + 4 + 2;
+/// Bytes that the loss reads and writes for one logit. Forward: converted to 32 bits, largest, difference, exponent,
+/// sum, quotient. Backward: times the gradient, converted back. (Megatron's vocabulary-parallel cross-entropy.)
+constexpr double kLossBytesForward = (2 + 4) + 4 + (4 + 4) + (4 + 4) + 4 + (4 + 4);
+constexpr double kLossBytesBackward = (4 + 4) + (4 + 2);
 
 }  // namespace
 
@@ -34,8 +35,8 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   block.enter();
   add_linear(kernels, shape, {tokens, layer.width, rows});
-  kernels.forward.memory(kLossBytesForward * logits, 8);
-  kernels.input_grad.memory(kLossBytesBackward * logits, 3);
+  kernels.forward.memory(kLossBytesForward * logits, 8, Movement::kLoss);
+  kernels.input_grad.memory(kLossBytesBackward * logits, 3, Movement::kLoss);
   if (tensor > 1) {
     for (int reduction = 0; reduction < 3; ++reduction) {
       kernels.forward.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, 4.0 * static_cast<double>(tokens));

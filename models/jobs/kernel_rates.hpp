@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
@@ -10,48 +10,78 @@
 
 namespace plumb {
 
-/// Efficiency of one class of matrix products: `m` x `k` by `k` x `n` reached `efficiency` of the peak.
-struct GemmPoint {
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  double efficiency = 0;
+/// What the numbers of a device rest on.
+enum class RatesBasis : std::uint8_t {
+  kAssumed,   ///< data sheets and shares of the kind that published cost models use
+  kFitted,    ///< to measured steps
+  kMeasured,  ///< kernels timed on this type of device
+};
 
-  friend bool operator==(const GemmPoint&, const GemmPoint&) = default;
+/// One kind of collective, as measured in groups of `ranks` devices over `nodes` nodes: a message of any size takes
+/// `latency_ns` and, for its bytes, 1/`share` of what an ideal ring over the cluster's links takes.
+struct CollectivePoint {
+  CollectiveOp op{};
+  std::int64_t ranks = 1;
+  std::int64_t nodes = 1;
+  double share = 1;
+  std::int64_t latency_ns = 0;
+
+  friend bool operator==(const CollectivePoint&, const CollectivePoint&) = default;
 };
 
 /// Rates that kernels reach on one type of device: one table per type, from a profile, a user or
-/// models/presets/devices.
+/// models/presets/devices. Shares are of the peaks in the cluster's document.
 ///
-/// Without a table (`gemms`), a product of m x n x k reaches
+/// A product of m x n x k reaches
 ///
-///     gemm_efficiency * waves / ceil(waves) * m n / (padded m n) * k / (k + gemm_half_k)
+///     gemm_efficiency * gemm_by_pass * waves / ceil(waves) * m n / (padded m n) * k / (k + gemm_half_k)
 ///
 /// of the peak, with tiles of `tile_m` x `tile_n` and waves of `multiprocessors` tiles (kernel quantisation: Nvidia's
-/// guide to matrix products). With a table, a product of (nearly) the shape of a point reaches its efficiency, and one
-/// in between that of its nearest point, by the distance of the logarithms of m, n and k.
+/// guide to matrix products). Fused attention reaches attention_forward (or _backward) * r / (r + attention_half_rows)
+/// with r = heads * rows. Measured shapes (`gemms`, `attentions`) correct both near them (`table_factor`).
 struct KernelRates {
-  std::string device;            ///< its name begins with this
-  std::string source;            ///< where the figures come from
-  double gemm_efficiency = 0.8;  ///< largest share of the peak
-  double gemm_half_k = 0;        ///< depth at which half of it is reached
+  std::string device;  ///< its name begins with this
+  std::string source;  ///< where the figures come from
+  RatesBasis basis = RatesBasis::kAssumed;
+  std::int64_t fitted_rows = 0;  ///< kFitted: measured steps that took part
+  double expected_error = 0;     ///< mean relative error on measured steps that took no part; 0: not known
+  /// Peak of products by format, in multiples of the cluster's `flops_per_s` (16 bits).
+  std::array<double, kMatrixFormatCount> peaks{1, 1, 1, 1, 1, 1};
+
+  double gemm_efficiency = 0.8;                                 ///< largest share of the peak
+  std::array<double, kProductPassCount> gemm_by_pass{1, 1, 1};  ///< factor on it
+  double gemm_half_k = 0;                                       ///< depth at which half of it is reached
   std::int64_t tile_m = 128;
   std::int64_t tile_n = 128;
-  std::int64_t multiprocessors = 1;   ///< 1: no waves
-  double attention_efficiency = 0.5;  ///< fused attention, share of the peak
-  double memory_efficiency = 0.85;    ///< share of the memory's bytes per second
-  double link_efficiency = 1;         ///< share of the links' bytes per second that collectives reach
-  std::int64_t kernel_ns = 3000;      ///< a kernel takes this long besides its work
+  std::int64_t multiprocessors = 1;  ///< 1: no waves
+  double attention_forward = 0.5;    ///< fused attention, largest share of the peak
+  double attention_backward = 0.45;
+  double attention_half_rows = 0;  ///< rows of all heads at which half of it is reached
+  /// Share of the memory's bytes per second, by `Movement`.
+  std::array<double, kMovementCount> memory_shares{0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85};
+  double inside_share = 1;        ///< share of the bytes per second that collectives reach inside a node
+  double between_share = 1;       ///< and between nodes
+  bool switch_reduces = false;    ///< the switch inside a node adds up (NVLink SHARP)
+  std::int64_t kernel_ns = 3000;  ///< a kernel takes this long besides its work
   std::int64_t host_ns = 0;  ///< the host needs this to start one kernel; a device waits when the host cannot keep up
   std::int64_t collective_ns = 0;  ///< a collective takes this long besides the link model
-  std::int64_t pass_ns = 0;      ///< a pass of a stage takes this long besides its kernels (messages, synchronisation)
-  std::int64_t update_ns = 0;    ///< an update takes this long besides its work
-  double memory_reserve = 0.05;  ///< of what is allocated: fragmentation of the caching allocator
+  std::int64_t update_ns = 0;      ///< an update takes this long besides its work
+  double memory_reserve = 0.05;    ///< of what is allocated: fragmentation of the caching allocator
   std::int64_t context_bytes = 0;  ///< driver context and modules
   std::int64_t library_bytes = 0;  ///< workspaces of libraries and buffers of communicators
-  std::vector<GemmPoint> gemms;    ///< the table
+  std::vector<GemmPoint> gemms;
+  std::vector<AttentionPoint> attentions;
+  std::vector<CollectivePoint> collectives;
 
-  double gemm_share(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count = 1) const;
+  /// Shares of the peak of their format, above 0 and at most 1.
+  double gemm_share(const ProductShape& shape) const;
+  double attention_share(const AttentionShape& shape) const;
+  double memory_share(Movement movement) const { return memory_shares[static_cast<std::size_t>(movement)]; }
+  void set_memory_shares(double share) { memory_shares.fill(share); }
+  double peak(MatrixFormat format) const { return peaks[static_cast<std::size_t>(format)]; }
+
+  /// Seconds of a collective of `group`, whose links are those of the cluster; one rank: 0.
+  double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const;
 
   /// The largest peak of tensors that fits into `memory_bytes` beside context, libraries and the allocator's headroom;
   /// at least 0.
@@ -59,10 +89,6 @@ struct KernelRates {
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
-
-/// Reads and writes the document "plumbline-device" (models/jobs/JOBS.md). Throws `Error`.
-KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name);
-std::string kernel_rates_to_json(const KernelRates& rates);
 
 /// The built-in rates of the type whose name `device.name` begins with; if there are none, rates made of the
 /// efficiencies of the device itself.

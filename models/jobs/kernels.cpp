@@ -2,22 +2,35 @@
 
 namespace plumb {
 
+namespace {
+
+constexpr double kOperandBytes = 2;
+
+}  // namespace
+
 void PassKernels::gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count) {
-  Kernel kernel{.kind = Kernel::Kind::kGemm, .m = m, .n = n, .k = k, .count = count};
-  kernel.flops =
-      2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(count);
-  kernel.bytes = 2.0 * static_cast<double>(count) *
-                 (static_cast<double>(m) * static_cast<double>(n) + static_cast<double>(m) * static_cast<double>(k) +
-                  static_cast<double>(n) * static_cast<double>(k));
-  list.push_back(kernel);
+  product({.m = m, .n = n, .k = k, .count = count});
 }
 
-void PassKernels::attention(double flops, double bytes, std::int32_t launches) {
-  list.push_back({.kind = Kernel::Kind::kAttention, .flops = flops, .bytes = bytes, .launches = launches});
+void PassKernels::product(const ProductShape& shape, std::int64_t accumulated_bytes) {
+  const auto m = static_cast<double>(shape.m);
+  const auto n = static_cast<double>(shape.n);
+  const auto k = static_cast<double>(shape.k);
+  const auto count = static_cast<double>(shape.count);
+  const double per_result = accumulated_bytes > 0 ? 2.0 * static_cast<double>(accumulated_bytes) : kOperandBytes;
+  list.push_back({.kind = Kernel::Kind::kGemm,
+                  .product = shape,
+                  .flops = 2 * m * n * k * count,
+                  .bytes = count * (m * n * per_result + (m * k + n * k) * kOperandBytes)});
 }
 
-void PassKernels::memory(double bytes, std::int32_t launches) {
-  list.push_back({.kind = Kernel::Kind::kMemory, .bytes = bytes, .launches = launches});
+void PassKernels::attention(const AttentionShape& shape, double flops, double bytes, std::int32_t launches) {
+  list.push_back(
+      {.kind = Kernel::Kind::kAttention, .attention = shape, .flops = flops, .bytes = bytes, .launches = launches});
+}
+
+void PassKernels::memory(double bytes, std::int32_t launches, Movement movement) {
+  list.push_back({.kind = Kernel::Kind::kMemory, .movement = movement, .bytes = bytes, .launches = launches});
 }
 
 void PassKernels::roofline(double flops, double bytes) {

@@ -1,20 +1,39 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/jobs/collectives.hpp"
+#include "models/jobs/shape_shares.hpp"
 
 namespace plumb {
 
 /// Who takes part in a collective of a layer.
 enum class GroupAxis : std::uint8_t { kTensor, kContext, kExpert, kData, kExpertCopies };
 
+/// What a kernel that only moves bytes does: each kind reaches a share of the memory's rate of its own.
+enum class Movement : std::uint8_t {
+  kElementwise,  ///< activations, sums with dropout, rotary embedding
+  kNorm,         ///< layer and RMS norms, forward and backward
+  kSoftmax,      ///< scores of unfused attention: scaled, masked, normalised, dropped
+  kLoss,         ///< cross-entropy of the logits
+  kPermute,      ///< tokens to the order of their experts and back
+  kOptimizer,    ///< Adam over what a device holds
+  kCast,         ///< numbers from one format to another
+};
+
+inline constexpr std::size_t kMovementCount = 7;
+inline constexpr std::array<std::string_view, kMovementCount> kMovementNames{
+    "elementwise", "norm", "softmax", "loss", "permute", "optimizer", "cast"};
+
 /// One kernel of a device, or one collective.
 struct Kernel {
   enum class Kind : std::uint8_t {
     kGemm,        ///< `count` products of m x k by k x n
-    kAttention,   ///< one fused kernel of `flops`, no traffic beyond its operands
+    kAttention,   ///< one fused attention of `attention`, no traffic beyond its operands
     kMemory,      ///< moves `bytes`
     kRoofline,    ///< `flops` or `bytes`, whichever takes longer
     kCollective,  ///< `op` over `axis` with `bytes`
@@ -22,10 +41,9 @@ struct Kernel {
   };
 
   Kind kind = Kind::kMemory;
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  std::int64_t count = 1;
+  ProductShape product{};
+  AttentionShape attention{};
+  Movement movement = Movement::kElementwise;
   double flops = 0;
   double bytes = 0;
   double seconds = 0;  ///< measured
@@ -41,9 +59,13 @@ struct Kernel {
 struct PassKernels {
   std::vector<Kernel> list;
 
+  /// Operands and result of 16 bits, each moved once.
   void gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count = 1);
-  void attention(double flops, double bytes, std::int32_t launches);
-  void memory(double bytes, std::int32_t launches = 1);
+  /// As above for any shape; with `accumulated_bytes` the result is added to numbers of so many bytes each, which the
+  /// product reads and writes (the epilogue of a weight gradient: no kernel of its own).
+  void product(const ProductShape& shape, std::int64_t accumulated_bytes = 0);
+  void attention(const AttentionShape& shape, double flops, double bytes, std::int32_t launches);
+  void memory(double bytes, std::int32_t launches = 1, Movement movement = Movement::kElementwise);
   void roofline(double flops, double bytes);
   /// Nothing over a group of one.
   void collective(CollectiveOp op, GroupAxis axis, double bytes, bool hidden = false);

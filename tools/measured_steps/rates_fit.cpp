@@ -1,6 +1,7 @@
 #include "tools/measured_steps/rates_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,26 @@
 
 namespace plumb {
 namespace {
+
+/// Constants that are entries of an array: kinds of movement that share one value, passes of a product.
+template <auto field, std::size_t first, std::size_t... more>
+FitConstant shared(std::string_view name, double least, double most) {
+  return {name, [](const KernelRates& rates) { return (rates.*field)[first]; },
+          [](KernelRates& rates, double value) {
+            for (const std::size_t entry : {first, more...}) (rates.*field)[entry] = value;
+          },
+          least, most};
+}
+
+template <Movement... movements>
+FitConstant moving(std::string_view name, double least, double most) {
+  return shared<&KernelRates::memory_shares, static_cast<std::size_t>(movements)...>(name, least, most);
+}
+
+template <ProductPass pass>
+FitConstant product(std::string_view name, double least, double most) {
+  return shared<&KernelRates::gemm_by_pass, static_cast<std::size_t>(pass)>(name, least, most);
+}
 
 template <auto field>
 FitConstant constant(std::string_view name, double least, double most) {
@@ -153,16 +174,22 @@ class Descent {
 
 const std::vector<FitConstant>& fit_constants() {
   static const std::vector<FitConstant> kConstants{
-      constant<&KernelRates::gemm_efficiency>("gemm_efficiency", 0.3, 0.98),
-      constant<&KernelRates::gemm_half_k>("gemm_half_k", 1, 4000),
-      constant<&KernelRates::attention_efficiency>("attention_efficiency", 0.1, 0.9),
-      constant<&KernelRates::memory_efficiency>("memory_efficiency", 0.2, 0.95),
-      constant<&KernelRates::link_efficiency>("link_efficiency", 0.1, 1.5),
-      constant<&KernelRates::kernel_ns>("kernel_ns", 500, 50'000),
-      constant<&KernelRates::host_ns>("host_ns", 100, 200'000),
-      constant<&KernelRates::collective_ns>("collective_ns", 1000, 1'000'000),
-      constant<&KernelRates::pass_ns>("pass_ns", 100, 20'000'000),
-      constant<&KernelRates::update_ns>("update_ns", 1000, 500'000'000),
+      constant<&KernelRates::gemm_efficiency>("gemm_efficiency", 0.4, 0.95),
+      product<ProductPass::kInputGrad>("gemm_input_grad", 0.85, 1.1),
+      product<ProductPass::kWeightGrad>("gemm_weight_grad", 0.85, 1.1),
+      constant<&KernelRates::gemm_half_k>("gemm_half_k", 1, 400),
+      constant<&KernelRates::attention_forward>("attention_forward", 0.3, 0.8),
+      constant<&KernelRates::attention_backward>("attention_backward", 0.3, 0.8),
+      moving<Movement::kElementwise, Movement::kNorm, Movement::kOptimizer, Movement::kCast>("memory", 0.5, 0.95),
+      moving<Movement::kSoftmax>("memory_softmax", 0.3, 0.95),
+      moving<Movement::kLoss>("memory_loss", 0.25, 0.95),
+      moving<Movement::kPermute>("memory_permute", 0.15, 0.95),
+      constant<&KernelRates::inside_share>("inside_share", 0.4, 1.5),
+      constant<&KernelRates::between_share>("between_share", 0.4, 1.1),
+      constant<&KernelRates::kernel_ns>("kernel_ns", 500, 10'000),
+      constant<&KernelRates::host_ns>("host_ns", 2000, 100'000),
+      constant<&KernelRates::collective_ns>("collective_ns", 1000, 60'000),
+      constant<&KernelRates::update_ns>("update_ns", 100'000, 30'000'000),
   };
   return kConstants;
 }

@@ -4,6 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,12 +15,12 @@ TEST_CASE("tiles and waves that are not full cost what full ones do") {
   rates.tile_m = 256;
   rates.tile_n = 128;
   rates.multiprocessors = 108;
-  CHECK(rates.gemm_share(256 * 108, 128, 4096) == doctest::Approx(0.8));
-  CHECK(rates.gemm_share(256 * 109, 128, 4096) == doctest::Approx(0.8 * 109 / 216));
-  CHECK(rates.gemm_share(256 * 108, 129, 4096) == doctest::Approx(0.8 * 129 / 256));
-  CHECK(rates.gemm_share(256, 128, 4096, 108) == doctest::Approx(0.8));
+  CHECK(rates.gemm_share({.m = 256 * 108, .n = 128, .k = 4096}) == doctest::Approx(0.8));
+  CHECK(rates.gemm_share({.m = 256 * 109, .n = 128, .k = 4096}) == doctest::Approx(0.8 * 109 / 216));
+  CHECK(rates.gemm_share({.m = 256 * 108, .n = 129, .k = 4096}) == doctest::Approx(0.8 * 129 / 256));
+  CHECK(rates.gemm_share({.m = 256, .n = 128, .k = 4096, .count = 108}) == doctest::Approx(0.8));
   rates.gemm_half_k = 4096;
-  CHECK(rates.gemm_share(256 * 108, 128, 4096) == doctest::Approx(0.4));
+  CHECK(rates.gemm_share({.m = 256 * 108, .n = 128, .k = 4096}) == doctest::Approx(0.4));
 }
 
 TEST_CASE("what fits leaves room for context, libraries and the allocator") {
@@ -32,12 +32,46 @@ TEST_CASE("what fits leaves room for context, libraries and the allocator") {
   CHECK(rates.usable_bytes(10) == 0);
 }
 
-TEST_CASE("a table of shapes answers with its nearest class") {
+TEST_CASE("a measured shape answers as measured, its neighbours by their distance, and strangers by the model") {
   KernelRates rates;
-  rates.gemms = {{1024, 1024, 1024, 0.3}, {8192, 8192, 8192, 0.7}};
-  CHECK(rates.gemm_share(1024, 1024, 1024) == 0.3);
-  CHECK(rates.gemm_share(2048, 1024, 2048) == 0.3);
-  CHECK(rates.gemm_share(8192, 4096, 8192) == 0.7);
+  rates.gemm_efficiency = 0.6;
+  rates.gemms = {{{.m = 1024, .n = 1024, .k = 1024}, 0.3}, {{.m = 8192, .n = 8192, .k = 8192}, 0.7}};
+  CHECK(rates.gemm_share({.m = 1024, .n = 1024, .k = 1024}) == doctest::Approx(0.3).epsilon(1e-3));
+  CHECK(rates.gemm_share({.m = 8192, .n = 8192, .k = 8192}) == doctest::Approx(0.7).epsilon(1e-3));
+  const double near = rates.gemm_share({.m = 2048, .n = 1024, .k = 1024});
+  CHECK(near > 0.3);
+  CHECK(near < 0.5);
+  // Another pass and another kind of launch were not measured.
+  CHECK(rates.gemm_share({.m = 1024, .n = 1024, .k = 1024, .pass = ProductPass::kWeightGrad}) == 0.6);
+  CHECK(rates.gemm_share({.m = 1024, .n = 1024, .k = 1024, .count = 8}) == 0.6);
+  CHECK(rates.gemm_share({.m = 1 << 30, .n = 1 << 30, .k = 1 << 30}) == doctest::Approx(0.6).epsilon(0.05));
+}
+
+TEST_CASE("passes of a product and of attention reach shares of their own") {
+  KernelRates rates;
+  rates.gemm_efficiency = 0.8;
+  rates.gemm_by_pass = {1, 0.9, 0.75};
+  CHECK(rates.gemm_share({.m = 128, .n = 128, .pass = ProductPass::kInputGrad}) == doctest::Approx(0.72));
+  CHECK(rates.gemm_share({.m = 128, .n = 128, .pass = ProductPass::kWeightGrad}) == doctest::Approx(0.6));
+  rates.attention_forward = 0.6;
+  rates.attention_backward = 0.5;
+  rates.attention_half_rows = 4096;
+  CHECK(rates.attention_share({.rows = 4096, .heads = 1}) == doctest::Approx(0.3));
+  CHECK(rates.attention_share({.rows = 4096, .heads = 3, .pass = ProductPass::kInputGrad}) == doctest::Approx(0.375));
+}
+
+TEST_CASE("a collective takes what its group was measured to take, or the links' share") {
+  const Cluster cluster = load_cluster("a100");
+  const DeviceGroup eight = device_group(cluster, 8, 1);
+  KernelRates rates;
+  rates.inside_share = 0.5;
+  rates.collective_ns = 20'000;
+  const double ring_s = 7.0 / 8 * 1e9 / (0.5 * cluster.intra_node.bytes_per_s) + 7 * 10e-6;
+  CHECK(rates.collective_s(CollectiveOp::kAllGather, eight, 1e9) == doctest::Approx(ring_s + 20e-6));
+  rates.collectives = {{CollectiveOp::kAllGather, 8, 1, 0.8, 30'000}};
+  const double measured_s = 7.0 / 8 * 1e9 / (0.8 * cluster.intra_node.bytes_per_s) + 30e-6;
+  CHECK(rates.collective_s(CollectiveOp::kAllGather, eight, 1e9) == doctest::Approx(measured_s));
+  CHECK(rates.collective_s(CollectiveOp::kAllGather, device_group(cluster, 1, 1), 1e9) == 0);
 }
 
 TEST_CASE("the document of a device round-trips, and mistakes are named by place") {
@@ -45,11 +79,29 @@ TEST_CASE("the document of a device round-trips, and mistakes are named by place
   rates.device = "X";
   rates.source = "made up";
   rates.host_ns = 7;
-  rates.gemms = {{1, 2, 3, 0.5}};
+  rates.basis = RatesBasis::kMeasured;
+  rates.peaks = {1, 2, 2, 2, 2, 4};
+  rates.memory_shares = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7};
+  rates.gemms = {{{.m = 1, .n = 2, .k = 3, .count = 4, .pass = ProductPass::kWeightGrad}, 0.5}};
+  rates.attentions = {{{.rows = 1, .columns = 2, .heads = 3, .key_width = 4, .value_width = 5}, 0.25}};
+  rates.collectives = {{CollectiveOp::kAllToAll, 8, 2, 0.75, 9000}};
   CHECK(kernel_rates_from_json(kernel_rates_to_json(rates), "x.json") == rates);
+  CHECK(kernel_rates_from_json(kernel_rates_to_json(KernelRates{}), "x.json") == KernelRates{});
   const char* const wrong =
       R"({"format": "plumbline-device", "version": 1, "device": "X", "gemms": [{"m": 1, "n": 2, "k": 3}]})";
   CHECK_THROWS_WITH_AS(kernel_rates_from_json(wrong, "x.json"), doctest::Contains("x.json:1:"), Error);
+}
+
+TEST_CASE("a document of version 1 has one share for attention, for memory and for links") {
+  const KernelRates rates = kernel_rates_from_json(
+      R"({"format": "plumbline-device", "version": 1, "device": "X", "attention_efficiency": 0.4,
+          "memory_efficiency": 0.7, "link_efficiency": 0.9, "pass_ns": 100})",
+      "x.json");
+  CHECK(rates.attention_forward == 0.4);
+  CHECK(rates.attention_backward == 0.4);
+  CHECK(rates.memory_share(Movement::kLoss) == 0.7);
+  CHECK(rates.inside_share == 0.9);
+  CHECK(rates.between_share == 0.9);
 }
 
 TEST_CASE("built-in rates are found by the beginning of a device's name") {
@@ -67,7 +119,7 @@ TEST_CASE("a kernel takes its work or its traffic, whichever is longer, and the 
   KernelRates rates;
   rates.gemm_efficiency = 0.5;
   rates.tile_m = rates.tile_n = 1;
-  rates.memory_efficiency = 0.5;
+  rates.set_memory_shares(0.5);
   rates.kernel_ns = 1000;
   rates.host_ns = 3000;
   PassKernels pass;

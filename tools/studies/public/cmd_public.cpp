@@ -8,6 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 #include "tools/measured_steps/rates_fit.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
