@@ -114,7 +114,7 @@ ExitStatus run_device_import(const CommandLine& command_line) {
   std::string text = timings_text(timings, cluster, rates);
   if (timings.step && !arguments.network.empty()) {
     const Network network = load_network(arguments.network);
-    text += "\n" + step_check_text(predicted_step(network, timings, cluster, rates), *timings.step);
+    text += "\n" + step_check_text(step_of_kernels(network, timings, cluster, rates), *timings.step);
   }
   print(text);
   return ExitStatus::kDone;

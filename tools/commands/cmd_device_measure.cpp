@@ -1,3 +1,5 @@
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -98,12 +100,10 @@ class ScratchFolder {
 std::vector<std::string> words_to_run(const MeasureArguments& arguments, const std::filesystem::path& folder) {
   std::vector<std::string> words = split(arguments.python, ' ');
   const auto add = [&](const std::vector<std::string>& more) { words.insert(words.end(), more.begin(), more.end()); };
-  if (arguments.ranks.value_or(1) > 1) {
-    add({"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", std::to_string(*arguments.ranks)});
-  }
   add({(folder / "measure_device.py").string(), (folder / "kernels.json").string(), "-o",
        (folder / "measured.json").string()});
   if (!arguments.on.empty()) add({"--device", arguments.on});
+  if (arguments.ranks) add({"--ranks", std::to_string(*arguments.ranks)});
   if (arguments.threads) add({"--threads", std::to_string(*arguments.threads)});
   if (arguments.seconds) add({"--seconds", std::to_string(*arguments.seconds)});
   return words;
@@ -153,7 +153,7 @@ ExitStatus run_device_measure(const CommandLine& command_line) {
   if (!arguments.cluster_output.empty()) OutputFile(arguments.cluster_output).finish(cluster_to_json(cluster));
   if (document.is_standard_output()) return ExitStatus::kDone;
   std::string report = timings_text(timings, cluster, rates);
-  if (timings.step) report += "\n" + step_check_text(predicted_step(network, timings, cluster, rates), *timings.step);
+  if (timings.step) report += "\n" + step_check_text(step_of_kernels(network, timings, cluster, rates), *timings.step);
   print(report + "\nWritten to " + output + "\n");
   return ExitStatus::kDone;
 }

@@ -149,9 +149,9 @@ Cluster measured_cluster(const KernelTimings& timings) {
   }
   device.memory_bytes_per_s = timings.copied_per_s;
   for (const TimedMovement& timed : timings.movements) {
-    if (device.memory_bytes_per_s <= 0) device.memory_bytes_per_s = timed.bytes / timed.seconds;
+    device.memory_bytes_per_s = std::max(device.memory_bytes_per_s, timed.bytes / timed.seconds);
   }
-  if (device.memory_bytes_per_s <= 0) throw Error("device '" + timings.device + "': no copy was timed, expected one");
+  if (device.memory_bytes_per_s <= 0) throw Error("device '" + timings.device + "': nothing that moves bytes was timed, expected a copy");
   Cluster cluster;
   cluster.name = device.name;
   cluster.source = timings.source + "; peaks are the best rates that were seen";

@@ -33,7 +33,7 @@ double seconds_of(Ticks nanoseconds) { return static_cast<double>(nanoseconds) /
 
 }  // namespace
 
-TimedStep predicted_step(const Network& network, const KernelTimings& timings, const Cluster& cluster,
+TimedStep step_of_kernels(const Network& network, const KernelTimings& timings, const Cluster& cluster,
                          const KernelRates& rates) {
   Parallelism one;
   one.microbatch_size = timings.samples;

@@ -3,7 +3,7 @@
 
     plumbline device kernels --network gpt3-13b -o kernels.json      # what to measure
     python3 measure_device.py kernels.json -o measured.json          # on the machine with the GPU (CUDA, ROCm) or on a CPU
-    torchrun --nproc-per-node 8 measure_device.py kernels.json -o measured.json      # collectives, too
+    python3 measure_device.py kernels.json -o measured.json --ranks 8      # with collectives of 8 GPUs; torchrun does it, too
     plumbline device import measured.json -o device.json
 
 It needs PyTorch and nothing else, and takes a few minutes on a GPU. Every entry of the list of kernels is run and comes
@@ -16,16 +16,22 @@ import argparse
 import json
 import math
 import os
+import platform
+import socket
 import statistics
 import sys
 import time
 
 import torch
 import torch.distributed as dist
+import torch.multiprocessing
 from torch import nn
 from torch.nn import functional
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+# PyTorch 2.14 has given it another name.
+REDUCE_SCATTER = dist.reduce_scatter_single if hasattr(dist, "reduce_scatter_single") else dist.reduce_scatter_tensor
 
 
 class Machine:
@@ -85,27 +91,17 @@ def time_product(machine, kernel):
     return machine.time(lambda sum_, dy, x: add(sum_, dy.mT, x, out=sum_), machine.copies(make, numbers))
 
 
-def with_backward(machine, call, sets, outputs):
-    """Seconds of the backward of call(*operands) alone: forward and backward, less the forward."""
-    grads = [machine.numbers(*outputs) if outputs else None for _ in sets]
-    for operands in sets:
-        for operand in operands:
-            if operand.is_floating_point():
-                operand.requires_grad_()
-
-    def both(*operands):
-        result = call(*operands)
-        torch.autograd.grad(result, [o for o in operands if o.requires_grad], grads[0])
-
-    whole = machine.time(both, sets)
-    return max(0.0, whole - machine.time(call, sets))
-
-
 def time_pass(machine, kernel, call, sets, outputs):
+    """Seconds of call(*operands), or of its backward alone, over graphs that are kept."""
     if kernel["pass"] == "forward":
         with torch.no_grad():
             return machine.time(call, sets)
-    return with_backward(machine, call, sets, outputs)
+    grad = machine.numbers(*outputs) if outputs else None
+    graphs = []
+    for operands in sets:
+        inputs = [operand.requires_grad_() for operand in operands if operand.is_floating_point()]
+        graphs.append((call(*operands), inputs))
+    return machine.time(lambda result, inputs: torch.autograd.grad(result, inputs, grad, retain_graph=True), graphs)
 
 
 def time_attention(machine, kernel):
@@ -198,7 +194,7 @@ def collective_calls(machine, op, size):
     calls = {
         "all_reduce": lambda: dist.all_reduce(whole),
         "all_gather": lambda: dist.all_gather_into_tensor(whole, part),
-        "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole),
+        "reduce_scatter": lambda: REDUCE_SCATTER(part, whole),
         "alltoall": lambda: dist.all_to_all_single(torch.empty_like(whole), whole),
     }
     return calls[op], 4 * numbers
@@ -325,11 +321,15 @@ def device_facts(machine):
         facts |= {"name": properties.name, "memory_bytes": properties.total_memory,
                   "multiprocessors": properties.multi_processor_count}
         return facts
-    with open("/proc/cpuinfo", encoding="utf-8") as text:
-        names = [line.split(":")[1].strip() for line in text if line.startswith("model name")]
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return facts | {"name": f"{names[0] if names else 'CPU'}, {torch.get_num_threads()} threads", "memory_bytes": memory,
-                    "multiprocessors": torch.get_num_threads()}
+    name = platform.processor() or platform.machine() or "CPU"
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as text:
+            name = next((line.split(":")[1].strip() for line in text if line.startswith("model name")), name)
+    except OSError:
+        pass
+    threads = torch.get_num_threads()
+    return facts | {"name": f"{name}, {threads} threads", "multiprocessors": threads,
+                    "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
 
 def measure(machine, asked, options):
@@ -357,7 +357,7 @@ def measure(machine, asked, options):
     return measured, rank
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", help="the list that `plumbline device kernels` wrote")
     parser.add_argument("-o", "--output", default="measured.json", help="where the measurements go (default: %(default)s)")
@@ -366,9 +366,16 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.2, help="time spent on each kernel (default: %(default)s)")
     parser.add_argument("--limit", type=float, default=480, help="stop kernels after this many seconds (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=10, help="training steps to time; 0: none (default: %(default)s)")
+    parser.add_argument("--ranks", type=int, default=1, help="devices of this machine in collectives (default: %(default)s)")
     parser.add_argument("--threads", type=int, help="threads of a CPU")
     parser.add_argument("--largest", type=int, default=28, help="log2 of the largest message (default: %(default)s)")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def run(rank, options):
+    """One rank; the first one writes."""
+    if options.ranks > 1:
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(options.ranks)}
     with open(options.kernels, encoding="utf-8") as text:
         asked = json.load(text)
     if asked.get("format") != "plumbline-kernels":
@@ -389,6 +396,17 @@ def main():
         print(f"{options.output}: {len(measured['kernels'])} kernels on {measured['device']['name']}")
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def main():
+    options = parse()
+    if options.ranks < 2:
+        run(0, options)
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "USE_LIBUV": "0"}
+    torch.multiprocessing.spawn(run, (options,), nprocs=options.ranks)
 
 
 if __name__ == "__main__":
