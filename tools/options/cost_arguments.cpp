@@ -19,6 +19,7 @@
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/tables/rates_text.hpp"
 
 namespace plumb {
 namespace {
@@ -129,7 +130,8 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   input.network = network;
   input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
   input.costs = roofline_costs(network, *input.partition, cluster, options);
-  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
+  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition) + "; " +
+                      standing_text(arguments, documents, false);
   return input;
 }
 
@@ -168,7 +170,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
   input.description =
-      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition);
+      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition) + "; " +
+      standing_text(arguments, documents, true);
   return input;
 }
 
@@ -308,6 +311,12 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
   }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;
+}
+
+std::string standing_text(const CostArguments& arguments, const CostDocuments& documents, bool job) {
+  if (!documents.network || !documents.cluster || documents.profile) return {};
+  return job ? rates_text(arguments.job.rates_of(documents.cluster->devices.front()))
+             : "rates assumed: the shares of the peaks in the cluster's document";
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {

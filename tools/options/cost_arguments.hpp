@@ -65,6 +65,10 @@ struct CostInput {
   const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }
 };
 
+/// What times of a network on a cluster stand on, in one clause: the rates of a job, or the shares of the peaks in the
+/// cluster's document. Empty where costs are abstract or measured.
+std::string standing_text(const CostArguments& arguments, const CostDocuments& documents, bool job);
+
 /// The costs of every stage of `schedule`. Throws `Error` for a cluster with too few devices and whatever else does not
 /// fit the schedule.
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 
+#include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -95,6 +96,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
   table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on pipeline rank " + std::to_string(best.worst_place)});
   table.add_row({"layers", to_string(best.plan.partition)});
+  table.add_row({"stands on", rates_text(question.used_rates())});
   table.add_row(
       {"searched", count(answer.simulated, "simulation", "simulations") +
                        (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +
