@@ -17,6 +17,10 @@ struct MlpKernels {
     const std::int64_t inner = layer.gated ? 2 * hidden : hidden;
     add_linear(in, shape, {tokens, layer.width, inner, copies});
     add_linear(out, shape, {tokens, hidden, layer.width, copies});
+    if (layer.bias && copies == 1) {
+      add_bias(in, shape, tokens, inner, false);  // added with the activation
+      add_bias(out, shape, shape.norm_tokens(), layer.width, false);
+    }
     const double wide = shape.bytes(tokens * copies, inner);
     const double narrow = shape.bytes(tokens * copies, hidden);
     activation.memory(wide + narrow);

@@ -18,8 +18,10 @@ void PassKernels::product(const ProductShape& shape, std::int64_t accumulated_by
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(shape.count);
   const double per_result = accumulated_bytes > 0 ? 2.0 * static_cast<double>(accumulated_bytes) : kOperandBytes;
+  ProductShape added = shape;
+  added.accumulated = accumulated_bytes;
   list.push_back({.kind = Kernel::Kind::kGemm,
-                  .product = shape,
+                  .product = added,
                   .flops = 2 * m * n * k * count,
                   .bytes = count * (m * n * per_result + (m * k + n * k) * kOperandBytes)});
 }

@@ -1,13 +1,13 @@
 #include "tools/measured_steps/measured_job.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/jobs/job_costs.hpp"
 #include "models/stages/partition.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
@@ -17,10 +17,31 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Layers as the source deals them out: evenly, or by the work of the stages.
-Partition step_partition(const MeasuredJob& job, const JobMachine& machine, std::int32_t stages) {
-  if (!has(job.row.schedule, "redistributed")) return equal_partition(job.network, stages);
-  return balanced_partition(job_layer_times(job.network, machine, job.parallelism), stages);
+/// Whole layers dealt out by FLOPs, in which a head of V words is V / (12 width) layers: the last stage gets what it
+/// can take beside its head, the rest is dealt out evenly, more of it to later stages. (So do the measured times of
+/// stages of the redistributed runs.)
+Partition redistributed_partition(const MeasuredStep& row) {
+  const double head = static_cast<double>(row.vocabulary) / (12.0 * static_cast<double>(row.hidden));
+  const auto stages = static_cast<double>(row.pipeline);
+  const double most = std::ceil((static_cast<double>(row.layers) + head) / stages);
+  const auto last = static_cast<std::int64_t>(std::max(0.0, std::round(most - head)));
+  const std::int64_t others = row.pipeline - 1;
+  const std::int64_t each = (row.layers - last) / others;
+  const std::int64_t longer = (row.layers - last) % others;
+  Partition partition{{0}};
+  std::size_t at = 1;  // the embedding; a layer is two: attention and MLP
+  for (std::int64_t stage = 0; stage < others; ++stage) {
+    at += static_cast<std::size_t>(2 * (each + (stage >= others - longer ? 1 : 0)));
+    partition.bounds.push_back(at);
+  }
+  partition.bounds.push_back(at + static_cast<std::size_t>(2 * last) + 2);  // the last norm and the head
+  return partition;
+}
+
+/// Layers as the source deals them out.
+Partition step_partition(const MeasuredJob& job, std::int32_t stages) {
+  return has(job.row.schedule, "redistributed") ? redistributed_partition(job.row)
+                                                : equal_partition(job.network, stages);
 }
 
 /// The schedule that its source names.
@@ -58,11 +79,15 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row) {
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  const JobCosts costs = job_costs(job.network, step_partition(job, machine, stages), machine, job.parallelism);
+  return job_costs(job.network, step_partition(job, stages), machine, job.parallelism);
+}
+
+double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
+  const JobCosts costs = measured_job_costs(job, rates);
   const Schedule schedule = step_schedule(job.row, costs);
   const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
   return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "tools/measured_steps/measured_step.hpp"
 
 namespace plumb {
@@ -20,6 +20,9 @@ struct MeasuredJob {
 
 /// The built-in cluster that a row ran on, in its size; none for devices that have no cluster here.
 std::optional<Cluster> step_cluster(const MeasuredStep& row);
+
+/// What the stages of a row cost. Throws `Error` for rows that contradict themselves.
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates);
 
 /// Seconds of a step: its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict
 /// themselves.

@@ -36,6 +36,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   };
   row.id = table.cell(at, "row_id");
   row.data = data;
+  row.source = table.cell(at, "source");
   row.model = table.cell(at, "model");
   row.layers = whole("layers");
   row.hidden = whole("hidden");
@@ -161,7 +162,9 @@ Network step_network(const MeasuredStep& row) {
   network.name = row.model;
   network.sequence = row.sequence;
   network.samples = row.microbatch_size;
-  const std::int64_t vocabulary = row.vocabulary > 0 ? row.vocabulary : 50257;
+  // The zero-bubble paper's models are of 28.3 and 14.6 billion parameters with 32000 words, not with GPT-2's 50257.
+  const std::int64_t unstated = row.data == "zero-bubble-paper" ? 32000 : 50257;
+  const std::int64_t vocabulary = row.vocabulary > 0 ? row.vocabulary : unstated;
   LayerSpec embedding;
   embedding.kind = LayerKind::kEmbedding;
   embedding.name = "embedding";
@@ -182,7 +185,7 @@ Network step_network(const MeasuredStep& row) {
   head.name = "head";
   head.width = row.hidden;
   head.vocabulary = vocabulary;
-  head.tied = !is_gated(row) && row.data != "vocabulary-parallel";
+  head.tied = !is_gated(row) && row.data != "vocabulary-parallel" && row.data != "zero-bubble-paper";
   network.layers.push_back(head);
   return network;
 }
@@ -201,8 +204,11 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper";
   // Megatron-DeepSpeed reduces 16-bit gradients; Megatron's main gradients have 32 bits.
   if (row.data == "vtrain") job.precision.gradient_bytes = 2;
+  // The launch scripts of both say --fp16.
+  if (row.data == "zero-bubble-paper" || row.data == "vocabulary-parallel") job.precision.gradient_bytes = 2;
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
+  if (row.data == "vocabulary-parallel") job.dropout = false;
   return job;
 }
 

@@ -13,7 +13,8 @@ namespace plumb {
 /// One published measurement of a training run (results/public/README.md). 0 or empty: the source does not say.
 struct MeasuredStep {
   std::string id;
-  std::string data;  ///< its file: "vtrain", "simumax", ...
+  std::string data;    ///< its file: "vtrain", "simumax", ...
+  std::string source;  ///< where its figures were published
   std::string model;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
