@@ -24,7 +24,8 @@ constexpr std::array<DeviceAction, 3> kActions{{
 
 void print_actions() {
   std::string text =
-      "usage: plumbline device ACTION [OPTIONS]\n\nMakes the document of a device's rates, which --rates FILE takes.\n\n";
+      "usage: plumbline device ACTION [OPTIONS]\n\nMakes the document of a device's rates, which --rates FILE "
+      "takes.\n\n";
   for (const DeviceAction& action : kActions) {
     text += "  " + std::string(action.name) + std::string(12 - action.name.size(), ' ') + std::string(action.summary) +
             "\n";

@@ -123,9 +123,11 @@ ExitStatus run_device_fit(const CommandLine& command_line) {
   const std::vector<MeasuredJob> jobs = read_jobs_of(arguments, cluster, notes);
   const std::vector<double> measured = measured_of(jobs);
   const KernelRates start =
-      arguments.rates.empty() ? kernel_rates_of(cluster.devices.front())
-                              : kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
+      arguments.rates.empty()
+          ? kernel_rates_of(cluster.devices.front())
+          : kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
   FitOptions options;
+  options.pull = 0.01;
   options.rounds = static_cast<int>(arguments.rounds.value_or(12));
   const std::vector<std::string> names = split(arguments.constants, ',');
   options.constants.assign(names.begin(), names.end());
@@ -147,7 +149,8 @@ ExitStatus run_device_fit(const CommandLine& command_line) {
                      score_line("fitted rows:                 ", after);
   if (jobs.size() > 1) {
     const std::size_t parts = std::min(kMostParts, jobs.size());
-    const StepScore left_out = step_score(left_out_predictions(predict_rows, measured, start, options, parts), measured);
+    const StepScore left_out =
+        step_score(left_out_predictions(predict_rows, measured, start, options, parts), measured);
     fit.rates.expected_error = left_out.mape;
     text += score_line("rows left out, each in turn: ", left_out);
   }

@@ -81,7 +81,8 @@ KernelTimings read_timings(const std::string& file, const std::string& op) {
     return is_timings(text, file) ? kernel_timings_from_json(text, file) : simumax_timings(text, file);
   }
   if (!is_nccl_test_output(text)) {
-    throw Error(file + ": neither timings of measure_device.py, nor a system file of SimuMax, nor output of nccl-tests");
+    throw Error(file +
+                ": neither timings of measure_device.py, nor a system file of SimuMax, nor output of nccl-tests");
   }
   NcclTestRun run =
       nccl_test_run(text, file, op.empty() ? std::nullopt : std::optional<CollectiveOp>(collective_named(op)));

@@ -48,8 +48,10 @@ struct MeasureArguments {
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
         "device measure --network N [options]",
-        "Times the kernels of a network on this machine's device with PyTorch (CUDA, ROCm or a CPU): products of every\n"
-        "shape and pass, attention, kernels that move bytes, the optimizer, launches, collectives of several ranks, and\n"
+        "Times the kernels of a network on this machine's device with PyTorch (CUDA, ROCm or a CPU): products of "
+        "every\n"
+        "shape and pass, attention, kernels that move bytes, the optimizer, launches, collectives of several ranks, "
+        "and\n"
         "a training step to hold the prediction against. For another machine, --script writes what to run there.");
     parser.text("network", network, "NAME|FILE", "model, see `plumbline networks`")
         .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")

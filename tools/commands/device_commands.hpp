@@ -4,8 +4,8 @@
 
 namespace plumb {
 
-/// The actions of `device`; `arguments` begin with "device" and the action. Adding one: its declaration here, its row in
-/// cmd_device.cpp, its source `cmd_device_<name>.cpp`.
+/// The actions of `device`; `arguments` begin with "device" and the action. Adding one: its declaration here, its row
+/// in cmd_device.cpp, its source `cmd_device_<name>.cpp`.
 ExitStatus run_device_measure(const CommandLine& arguments);
 ExitStatus run_device_import(const CommandLine& arguments);
 ExitStatus run_device_fit(const CommandLine& arguments);

@@ -46,7 +46,8 @@ class KernelList {
       return;
     }
     const LayerKernels kernels = layer_kernels(layer, shape_);
-    for (const PassKernels* pass : {&kernels.forward, &kernels.input_grad, &kernels.weight_grad}) add_products(*pass, layer);
+    for (const PassKernels* pass : {&kernels.forward, &kernels.input_grad, &kernels.weight_grad})
+      add_products(*pass, layer);
     add_movements(layer, kernels);
   }
 
@@ -184,12 +185,8 @@ ListJson model_json(const Network& network, const Parallelism& parallelism) {
     if (layers.back().is_null()) return nullptr;
   }
   const JobShape shape(network, parallelism);
-  return {{"samples", shape.samples},
-          {"sequence", shape.sequence},
-          {"width", embedding.width},
-          {"vocabulary", head.vocabulary},
-          {"positions", embedding.positions > 0},
-          {"tied", head.tied},
+  return {{"samples", shape.samples},      {"sequence", shape.sequence},           {"width", embedding.width},
+          {"vocabulary", head.vocabulary}, {"positions", embedding.positions > 0}, {"tied", head.tied},
           {"layers", std::move(layers)}};
 }
 

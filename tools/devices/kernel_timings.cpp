@@ -51,9 +51,8 @@ void read_kernel(const JsonValue& row, KernelTimings& timings) {
                                   row.at("flops").number(1, 1e30),
                                   seconds_of(row)});
   } else if (kind == "memory" || kind == "optimizer") {
-    timings.movements.push_back({named<Movement>(row.at("movement"), kMovementNames),
-                                 row.at("bytes").number(1, 1e18), row.at("launches").integer(1, 1000),
-                                 seconds_of(row)});
+    timings.movements.push_back({named<Movement>(row.at("movement"), kMovementNames), row.at("bytes").number(1, 1e18),
+                                 row.at("launches").integer(1, 1000), seconds_of(row)});
   } else if (kind == "copy") {
     timings.copied_per_s = row.at("bytes").number(1, 1e18) / std::max(1e-9, seconds_of(row));
   } else {
@@ -71,8 +70,8 @@ TimedCollective read_collective(const JsonValue& row) {
 
 void read_device(const JsonValue& device, KernelTimings& timings) {
   timings.device = device.at("name").text();
-  timings.source = "measured with PyTorch " + std::string(device.at("torch").text()) + ", " +
-                   std::string(device.at("dtype").text());
+  timings.source =
+      "measured with PyTorch " + std::string(device.at("torch").text()) + ", " + std::string(device.at("dtype").text());
   timings.number_bytes = device.at("dtype").text() == "float32" ? 4 : 2;
   timings.memory_bytes = device.at("memory_bytes").integer(0, kMostSize);
   timings.multiprocessors = device.at("multiprocessors").integer(1, 65536);

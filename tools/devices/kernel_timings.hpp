@@ -53,9 +53,9 @@ struct KernelTimings {
   std::int64_t sequence = 1;
   std::int64_t tensor = 1;
   std::int64_t number_bytes = 2;
-  double kernel_s = 0;        ///< of an empty kernel on the device
-  double host_s = 0;          ///< of the host, to start one
-  double copied_per_s = 0;    ///< bytes read and written by a copy; 0: not measured
+  double kernel_s = 0;      ///< of an empty kernel on the device
+  double host_s = 0;        ///< of the host, to start one
+  double copied_per_s = 0;  ///< bytes read and written by a copy; 0: not measured
   std::vector<TimedProduct> products;
   std::vector<TimedAttention> attentions;
   std::vector<TimedMovement> movements;

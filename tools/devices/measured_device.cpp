@@ -31,9 +31,7 @@ class Mean {
     sum_ += std::log(value);
     ++count_;
   }
-  std::optional<double> value() const {
-    return count_ > 0 ? std::optional(std::exp(sum_ / count_)) : std::nullopt;
-  }
+  std::optional<double> value() const { return count_ > 0 ? std::optional(std::exp(sum_ / count_)) : std::nullopt; }
 
  private:
   double sum_ = 0;
@@ -151,7 +149,8 @@ Cluster measured_cluster(const KernelTimings& timings) {
   for (const TimedMovement& timed : timings.movements) {
     device.memory_bytes_per_s = std::max(device.memory_bytes_per_s, timed.bytes / timed.seconds);
   }
-  if (device.memory_bytes_per_s <= 0) throw Error("device '" + timings.device + "': nothing that moves bytes was timed, expected a copy");
+  if (device.memory_bytes_per_s <= 0)
+    throw Error("device '" + timings.device + "': nothing that moves bytes was timed, expected a copy");
   Cluster cluster;
   cluster.name = device.name;
   cluster.source = timings.source + "; peaks are the best rates that were seen";
@@ -204,7 +203,8 @@ std::vector<CollectivePoint> measured_collectives(const std::vector<TimedCollect
         (ranks + cluster.devices_per_node - 1) / cluster.devices_per_node != nodes) {
       throw Error("cluster '" + cluster.name + "': has " + std::to_string(cluster.devices.size()) + " devices, " +
                   std::to_string(cluster.devices_per_node) + " per node, expected a cluster with " +
-                  std::to_string(ranks) + " on " + std::to_string(nodes) + ", as were timed");
+                  std::to_string(ranks) + " on " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
+                  ", as were timed");
     }
     DeviceGroup group = device_group(cluster, ranks, 1);
     group.inside.latency_s = group.between.latency_s = 0;

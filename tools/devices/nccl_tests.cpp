@@ -118,7 +118,7 @@ class NcclReader {
     std::size_t at = 3;
     if (!number_of(words[at])) row.reduction = words[at++];
     const std::size_t rest = words.size() - at;
-    if (rest % 4 == 1) ++at;  // the root, where there is one, stands before the four numbers of each buffer
+    if (rest % 4 == 1) ++at;           // the root, where there is one, stands before the four numbers of each buffer
     constexpr std::size_t kWide = 16;  // with minimum, maximum and two more of single iterations
     const std::size_t step = rest >= kWide ? 8 : 4;
     for (std::size_t begin = at; begin + 2 < words.size(); begin += step) {

@@ -167,8 +167,8 @@ void add_bandwidth(const JsonValue& bandwidth, std::string_view name, Movement m
   const auto found = bandwidth.find(name);
   if (!found) return;
   constexpr double kNumbers = 1e9;
-  const double rate = found->at("gbps").number(1e-3, 1e6) * kGibibyte *
-                      found->at("efficient_factor").number(1e-6, kMostFactor);
+  const double rate =
+      found->at("gbps").number(1e-3, 1e6) * kGibibyte * found->at("efficient_factor").number(1e-6, kMostFactor);
   timings.movements.push_back({movement, kNumbers * ours, 1, kNumbers * its / rate});
 }
 

@@ -34,7 +34,7 @@ double seconds_of(Ticks nanoseconds) { return static_cast<double>(nanoseconds) /
 }  // namespace
 
 TimedStep step_of_kernels(const Network& network, const KernelTimings& timings, const Cluster& cluster,
-                         const KernelRates& rates) {
+                          const KernelRates& rates) {
   Parallelism one;
   one.microbatch_size = timings.samples;
   one.sequence = timings.sequence;
@@ -75,8 +75,8 @@ std::string timings_text(const KernelTimings& timings, const Cluster& cluster, c
     constexpr std::array<const char*, 5> kNames{"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
                                                 "broadcast"};
     text += std::string(kNames[static_cast<std::size_t>(point.op)]) + " of " + std::to_string(point.ranks) + " on " +
-            std::to_string(point.nodes) + (point.nodes == 1 ? " node: " : " nodes: ") +
-            share_text(point.share) + " of the links, " + time_text(point.latency_ns) + " latency\n";
+            std::to_string(point.nodes) + (point.nodes == 1 ? " node: " : " nodes: ") + share_text(point.share) +
+            " of the links, " + time_text(point.latency_ns) + " latency\n";
   }
   return text;
 }

@@ -8,10 +8,10 @@
 namespace plumb {
 namespace {
 
-constexpr double kSlopeStep = 0.02;     // of a logarithm
-constexpr double kIdentified = 0.5;     // of the prior's width
-constexpr double kLeastResidual = 0.01; // measurements are no better than this
-constexpr double kNearBound = 1e-3;     // of a logarithm
+constexpr double kSlopeStep = 0.02;      // of a logarithm
+constexpr double kIdentified = 0.5;      // of the prior's width
+constexpr double kLeastResidual = 0.01;  // measurements are no better than this
+constexpr double kNearBound = 1e-3;      // of a logarithm
 
 std::vector<FitConstant> chosen(const FitOptions& options) {
   return options.constants.empty() ? fit_constants() : fit_constants(options.constants);

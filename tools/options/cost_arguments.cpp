@@ -169,9 +169,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   JobCosts job = job_costs(network, *input.partition, machine, parallelism);
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
-  input.description =
-      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition) + "; " +
-      standing_text(arguments, documents, true);
+  input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +
+                      to_string(*input.partition) + "; " + standing_text(arguments, documents, true);
   return input;
 }
 

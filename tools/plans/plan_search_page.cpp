@@ -67,9 +67,8 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
     Timeline timeline =
         simulate(lower(shown_schedule(score.plan, plan.stages), plan.stages.costs, &plan.stages.pipeline));
     timeline.schedule = plan.schedule.name;
-    timeline.machine =
-        question.network.name + " on " + question.cluster.name + ", layers " + to_string(score.plan.partition) + "; " +
-        rates_text(question.used_rates());
+    timeline.machine = question.network.name + " on " + question.cluster.name + ", layers " +
+                       to_string(score.plan.partition) + "; " + rates_text(question.used_rates());
     timelines.push_back(std::move(timeline));
   }
   HtmlReport report{.title = "Plan of " + question.network.name + " on " + question.cluster.name};

@@ -51,8 +51,8 @@ class Machine:
         return torch.randn(*shape, device=self.device, dtype=torch.float32).mul_(0.02).to(dtype or self.dtype)
 
     def copies(self, make, numbers):
-        """Sets of operands, more than caches hold (512 MB on a GPU, 64 MB on a CPU), at most 16."""
-        hold = (512 if self.on_gpu else 64) << 20
+        """Sets of operands, more than caches hold (512 MB on a GPU, 128 MB on a CPU), at most 16."""
+        hold = (512 if self.on_gpu else 128) << 20
         return [make() for _ in range(max(1, min(16, hold // max(1, 4 * numbers))))]
 
     def time(self, call, sets):
@@ -149,16 +149,23 @@ def time_memory(machine, kernel):
     raise SystemExit(f"measure_device.py: unknown kernel '{run}', expected a list by the same version of plumbline")
 
 
-def time_optimizer(machine, kernel):
-    """AdamW over float32 weights, by the fused kernel where there is one."""
-    weight = nn.Parameter(machine.numbers(kernel["parameters"], dtype=torch.float32))
-    weight.grad = machine.numbers(kernel["parameters"], dtype=torch.float32)
+def adamw(parameters):
+    """By the fused kernel where there is one."""
     try:
-        optimizer = torch.optim.AdamW([weight], fused=True)
-        optimizer.step()
+        return torch.optim.AdamW(parameters, fused=True)
     except RuntimeError:
-        optimizer = torch.optim.AdamW([weight])
-    return machine.time(optimizer.step, [()])
+        return torch.optim.AdamW(parameters)
+
+
+def time_optimizer(machine, kernel):
+    """AdamW over float32 weights."""
+
+    def make():
+        weight = nn.Parameter(machine.numbers(kernel["parameters"], dtype=torch.float32))
+        weight.grad = machine.numbers(kernel["parameters"], dtype=torch.float32)
+        return (adamw([weight]).step,)
+
+    return machine.time(lambda step: step(), machine.copies(make, 4 * kernel["parameters"]))
 
 
 def time_copy(machine, kernel):
@@ -283,16 +290,13 @@ class Model(nn.Module):
         return functional.cross_entropy(self.head(self.norm(x)).float(), targets.reshape(-1))
 
 
-def time_step(machine, network, steps):
-    """Median seconds of forward, backward and update of one microbatch of the whole network on this device."""
+def step_times(machine, network, steps):
+    """Seconds of forward, backward and update of one microbatch of the whole network on this device, by step."""
     torch.manual_seed(0)
     model = Model(network).to(machine.device)
     if machine.dtype != torch.float32:
         model = model.to(machine.dtype)
-    try:
-        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    except RuntimeError:
-        optimizer = torch.optim.AdamW(model.parameters())
+    optimizer = adamw(model.parameters())
     shape = (network["samples"], network["sequence"])
     tokens, targets = (torch.randint(network["vocabulary"], shape, device=machine.device) for _ in range(2))
     parts = {"forward_s": [], "backward_s": [], "update_s": [], "step_s": []}
@@ -311,7 +315,7 @@ def time_step(machine, network, steps):
         for k, name in enumerate(("forward_s", "backward_s", "update_s")):
             parts[name].append(marks[k + 1] - marks[k])
         parts["step_s"].append(marks[3] - marks[0])
-    return {name: statistics.median(times[2:]) for name, times in parts.items()} | {"steps": steps}
+    return {name: times[2:] for name, times in parts.items()}
 
 
 def device_facts(machine):
@@ -340,6 +344,7 @@ def measure(machine, asked, options):
         begun = time.perf_counter()
         measured["launch"] = launch_seconds(machine)
         measured["kernels"] = []
+        halves = [step_times(machine, asked["model"], options.steps // 2)] if asked.get("model") and options.steps > 1 else []
         for done, kernel in enumerate(asked["kernels"]):
             if time.perf_counter() - begun > options.limit:
                 print(f"measure_device.py: {options.limit} s are over: {len(asked['kernels']) - done} kernels are left out",
@@ -349,8 +354,9 @@ def measure(machine, asked, options):
                 measured["kernels"].append(kernel | {"seconds": TIMERS[kernel["kind"]](machine, kernel)})
             except torch.OutOfMemoryError:
                 print(f"measure_device.py: does not fit in memory: {json.dumps(kernel)}", file=sys.stderr)
-        if asked.get("model") and options.steps > 0:
-            measured["step"] = time_step(machine, asked["model"], options.steps)
+        if halves:  # before and after the kernels, so that a change of clocks does not look like an error
+            halves.append(step_times(machine, asked["model"], options.steps // 2))
+            measured["step"] = {name: statistics.median(halves[0][name] + halves[1][name]) for name in halves[0]}
     if dist.is_initialized():
         dist.barrier()
         measured["collectives"] = time_collectives(machine, [1 << p for p in range(12, options.largest + 1, 2)])
