@@ -72,6 +72,9 @@ struct KernelRates {
   double memory_reserve = 0.05;    ///< of what is allocated: fragmentation of the caching allocator
   std::int64_t context_bytes = 0;  ///< driver context and modules
   std::int64_t library_bytes = 0;  ///< workspaces of libraries and buffers of communicators
+  /// Workspace of matrix products that PyTorch and Transformer Engine take from the allocator: 32 MiB each from Hopper
+  /// on, 8.1 and 4 MiB before (`CUBLAS_WORKSPACE_CONFIG`).
+  std::int64_t workspace_bytes = std::int64_t{64} << 20;
   std::vector<GemmPoint> gemms;
   std::vector<AttentionPoint> attentions;
   std::vector<CollectivePoint> collectives;

@@ -41,7 +41,7 @@ struct RateInteger {
 
 constexpr std::int64_t kMostNs = 10'000'000'000;
 constexpr std::int64_t kMostSide = std::int64_t{1} << 40;
-constexpr std::array<RateInteger, 10> kIntegers{{
+constexpr std::array<RateInteger, 11> kIntegers{{
     {"fitted_rows", &KernelRates::fitted_rows, 0, kMostSide},
     {"tile_m", &KernelRates::tile_m, 1, 4096},
     {"tile_n", &KernelRates::tile_n, 1, 4096},
@@ -52,6 +52,7 @@ constexpr std::array<RateInteger, 10> kIntegers{{
     {"update_ns", &KernelRates::update_ns, 0, kMostNs},
     {"context_bytes", &KernelRates::context_bytes, 0, kMostSide},
     {"library_bytes", &KernelRates::library_bytes, 0, kMostSide},
+    {"workspace_bytes", &KernelRates::workspace_bytes, 0, kMostSide},
 }};
 
 constexpr std::array<std::string_view, 3> kBasisNames{"assumed", "fitted", "measured"};

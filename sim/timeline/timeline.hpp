@@ -13,6 +13,7 @@
 #include "schedules/program/send_buffers.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/timeline/memory_curves.hpp"
+#include "sim/timeline/memory_need.hpp"
 
 namespace plumb {
 
@@ -27,12 +28,13 @@ enum class IdleCause : std::uint8_t {
   kCollective,         ///< a collective or update
   kMemory,             ///< a copy to or from another memory (EVICT, LOAD), or a memory limit
   kOverhead,           ///< the runtime itself: its host, calls that send and receive
+  kUnknown,            ///< a device of which nothing is known (a rank whose trace is missing)
 };
 
-inline constexpr std::size_t kIdleCauseCount = 9;
+inline constexpr std::size_t kIdleCauseCount = 10;
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleCauseNames{
     "warmup",         "drain",      "compute", "transfer_latency", "transfer_bandwidth",
-    "transfer_queue", "collective", "memory",  "overhead"};
+    "transfer_queue", "collective", "memory",  "overhead",         "unknown"};
 
 /// What a span occupies; the rows of a device in a picture.
 enum class Lane : std::uint8_t { kCompute, kTransfer, kCollective };
@@ -73,6 +75,7 @@ struct DeviceSummary {
   MemoryByClass peak_memory_by_class{};  ///< at the moment of the peak
   double peak_activations = 0;           ///< stashes of one stage and microbatch, or abstract memory units
   std::vector<PeakTensor> peak_tensors;  ///< composition of the peak, when asked for
+  std::optional<MemoryNeed> need = {};   ///< of a job whose device rates say what is needed beside tensors
   bool known = true;                     ///< false: nobody recorded what it did (measured runs); no figure counts it
 
   friend bool operator==(const DeviceSummary&, const DeviceSummary&) = default;

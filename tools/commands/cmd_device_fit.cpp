@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/cluster/cluster_io.hpp"
@@ -51,40 +52,30 @@ struct FitArguments {
   }
 };
 
-std::vector<MeasuredStep> read_rows(const FitArguments& arguments) {
-  std::vector<MeasuredStep> rows;
+/// The rows that can be predicted, each on `cluster` in its own size; a line for each reason why others cannot.
+std::vector<MeasuredJob> jobs_on(const FitArguments& arguments, const Cluster& cluster, std::string& notes) {
+  std::vector<MeasuredJob> jobs;
   std::set<std::string> types;
   for (const std::string& file : arguments.rows) {
-    for (MeasuredStep& row : measured_steps(read_text_file(file), std::filesystem::path(file).filename().string())) {
+    const std::filesystem::path path(file);
+    StepSource source = step_source(path.parent_path(), path.stem().string());
+    source.cluster = cluster;
+    for (const MeasuredStep& row : measured_steps(read_text_file(file), path.filename().string())) {
       if (!arguments.gpu.empty() && row.gpu != arguments.gpu) continue;
+      std::variant<MeasuredJob, std::string> job = measured_job(row, source);
+      if (const auto* why = std::get_if<std::string>(&job)) {
+        notes += "not used: " + row.id + ": " + *why + "\n";
+        continue;
+      }
       types.insert(row.gpu);
-      rows.push_back(std::move(row));
+      jobs.push_back(std::get<MeasuredJob>(std::move(job)));
     }
   }
   if (types.size() > 1) {
     throw Error("--rows: has devices '" + *types.begin() + "' and '" + *std::next(types.begin()) +
                 "', expected --gpu NAME to choose one type");
   }
-  if (rows.empty()) throw Error("--rows: no rows" + (arguments.gpu.empty() ? "" : " of '" + arguments.gpu + "'"));
-  return rows;
-}
-
-/// The rows that can be predicted; a line for each reason why others cannot.
-std::vector<MeasuredJob> read_jobs_of(const FitArguments& arguments, const Cluster& cluster, std::string& notes) {
-  std::vector<MeasuredJob> jobs;
-  for (MeasuredStep& row : read_rows(arguments)) {
-    std::string why = refusal(row);
-    if (why.empty() && row.num_gpus < 1) why = "num_gpus is not stated";
-    if (!why.empty()) {
-      notes += "not used: " + row.id + ": " + why + "\n";
-      continue;
-    }
-    Network network = step_network(row);
-    Parallelism parallelism = step_parallelism(row);
-    Cluster machine = sized_cluster(cluster, row.num_gpus);
-    jobs.push_back({std::move(row), std::move(network), parallelism, std::move(machine)});
-  }
-  if (jobs.empty()) throw Error("--rows: no row can be predicted, expected some\n" + notes);
+  if (jobs.empty()) throw Error("--rows: no row that can be predicted, expected some\n" + notes);
   return jobs;
 }
 
@@ -120,7 +111,7 @@ ExitStatus run_device_fit(const CommandLine& command_line) {
   if (arguments.cluster.empty()) throw Error("device fit: expected --cluster NAME, the machine that the rows ran on");
   const Cluster cluster = load_cluster(arguments.cluster);
   std::string notes;
-  const std::vector<MeasuredJob> jobs = read_jobs_of(arguments, cluster, notes);
+  const std::vector<MeasuredJob> jobs = jobs_on(arguments, cluster, notes);
   const std::vector<double> measured = measured_of(jobs);
   const KernelRates start =
       arguments.rates.empty()

@@ -130,7 +130,7 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   const LowerOptions lowering = arguments.simulation.lowering(schedule);
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
   const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
-  options.peak_composition = arguments.peak || (has_tensors && arguments.reports.needs_spans());
+  options.peak_composition = arguments.peak || (has_tensors && spans && (input.job_rates || arguments.reports.needs_spans()));
   options.spans = spans;
   options.memory_curve = spans;
   const bool delays = counts_delays(arguments, schedule);
@@ -138,7 +138,7 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   std::optional<Program> program;
   options.on_full_run = announce;
   if (spans || delays || arguments.peak || !arguments.what_if.empty()) {
-    check_run_size(schedule, input.cluster && !input.costs.comm, options);
+    check_run_size(schedule, makes_transfers(input.costs, input.cluster_pointer(), lowering), options);
     options.on_full_run = nullptr;
     program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
   }
@@ -176,6 +176,7 @@ void print_prediction(const PredictedRun& prediction, const SimulateArguments& a
 ExitStatus run_simulate(const CommandLine& command_line) {
   SimulateArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  check_schedule_name(arguments.schedule);
   const CostDocuments documents = load_cost_documents(arguments.costs);
   const auto devices = static_cast<std::int32_t>(arguments.size.devices.value_or(1));
   Schedule schedule =
@@ -201,7 +202,8 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
-  const PredictedRun prediction = predict(arguments, schedule, input, draw);
+  PredictedRun prediction = predict(arguments, schedule, input, draw);
+  if (input.job_rates) fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
   files.write(prediction.timeline);
   if (!arguments.chakra.empty()) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);
@@ -211,7 +213,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   std::vector<std::string> findings;
   if (input.job_rates) {
     if (!quiet) print("\n" + fit_text(prediction.timeline, *input.job_rates, *input.cluster, limit));
-    findings = fit_findings(prediction.timeline, *input.job_rates, *input.cluster, limit);
+    findings = fit_findings(prediction.timeline);
   } else {
     findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
   }

@@ -1,47 +1,27 @@
 #include "tools/measured_steps/measured_job.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/stages/partition.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
+#include "models/jobs/vocabulary_shares.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
+#include "tools/measured_steps/step_partition.hpp"
 
 namespace plumb {
 namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Whole layers dealt out by FLOPs, in which a head of V words is V / (12 width) layers: the last stage gets what it
-/// can take beside its head, the rest is dealt out evenly, more of it to later stages. (So do the measured times of
-/// stages of the redistributed runs.)
-Partition redistributed_partition(const MeasuredStep& row) {
-  const double head = static_cast<double>(row.vocabulary) / (12.0 * static_cast<double>(row.hidden));
-  const auto stages = static_cast<double>(row.pipeline);
-  const double most = std::ceil((static_cast<double>(row.layers) + head) / stages);
-  const auto last = static_cast<std::int64_t>(std::max(0.0, std::round(most - head)));
-  const std::int64_t others = row.pipeline - 1;
-  const std::int64_t each = (row.layers - last) / others;
-  const std::int64_t longer = (row.layers - last) % others;
-  Partition partition{{0}};
-  std::size_t at = 1;  // the embedding; a layer is two: attention and MLP
-  for (std::int64_t stage = 0; stage < others; ++stage) {
-    at += static_cast<std::size_t>(2 * (each + (stage >= others - longer ? 1 : 0)));
-    partition.bounds.push_back(at);
-  }
-  partition.bounds.push_back(at + static_cast<std::size_t>(2 * last) + 2);  // the last norm and the head
-  return partition;
-}
-
-/// Layers as the source deals them out.
-Partition step_partition(const MeasuredJob& job, std::int32_t stages) {
-  return has(job.row.schedule, "redistributed") ? redistributed_partition(job.row)
-                                                : equal_partition(job.network, stages);
+/// Embedding and head are divided over all devices.
+bool divides_vocabulary(const MeasuredStep& row) {
+  return has(row.schedule, "vocabulary parallel") || has(row.schedule, "interlaced");
 }
 
 /// The schedule that its source names.
@@ -51,7 +31,13 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   params.num_microbatches = row.num_microbatches;
   if (row.chunks > 1) {
     params.chunks = static_cast<std::int32_t>(row.chunks);
+    if (row.group > 0) params.options["group"] = std::to_string(row.group);
     return generate("interleaved", params);
+  }
+  if (has(row.schedule, "1F1B interlaced")) return generate("1f1b-interlaced", params);
+  if (divides_vocabulary(row)) {
+    params.options["barriers"] = has(row.schedule, "2 barriers") ? "2" : "1";
+    return generate("1f1b-vocab", params);
   }
   if (!row.schedule.starts_with("ZB-")) return generate("1f1b", params);
   StageCosts searched = costs.costs;
@@ -60,11 +46,42 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   return generate(has(row.schedule, "2p") ? "zb-2p" : "zb-1p", params);
 }
 
+/// The network that the recipe names, or the one that the columns describe; in the row's lengths.
+Network network_of(const MeasuredStep& row, const StepSource& source, const RecipeFacts& facts) {
+  if (facts.network.empty()) return step_network(row);
+  const bool is_file = facts.network.find('/') != std::string::npos;
+  Network network = load_network(is_file ? (source.folder / facts.network).string() : facts.network);
+  network.sequence = row.sequence;
+  network.samples = row.microbatch_size;
+  return network;
+}
+
 }  // namespace
 
-std::optional<Cluster> step_cluster(const MeasuredStep& row) {
-  std::string name;
-  if (row.data == "vtrain") {
+StepSource step_source(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path file = folder / (name + ".json");
+  if (!std::filesystem::exists(file)) return {.folder = folder};
+  return {.recipe = StepRecipe(read_text_file(file.string()), name + ".json"), .folder = folder};
+}
+
+std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const StepSource& source) {
+  const RecipeFacts facts = source.recipe.facts(row);
+  if (!facts.refusal.empty()) return facts.refusal;
+  if (std::string why = refusal(row, !facts.network.empty()); !why.empty()) return why;
+  if (row.num_gpus < 1) return "num_gpus is not stated";
+  std::optional<Cluster> cluster =
+      source.cluster ? sized_cluster(*source.cluster, row.num_gpus) : step_cluster(row, facts);
+  if (!cluster) return "no cluster and rates for " + row.gpu;
+  Parallelism parallelism = step_parallelism(row);
+  source.recipe.apply(row, parallelism);
+  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster)};
+}
+
+std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
+  std::string name = facts.cluster;
+  if (!name.empty()) {
+    // said
+  } else if (row.data == "vtrain") {
     name = "vtrain";
   } else if (row.gpu.starts_with("A100") && !has(row.gpu, "PCIe")) {
     name = row.data == "megatron-papers" ? "megatron" : "a100";
@@ -74,7 +91,7 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row) {
     name = "b200";
   }
   if (name.empty() || row.num_gpus < 1) return std::nullopt;
-  const std::int64_t per_node = std::min<std::int64_t>(8, row.num_gpus);
+  const std::int64_t per_node = std::min<std::int64_t>(facts.per_node > 0 ? facts.per_node : 8, row.num_gpus);
   const std::int64_t nodes = (row.num_gpus + per_node - 1) / per_node;
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
@@ -83,14 +100,31 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  return job_costs(job.network, step_partition(job, stages), machine, job.parallelism);
+  if (divides_vocabulary(job.row)) {
+    const Partition layers = equal_partition(without_vocabulary(job.network), stages);
+    return vocabulary_job_costs(job.network, layers, machine, job.parallelism, *step_schedule(job.row, {}).vocabulary);
+  }
+  return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+}
+
+Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
+  const JobCosts costs = measured_job_costs(job, rates);
+  const Schedule schedule = step_schedule(job.row, costs);
+  return simulate_summary(schedule, costs.costs, &costs.pipeline);
 }
 
 double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
-  const JobCosts costs = measured_job_costs(job, rates);
-  const Schedule schedule = step_schedule(job.row, costs);
-  const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
+  const Timeline timeline = predicted_step(job, rates);
   return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
+}
+
+double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
+  const Timeline timeline = predicted_step(job, rates);
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
+  if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
+  constexpr double kBytesPerGib = 1 << 30;
+  return static_cast<double>(most) / kBytesPerGib;
 }
 
 std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates) {

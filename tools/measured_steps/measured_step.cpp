@@ -1,6 +1,7 @@
 #include "tools/measured_steps/measured_step.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -8,6 +9,8 @@
 
 namespace plumb {
 namespace {
+
+constexpr double kBytesPerGib = 1 << 30;
 
 /// FNV-1a: the same on every machine.
 std::uint64_t hash_of(std::string_view text) {
@@ -29,6 +32,22 @@ double step_seconds(const CsvTable& table, std::size_t at, const MeasuredStep& r
   return tokens > 0 ? batch * static_cast<double>(row.sequence) / (tokens * static_cast<double>(row.num_gpus)) : 0;
 }
 
+/// Papers that print GB mean 10^9 bytes here: the growth of the memory per microbatch of the zero-bubble rows says so.
+double memory_gib(const CsvTable& table, std::size_t at) {
+  const double printed = table.number(at, "measured_memory_gib");
+  return table.cell(at, "memory_unit_published") == "GB" ? printed * 1e9 / kBytesPerGib : printed;
+}
+
+/// From its column, or the note "real max reserved 70.88 GiB".
+double reserved_gib(const CsvTable& table, std::size_t at, const std::string& note) {
+  constexpr std::string_view kColumn = "max_reserved_memory_mib";
+  constexpr std::string_view kNote = "max reserved ";
+  constexpr double kMibPerGib = 1024;
+  if (table.has(kColumn)) return table.number(at, kColumn) / kMibPerGib;
+  const std::size_t found = note.find(kNote);
+  return found == std::string::npos ? 0 : std::strtod(note.c_str() + found + kNote.size(), nullptr);
+}
+
 MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& data) {
   MeasuredStep row;
   const auto whole = [&](std::string_view column, std::int64_t otherwise = 0) {
@@ -43,6 +62,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.ffn = whole("ffn");
   row.heads = whole("heads");
   row.kv_heads = whole("kv_heads");
+  if (table.has("head_width")) row.head_width = whole("head_width");
   row.sequence = whole("seq");
   row.vocabulary = whole("vocab");
   row.experts = whole("experts");
@@ -55,6 +75,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.chunks = whole("vp", 1);
   row.data_degree = whole("dp", 0);
   row.expert = whole("ep", 1);
+  if (table.has("etp")) row.expert_tensor = whole("etp");
   row.context = whole("cp", 1);
   row.microbatch_size = whole("microbatch_size");
   row.num_microbatches = whole("num_microbatches");
@@ -62,10 +83,21 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.recompute = table.cell(at, "recompute");
   row.precision = table.cell(at, "precision");
   row.step_s = step_seconds(table, at, row);
-  row.memory_gib = table.number(at, "measured_memory_gib");
+  row.memory_gib = memory_gib(table, at);
   row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
   row.note = table.cell(at, "note");
+  row.reserved_gib = reserved_gib(table, at, row.note);
+  if (mentions(row.id, "vocabpar-rerun")) std::swap(row.memory_gib, row.reserved_gib);  // what the allocator held
+  constexpr std::string_view kGroup = "microbatch-group-size-per-virtual-pipeline-stage=";
+  const std::size_t found = row.note.find(kGroup);
+  if (found != std::string::npos) row.group = std::strtoll(row.note.c_str() + found + kGroup.size(), nullptr, 10);
+  for (const std::string& column : table.header()) row.cells.emplace(column, table.cell(at, column));
   return row;
+}
+
+bool is_gated(const MeasuredStep& row) {
+  if (row.data == "megatron-lm-ci") return mentions(row.note, "swiglu");
+  return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads);
 }
 
 LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
@@ -82,21 +114,21 @@ LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
     layer.value_width = 128;
   } else {
     layer.kind = LayerKind::kAttention;
+    layer.head_width = row.head_width;
     layer.kv_heads = row.kv_heads == row.heads ? 0 : row.kv_heads;
-    layer.rotary = layer.kv_heads != 0;
+    layer.rotary = is_gated(row);
     layer.bias = !layer.rotary;
   }
   return layer;
 }
-
-bool is_gated(const MeasuredStep& row) { return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads); }
 
 LayerSpec mlp_of(const MeasuredStep& row, const std::string& name, bool dense) {
   LayerSpec layer;
   layer.name = name;
   layer.kind = dense ? LayerKind::kMlp : LayerKind::kMoe;
   layer.width = row.hidden;
-  layer.hidden = dense ? row.ffn : row.expert_hidden;
+  constexpr std::int64_t kUsualWidening = 4;
+  layer.hidden = !dense ? row.expert_hidden : row.ffn > 0 ? row.ffn : kUsualWidening * row.hidden;
   layer.gated = is_gated(row);
   layer.bias = !layer.gated;
   if (!dense) {
@@ -123,6 +155,16 @@ LayerSpec residual_of(LayerSpec norm, LayerSpec body, const std::string& name) {
   return layer;
 }
 
+std::string configuration_refusal(const MeasuredStep& row, bool network_known) {
+  const bool sized = row.layers > 0 && row.hidden > 0 && row.heads > 0;
+  if (row.sequence == 0 || (!sized && !network_known)) return "sizes of the model are not stated";
+  if (!network_known && row.head_width == 0 && row.hidden % (2 * row.heads) != 0) {
+    return "heads of another width than the model's";
+  }
+  if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
+  return {};
+}
+
 }  // namespace
 
 bool MeasuredStep::fits_constants() const { return hash_of(id) % 2 == 0; }
@@ -135,26 +177,30 @@ std::vector<MeasuredStep> measured_steps(std::string_view text, const std::strin
   return rows;
 }
 
-std::string refusal(const MeasuredStep& row) {
+std::string refusal(const MeasuredStep& row, bool network_known) {
   if (row.id.find("-t4-layer") != std::string::npos && row.data == "megatron-papers") {
     return "time of one layer, not of a step";
   }
   if (row.data == "megatron-lm-ci") return "deterministic tiny models: regression references, not benchmarks";
   if (row.data == "primus") return "batch, sequence or layers are not stated";
   if (row.step_s <= 0) return "no step time or throughput is stated";
-  if (row.layers == 0 || row.hidden == 0 || row.heads == 0 || row.sequence == 0)
-    return "sizes of the model are not stated";
-  if (row.hidden % row.heads != 0 || row.hidden / row.heads % 2 != 0) return "heads of another width than the model's";
-  if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
-  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
-    return "vocabulary-parallel passes are not modelled";
-  }
-  if (mentions(row.precision, "FP8") || mentions(row.precision, "fp8") || mentions(row.precision, "MXFP") ||
-      mentions(row.precision, "NVFP")) {
-    return "low precision is not modelled";
-  }
+  const std::string why = configuration_refusal(row, network_known);
+  if (!why.empty()) return why;
   if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
   return {};
+}
+
+std::string memory_refusal(const MeasuredStep& row) {
+  if (row.memory_gib <= 0) return "no memory is stated";
+  if (row.data == "primus") return "batch, sequence or layers are not stated";
+  if (row.data == "megatron-lm-ci") {
+    if (row.model != "gpt" || mentions(row.id, "grpo")) return "not the training of a GPT";
+    if (row.experts > 0 || mentions(row.note, "latent") || mentions(row.id, "moe") || mentions(row.id, "experts")) {
+      return "tiny models with experts";
+    }
+    if (mentions(row.note, "fp8")) return "low precision is not modelled";
+  }
+  return configuration_refusal(row, false);
 }
 
 Network step_network(const MeasuredStep& row) {
@@ -185,7 +231,8 @@ Network step_network(const MeasuredStep& row) {
   head.name = "head";
   head.width = row.hidden;
   head.vocabulary = vocabulary;
-  head.tied = !is_gated(row) && row.data != "vocabulary-parallel" && row.data != "zero-bubble-paper";
+  head.tied = !is_gated(row) && row.data != "vocabulary-parallel" && row.data != "zero-bubble-paper" &&
+              !mentions(row.note, "untie-embeddings");
   network.layers.push_back(head);
   return network;
 }
@@ -197,18 +244,26 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   job.expert = row.expert;
   job.data = row.data_degree;
   job.microbatch_size = row.microbatch_size;
-  job.sequence_parallel = row.tensor > 1 && (mentions(row.recompute, "sequence") || is_gated(row));
+  job.sequence_parallel = row.tensor > 1 && (mentions(row.recompute, "sequence") ||
+                                             mentions(row.note, "sequence-parallel") || is_gated(row));
   if (mentions(row.recompute, "full")) job.recompute = ActivationRecompute::kFull;
   if (mentions(row.recompute, "selective")) job.recompute = ActivationRecompute::kSelective;
   // The published memory of the zero-bubble runs holds scores, that of the vocabulary-parallel ones does not.
-  job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper";
-  // Megatron-DeepSpeed reduces 16-bit gradients; Megatron's main gradients have 32 bits.
-  if (row.data == "vtrain") job.precision.gradient_bytes = 2;
-  // The launch scripts of both say --fp16.
-  if (row.data == "zero-bubble-paper" || row.data == "vocabulary-parallel") job.precision.gradient_bytes = 2;
+  job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper" &&
+                        !(row.data == "megatron-lm-ci" && row.context == 1 && row.hidden < 4096);
+  // Megatron-DeepSpeed, and Megatron with --fp16, reduce 16-bit gradients; Megatron's main gradients have 32 bits.
+  const bool half = row.data == "vtrain" || row.data == "zero-bubble-paper" || row.data == "vocabulary-parallel";
+  if (half) job.precision.gradient_bytes = 2;
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
-  if (row.data == "vocabulary-parallel") job.dropout = false;
+  if (mentions(row.note, "use-distributed-optimizer")) job.zero = ZeroStage::kOptimizer;
+  if (row.data == "vocabulary-parallel") job.dropout = false;  // so its launch script
+  if (row.data == "megatron-lm-ci") job.dropout = row.context == 1;
+  if (row.data == "simumax") {
+    job.fused_loss = true;
+    job.weight_gradients = WeightGradients::kPlaceholders;
+  }
+  job.expert_tensor = row.expert_tensor;
   return job;
 }
 

@@ -5,6 +5,9 @@
 #include <limits>
 #include <string_view>
 
+#include "schedules/document/schedule.hpp"
+#include "sim/simulate.hpp"
+#include "tools/tables/job_fit.hpp"
 #include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -74,7 +77,23 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
   return least < most ? number_text(most) + " to " + number_text(least) : number_text(most);
 }
 
-std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
+/// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
+constexpr std::int64_t kMostMicrobatches = 4096;
+
+/// Whether the fullest device has enough memory, and what takes it; empty where nothing is known beside tensors.
+std::vector<std::string> memory_lines(const PlanQuestion& question, const SimulatedPlan& best) {
+  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostMicrobatches) return {};
+  const auto place = static_cast<std::size_t>(best.score.worst_place);
+  const DeviceSpec& device = best.stages.pipeline.devices[place];
+  const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : device.memory_bytes;
+  const KernelRates rates = question.rates ? *question.rates : kernel_rates_of(device);
+  SimOptions options;
+  options.peak_composition = true;
+  const Timeline timeline = simulate_summary(best.schedule, best.stages.costs, &best.stages.pipeline, {}, options);
+  return {need_text(memory_need(best.score.peak_bytes, rates, limit)), largest_text(timeline.devices[place])};
+}
+
+std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
   TextTable table({{"plan"}, {plan_line(best.plan)}});
@@ -95,6 +114,11 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
   table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on pipeline rank " + std::to_string(best.worst_place)});
+  const std::vector<std::string> memory = memory_lines(question, simulated);
+  if (!memory.empty()) {
+    table.add_row({"", memory.front()});
+    table.add_row({"largest", memory.back()});
+  }
   table.add_row({"layers", to_string(best.plan.partition)});
   table.add_row({"stands on", rates_text(question.used_rates())});
   table.add_row(
@@ -194,6 +218,7 @@ std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question,
           std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
   if (job.context > 1) text += " --cp " + std::to_string(job.context);
   if (job.expert > 1) text += " --ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += " --etp " + std::to_string(job.expert_parts());
   if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
   return text;
 }
@@ -230,6 +255,7 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
   if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += ", etp " + std::to_string(job.expert_parts());
   if (job.data > 1) text += ", dp " + std::to_string(job.data);
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
@@ -260,7 +286,7 @@ std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
 
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
                              const PlanShown& shown) {
-  std::string text = figures(question, answer) + "\n" + stages_table(question, best);
+  std::string text = figures(question, answer, best) + "\n" + stages_table(question, best);
   if (answer.best.size() > 1) {
     text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
   }
