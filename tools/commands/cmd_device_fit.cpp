@@ -75,7 +75,8 @@ std::vector<MeasuredJob> jobs_on(const FitArguments& arguments, const Cluster& c
     throw Error("--rows: has devices '" + *types.begin() + "' and '" + *std::next(types.begin()) +
                 "', expected --gpu NAME to choose one type");
   }
-  if (jobs.empty()) throw Error("--rows: no row that can be predicted, expected some\n" + notes);
+  if (jobs.empty())
+    throw Error("--rows: no row that can be predicted, expected some; " + notes.substr(0, notes.find('\n')));
   return jobs;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLeastBytes = 1024;  // below it, latencies alone are measured, with a spread of their own
 constexpr double kMostBytes = 1e15;
-constexpr std::array<std::pair<std::string_view, CollectiveOp>, 5> kTests{
+constexpr std::array<std::pair<std::string_view, CollectiveOp>, 5> kNcclTests{
     {{"all_reduce", CollectiveOp::kAllReduce},
      {"all_gather", CollectiveOp::kAllGather},
      {"reduce_scatter", CollectiveOp::kReduceScatter},
@@ -88,7 +88,7 @@ class NcclReader {
  private:
   void read_line(std::string_view line, std::size_t number) {
     if (line.find("Collective test starting:") != std::string_view::npos) {
-      for (const auto& [name, op] : kTests) {
+      for (const auto& [name, op] : kNcclTests) {
         if (line.find(name) != std::string_view::npos) told_ = op;
       }
       return;
@@ -189,7 +189,7 @@ NcclTestRun nccl_test_run(std::string_view text, const std::string& file_name, s
 
 CollectiveOp collective_named(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const auto& [known, op] : kTests) {
+  for (const auto& [known, op] : kNcclTests) {
     if (name == known) return op;
     names.push_back(known);
   }

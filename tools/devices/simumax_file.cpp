@@ -15,7 +15,7 @@ namespace plumb {
 namespace {
 
 constexpr double kTera = 1e12;
-constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+constexpr double kTheirGigabyte = 1024.0 * 1024 * 1024;
 constexpr double kMicro = 1e-6;
 constexpr double kMostFactor = 4;
 
@@ -125,8 +125,8 @@ void read_products(const JsonValue& operators, KernelTimings& timings) {
 }
 
 void read_attention(const JsonValue& operators, KernelTimings& timings) {
-  constexpr std::array<std::pair<std::string_view, double>, 2> kPasses{{{"sdp_fwd", 1.0}, {"sdp_bwd", 2.5}}};
-  for (const auto& [name, work] : kPasses) {
+  constexpr std::array<std::pair<std::string_view, double>, 2> kAttentionPasses{{{"sdp_fwd", 1.0}, {"sdp_bwd", 2.5}}};
+  for (const auto& [name, work] : kAttentionPasses) {
     each_measured(operators, name, [&, factor = work](const ShapeKey& key, double rate, const JsonValue&) {
       AttentionShape shape{.rows = key.size("seq_len"), .columns = key.size("seq_len")};
       shape.heads = key.size("batch") * key.size("head_num");
@@ -161,28 +161,33 @@ double counted_bytes(const LayerSpec& layer, Movement movement, double numbers) 
   return bytes / numbers;
 }
 
-/// A kind of kernels that SimuMax counts `its` bytes per number for, and we `ours`.
-void add_bandwidth(const JsonValue& bandwidth, std::string_view name, Movement movement, double ours, double its,
+/// Bytes per number that the cost model counts for a kind of kernels, and that SimuMax counts.
+struct CountedBytes {
+  double ours = 1;
+  double its = 1;
+};
+
+void add_bandwidth(const JsonValue& bandwidth, std::string_view name, Movement movement, const CountedBytes& counted,
                    KernelTimings& timings) {
   const auto found = bandwidth.find(name);
   if (!found) return;
   constexpr double kNumbers = 1e9;
   const double rate =
-      found->at("gbps").number(1e-3, 1e6) * kGibibyte * found->at("efficient_factor").number(1e-6, kMostFactor);
-  timings.movements.push_back({movement, kNumbers * ours, 1, kNumbers * its / rate});
+      found->at("gbps").number(1e-3, 1e6) * kTheirGigabyte * found->at("efficient_factor").number(1e-6, kMostFactor);
+  timings.movements.push_back({movement, kNumbers * counted.ours, 1, kNumbers * counted.its / rate});
 }
 
 void read_bandwidth(const JsonValue& bandwidth, KernelTimings& timings) {
   for (const Movement movement :
        {Movement::kElementwise, Movement::kNorm, Movement::kSoftmax, Movement::kOptimizer, Movement::kCast}) {
-    add_bandwidth(bandwidth, "default", movement, 1, 1, timings);
+    add_bandwidth(bandwidth, "default", movement, {}, timings);
   }
   constexpr double kItsLoss = 2 * (4 + 2);  // bytes per logit of the forward and the backward
   LayerSpec head;
   head.kind = LayerKind::kHead;
   head.width = 64;
   head.vocabulary = 1024;
-  add_bandwidth(bandwidth, "ce", Movement::kLoss, counted_bytes(head, Movement::kLoss, 1024.0 * 1024), kItsLoss,
+  add_bandwidth(bandwidth, "ce", Movement::kLoss, {counted_bytes(head, Movement::kLoss, 1024.0 * 1024), kItsLoss},
                 timings);
   // Its permutations move the permuted tokens three times and the tokens once, to the experts and back.
   constexpr std::int64_t kChosen = 8;
@@ -192,8 +197,8 @@ void read_bandwidth(const JsonValue& bandwidth, KernelTimings& timings) {
   moe.width = moe.hidden = moe.experts = 64;
   moe.experts_per_token = kChosen;
   const double permuted = counted_bytes(moe, Movement::kPermute, 1024.0 * 64 * kChosen) / 2;
-  add_bandwidth(bandwidth, "permute_fwd", Movement::kPermute, permuted, kItsPermute, timings);
-  add_bandwidth(bandwidth, "permute_bwd", Movement::kPermute, permuted, kItsPermute, timings);
+  add_bandwidth(bandwidth, "permute_fwd", Movement::kPermute, {permuted, kItsPermute}, timings);
+  add_bandwidth(bandwidth, "permute_bwd", Movement::kPermute, {permuted, kItsPermute}, timings);
 }
 
 /// What SimuMax says a collective takes, at two sizes: its model is a line.
@@ -208,7 +213,7 @@ void add_collective(const JsonValue& network, std::pair<std::string_view, Collec
   };
   const auto factor = found->find("efficient_factor");
   if (!factor) return;  // not measured
-  const double rate = common.at("gbps").number(1e-6, 1e6) * kGibibyte * factor->number(1e-6, kMostFactor);
+  const double rate = common.at("gbps").number(1e-6, 1e6) * kTheirGigabyte * factor->number(1e-6, kMostFactor);
   const double scale = found->at("scale").number(0, 16);
   const auto n = static_cast<double>(ranks);
   double fixed = own("fixed_latency_us");
