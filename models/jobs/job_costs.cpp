@@ -76,7 +76,10 @@ class JobClock {
         time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
       }
       if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
-      if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
+      if (kernel.hidden) {
+        hidden_s += time.device_s;
+        time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
+      }
       if (captured_) time.host_s = 0;
       sum += time;
     }
@@ -105,6 +108,12 @@ class JobClock {
 
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
     return rates_.collective_s(op, group, bytes);
+  }
+
+  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many).
+  double taken_share() const {
+    constexpr double kTaken = 20;
+    return std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors));
   }
 
   double exchange_s(const ExpertExchange& exchange) const {

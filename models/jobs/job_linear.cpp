@@ -26,6 +26,9 @@ void add_adapter(LayerKernels& kernels, const JobShape& shape, const Product& pr
   add(kernels.weight_grad, rank, inputs, tokens, ProductPass::kWeightGrad);
 }
 
+/// A grouped product is a loop over its copies, each a launch (Transformer Engine's grouped products of experts).
+void launch_each(PassKernels& pass, std::int64_t copies) { pass.list.back().launches = static_cast<std::int32_t>(copies); }
+
 }  // namespace
 
 void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
@@ -34,9 +37,11 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
   const MatrixFormat format = wide ? MatrixFormat::kBf16 : job.format;
   add_cast(kernels.forward, format, numbers(tokens, inputs, copies), job.tensor > 1);
   kernels.forward.product({.m = tokens, .n = outputs, .k = inputs, .count = copies, .format = format});
+  launch_each(kernels.forward, copies);
   add_cast(kernels.input_grad, format, numbers(tokens, outputs, copies), job.tensor > 1);
   kernels.input_grad.product(
       {.m = tokens, .n = inputs, .k = outputs, .count = copies, .pass = ProductPass::kInputGrad, .format = format});
+  launch_each(kernels.input_grad, copies);
   if (job.adapter_rank > 0) {
     if (!wide) add_adapter(kernels, shape, product);
     return;
@@ -44,6 +49,7 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
   kernels.weight_grad.product(
       {.m = outputs, .n = inputs, .k = tokens, .count = copies, .pass = ProductPass::kWeightGrad, .format = format},
       job.precision.gradient_bytes);
+  launch_each(kernels.weight_grad, copies);
 }
 
 }  // namespace plumb
