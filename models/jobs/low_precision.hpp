@@ -22,6 +22,9 @@ struct FormatCosts {
 /// nvfp4                 half a byte and 1 per block of 16, under a scale per tensor, so an amax, too (NVIDIA 2025)
 const FormatCosts& format_costs(MatrixFormat format);
 
+/// Norms and activations write what products read in its format at once, where they need no amax for that; then no cast
+/// is added.
+
 /// Adds what casts `numbers` numbers of 16 bits to `format`: reads them, twice where an amax is looked for, and writes
 /// the copies. `shared` tensors have one scale over the tensor ranks, whose amax is reduced.
 void add_cast(PassKernels& pass, MatrixFormat format, double numbers, bool shared);

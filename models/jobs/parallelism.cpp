@@ -73,6 +73,10 @@ double Parallelism::gathered_weight_bytes() const {
   return costs.gathers ? costs.number_bytes : static_cast<double>(precision.weight_bytes);
 }
 
+double Parallelism::gathered_share() const {
+  return format_costs(format).number_bytes / format_costs(MatrixFormat::kBf16).number_bytes;
+}
+
 void check_parallelism(const Network& network, const Parallelism& job) {
   for (const std::int64_t degree : {job.tensor, job.context, job.expert, job.data, job.expert_parts()}) {
     if (degree < 1) throw Error("parallelism: expected degrees of at least 1, found " + std::to_string(degree));

@@ -62,7 +62,8 @@ struct Parallelism {
   RecomputeModules modules{};     ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;  ///< low-rank adapters (LoRA, Hu et al. 2021) are trained and nothing else; 0: all is
+  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
+                                  ///< trained; 0: everything is
 
   /// Devices of one pipeline stage.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
@@ -73,6 +74,8 @@ struct Parallelism {
   std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
   /// Bytes of a weight on its way from the ranks that ZeRO keeps it on.
   double gathered_weight_bytes() const;
+  /// Bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
+  double gathered_share() const;
   /// Tokens of the fullest expert rank, relative to the mean.
   double expert_load() const { return expert_capacity > 0 ? expert_capacity : expert_imbalance; }
 
