@@ -13,8 +13,9 @@ struct HeadWidths {
 };
 
 /// Numbers that softmax and its dropout read and write for one score: forward, backward.
-constexpr double kScoreBytesForward = 2 * 2 + 5;   // softmax reads and writes, dropout reads, writes, keeps a byte
-constexpr double kScoreBytesBackward = 3 * 2 + 5;  // gradient, output, result; dropout again
+constexpr double kSoftmaxBytesForward = 2 + 2;
+constexpr double kDropoutBytesForward = 2 + 2 + 1;  // a byte is kept
+constexpr double kScoreBytesBackward = 3 * 2 + 5;   // gradient, output, result; dropout again
 /// The fused softmax wants groups of heads (Megatron's kernel: 4 matrices of scores at a time); elsewhere scores are
 /// widened to 32 bits, scaled, masked, normalised and narrowed by kernels of their own.
 constexpr std::int64_t kFusedHeads = 4;
@@ -52,7 +53,8 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   const double score = shape.scores(layer);
   PassKernels inner;
   inner.gemm(rows, columns, widths.key, heads);
-  inner.memory(kScoreBytesForward * score, 2, Movement::kSoftmax);
+  inner.memory(kSoftmaxBytesForward * score, 1, Movement::kSoftmax);
+  inner.memory(kDropoutBytesForward * score, 1, shape.masks(layer) ? Movement::kDropout : Movement::kSoftmax);
   if (heads % kFusedHeads != 0) {
     inner.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
     kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
@@ -92,6 +94,10 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels out;
   add_linear(in, shape, {.tokens = tokens, .inputs = layer.width, .outputs = qkv, .input_cast = true, .adapted = true});
   add_linear(out, shape, {tokens, inner, layer.width});
+  if (layer.bias) {
+    add_bias(in, shape, tokens, qkv, true);
+    add_bias(out, shape, shape.norm_tokens(), layer.width, false);  // added with dropout and the residual
+  }
   block.enter();
   kernels.forward.append(in.forward);
   if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);

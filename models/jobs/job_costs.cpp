@@ -22,6 +22,8 @@ namespace {
 
 std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNsPerSecond, "a pass of a stage"); }
 
+}  // namespace
+
 /// Seconds of a pass.
 struct PassSeconds {
   double busy_s = 0;    ///< kernels and the collectives on the critical path, or starting them, layer by layer
@@ -50,8 +52,6 @@ struct StageSeconds {
     return *this;
   }
 };
-
-}  // namespace
 
 /// Rates of one device and the groups it takes part in.
 class JobClock {
@@ -219,7 +219,8 @@ StageTimes stage_times(const StageSeconds& seconds) {
 UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
-  const DeviceParameters parameters = stage_parameters(layers, shape);
+  // Adapters are too small for their messages to count.
+  const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : stage_parameters(layers, shape);
   const DeviceGroup& data = clock.group(GroupAxis::kData);
   const DeviceGroup& experts = clock.expert_copies();
   const auto over_ranks = [&](CollectiveOp op, double each) {
@@ -385,7 +386,11 @@ struct JobPrices::State {
     StageSeconds seconds;
     for (std::size_t k = range.begin; k < range.end; ++k) seconds += layers[k];
     wait_for_weights(own, shape, clock, seconds);
-    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape), .update = {}};
+    StageMemory messages;
+    set_messages(network, range, shape, messages);
+    const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
+                            messages.input_grad_bytes + messages.output_grad_bytes};
+    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside), .update = {}};
     set_messages(network, range, shape, stage.memory);
     stage.update = update_seconds(own, shape, clock, stage.memory, stage.times);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;

@@ -54,7 +54,7 @@ LayerKernels residual_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t width = output_width(layer);
   const double values = shape.bytes(shape.norm_tokens(), width);
   const double mask = masks ? values / static_cast<double>(shape.number_bytes()) : 0;
-  kernels.forward.memory(3 * values + mask);
+  kernels.forward.memory(3 * values + mask, 1, masks ? Movement::kDropout : Movement::kElementwise);
   kernels.input_grad.memory(3 * values + mask, masks ? 2 : 1);
   return kernels;
 }

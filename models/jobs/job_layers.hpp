@@ -32,6 +32,15 @@ struct Product {
 /// format of 8 or 4 bits, what comes in and the gradient of what goes out are cast first; weights come cast.
 void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product);
 
+/// Bytes of biases' work: with `added`, the bias is a kernel of its own behind the product (where no other kernel takes
+/// it in); its gradient is the sum of the output's gradient over tokens.
+inline void add_bias(LayerKernels& kernels, const JobShape& shape, std::int64_t tokens, std::int64_t outputs,
+                     bool added) {
+  const double values = shape.bytes(tokens, outputs);
+  if (added) kernels.forward.memory(2 * values);
+  kernels.input_grad.memory(values);
+}
+
 /// The collectives around a block whose weights are divided over tensor ranks (Megatron's f and g): the input is
 /// gathered or its gradient summed, the output is summed or scattered.
 class TensorBlock {

@@ -20,6 +20,10 @@ void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shap
   const double narrow = shape.bytes(tokens * copies, hidden);
   PassKernels activation;
   activation.memory(wide + narrow);
+  if (layer.bias && copies == 1) {
+    add_bias(in, shape, tokens, inner, false);  // added with the activation
+    add_bias(out, shape, shape.norm_tokens(), features, false);
+  }
   kernels.forward.append(in.forward);
   kernels.forward.append(activation);
   kernels.forward.append(out.forward);

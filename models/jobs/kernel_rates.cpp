@@ -12,9 +12,10 @@
 namespace plumb {
 namespace {
 
-constexpr double kLeastShare = 1e-6;
+constexpr double kSmallestShare = 1e-6;
+constexpr double kStoredBytes = 2;
 
-double share_of_peak(double share) { return std::clamp(share, kLeastShare, 1.0); }
+double share_of_peak(double share) { return std::clamp(share, kSmallestShare, 1.0); }
 
 /// The share of work that full tiles and full waves do.
 double quantised(const KernelRates& rates, const ProductShape& shape) {
@@ -28,7 +29,9 @@ double quantised(const KernelRates& rates, const ProductShape& shape) {
 }
 
 double modelled(const KernelRates& rates, const ProductShape& shape) {
-  const double depth = static_cast<double>(shape.k) / (static_cast<double>(shape.k) + rates.gemm_half_k);
+  const double adding = shape.accumulated > 0 ? 2 * static_cast<double>(shape.accumulated) - kStoredBytes : 0;
+  const auto k = static_cast<double>(shape.k);
+  const double depth = k / (k + rates.gemm_half_k + rates.gemm_accumulate_k * adding);
   const double pass = rates.gemm_by_pass[static_cast<std::size_t>(shape.pass)];
   return share_of_peak(rates.gemm_efficiency * pass * quantised(rates, shape) * depth);
 }

@@ -34,11 +34,13 @@ struct CollectivePoint {
 ///
 /// A product of m x n x k reaches
 ///
-///     gemm_efficiency * gemm_by_pass * waves / ceil(waves) * m n / (padded m n) * k / (k + gemm_half_k)
+///     gemm_efficiency * gemm_by_pass * waves / ceil(waves) * m n / (padded m n)
+///                     * k / (k + gemm_half_k + gemm_accumulate_k * bytes)
 ///
 /// of the peak, with tiles of `tile_m` x `tile_n` and waves of `multiprocessors` tiles (kernel quantisation: Nvidia's
-/// guide to matrix products). Fused attention reaches attention_forward (or _backward) * r / (r + attention_half_rows)
-/// with r = heads * rows. Measured shapes (`gemms`, `attentions`) correct both near them (`table_factor`).
+/// guide to matrix products); `bytes` are those that adding to a gradient moves beyond storing it in 16 bits. Fused
+/// attention reaches attention_forward (or _backward) * r / (r + attention_half_rows) with r = heads * rows. Measured
+/// shapes (`gemms`, `attentions`) correct both near them (`table_factor`).
 struct KernelRates {
   std::string device;  ///< its name begins with this
   std::string source;  ///< where the figures come from
@@ -51,6 +53,7 @@ struct KernelRates {
   double gemm_efficiency = 0.8;                                 ///< largest share of the peak
   std::array<double, kProductPassCount> gemm_by_pass{1, 1, 1};  ///< factor on it
   double gemm_half_k = 0;                                       ///< depth at which half of it is reached
+  double gemm_accumulate_k = 0;                                 ///< depth that one byte of adding costs
   std::int64_t tile_m = 128;
   std::int64_t tile_n = 128;
   std::int64_t multiprocessors = 1;  ///< 1: no waves
@@ -58,7 +61,7 @@ struct KernelRates {
   double attention_backward = 0.45;
   double attention_half_rows = 0;  ///< rows of all heads at which half of it is reached
   /// Share of the memory's bytes per second, by `Movement`.
-  std::array<double, kMovementCount> memory_shares{0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85};
+  std::array<double, kMovementCount> memory_shares{0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85};
   double inside_share = 1;        ///< share of the bytes per second that collectives reach inside a node
   double between_share = 1;       ///< and between nodes
   bool switch_reduces = false;    ///< the switch inside a node adds up (NVLink SHARP)
@@ -69,6 +72,9 @@ struct KernelRates {
   double memory_reserve = 0.05;    ///< of what is allocated: fragmentation of the caching allocator
   std::int64_t context_bytes = 0;  ///< driver context and modules
   std::int64_t library_bytes = 0;  ///< workspaces of libraries and buffers of communicators
+  /// Workspace of matrix products that PyTorch and Transformer Engine take from the allocator: 32 MiB each from Hopper
+  /// on, 8.1 and 4 MiB before (`CUBLAS_WORKSPACE_CONFIG`).
+  std::int64_t workspace_bytes = std::int64_t{64} << 20;
   std::vector<GemmPoint> gemms;
   std::vector<AttentionPoint> attentions;
   std::vector<CollectivePoint> collectives;

@@ -19,9 +19,10 @@ struct RateNumber {
   double most;
 };
 
-constexpr std::array<RateNumber, 9> kNumbers{{
+constexpr std::array<RateNumber, 10> kNumbers{{
     {"gemm_efficiency", &KernelRates::gemm_efficiency, 1e-3, 1},
     {"gemm_half_k", &KernelRates::gemm_half_k, 0, 1e6},
+    {"gemm_accumulate_k", &KernelRates::gemm_accumulate_k, 0, 1e6},
     {"attention_forward", &KernelRates::attention_forward, 1e-3, 1},
     {"attention_backward", &KernelRates::attention_backward, 1e-3, 1},
     {"attention_half_rows", &KernelRates::attention_half_rows, 0, 1e9},
@@ -40,7 +41,7 @@ struct RateInteger {
 
 constexpr std::int64_t kMostNs = 10'000'000'000;
 constexpr std::int64_t kMostSide = std::int64_t{1} << 40;
-constexpr std::array<RateInteger, 10> kIntegers{{
+constexpr std::array<RateInteger, 11> kIntegers{{
     {"fitted_rows", &KernelRates::fitted_rows, 0, kMostSide},
     {"tile_m", &KernelRates::tile_m, 1, 4096},
     {"tile_n", &KernelRates::tile_n, 1, 4096},
@@ -51,6 +52,7 @@ constexpr std::array<RateInteger, 10> kIntegers{{
     {"update_ns", &KernelRates::update_ns, 0, kMostNs},
     {"context_bytes", &KernelRates::context_bytes, 0, kMostSide},
     {"library_bytes", &KernelRates::library_bytes, 0, kMostSide},
+    {"workspace_bytes", &KernelRates::workspace_bytes, 0, kMostSide},
 }};
 
 constexpr std::array<std::string_view, 3> kBasisNames{"assumed", "fitted", "measured"};
@@ -92,7 +94,7 @@ RatesJson by_name(std::span<const std::string_view> names, const double* numbers
 }
 
 GemmPoint gemm_point(const JsonValue& row) {
-  row.allow_only({"m", "n", "k", "count", "pass", "format", "efficiency"});
+  row.allow_only({"m", "n", "k", "count", "pass", "format", "accumulated", "efficiency"});
   GemmPoint point;
   point.shape = {.m = row.at("m").integer(1, kMostSide),
                  .n = row.at("n").integer(1, kMostSide),
@@ -100,6 +102,7 @@ GemmPoint gemm_point(const JsonValue& row) {
                  .count = side_or_one(row, "count"),
                  .pass = choice_or_first<ProductPass>(row, "pass", kProductPassNames),
                  .format = choice_or_first<MatrixFormat>(row, "format", kMatrixFormatNames)};
+  if (const auto bytes = row.find("accumulated")) point.shape.accumulated = bytes->integer(0, 8);
   point.efficiency = row.at("efficiency").number(1e-6, 1);
   return point;
 }
@@ -179,6 +182,7 @@ RatesJson json_of(const GemmPoint& point) {
   if (shape.count != 1) json["count"] = shape.count;
   json["pass"] = kProductPassNames[static_cast<std::size_t>(shape.pass)];
   if (shape.format != MatrixFormat::kBf16) json["format"] = kMatrixFormatNames[static_cast<std::size_t>(shape.format)];
+  if (shape.accumulated != 0) json["accumulated"] = shape.accumulated;
   json["efficiency"] = point.efficiency;
   return json;
 }

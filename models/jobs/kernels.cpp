@@ -21,8 +21,10 @@ void PassKernels::product(const ProductShape& shape, std::int64_t accumulated_by
   const auto count = static_cast<double>(shape.count);
   const double per_result = accumulated_bytes > 0 ? 2.0 * static_cast<double>(accumulated_bytes) : kResultBytes;
   const double per_operand = format_costs(shape.format).number_bytes;
+  ProductShape added = shape;
+  added.accumulated = accumulated_bytes;
   list.push_back({.kind = Kernel::Kind::kGemm,
-                  .product = shape,
+                  .product = added,
                   .flops = 2 * m * n * k * count,
                   .bytes = count * (m * n * per_result + (m * k + n * k) * per_operand)});
 }

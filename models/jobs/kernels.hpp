@@ -24,11 +24,12 @@ enum class Movement : std::uint8_t {
   kPermute,      ///< tokens to the order of their experts and back
   kOptimizer,    ///< Adam over what a device holds
   kCast,         ///< numbers from one format to another
+  kDropout,      ///< dropout of the forward, which makes a random number for every number that it moves
 };
 
-inline constexpr std::size_t kMovementCount = 7;
+inline constexpr std::size_t kMovementCount = 8;
 inline constexpr std::array<std::string_view, kMovementCount> kMovementNames{
-    "elementwise", "norm", "softmax", "loss", "permute", "optimizer", "cast"};
+    "elementwise", "norm", "softmax", "loss", "permute", "optimizer", "cast", "dropout"};
 
 /// One kernel of a device, or one collective.
 struct Kernel {

@@ -27,6 +27,14 @@ enum class Dispatcher : std::uint8_t {
 
 inline constexpr std::array<std::string_view, 2> kDispatcherNames{"all-to-all", "deepep"};
 
+/// How the gradient of a weight reaches its accumulator.
+enum class WeightGradients : std::uint8_t {
+  kAdded,         ///< the product adds to the accumulator, and nothing else exists
+  kPassed,        ///< a tensor of the weight's size and precision is alive while an operation runs backward: what
+                  ///< PyTorch makes, and what Megatron passes on empty where the product has added
+  kPlaceholders,  ///< as kPassed, but of layers one empty tensor per shape is kept (Transformer Engine since 2.3)
+};
+
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
 /// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. The layers with
@@ -46,6 +54,8 @@ struct Parallelism {
   Precision precision = kMixedPrecision;
   bool flash_attention = true;     ///< nothing of size sequence x sequence is kept or moved
   std::optional<bool> dropout{};   ///< one-byte masks are kept; without a value: networks with biases in attention
+  bool fused_loss = false;         ///< the loss writes its gradient over the logits: no copy of them in 32 bits
+  WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
   bool overlap_tensor = false;     ///< the sum of input gradients overlaps W

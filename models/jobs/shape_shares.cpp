@@ -1,5 +1,6 @@
 #include "models/jobs/shape_shares.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
@@ -35,7 +36,11 @@ double table_factor(std::span<const Deviation> deviations) {
 }
 
 double doublings_apart(const ProductShape& a, const ProductShape& b) {
-  return apart({{a.m, b.m}, {a.n, b.n}, {a.k, b.k}, {a.count, b.count}});
+  return apart({{a.m, b.m},
+                {a.n, b.n},
+                {a.k, b.k},
+                {a.count, b.count},
+                {std::max<std::int64_t>(1, a.accumulated), std::max<std::int64_t>(1, b.accumulated)}});
 }
 
 double doublings_apart(const AttentionShape& a, const AttentionShape& b) {

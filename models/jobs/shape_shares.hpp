@@ -29,6 +29,7 @@ struct ProductShape {
   std::int64_t count = 1;
   ProductPass pass = ProductPass::kForward;
   MatrixFormat format = MatrixFormat::kBf16;
+  std::int64_t accumulated = 0;  ///< bytes of each number that the result is added to; 0: stored in 16 bits
 
   friend bool operator==(const ProductShape&, const ProductShape&) = default;
 };

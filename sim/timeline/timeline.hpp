@@ -13,6 +13,7 @@
 #include "schedules/program/send_buffers.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/timeline/memory_curves.hpp"
+#include "sim/timeline/memory_need.hpp"
 
 namespace plumb {
 
@@ -73,6 +74,7 @@ struct DeviceSummary {
   MemoryByClass peak_memory_by_class{};  ///< at the moment of the peak
   double peak_activations = 0;           ///< stashes of one stage and microbatch, or abstract memory units
   std::vector<PeakTensor> peak_tensors;  ///< composition of the peak, when asked for
+  std::optional<MemoryNeed> need = {};   ///< of a job whose device rates say what is needed beside tensors
   bool known = true;                     ///< false: nobody recorded what it did (measured runs); no figure counts it
 
   friend bool operator==(const DeviceSummary&, const DeviceSummary&) = default;

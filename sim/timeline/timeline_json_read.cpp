@@ -50,9 +50,22 @@ PeakTensor read_tensor(const JsonValue& object) {
   return tensor;
 }
 
+/// Its verdict follows from the numbers.
+MemoryNeed read_need(const JsonValue& object) {
+  object.allow_only({"verdict", "limit_bytes", "needed_bytes", "least_bytes", "most_bytes"});
+  MemoryNeed need{natural(object, "limit_bytes"), natural(object, "needed_bytes"), natural(object, "least_bytes"),
+                  natural(object, "most_bytes")};
+  const JsonValue verdict = object.at("verdict");
+  const auto expected = static_cast<std::size_t>(need.verdict());
+  if (name_index(verdict, kMemoryVerdictNames, "verdict") != expected) {
+    verdict.fail("expected '" + std::string(kMemoryVerdictNames[expected]) + "' from the numbers beside it");
+  }
+  return need;
+}
+
 DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   object.allow_only({"busy_ns", "useful_ns", "slowed_ns", "idle_ns", "idle_causes_ns", "first_start_ns", "last_end_ns",
-                     "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors", "known"});
+                     "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors", "memory_need", "known"});
   DeviceSummary device;
   device.busy = natural(object, "busy_ns");
   device.useful = object.at("useful_ns").integer(0, device.busy);
@@ -80,6 +93,7 @@ DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   if (const auto tensors = object.find("peak_tensors")) {
     for (const JsonValue& tensor : tensors->elements()) device.peak_tensors.push_back(read_tensor(tensor));
   }
+  if (const auto need = object.find("memory_need")) device.need = read_need(*need);
   if (const auto known = object.find("known")) device.known = known->boolean();
   return device;
 }

@@ -161,10 +161,22 @@ class Writer {
       key("peak_tensors");
       list(device.peak_tensors, [this](const PeakTensor& tensor) { write_tensor(tensor); });
     }
+    if (device.need) write_need(*device.need);
     if (!device.known) {
       key("known");
       raw("false");
     }
+    raw("}");
+  }
+
+  void write_need(const MemoryNeed& need) {
+    key("memory_need");
+    raw("{\"verdict\":");
+    text(kMemoryVerdictNames[static_cast<std::size_t>(need.verdict())]);
+    field("limit_bytes", need.limit_bytes);
+    field("needed_bytes", need.needed_bytes);
+    field("least_bytes", need.least_bytes);
+    field("most_bytes", need.most_bytes);
     raw("}");
   }
 

@@ -130,7 +130,7 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   const LowerOptions lowering = arguments.simulation.lowering(schedule);
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
   const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
-  options.peak_composition = arguments.peak || (has_tensors && arguments.reports.needs_spans());
+  options.peak_composition = arguments.peak || (has_tensors && spans && (input.job_rates || arguments.reports.needs_spans()));
   options.spans = spans;
   options.memory_curve = spans;
   const bool delays = counts_delays(arguments, schedule);
@@ -201,7 +201,8 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
-  const PredictedRun prediction = predict(arguments, schedule, input, draw);
+  PredictedRun prediction = predict(arguments, schedule, input, draw);
+  if (input.job_rates) fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
   files.write(prediction.timeline);
   if (!arguments.chakra.empty()) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);
@@ -211,7 +212,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   std::vector<std::string> findings;
   if (input.job_rates) {
     if (!quiet) print("\n" + fit_text(prediction.timeline, *input.job_rates, *input.cluster, limit));
-    findings = fit_findings(prediction.timeline, *input.job_rates, *input.cluster, limit);
+    findings = fit_findings(prediction.timeline);
   } else {
     findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
   }

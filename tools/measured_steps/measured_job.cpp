@@ -9,21 +9,14 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/jobs/job_costs.hpp"
-#include "models/stages/partition.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
+#include "tools/measured_steps/step_partition.hpp"
 
 namespace plumb {
 namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-/// Layers as the source deals them out: evenly, or by the work of the stages.
-Partition step_partition(const MeasuredJob& job, const JobMachine& machine, std::int32_t stages) {
-  if (!has(job.row.schedule, "redistributed")) return equal_partition(job.network, stages);
-  return balanced_partition(job_layer_times(job.network, machine, job.parallelism), stages);
-}
 
 /// The schedule that its source names.
 Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
@@ -32,6 +25,7 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   params.num_microbatches = row.num_microbatches;
   if (row.chunks > 1) {
     params.chunks = static_cast<std::int32_t>(row.chunks);
+    if (row.group > 0) params.options["group"] = std::to_string(row.group);
     return generate("interleaved", params);
   }
   if (!row.schedule.starts_with("ZB-")) return generate("1f1b", params);
@@ -89,14 +83,31 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& 
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
-  const JobCosts costs = job_costs(job.network, step_partition(job, machine, stages), machine, job.parallelism);
+  return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+}
+
+Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
+  const JobCosts costs = measured_job_costs(job, rates);
   const Schedule schedule = step_schedule(job.row, costs);
-  const Timeline timeline = simulate_summary(schedule, costs.costs, &costs.pipeline);
+  return simulate_summary(schedule, costs.costs, &costs.pipeline);
+}
+
+double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
+  const Timeline timeline = predicted_step(job, rates);
   return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
+}
+
+double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
+  const Timeline timeline = predicted_step(job, rates);
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
+  if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
+  constexpr double kBytesPerGib = 1 << 30;
+  return static_cast<double>(most) / kBytesPerGib;
 }
 
 std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates) {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/jobs/job_costs.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/measured_steps/measured_step.hpp"
 #include "tools/measured_steps/step_recipe.hpp"
 
@@ -36,11 +37,20 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& 
 /// The job of a row, by its columns and by what is known of its source; or why it cannot be predicted.
 std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const StepSource& source);
 
+/// What the stages of a row cost. Throws `Error` for rows that contradict themselves.
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates);
+
+/// Its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict themselves.
+Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates);
+
 /// Seconds of a step: its schedule, simulated with the costs of its job. Throws `Error` for rows that contradict
 /// themselves.
 double predicted_step_s(const MeasuredJob& job, const KernelRates& rates);
 
-/// As above, for all of them at once, with the rates of each one's devices, or `rates` where given.
+/// GiB of tensors at the peak of the device that the source reports: the fullest one, or the one that logs.
+double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates);
+
+/// Seconds of the steps, for all of them at once, with the rates of each one's devices, or `rates` where given.
 std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates = nullptr);
 
 }  // namespace plumb

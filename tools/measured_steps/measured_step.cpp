@@ -1,6 +1,7 @@
 #include "tools/measured_steps/measured_step.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -8,6 +9,8 @@
 
 namespace plumb {
 namespace {
+
+constexpr double kBytesPerGib = 1 << 30;
 
 /// FNV-1a: the same on every machine.
 std::uint64_t hash_of(std::string_view text) {
@@ -29,6 +32,22 @@ double step_seconds(const CsvTable& table, std::size_t at, const MeasuredStep& r
   return tokens > 0 ? batch * static_cast<double>(row.sequence) / (tokens * static_cast<double>(row.num_gpus)) : 0;
 }
 
+/// Papers that print GB mean 10^9 bytes here: the growth of the memory per microbatch of the zero-bubble rows says so.
+double memory_gib(const CsvTable& table, std::size_t at) {
+  const double printed = table.number(at, "measured_memory_gib");
+  return table.cell(at, "memory_unit_published") == "GB" ? printed * 1e9 / kBytesPerGib : printed;
+}
+
+/// From its column, or the note "real max reserved 70.88 GiB".
+double reserved_gib(const CsvTable& table, std::size_t at, const std::string& note) {
+  constexpr std::string_view kColumn = "max_reserved_memory_mib";
+  constexpr std::string_view kNote = "max reserved ";
+  constexpr double kMibPerGib = 1024;
+  if (table.has(kColumn)) return table.number(at, kColumn) / kMibPerGib;
+  const std::size_t found = note.find(kNote);
+  return found == std::string::npos ? 0 : std::strtod(note.c_str() + found + kNote.size(), nullptr);
+}
+
 MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& data) {
   MeasuredStep row;
   const auto whole = [&](std::string_view column, std::int64_t otherwise = 0) {
@@ -36,6 +55,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   };
   row.id = table.cell(at, "row_id");
   row.data = data;
+  row.source = table.cell(at, "source");
   row.model = table.cell(at, "model");
   row.layers = whole("layers");
   row.hidden = whole("hidden");
@@ -63,11 +83,21 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.recompute = table.cell(at, "recompute");
   row.precision = table.cell(at, "precision");
   row.step_s = step_seconds(table, at, row);
-  row.memory_gib = table.number(at, "measured_memory_gib");
+  row.memory_gib = memory_gib(table, at);
   row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
   row.note = table.cell(at, "note");
   for (const std::string& column : table.header()) row.cells.emplace(column, table.cell(at, column));
+  row.reserved_gib = reserved_gib(table, at, row.note);
+  if (mentions(row.id, "vocabpar-rerun")) std::swap(row.memory_gib, row.reserved_gib);  // what the allocator held
+  constexpr std::string_view kGroup = "microbatch-group-size-per-virtual-pipeline-stage=";
+  const std::size_t found = row.note.find(kGroup);
+  if (found != std::string::npos) row.group = std::strtoll(row.note.c_str() + found + kGroup.size(), nullptr, 10);
   return row;
+}
+
+bool is_gated(const MeasuredStep& row) {
+  if (row.data == "megatron-lm-ci") return mentions(row.note, "swiglu");
+  return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads);
 }
 
 LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
@@ -86,20 +116,19 @@ LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
     layer.kind = LayerKind::kAttention;
     layer.head_width = row.head_width;
     layer.kv_heads = row.kv_heads == row.heads ? 0 : row.kv_heads;
-    layer.rotary = layer.kv_heads != 0;
+    layer.rotary = is_gated(row);
     layer.bias = !layer.rotary;
   }
   return layer;
 }
-
-bool is_gated(const MeasuredStep& row) { return row.experts > 0 || (row.kv_heads != 0 && row.kv_heads != row.heads); }
 
 LayerSpec mlp_of(const MeasuredStep& row, const std::string& name, bool dense) {
   LayerSpec layer;
   layer.name = name;
   layer.kind = dense ? LayerKind::kMlp : LayerKind::kMoe;
   layer.width = row.hidden;
-  layer.hidden = dense ? row.ffn : row.expert_hidden;
+  constexpr std::int64_t kUsualWidening = 4;
+  layer.hidden = !dense ? row.expert_hidden : row.ffn > 0 ? row.ffn : kUsualWidening * row.hidden;
   layer.gated = is_gated(row);
   layer.bias = !layer.gated;
   if (!dense) {
@@ -126,6 +155,19 @@ LayerSpec residual_of(LayerSpec norm, LayerSpec body, const std::string& name) {
   return layer;
 }
 
+std::string configuration_refusal(const MeasuredStep& row, bool network_known) {
+  const bool sized = row.layers > 0 && row.hidden > 0 && row.heads > 0;
+  if (row.sequence == 0 || (!sized && !network_known)) return "sizes of the model are not stated";
+  if (!network_known && row.head_width == 0 && row.hidden % (2 * row.heads) != 0) {
+    return "heads of another width than the model's";
+  }
+  if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
+  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
+    return "vocabulary-parallel passes are not modelled";
+  }
+  return {};
+}
+
 }  // namespace
 
 bool MeasuredStep::fits_constants() const { return hash_of(id) % 2 == 0; }
@@ -145,17 +187,23 @@ std::string refusal(const MeasuredStep& row, bool network_known) {
   if (row.data == "megatron-lm-ci") return "deterministic tiny models: regression references, not benchmarks";
   if (row.data == "primus") return "batch, sequence or layers are not stated";
   if (row.step_s <= 0) return "no step time or throughput is stated";
-  const bool sized = row.layers > 0 && row.hidden > 0 && row.heads > 0;
-  if (row.sequence == 0 || (!sized && !network_known)) return "sizes of the model are not stated";
-  if (!network_known && row.head_width == 0 && row.hidden % (2 * row.heads) != 0) {
-    return "heads of another width than the model's";
-  }
-  if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
-  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
-    return "vocabulary-parallel passes are not modelled";
-  }
+  const std::string why = configuration_refusal(row, network_known);
+  if (!why.empty()) return why;
   if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
   return {};
+}
+
+std::string memory_refusal(const MeasuredStep& row) {
+  if (row.memory_gib <= 0) return "no memory is stated";
+  if (row.data == "primus") return "batch, sequence or layers are not stated";
+  if (row.data == "megatron-lm-ci") {
+    if (row.model != "gpt" || mentions(row.id, "grpo")) return "not the training of a GPT";
+    if (row.experts > 0 || mentions(row.note, "latent") || mentions(row.id, "moe") || mentions(row.id, "experts")) {
+      return "tiny models with experts";
+    }
+    if (mentions(row.note, "fp8")) return "low precision is not modelled";
+  }
+  return configuration_refusal(row, false);
 }
 
 Network step_network(const MeasuredStep& row) {
@@ -163,7 +211,9 @@ Network step_network(const MeasuredStep& row) {
   network.name = row.model;
   network.sequence = row.sequence;
   network.samples = row.microbatch_size;
-  const std::int64_t vocabulary = row.vocabulary > 0 ? row.vocabulary : 50257;
+  // The zero-bubble paper's models are of 28.3 and 14.6 billion parameters with 32000 words, not with GPT-2's 50257.
+  const std::int64_t unstated = row.data == "zero-bubble-paper" ? 32000 : 50257;
+  const std::int64_t vocabulary = row.vocabulary > 0 ? row.vocabulary : unstated;
   LayerSpec embedding;
   embedding.kind = LayerKind::kEmbedding;
   embedding.name = "embedding";
@@ -184,7 +234,8 @@ Network step_network(const MeasuredStep& row) {
   head.name = "head";
   head.width = row.hidden;
   head.vocabulary = vocabulary;
-  head.tied = !is_gated(row) && row.data != "vocabulary-parallel";
+  head.tied = !is_gated(row) && row.data != "vocabulary-parallel" && row.data != "zero-bubble-paper" &&
+              !mentions(row.note, "untie-embeddings");
   network.layers.push_back(head);
   return network;
 }
@@ -196,16 +247,26 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   job.expert = row.expert;
   job.data = row.data_degree;
   job.microbatch_size = row.microbatch_size;
-  job.sequence_parallel = row.tensor > 1 && (mentions(row.recompute, "sequence") || is_gated(row));
+  job.sequence_parallel = row.tensor > 1 && (mentions(row.recompute, "sequence") ||
+                                             mentions(row.note, "sequence-parallel") || is_gated(row));
   if (mentions(row.recompute, "full")) job.recompute = ActivationRecompute::kFull;
   if (mentions(row.recompute, "selective")) job.recompute = ActivationRecompute::kSelective;
   // The published memory of the zero-bubble runs holds scores, that of the vocabulary-parallel ones does not.
-  job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper";
-  // Megatron-DeepSpeed reduces 16-bit gradients; Megatron's main gradients have 32 bits.
-  if (row.data == "vtrain") job.precision.gradient_bytes = 2;
+  job.flash_attention = row.data != "vtrain" && row.data != "megatron-papers" && row.data != "zero-bubble-paper" &&
+                        !(row.data == "megatron-lm-ci" && row.context == 1 && row.hidden < 4096);
+  // Megatron-DeepSpeed, and Megatron with --fp16, reduce 16-bit gradients; Megatron's main gradients have 32 bits.
+  const bool half = row.data == "vtrain" || row.data == "zero-bubble-paper" || row.data == "vocabulary-parallel";
+  if (half) job.precision.gradient_bytes = 2;
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
   job.expert_tensor = row.expert_tensor;
+  if (mentions(row.note, "use-distributed-optimizer")) job.zero = ZeroStage::kOptimizer;
+  if (row.data == "vocabulary-parallel") job.dropout = false;  // so its launch script
+  if (row.data == "megatron-lm-ci") job.dropout = row.context == 1;
+  if (row.data == "simumax") {
+    job.fused_loss = true;
+    job.weight_gradients = WeightGradients::kPlaceholders;
+  }
   return job;
 }
 

@@ -15,7 +15,8 @@ namespace plumb {
 /// One published measurement of a training run (results/public/README.md). 0 or empty: the source does not say.
 struct MeasuredStep {
   std::string id;
-  std::string data;  ///< its file: "vtrain", "simumax", ...
+  std::string data;    ///< its file: "vtrain", "simumax", ...
+  std::string source;  ///< where its figures were published
   std::string model;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -33,6 +34,7 @@ struct MeasuredStep {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t chunks = 1;
+  std::int64_t group = 0;  ///< interleaved: microbatches that take turns, 0: as many as devices
   std::int64_t data_degree = 1;
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 0;  ///< 0: as `tensor`
@@ -43,7 +45,8 @@ struct MeasuredStep {
   std::string recompute;
   std::string precision;
   double step_s = 0;           ///< measured, or from the throughput
-  double memory_gib = 0;       ///< measured peak
+  double memory_gib = 0;       ///< measured peak of what the allocator handed out, of the fullest device
+  double reserved_gib = 0;     ///< measured peak of what the allocator held
   double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
   std::string note;
   std::map<std::string, std::string, std::less<>> cells;  ///< all columns, as they stand in the table
@@ -55,9 +58,12 @@ struct MeasuredStep {
 /// The rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
 std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name);
 
-/// Why a row cannot be predicted from its columns; empty: it can. `network_known`: the sizes of its model need not be
-/// among them.
+/// Why the step time of a row cannot be predicted from its columns; empty: it can. `network_known`: the sizes of its
+/// model need not be among them.
 std::string refusal(const MeasuredStep& row, bool network_known = false);
+
+/// The same for its memory.
+std::string memory_refusal(const MeasuredStep& row);
 
 /// The network that the columns of a row describe.
 Network step_network(const MeasuredStep& row);

@@ -62,26 +62,33 @@ KernelRates with_logs(const Constants& constants, KernelRates rates, const std::
   return rates;
 }
 
-/// Residuals ln(predicted / measured), and how much each counts.
+/// Residuals ln(predicted / measured) of the rows, then ln(constant / start) of the constants, and how much each
+/// counts.
 class Residuals {
  public:
-  Residuals(const Predict& predict, const std::vector<double>& measured, const FitOptions& options)
-      : predict_(predict), measured_(measured), options_(options) {}
+  Residuals(const Predict& predict, const std::vector<double>& measured, const FitOptions& options,
+            const Constants& constants, const KernelRates& start)
+      : predict_(predict),
+        measured_(measured),
+        options_(options),
+        constants_(constants),
+        start_(logs_of(constants, start)) {}
 
   Eigen::VectorXd of(const KernelRates& rates) const {
     const std::vector<double> predicted = predict_(rates);
-    Eigen::VectorXd residuals(static_cast<Eigen::Index>(predicted.size()));
-    for (std::size_t k = 0; k < predicted.size(); ++k) {
-      residuals(static_cast<Eigen::Index>(k)) = std::log(predicted[k] / measured_[k]);
-    }
+    Eigen::VectorXd residuals(static_cast<Eigen::Index>(predicted.size() + constants_.size()));
+    Eigen::Index at = 0;
+    for (std::size_t k = 0; k < predicted.size(); ++k) residuals(at++) = std::log(predicted[k] / measured_[k]);
+    const std::vector<double> logs = logs_of(constants_, rates);
+    for (std::size_t c = 0; c < logs.size(); ++c) residuals(at++) = logs[c] - start_[c];
     return residuals;
   }
 
   Eigen::VectorXd weights(const Eigen::VectorXd& residuals) const {
     Eigen::VectorXd weights = residuals;
     for (Eigen::Index k = 0; k < weights.size(); ++k) {
-      const double given = options_.weights.empty() ? 1 : options_.weights[static_cast<std::size_t>(k)];
-      weights(k) = given * std::min(1.0, options_.outlier / std::max(1e-12, std::abs(residuals(k))));
+      weights(k) = given(static_cast<std::size_t>(k)) *
+                   std::min(1.0, options_.outlier / std::max(1e-12, std::abs(residuals(k))));
     }
     return weights;
   }
@@ -89,18 +96,24 @@ class Residuals {
   double loss(const Eigen::VectorXd& residuals) const {
     double sum = 0;
     for (Eigen::Index k = 0; k < residuals.size(); ++k) {
-      const double given = options_.weights.empty() ? 1 : options_.weights[static_cast<std::size_t>(k)];
       const double size = std::abs(residuals(k));
       const double out = options_.outlier;
-      sum += given * (size <= out ? size * size / 2 : out * (size - out / 2));
+      sum += given(static_cast<std::size_t>(k)) * (size <= out ? size * size / 2 : out * (size - out / 2));
     }
     return sum;
   }
 
  private:
+  double given(std::size_t k) const {
+    if (k >= measured_.size()) return options_.pull;
+    return options_.weights.empty() ? 1 : options_.weights[k];
+  }
+
   const Predict& predict_;
   const std::vector<double>& measured_;
   const FitOptions& options_;
+  const Constants& constants_;
+  std::vector<double> start_;
 };
 
 /// Levenberg-Marquardt: where it stands, and how far it trusts the slopes.
@@ -174,16 +187,17 @@ class Descent {
 
 const std::vector<FitConstant>& fit_constants() {
   static const std::vector<FitConstant> kConstants{
-      constant<&KernelRates::gemm_efficiency>("gemm_efficiency", 0.4, 0.95),
-      product<ProductPass::kInputGrad>("gemm_input_grad", 0.85, 1.1),
-      product<ProductPass::kWeightGrad>("gemm_weight_grad", 0.85, 1.1),
+      constant<&KernelRates::gemm_efficiency>("gemm_efficiency", 0.4, 0.9),
+      product<ProductPass::kInputGrad>("gemm_input_grad", 0.9, 1.1),
+      product<ProductPass::kWeightGrad>("gemm_weight_grad", 0.9, 1.1),
       constant<&KernelRates::gemm_half_k>("gemm_half_k", 1, 400),
       constant<&KernelRates::attention_forward>("attention_forward", 0.3, 0.8),
       constant<&KernelRates::attention_backward>("attention_backward", 0.3, 0.8),
-      moving<Movement::kElementwise, Movement::kNorm, Movement::kOptimizer, Movement::kCast>("memory", 0.5, 0.95),
-      moving<Movement::kSoftmax>("memory_softmax", 0.3, 0.95),
-      moving<Movement::kLoss>("memory_loss", 0.25, 0.95),
-      moving<Movement::kPermute>("memory_permute", 0.15, 0.95),
+      moving<Movement::kElementwise, Movement::kNorm, Movement::kOptimizer, Movement::kCast>("memory", 0.4, 0.9),
+      moving<Movement::kSoftmax>("memory_softmax", 0.4, 0.9),
+      moving<Movement::kLoss>("memory_loss", 0.25, 0.9),
+      moving<Movement::kPermute>("memory_permute", 0.15, 0.9),
+      moving<Movement::kDropout>("memory_dropout", 0.2, 0.9),
       constant<&KernelRates::inside_share>("inside_share", 0.4, 1.5),
       constant<&KernelRates::between_share>("between_share", 0.4, 1.1),
       constant<&KernelRates::kernel_ns>("kernel_ns", 500, 10'000),
@@ -192,6 +206,17 @@ const std::vector<FitConstant>& fit_constants() {
       constant<&KernelRates::update_ns>("update_ns", 100'000, 30'000'000),
   };
   return kConstants;
+}
+
+std::vector<std::string_view> constants_at_bounds(const KernelRates& rates) {
+  constexpr double kNear = 1e-3;
+  std::vector<std::string_view> at_bounds;
+  for (const FitConstant& constant : fit_constants()) {
+    const double value = constant.get(rates);
+    if (value <= constant.least * (1 + kNear) || value >= constant.most * (1 - kNear))
+      at_bounds.push_back(constant.name);
+  }
+  return at_bounds;
 }
 
 std::vector<FitConstant> fit_constants(const std::vector<std::string_view>& names) {
@@ -209,7 +234,7 @@ std::vector<FitConstant> fit_constants(const std::vector<std::string_view>& name
 KernelRates fitted_rates(const Predict& predict, const std::vector<double>& measured, const KernelRates& start,
                          const FitOptions& options) {
   const Constants constants = options.constants.empty() ? fit_constants() : fit_constants(options.constants);
-  const Residuals residuals(predict, measured, options);
+  const Residuals residuals(predict, measured, options, constants, start);
   Descent descent(residuals, constants, start);
   for (int round = 0; round < options.rounds && descent.step(); ++round) {
   }

@@ -7,9 +7,17 @@ function peakParts(page, run, device) {
     .filter(([, , bytes]) => bytes > 0);
 }
 
+/** Whether a device of a job has enough memory, with what is held beside its tensors. */
+function needText(need) {
+  if (!need || need.limit === 0) return "";
+  const apart = bytesText(Math.abs(need.limit - need.bytes));
+  return need.verdict === "fits" ? `fits with ${apart} to spare`
+    : `${need.verdict}: ${apart} ${need.bytes > need.limit ? "above" : "below"} the limit`;
+}
+
 function peakRow(page, section, device, r, whole, choose) {
   const run = section.runs[r];
-  const { peak, peakActivations } = run.devices[device];
+  const { peak, peakActivations, need } = run.devices[device];
   const several = section.runs.length > 1;
   const button = element("button", {
     type: "button", class: "plain", "aria-label": `show memory of device ${device}, ${section.names[r]}`,
@@ -19,7 +27,8 @@ function peakRow(page, section, device, r, whole, choose) {
     several ? element("td", { class: "run" }, button) : null,
     element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, bytesText)),
     element("td", { class: "number" }, bytesText(peak)),
-    element("td", { class: "number dim" }, counted(peakActivations, "stash", "stashes")));
+    element("td", { class: "number dim" }, counted(peakActivations, "stash", "stashes")),
+    need ? element("td", { class: "dim" }, needText(need)) : null);
 }
 
 function peakTable(page, section, choose) {

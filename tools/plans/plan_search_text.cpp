@@ -5,6 +5,9 @@
 #include <limits>
 #include <string_view>
 
+#include "schedules/document/schedule.hpp"
+#include "sim/simulate.hpp"
+#include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -73,7 +76,23 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
   return least < most ? number_text(most) + " to " + number_text(least) : number_text(most);
 }
 
-std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
+/// Actions of a schedule that is simulated once more, for what is alive at its peak.
+constexpr std::int64_t kMostActions = 2'000'000;
+
+/// Whether the fullest device has enough memory, and what takes it; empty where nothing is known beside tensors.
+std::vector<std::string> memory_lines(const PlanQuestion& question, const SimulatedPlan& best) {
+  if (is_profiled(question.network) || action_count(best.schedule) > kMostActions) return {};
+  const auto place = static_cast<std::size_t>(best.score.worst_place);
+  const DeviceSpec& device = best.stages.pipeline.devices[place];
+  const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : device.memory_bytes;
+  const KernelRates rates = question.rates ? *question.rates : kernel_rates_of(device);
+  SimOptions options;
+  options.peak_composition = true;
+  const Timeline timeline = simulate_summary(best.schedule, best.stages.costs, &best.stages.pipeline, {}, options);
+  return {need_text(memory_need(best.score.peak_bytes, rates, limit)), largest_text(timeline.devices[place])};
+}
+
+std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
   TextTable table({{"plan"}, {plan_line(best.plan)}});
@@ -94,6 +113,11 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer) {
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
   table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on pipeline rank " + std::to_string(best.worst_place)});
+  const std::vector<std::string> memory = memory_lines(question, simulated);
+  if (!memory.empty()) {
+    table.add_row({"", memory.front()});
+    table.add_row({"largest", memory.back()});
+  }
   table.add_row({"layers", to_string(best.plan.partition)});
   table.add_row(
       {"searched", count(answer.simulated, "simulation", "simulations") +
@@ -260,7 +284,7 @@ std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
 
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
                              const PlanShown& shown) {
-  std::string text = figures(question, answer) + "\n" + stages_table(question, best);
+  std::string text = figures(question, answer, best) + "\n" + stages_table(question, best);
   if (answer.best.size() > 1) {
     text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
   }

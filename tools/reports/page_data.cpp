@@ -102,6 +102,11 @@ class RunData {
                  {"peakActivations", device.peak_activations},
                  {"tensors", std::move(tensors)}};
     if (device.slowed != 0) summary["slowed"] = ns(device.slowed);
+    if (device.need) {
+      summary["need"] = {{"verdict", kMemoryVerdictNames[static_cast<std::size_t>(device.need->verdict())]},
+                         {"bytes", device.need->needed_bytes},
+                         {"limit", device.need->limit_bytes}};
+    }
     if (!device.known) summary["unknown"] = true;
     return summary;
   }

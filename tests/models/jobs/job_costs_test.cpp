@@ -5,6 +5,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/activation_steps.hpp"
 #include "models/jobs/job_memory.hpp"
 #include "models/stages/network_costs.hpp"
 
@@ -184,7 +185,7 @@ TEST_CASE("the head makes the last stage longer by its share of a layer") {
   // 30 layers: 3, 4, ..., 4, 3; embedding and head stand for a layer each.
   const double layer = static_cast<double>(job.costs.times[1].f) / 4;
   const double head = static_cast<double>(job.costs.times[7].f) - 3 * layer;
-  CHECK(head / layer == doctest::Approx(0.98).epsilon(0.1));
+  CHECK(head / layer == doctest::Approx(1.32).epsilon(0.02));  // 0.98 by its product, the rest is the loss
 }
 
 TEST_CASE("MoE work is that of the experts that tokens reach, and the fullest expert's capacity stretches it") {

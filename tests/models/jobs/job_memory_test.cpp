@@ -4,6 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/activation_peaks.hpp"
 #include "models/stages/network_costs.hpp"
 
 TEST_SUITE_BEGIN("models");
@@ -16,7 +17,7 @@ std::vector<LayerSpec> transformer_layer(const Network& network) { return {netwo
 
 std::int64_t kept_by_layer(const Network& network, const Parallelism& job) {
   const std::vector<LayerSpec> layers = transformer_layer(network);
-  return stage_kept(layers, JobShape(network, job)).kept.from_forward();
+  return stage_kept(layers, JobShape(network, job)).from_forward();
 }
 
 std::int64_t parameters_on_device(const Network& network, const Parallelism& job) {
@@ -100,7 +101,7 @@ TEST_CASE("what B makes for W is 18 sbh, and what W reads of the forward 14 sbh"
   const Network network = load_network("gpt3-175b");
   const JobShape shape(network, {.flash_attention = false});
   const std::vector<LayerSpec> layers = transformer_layer(network);
-  const KeptBytes kept = stage_kept(layers, shape).kept;
+  const KeptBytes kept = stage_kept(layers, shape);
   const std::int64_t sbh = 2048 * std::int64_t{12288};
   CHECK(kept.for_weight_grad == 14 * sbh);
   CHECK(kept.made_by_input_grad == 18 * sbh);

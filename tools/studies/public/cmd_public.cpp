@@ -9,9 +9,10 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/jobs/kernel_rates_io.hpp"
-#include "tools/measured_steps/rates_fit.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
+#include "tools/studies/public/public_fit.hpp"
+#include "tools/studies/public/public_memory.hpp"
 #include "tools/studies/public/public_report.hpp"
 #include "tools/studies/studies.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -29,6 +30,8 @@ constexpr std::string_view kMark = "<!-- results -->\n";
 struct PublicArguments {
   std::vector<std::string> data;
   std::string fit;
+  std::string start;
+  std::string without;
   std::string constants;
   std::string csv;
   std::optional<std::int64_t> rounds;
@@ -42,6 +45,8 @@ struct PublicArguments {
     parser.positionals(data, 0, "DATA")
         .text("fit", fit, "GPU",
               "fit the constants of this type of GPU to one half of the rows, and print its document")
+        .text("start", start, "FILE", "with --fit: rates to start from (default: the shipped ones)")
+        .text("without", without, "GROUP", "with --fit: leave the rows of this group out, such as vocabulary-parallel")
         .text("constants", constants, "LIST", "with --fit: names of the constants to fit (default: all)")
         .whole("rounds", rounds, {}, "with --fit: at most this many steps (default: 8)")
         .text("csv", csv, "FILE", "write every row as CSV (- is standard output)");
@@ -66,35 +71,30 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   return results;
 }
 
-/// Every data set counts the same, however many rows it has.
-KernelRates fit_rates(const PublicResults& all, const PublicArguments& arguments) {
-  std::vector<MeasuredJob> half;
-  std::vector<double> measured;
-  std::map<std::string, double> sizes;
-  for (const MeasuredJob& job : all.jobs) {
-    if (!job.row.fits_constants()) continue;
-    half.push_back(job);
-    measured.push_back(job.row.step_s);
-    sizes[public_group(job.row)] += 1;
+/// Rows that state memory, also those whose step time is not predicted.
+MeasuredMemory read_memory(const std::vector<std::string>& names) {
+  std::vector<MeasuredJob> jobs;
+  for (const std::string& name : names) {
+    const std::string file = name + ".csv";
+    for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
+      const std::optional<Cluster> cluster = step_cluster(row);
+      if (!memory_refusal(row).empty() || !cluster) continue;
+      jobs.push_back({row, step_network(row), step_parallelism(row), *cluster});
+    }
   }
-  if (half.empty()) throw Error("--fit: no rows of '" + arguments.fit + "', expected the beginning of a GPU's name");
-  FitOptions options;
-  options.rounds = static_cast<int>(arguments.rounds.value_or(8));
-  for (const MeasuredJob& job : half) options.weights.push_back(1 / sizes[public_group(job.row)]);
-  const std::vector<std::string> names = split(arguments.constants, ',');
-  options.constants.assign(names.begin(), names.end());
-  const Predict predict = [&](const KernelRates& rates) { return predicted_steps_s(half, &rates); };
-  return fitted_rates(predict, measured, kernel_rates_of(half.front().cluster.devices.front()), options);
+  return measured_memory(std::move(jobs));
 }
 
-void refresh(const PublicResults& results) {
+void refresh(const PublicResults& results, const MeasuredMemory& memory) {
   const std::string page = in_results("public/README.md").string();
   const std::string old_text = read_text_file(page);
   const std::size_t mark = old_text.find(kMark);
   if (mark == std::string::npos) throw Error(page + ": expected a line '<!-- results -->'");
   const std::filesystem::path folder = std::filesystem::path(page).parent_path();
-  OutputFile(page).finish(old_text.substr(0, mark) + std::string(kMark) + "\n" + public_markdown(results));
+  OutputFile(page).finish(old_text.substr(0, mark) + std::string(kMark) + "\n" + memory_markdown(memory) +
+                          public_markdown(results));
   OutputFile((folder / "predictions.csv").string()).finish(public_csv(results));
+  OutputFile((folder / "memory.csv").string()).finish(memory_csv(memory));
   OutputFile((folder / "scatter.svg").string()).finish(svg_plot(public_plot(results)));
 }
 
@@ -110,13 +110,20 @@ ExitStatus run_reproduce_public(const CommandLine& command_line) {
   const std::vector<std::string> names = all ? std::vector<std::string>(kData.begin(), kData.end()) : arguments.data;
   PublicResults results = read_jobs(names, arguments.fit);
   if (!arguments.fit.empty()) {
-    print(kernel_rates_to_json(fit_rates(results, arguments)));
+    const std::vector<std::string> names_to_fit = split(arguments.constants, ',');
+    const PublicFit fit{arguments.fit,
+                        arguments.start,
+                        arguments.without,
+                        {names_to_fit.begin(), names_to_fit.end()},
+                        arguments.rounds};
+    print(kernel_rates_to_json(fitted_public_rates(results, fit)));
     return ExitStatus::kDone;
   }
-  results.predicted_s = predicted_steps_s(results.jobs);
+  predict_public(results);
   if (!arguments.csv.empty()) OutputFile(arguments.csv).finish(public_csv(results));
-  if (arguments.csv != "-") print(public_text(results));
-  if (all) refresh(results);
+  const MeasuredMemory memory = read_memory(names);
+  if (arguments.csv != "-") print(public_text(results) + "\n" + memory_text(memory));
+  if (all) refresh(results, memory);
   return ExitStatus::kDone;
 }
 

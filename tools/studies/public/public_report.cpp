@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "tools/measured_steps/step_scores.hpp"
+#include "tools/studies/public/markdown_text.hpp"
+#include "tools/studies/public/public_checks.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -38,8 +40,6 @@ std::map<std::string, Group> groups_by(const PublicResults& results, Key&& key) 
   return groups;
 }
 
-std::string signed_percent(double share) { return (share > 0 ? "+" : "") + fixed_text(100 * share, 1) + " %"; }
-
 std::string rank_text(double rank) { return std::isnan(rank) ? "-" : fixed_text(rank, 3); }
 
 double error_of(const PublicResults& results, std::size_t k) {
@@ -51,17 +51,11 @@ std::vector<std::string> cells_of(const PublicResults& results, const std::strin
   return {
       name,
       std::to_string(score.rows),
-      fixed_text(100 * score.mape, 1) + " %",
+      percent(score.mape),
       signed_percent(score.bias),
-      fixed_text(100 * score.median, 1) + " %",
+      percent(score.median),
       rank_text(score.rank_correlation),
       results.jobs[group.jobs[score.worst]].row.id + " " + signed_percent(error_of(results, group.jobs[score.worst]))};
-}
-
-std::string markdown_row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += " " + cell + " |";
-  return line + "\n";
 }
 
 std::string markdown_table(const PublicResults& results, const std::map<std::string, Group>& groups,
@@ -72,8 +66,12 @@ std::string markdown_table(const PublicResults& results, const std::map<std::str
   return text + "\n";
 }
 
+std::string depth_group(const MeasuredStep& row) {
+  return public_group(row) + (row.pipeline > 1 ? ", pp>1" : ", pp=1");
+}
+
 std::string half_of(const MeasuredStep& row) {
-  return public_group(row) + (row.fits_constants() ? ", fitted half" : ", other half");
+  return depth_group(row) + (row.fits_constants() ? ", fitted half" : ", other half");
 }
 
 std::string schedule_group(const MeasuredStep& row) {
@@ -133,33 +131,32 @@ std::string refused_table(const PublicResults& results) {
 }  // namespace
 
 std::string public_group(const MeasuredStep& row) {
-  std::string name = row.data;
-  if (name == "vtrain") name += row.num_gpus > 8 ? ", several nodes" : ", one node";
-  return name + (row.pipeline > 1 ? ", pp>1" : ", pp=1");
+  if (row.data != "vtrain") return row.data;
+  return row.data + (row.num_gpus > 8 ? ", several nodes" : ", one node");
 }
 
 std::string public_text(const PublicResults& results) {
   TextTable table(
       {{"data set"}, {"rows", '>'}, {"MAPE", '>'}, {"bias", '>'}, {"median", '>'}, {"ranks", '>'}, {"worst row"}});
-  for (const auto& [name, group] : groups_by(results, public_group)) table.add_row(cells_of(results, name, group));
+  for (const auto& [name, group] : groups_by(results, depth_group)) table.add_row(cells_of(results, name, group));
   for (const auto& [name, group] : groups_by(results, half_of)) table.add_row(cells_of(results, name, group));
-  return table.to_string();
+  return table.to_string() + "\n" + public_checks(results);
 }
 
 std::string public_markdown(const PublicResults& results) {
-  return markdown_table(results, groups_by(results, public_group), "data set") +
+  return public_checks(results) + markdown_table(results, groups_by(results, depth_group), "data set") +
          markdown_table(results, groups_by(results, half_of), "by half") +
          markdown_table(results, groups_by(results, schedule_group), "by schedule, pp>1") + published_table(results) +
          worst_table(results) + refused_table(results);
 }
 
 std::string public_csv(const PublicResults& results) {
-  std::string text = "row_id,group,half,measured_s,predicted_s,error\n";
+  std::string text = "row_id,group,half,measured_s,predicted_s,error,left_out_s\n";
   for (std::size_t k = 0; k < results.jobs.size(); ++k) {
     const MeasuredStep& row = results.jobs[k].row;
-    text += row.id + ",\"" + public_group(row) + "\"," + (row.fits_constants() ? "fitted" : "other") + "," +
+    text += row.id + ",\"" + depth_group(row) + "\"," + (row.fits_constants() ? "fitted" : "other") + "," +
             number_text(row.step_s, 6) + "," + number_text(results.predicted_s[k], 6) + "," +
-            fixed_text(error_of(results, k), 4) + "\n";
+            fixed_text(error_of(results, k), 4) + "," + number_text(results.left_out_s[k], 6) + "\n";
   }
   return text;
 }
@@ -173,7 +170,7 @@ Plot public_plot(const PublicResults& results) {
             .marks = {}};
   double least = 1e30;
   double most = 0;
-  for (const auto& [name, group] : groups_by(results, public_group)) {
+  for (const auto& [name, group] : groups_by(results, depth_group)) {
     std::vector<std::size_t> order = group.jobs;
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return results.jobs[a].row.step_s < results.jobs[b].row.step_s; });

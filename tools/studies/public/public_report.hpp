@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/measured_steps/measured_job.hpp"
+#include "tools/measured_steps/stage_times.hpp"
 #include "tools/reports/plot.hpp"
 
 namespace plumb {
@@ -12,13 +12,17 @@ namespace plumb {
 /// What was predicted of the public measurements, and what could not be.
 struct PublicResults {
   std::vector<MeasuredJob> jobs;
-  std::vector<double> predicted_s;  ///< by job
+  std::vector<double> predicted_s;         ///< by job
+  std::vector<double> left_out_s;          ///< by job, with rates that no row of its group has fitted
+  std::vector<StagePassOfJob> passes;      ///< measured stages
+  std::vector<double> predicted_passes_s;  ///< by pass
+  std::vector<double> left_out_passes_s;   ///< by pass, as above
   /// By file, then reason: rows that are not predicted.
   std::map<std::string, std::map<std::string, int>> refused;
 };
 
-/// The data set that a row is scored with: its file, single node apart from several in vTrain's, and pp=1 apart from
-/// pp>1.
+/// The rows that are left out of a fit together: those of a file, single node apart from several in vTrain's, which ran
+/// on other machines.
 std::string public_group(const MeasuredStep& row);
 
 /// Scores as a table for a terminal.

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
+#include "tools/measured_steps/measured_step.hpp"
+
+namespace plumb {
+
+/// The transformer layers of `network` as the source of `row` deals them out to `stages` stages: evenly; with other
+/// numbers on the first and last stage where it states them; or, for "layers redistributed", as many on the last stage
+/// as its head leaves of an equal share of the FLOPs (rounded up), the rest evenly with the longer stages at the end.
+Partition step_partition(const MeasuredStep& row, const Network& network, std::int32_t stages);
+
+}  // namespace plumb
