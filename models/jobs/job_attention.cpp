@@ -133,8 +133,10 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
   if (layer.query_rank > 0) add_linear(in, shape, {tokens, layer.width, layer.query_rank});
   LayerKernels up;  // made of the latents
   const std::int64_t query_inputs = layer.query_rank > 0 ? layer.query_rank : layer.width;
-  add_linear(up, shape, {.tokens = tokens, .inputs = query_inputs, .outputs = queries, .input_cast = true, .adapted = true});
-  add_linear(up, shape, {.tokens = tokens, .inputs = layer.key_rank, .outputs = keys_values, .input_cast = true, .adapted = true});
+  add_linear(up, shape,
+             {.tokens = tokens, .inputs = query_inputs, .outputs = queries, .input_cast = true, .adapted = true});
+  add_linear(up, shape,
+             {.tokens = tokens, .inputs = layer.key_rank, .outputs = keys_values, .input_cast = true, .adapted = true});
   in.append(up);
   add_linear(in, shape, {tokens, layer.width, latent});
   add_linear(out, shape, {tokens, values, layer.width});

@@ -26,16 +26,23 @@ std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNs
 
 /// Seconds of a pass.
 struct PassSeconds {
-  double busy_s = 0;    ///< kernels and the collectives on the critical path, or starting them, layer by layer
-  double hidden_s = 0;  ///< collectives beside them
+  double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
+  double hidden_s = 0;     ///< collectives beside them
+  double computing_s = 0;  ///< kernels alone, or starting everything
+  double talking_s = 0;    ///< all collectives
 
   PassSeconds& operator+=(const PassSeconds& other) {
     busy_s += other.busy_s;
     hidden_s += other.hidden_s;
+    computing_s += other.computing_s;
+    talking_s += other.talking_s;
     return *this;
   }
   /// Hidden collectives show where they outlast the kernels.
   double seconds() const { return std::max(busy_s, hidden_s); }
+  CommTime communication() const {
+    return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
+  }
 };
 
 struct StageSeconds {
@@ -68,22 +75,26 @@ class JobClock {
         captured_(job.captured) {}
 
   PassSeconds of(const PassKernels& pass) const {
-    KernelTime sum;
+    KernelTime all;
     double hidden_s = 0;
+    double talking_s = 0;
     for (const Kernel& kernel : pass.list) {
       KernelTime time = kernel_time(kernel, device_, rates_);
       if (kernel.kind == Kernel::Kind::kCollective) {
         time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
       }
       if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
+      const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
+      if (talks) talking_s += time.device_s;
       if (kernel.hidden) {
         hidden_s += time.device_s;
         time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
       }
       if (captured_) time.host_s = 0;
-      sum += time;
+      all += time;
     }
-    return {sum.seconds(), hidden_s};
+    const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
+    return {all.seconds(), hidden_s, kernels.seconds(), talking_s};
   }
 
   const DeviceGroup& group(GroupAxis axis) const {
@@ -182,7 +193,8 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
   return seconds;
 }
 
-/// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with any.
+/// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with
+/// any.
 void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
                       StageSeconds& seconds) {
   const Parallelism& job = shape.parallelism;
@@ -213,6 +225,10 @@ StageTimes stage_times(const StageSeconds& seconds) {
   times.w = to_nanoseconds(seconds.w.seconds());
   times.b = to_nanoseconds(seconds.b.seconds());
   times.r = times.f;
+  times.f_comm = seconds.f.communication();
+  times.b_comm = seconds.b.communication();
+  times.i_comm = seconds.i.communication();
+  times.w_comm = seconds.w.communication();
   return times;
 }
 
@@ -229,8 +245,7 @@ UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& 
   };
   const auto gradient_bytes = static_cast<double>(job.precision.gradient_bytes);
   UpdateSeconds update;
-  if (job.zero == ZeroStage::kNone)
-    update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
+  if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
   if (job.zero == ZeroStage::kOptimizer) {
     update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, gradient_bytes);
   }

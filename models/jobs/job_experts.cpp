@@ -33,11 +33,9 @@ class ExpertWay {
  private:
   void exchange(PassKernels& pass, double bytes) const {
     if (job_.expert == 1) return;
-    pass.exchange({.bytes = bytes * job_.expert_load(),
-                   .copies = copies_,
-                   .experts = experts_,
-                   .dispatcher = job_.dispatcher},
-                  job_.overlap_experts);
+    pass.exchange(
+        {.bytes = bytes * job_.expert_load(), .copies = copies_, .experts = experts_, .dispatcher = job_.dispatcher},
+        job_.overlap_experts);
   }
   /// Ranks that divide an expert put their tokens together.
   void gather(PassKernels& pass, CollectiveOp op) const {

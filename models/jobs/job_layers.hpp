@@ -21,10 +21,10 @@ struct Product {
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   std::int64_t copies = 1;
-  bool wide = false;     ///< stays in 16 bits, whatever the job's format: routers, the head
+  bool wide = false;           ///< stays in 16 bits, whatever the job's format: routers, the head
   bool input_cast = false;     ///< what comes in is written in the job's format by the norm or activation that makes it
   bool gradient_cast = false;  ///< so is the gradient of what goes out, by the backward of an activation
-  bool adapted = false;  ///< has an adapter where the job trains adapters: queries, keys and values
+  bool adapted = false;        ///< has an adapter where the job trains adapters: queries, keys and values
 };
 
 /// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; that of W adds to the gradients where it

@@ -30,7 +30,9 @@ void add_adapter(LayerKernels& kernels, const JobShape& shape, const Product& pr
 }
 
 /// A grouped product is a loop over its copies, each a launch (Transformer Engine's grouped products of experts).
-void launch_each(PassKernels& pass, std::int64_t copies) { pass.list.back().launches = static_cast<std::int32_t>(copies); }
+void launch_each(PassKernels& pass, std::int64_t copies) {
+  pass.list.back().launches = static_cast<std::int32_t>(copies);
+}
 
 }  // namespace
 

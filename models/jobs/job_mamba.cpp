@@ -12,15 +12,16 @@ constexpr std::int32_t kScanLaunches = 5;
 /// written and read.
 double scan_bytes(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t operands = 2 * mamba_inner(layer) + 2 * layer.groups * layer.state + layer.heads;
-  const double states = 2 * kStateBytes * static_cast<double>(mamba_inner(layer) * layer.state) /
-                        static_cast<double>(kMambaChunk);
+  const double states =
+      2 * kStateBytes * static_cast<double>(mamba_inner(layer) * layer.state) / static_cast<double>(kMambaChunk);
   return shape.bytes(1, operands) + states;
 }
 
 }  // namespace
 
 /// Heads and groups are divided over tensor ranks; context ranks exchange tokens for heads before the scan and back
-/// after it (Megatron's Mamba context parallelism). The scan is a fused kernel as attention is. The backward scans twice: states again, then gradients.
+/// after it (Megatron's Mamba context parallelism). The scan is a fused kernel as attention is. The backward scans
+/// twice: states again, then gradients.
 LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t tokens = shape.tokens();

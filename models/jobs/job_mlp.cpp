@@ -16,14 +16,14 @@ void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shap
               .gradient_cast = true});
   add_linear(out, shape,
              {.tokens = tokens, .inputs = hidden, .outputs = features, .copies = copies, .input_cast = true});
-  const double wide = shape.bytes(tokens * copies, inner);
-  const double narrow = shape.bytes(tokens * copies, hidden);
-  PassKernels activation;
-  activation.memory(wide + narrow);
   if (layer.bias && copies == 1) {
     add_bias(in, shape, tokens, inner, false);  // added with the activation
     add_bias(out, shape, shape.norm_tokens(), features, false);
   }
+  const double wide = shape.bytes(tokens * copies, inner);
+  const double narrow = shape.bytes(tokens * copies, hidden);
+  PassKernels activation;
+  activation.memory(wide + narrow);
   kernels.forward.append(in.forward);
   kernels.forward.append(activation);
   kernels.forward.append(out.forward);

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
+#include "models/jobs/dispatcher.hpp"
 #include "models/jobs/layer_recompute.hpp"
 #include "models/jobs/matrix_format.hpp"
 #include "models/network/network.hpp"
@@ -18,14 +17,6 @@ enum class ZeroStage : std::uint8_t {
   kGradients = 2,
   kWeights = 3,  ///< FSDP: weights are gathered layer by layer, forward and backward
 };
-
-/// How tokens come to their experts and back.
-enum class Dispatcher : std::uint8_t {
-  kAllToAll,     ///< every copy of a token is a message of its own to the rank of its expert
-  kOncePerNode,  ///< a token crosses to a node once and is copied inside (DeepEP, HybridEP; DeepSeek-AI 2024)
-};
-
-inline constexpr std::array<std::string_view, 2> kDispatcherNames{"all-to-all", "deepep"};
 
 /// How the gradient of a weight reaches its accumulator.
 enum class WeightGradients : std::uint8_t {
@@ -52,9 +43,9 @@ struct Parallelism {
   std::int64_t microbatch_size = 0;  ///< samples of one data rank; 0: the network's
   std::int64_t sequence = 0;         ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
-  bool flash_attention = true;     ///< nothing of size sequence x sequence is kept or moved
-  std::optional<bool> dropout{};   ///< one-byte masks are kept; without a value: networks with biases in attention
-  bool fused_loss = false;         ///< the loss writes its gradient over the logits: no copy of them in 32 bits
+  bool flash_attention = true;    ///< nothing of size sequence x sequence is kept or moved
+  std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
+  bool fused_loss = false;        ///< the loss writes its gradient over the logits: no copy of them in 32 bits
   WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
@@ -66,10 +57,10 @@ struct Parallelism {
   std::int64_t expert_tensor = 0;  ///< ranks that divide every expert; 0: as `tensor`
   Dispatcher dispatcher = Dispatcher::kAllToAll;
   bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
-  bool overlap_experts = false;   ///< tokens travel to experts and back beside the kernels of the pass
-  bool overlap_products = false;  ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
-  bool captured = false;          ///< the host starts a captured graph of the whole pass instead of every kernel
-  RecomputeModules modules{};     ///< parts of a layer that run again, beside `recompute`
+  bool overlap_experts = false;     ///< tokens travel to experts and back beside the kernels of the pass
+  bool overlap_products = false;    ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
+  bool captured = false;            ///< the host starts a captured graph of the whole pass instead of every kernel
+  RecomputeModules modules{};       ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
   std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are

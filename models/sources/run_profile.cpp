@@ -163,8 +163,10 @@ Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices)
 void skip_first_input_grad(StageCosts& costs) {
   if (costs.times.empty()) return;
   StageTimes& first = costs.times.front();
-  first.i = first.i_comm = 0;
+  first.i = 0;
+  first.i_comm = {};
   first.w = first.b;
+  first.w_comm = first.b_comm;
 }
 
 }  // namespace plumb

@@ -86,12 +86,12 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.memory_gib = memory_gib(table, at);
   row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
   row.note = table.cell(at, "note");
-  for (const std::string& column : table.header()) row.cells.emplace(column, table.cell(at, column));
   row.reserved_gib = reserved_gib(table, at, row.note);
   if (mentions(row.id, "vocabpar-rerun")) std::swap(row.memory_gib, row.reserved_gib);  // what the allocator held
   constexpr std::string_view kGroup = "microbatch-group-size-per-virtual-pipeline-stage=";
   const std::size_t found = row.note.find(kGroup);
   if (found != std::string::npos) row.group = std::strtoll(row.note.c_str() + found + kGroup.size(), nullptr, 10);
+  for (const std::string& column : table.header()) row.cells.emplace(column, table.cell(at, column));
   return row;
 }
 
@@ -162,9 +162,6 @@ std::string configuration_refusal(const MeasuredStep& row, bool network_known) {
     return "heads of another width than the model's";
   }
   if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
-  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
-    return "vocabulary-parallel passes are not modelled";
-  }
   return {};
 }
 
@@ -259,7 +256,6 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   if (half) job.precision.gradient_bytes = 2;
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
-  job.expert_tensor = row.expert_tensor;
   if (mentions(row.note, "use-distributed-optimizer")) job.zero = ZeroStage::kOptimizer;
   if (row.data == "vocabulary-parallel") job.dropout = false;  // so its launch script
   if (row.data == "megatron-lm-ci") job.dropout = row.context == 1;
@@ -267,6 +263,7 @@ Parallelism step_parallelism(const MeasuredStep& row) {
     job.fused_loss = true;
     job.weight_gradients = WeightGradients::kPlaceholders;
   }
+  job.expert_tensor = row.expert_tensor;
   return job;
 }
 

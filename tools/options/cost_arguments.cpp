@@ -12,6 +12,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
+#include "models/jobs/vocabulary_shares.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/roofline.hpp"
@@ -34,15 +35,27 @@ struct CostShape {
   std::int32_t stages_together = 1;  ///< of the fullest device
   bool recompute = false;
   std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
+  std::optional<VocabularyStages> vocabulary{};
+
+  /// Stages that hold layers.
+  std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
 };
 
-/// Stages that the fullest device holds of one copy of the model.
+/// Stages with layers that the fullest device holds of one copy of the model.
 std::int32_t stages_per_device(const Schedule& schedule) {
+  std::vector<std::size_t> places;
+  if (schedule.vocabulary) places = chain_places(*schedule.vocabulary, schedule.num_stages);
+  const auto holds_layers = [&](std::size_t stage) {
+    if (places.empty()) return true;
+    const auto last = static_cast<std::size_t>(schedule.vocabulary->num_layer_stages(schedule.num_stages));
+    return places[stage] >= 1 && places[stage] <= last;
+  };
   std::int32_t most = 1;
   for (const auto& replica : schedule.placement) {
     std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
-    for (const auto& holders : replica) {
-      for (const DeviceId device : holders) most = std::max(most, ++held[index(device)]);
+    for (std::size_t stage = 0; stage < replica.size(); ++stage) {
+      if (!holds_layers(stage)) continue;
+      for (const DeviceId device : replica[stage]) most = std::max(most, ++held[index(device)]);
     }
   }
   return most;
@@ -58,8 +71,12 @@ bool recomputes(const Schedule& schedule) {
 
 /// Only measured times depend on the microbatches in flight, which takes a walk through the lists to know.
 CostShape cost_shape(const Schedule& schedule, bool measured) {
-  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule),
-          measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{}};
+  return {schedule.num_devices,
+          schedule.num_stages,
+          stages_per_device(schedule),
+          recomputes(schedule),
+          measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{},
+          schedule.vocabulary};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
@@ -92,6 +109,12 @@ void check_profile(const CostArguments& arguments) {
   refuse(arguments.precision, "--precision", why);
 }
 
+/// Measured stages hold layers.
+void refuse_vocabulary(const CostShape& shape) {
+  if (!shape.vocabulary) return;
+  throw Error("--profile: has no times of a divided vocabulary, expected --network with --cluster, or --cost");
+}
+
 /// A profile of `plumbline profile`, with its network, or of a traced run.
 void load_profile(const CostArguments& arguments, CostDocuments& documents) {
   const std::string text = read_text_file(arguments.profile, kProfileFile);
@@ -113,9 +136,15 @@ CostInput abstract_input(const CostArguments& arguments, const CostShape& shape)
   input.costs = abstract_costs(arguments.cost, arguments.memory,
                                {.num_stages = shape.num_stages,
                                 .stages_together = arguments.per_device ? shape.stages_together : 1,
-                                .recompute = shape.recompute});
+                                .recompute = shape.recompute,
+                                .vocabulary = shape.vocabulary});
   input.description = arguments.cost;
   return input;
+}
+
+/// What the stages with layers divide among them.
+Network layers_of(const Network& network, const CostShape& shape) {
+  return shape.vocabulary ? without_vocabulary(network) : network;
 }
 
 CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
@@ -123,12 +152,19 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   const Cluster& cluster = *documents.cluster;
   const RooflineOptions options{.shape = shape_of(arguments, network),
                                 .precision = precision_of(arguments.precision, arguments.cluster)};
+  const Network layers = layers_of(network, shape);
   const auto layer_times =
-      is_balanced(arguments.partition) ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
+      is_balanced(arguments.partition) ? roofline_layer_times(layers, cluster, options) : std::vector<std::int64_t>{};
   CostInput input;
   input.network = network;
-  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
-  input.costs = roofline_costs(network, *input.partition, cluster, options);
+  input.partition = load_partition(arguments.partition, layers, shape.num_layer_stages(), layer_times);
+  if (shape.vocabulary) {
+    const Network share = with_vocabulary_share(network, shape.vocabulary->output.size());
+    input.costs = dealt_out(roofline_costs(share, around_layers(*input.partition), cluster, options), *shape.vocabulary,
+                            network, options.shape);
+  } else {
+    input.costs = roofline_costs(network, *input.partition, cluster, options);
+  }
   input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
   return input;
 }
@@ -151,7 +187,8 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster), matrix_format_of(arguments.precision));
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster),
+                                                      matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -160,11 +197,14 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   CostInput input;
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
   const JobMachine machine{cluster, shape.num_devices, input.job_rates};
+  const Network layers = layers_of(network, shape);
   const auto layer_times =
-      is_balanced(arguments.partition) ? job_layer_times(network, machine, parallelism) : std::vector<std::int64_t>{};
+      is_balanced(arguments.partition) ? job_layer_times(layers, machine, parallelism) : std::vector<std::int64_t>{};
   input.network = network;
-  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
-  JobCosts job = job_costs(network, *input.partition, machine, parallelism);
+  input.partition = load_partition(arguments.partition, layers, shape.num_layer_stages(), layer_times);
+  JobCosts job = shape.vocabulary
+                     ? vocabulary_job_costs(network, *input.partition, machine, parallelism, *shape.vocabulary)
+                     : job_costs(network, *input.partition, machine, parallelism);
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
   input.description =
@@ -191,6 +231,7 @@ Partition partition_of(const Profile& profile, const CostArguments& arguments, c
 }
 
 CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  refuse_vocabulary(shape);
   const Profile& profile = *documents.profile;
   CostInput input;
   input.network = documents.network;
@@ -204,6 +245,7 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
 }
 
 CostInput run_input(const CostDocuments& documents, const CostShape& shape) {
+  refuse_vocabulary(shape);
   const RunProfile& profile = *documents.run_profile;
   RunCosts run = run_profile_costs(profile, shape.num_stages);
   CostInput input;
@@ -260,7 +302,8 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("cost", cost, "LIST",
             "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R U X AR "
             "EVICT "
-            "LOAD comm, F.comm and I.comm (communication inside F and I), FB FW ... (overlapped pairs)")
+            "LOAD comm, F.comm and I.comm (communication inside F and I), S and T (a share of the head), FB FW ... "
+            "(overlapped pairs)")
       .text("memory", memory, "LIST",
             "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
@@ -385,7 +428,7 @@ MatrixFormat matrix_format_of(const std::string& precision) {
 }
 
 Precision precision_of(const std::string& name, const std::string& cluster) {
-  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",   "fp8-current",
+  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",  "fp8-current",
                                                           "fp8-block", "mxfp8",  "nvfp4"};
   const std::string_view usual = cluster == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
