@@ -58,7 +58,7 @@ std::vector<MeasuredJob> jobs_on(const FitArguments& arguments, const Cluster& c
   std::set<std::string> types;
   for (const std::string& file : arguments.rows) {
     const std::filesystem::path path(file);
-    StepSource source = step_source(path.parent_path(), path.stem().string());
+    RecipeSource source = step_source(path.parent_path(), path.stem().string());
     source.cluster = cluster;
     for (const MeasuredStep& row : measured_steps(read_text_file(file), path.filename().string())) {
       if (!arguments.gpu.empty() && row.gpu != arguments.gpu) continue;
