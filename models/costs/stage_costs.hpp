@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "models/cluster/runtime_costs.hpp"
 #include "models/costs/pair_times.hpp"
 #include "models/costs/part.hpp"
-#include "models/costs/runtime_costs.hpp"
 #include "models/ground/units.hpp"
 
 namespace plumb {

@@ -3,16 +3,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "models/jobs/dispatcher.hpp"
+#include "models/jobs/layer_recompute.hpp"
+#include "models/jobs/matrix_format.hpp"
 #include "models/network/network.hpp"
 
 namespace plumb {
-
-/// Which activations are kept from the forward to the backward, and which are computed again.
-enum class ActivationRecompute : std::uint8_t {
-  kNone,
-  kSelective,  ///< scores and softmax of attention are computed again (Korthikanti et al. 2022)
-  kFull,       ///< every layer keeps its input only and runs its forward again
-};
 
 /// ZeRO stage: what is sharded over data ranks (Rajbhandari et al. 2020).
 enum class ZeroStage : std::uint8_t {
@@ -32,8 +28,10 @@ enum class WeightGradients : std::uint8_t {
 
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
-/// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. Experts are divided
-/// over the ranks of context and data (`expert` of them) and by tensor, too.
+/// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. The layers with
+/// experts divide the same tensor x context x data ranks anew: `expert_tensor` fastest, then `expert`, then the ranks
+/// that hold the same experts ("parallel folding", Liu et al. 2025, arXiv 2504.14960). So experts stay inside a node as
+/// long as expert_tensor x expert ranks fit into one.
 struct Parallelism {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
@@ -45,26 +43,49 @@ struct Parallelism {
   std::int64_t microbatch_size = 0;  ///< samples of one data rank; 0: the network's
   std::int64_t sequence = 0;         ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
-  bool flash_attention = true;     ///< nothing of size sequence x sequence is kept or moved
-  std::optional<bool> dropout{};   ///< one-byte masks are kept; without a value: networks with biases in attention
-  bool fused_loss = false;         ///< the loss writes its gradient over the logits: no copy of them in 32 bits
+  bool flash_attention = true;    ///< nothing of size sequence x sequence is kept or moved
+  std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
+  bool fused_loss = false;        ///< the loss writes its gradient over the logits: no copy of them in 32 bits
   WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
   bool overlap_tensor = false;     ///< the sum of input gradients overlaps W
-  bool overlap_weights = true;     ///< gathering weights (ZeRO-3) overlaps compute
-  double expert_capacity = 1.0;    ///< tokens of the busiest expert, relative to the mean
+  bool overlap_weights = true;     ///< ZeRO-3 gathers the weights of the next layer while one computes (prefetch)
+  double expert_capacity = 0;      ///< tokens that an expert takes, relative to the mean: more are dropped, fewer are
+                                   ///< filled up; 0: it takes what comes
+  double expert_imbalance = 1.0;   ///< without a capacity: tokens of the fullest expert rank, relative to the mean
+  std::int64_t expert_tensor = 0;  ///< ranks that divide every expert; 0: as `tensor`
+  Dispatcher dispatcher = Dispatcher::kAllToAll;
+  bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
+  bool overlap_experts = false;     ///< tokens travel to experts and back beside the kernels of the pass
+  bool overlap_products = false;    ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
+  bool captured = false;            ///< the host starts a captured graph of the whole pass instead of every kernel
+  RecomputeModules modules{};       ///< parts of a layer that run again, beside `recompute`
+  MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
+  bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
+  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
+                                  ///< trained; 0: everything is
 
   /// Devices of one pipeline stage.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   /// Devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
+  /// Devices that divide one expert, and devices that hold the same part of the same experts.
+  std::int64_t expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
+  std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
+  /// Bytes of a weight on its way from the ranks that ZeRO keeps it on.
+  double gathered_weight_bytes() const;
+  /// Bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
+  double gathered_share() const;
+  /// Tokens of the fullest expert rank, relative to the mean.
+  double expert_load() const { return expert_capacity > 0 ? expert_capacity : expert_imbalance; }
 
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
 /// Throws `Error` when `network` cannot be divided like this: heads, widths and experts that a degree does not divide,
-/// expert ranks without a layer with experts, context degrees that do not divide the sequence.
+/// expert ranks without a layer with experts, context degrees that do not divide the sequence, and experts that are
+/// divided otherwise than the dense layers where the tokens are not (no sequence parallelism).
 void check_parallelism(const Network& network, const Parallelism& parallelism);
 
 }  // namespace plumb

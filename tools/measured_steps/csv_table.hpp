@@ -17,6 +17,7 @@ class CsvTable {
   bool has(std::string_view column) const;
   /// The cell of `row` under `column`; throws `Error` when there is no such column.
   const std::string& cell(std::size_t row, std::string_view column) const;
+  const std::vector<std::string>& header() const { return header_; }
   /// "file:line" where `row` begins.
   std::string where(std::size_t row) const;
 

@@ -7,6 +7,8 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
@@ -44,11 +46,42 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   return generate(has(row.schedule, "2p") ? "zb-2p" : "zb-1p", params);
 }
 
+/// The network that the recipe names, or the one that the columns describe; in the row's lengths.
+Network network_of(const MeasuredStep& row, const RecipeSource& source, const RecipeFacts& facts) {
+  if (facts.network.empty()) return step_network(row);
+  const bool is_file = facts.network.find('/') != std::string::npos;
+  Network network = load_network(is_file ? (source.folder / facts.network).string() : facts.network);
+  network.sequence = row.sequence;
+  network.samples = row.microbatch_size;
+  return network;
+}
+
 }  // namespace
 
-std::optional<Cluster> step_cluster(const MeasuredStep& row) {
-  std::string name;
-  if (row.data == "vtrain") {
+RecipeSource step_source(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path file = folder / (name + ".json");
+  if (!std::filesystem::exists(file)) return {.folder = folder};
+  return {.recipe = StepRecipe(read_text_file(file.string()), name + ".json"), .folder = folder};
+}
+
+std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const RecipeSource& source) {
+  const RecipeFacts facts = source.recipe.facts(row);
+  if (!facts.refusal.empty()) return facts.refusal;
+  if (std::string why = refusal(row, !facts.network.empty()); !why.empty()) return why;
+  if (row.num_gpus < 1) return "num_gpus is not stated";
+  std::optional<Cluster> cluster =
+      source.cluster ? sized_cluster(*source.cluster, row.num_gpus) : step_cluster(row, facts);
+  if (!cluster) return "no cluster and rates for " + row.gpu;
+  Parallelism parallelism = step_parallelism(row);
+  source.recipe.apply(row, parallelism);
+  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster)};
+}
+
+std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
+  std::string name = facts.cluster;
+  if (!name.empty()) {
+    // said
+  } else if (row.data == "vtrain") {
     name = "vtrain";
   } else if (row.gpu.starts_with("A100") && !has(row.gpu, "PCIe")) {
     name = row.data == "megatron-papers" ? "megatron" : "a100";
@@ -58,7 +91,7 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row) {
     name = "b200";
   }
   if (name.empty() || row.num_gpus < 1) return std::nullopt;
-  const std::int64_t per_node = std::min<std::int64_t>(8, row.num_gpus);
+  const std::int64_t per_node = std::min<std::int64_t>(facts.per_node > 0 ? facts.per_node : 8, row.num_gpus);
   const std::int64_t nodes = (row.num_gpus + per_node - 1) / per_node;
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }

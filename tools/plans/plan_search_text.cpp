@@ -8,6 +8,7 @@
 #include "schedules/document/schedule.hpp"
 #include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"
+#include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -119,6 +120,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
     table.add_row({"largest", memory.back()});
   }
   table.add_row({"layers", to_string(best.plan.partition)});
+  table.add_row({"stands on", rates_text(question.used_rates())});
   table.add_row(
       {"searched", count(answer.simulated, "simulation", "simulations") +
                        (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +
@@ -216,6 +218,7 @@ std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question,
           std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
   if (job.context > 1) text += " --cp " + std::to_string(job.context);
   if (job.expert > 1) text += " --ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += " --etp " + std::to_string(job.expert_parts());
   if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
   return text;
 }
@@ -252,6 +255,7 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
   if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += ", etp " + std::to_string(job.expert_parts());
   if (job.data > 1) text += ", dp " + std::to_string(job.data);
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
