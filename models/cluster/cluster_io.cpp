@@ -276,4 +276,12 @@ Cluster load_cluster(std::string_view name_or_path) {
   return *std::move(cluster);
 }
 
+Cluster sized_cluster(Cluster cluster, std::int64_t devices) {
+  const std::int64_t per_node = std::clamp<std::int64_t>(devices, 1, cluster.devices_per_node);
+  const Shape shape{(devices + per_node - 1) / per_node, per_node};
+  const std::string name = cluster.name;
+  reshape(cluster, shape, name);
+  return cluster;
+}
+
 }  // namespace plumb

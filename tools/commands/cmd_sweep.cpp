@@ -125,6 +125,7 @@ std::string sweep_text(const std::vector<SweepResult>& results) {
     text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
             pareto_table(results);
   }
+  if (!results.front().stands_on.empty()) text += "\n" + results.front().stands_on + "\n";
   return text;
 }
 

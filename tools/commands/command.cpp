@@ -61,6 +61,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"reproduce", "reproduce published results", of_trainer("reproduce", trainer.reproduce)},
       {"networks", "list the built-in models, or print one", run_networks},
       {"clusters", "list the built-in clusters, or print one", run_clusters},
+      {"device", "measure, import or fit how fast a type of device is", run_device},
       {"demo", "predict, train and compare a small model on this machine", of_trainer("demo", trainer.demo)},
       {"version", "print the version and the back ends of this build", version},
   };

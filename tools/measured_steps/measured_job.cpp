@@ -47,7 +47,7 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
 }
 
 /// The network that the recipe names, or the one that the columns describe; in the row's lengths.
-Network network_of(const MeasuredStep& row, const StepSource& source, const RecipeFacts& facts) {
+Network network_of(const MeasuredStep& row, const RecipeSource& source, const RecipeFacts& facts) {
   if (facts.network.empty()) return step_network(row);
   const bool is_file = facts.network.find('/') != std::string::npos;
   Network network = load_network(is_file ? (source.folder / facts.network).string() : facts.network);
@@ -58,17 +58,19 @@ Network network_of(const MeasuredStep& row, const StepSource& source, const Reci
 
 }  // namespace
 
-StepSource step_source(const std::filesystem::path& folder, const std::string& name) {
+RecipeSource step_source(const std::filesystem::path& folder, const std::string& name) {
   const std::filesystem::path file = folder / (name + ".json");
-  if (!std::filesystem::exists(file)) return {{}, folder};
-  return {StepRecipe(read_text_file(file.string()), name + ".json"), folder};
+  if (!std::filesystem::exists(file)) return {.folder = folder};
+  return {.recipe = StepRecipe(read_text_file(file.string()), name + ".json"), .folder = folder};
 }
 
-std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const StepSource& source) {
+std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const RecipeSource& source) {
   const RecipeFacts facts = source.recipe.facts(row);
   if (!facts.refusal.empty()) return facts.refusal;
   if (std::string why = refusal(row, !facts.network.empty()); !why.empty()) return why;
-  std::optional<Cluster> cluster = step_cluster(row, facts);
+  if (row.num_gpus < 1) return "num_gpus is not stated";
+  std::optional<Cluster> cluster =
+      source.cluster ? sized_cluster(*source.cluster, row.num_gpus) : step_cluster(row, facts);
   if (!cluster) return "no cluster and rates for " + row.gpu;
   Parallelism parallelism = step_parallelism(row);
   source.recipe.apply(row, parallelism);

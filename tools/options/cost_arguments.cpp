@@ -20,6 +20,7 @@
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/tables/rates_text.hpp"
 
 namespace plumb {
 namespace {
@@ -177,7 +178,8 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   } else {
     input.costs = roofline_costs(network, *input.partition, cluster, options);
   }
-  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
+  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition) + "; " +
+                      standing_text(arguments, documents, false);
   return input;
 }
 
@@ -199,7 +201,8 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster), format_of(arguments.precision));
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster),
+                                                      matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -218,8 +221,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
                      : job_costs(network, *input.partition, machine, parallelism);
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
-  input.description =
-      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition);
+  input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +
+                      to_string(*input.partition) + "; " + standing_text(arguments, documents, true);
   return input;
 }
 
@@ -279,7 +282,7 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
-  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
   if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
   CostInput input;
   if (job) {
@@ -362,7 +365,7 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
       documents.network = load_network(arguments.network);
     }
   }
-  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
   if (job && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
     throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
   }
@@ -371,6 +374,12 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
   }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;
+}
+
+std::string standing_text(const CostArguments& arguments, const CostDocuments& documents, bool job) {
+  if (!documents.network || !documents.cluster || documents.profile) return {};
+  return job ? rates_text(arguments.job.rates_of(documents.cluster->devices.front()))
+             : "rates assumed: the shares of the peaks in the cluster's document";
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
@@ -439,18 +448,18 @@ Partition load_partition(const std::string& partition, const Network& network, s
   return given;
 }
 
-MatrixFormat format_of(const std::string& precision) {
+MatrixFormat matrix_format_of(const std::string& precision) {
   const auto at = std::ranges::find(kMatrixFormatNames, precision);
   return at == kMatrixFormatNames.end() ? MatrixFormat::kBf16
                                         : static_cast<MatrixFormat>(at - kMatrixFormatNames.begin());
 }
 
 Precision precision_of(const std::string& name, const std::string& cluster) {
-  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",   "fp8-current",
+  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",  "fp8-current",
                                                           "fp8-block", "mxfp8",  "nvfp4"};
   const std::string_view usual = cluster == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
-  if (chosen == "mixed" || format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
+  if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
   if (chosen == "single") return Precision{};
   throw_unknown("precision", chosen, kNames);
 }

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/plans/plan_search_text.hpp"
+#include "tools/tables/rates_text.hpp"
 
 namespace plumb {
 namespace {
@@ -48,6 +49,14 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   return json;
 }
 
+Json rates_json(const KernelRates& rates) {
+  return {{"device", rates.device},
+          {"basis", rates_basis_name(rates.basis)},
+          {"fitted_rows", rates.fitted_rows},
+          {"expected_error", rates.expected_error},
+          {"source", rates.source}};
+}
+
 }  // namespace
 
 std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer) {
@@ -61,6 +70,7 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
             {"gap", answer.gap()},
             {"proved", answer.exhausted},
             {"simulations", answer.simulated},
+            {"rates", rates_json(question.used_rates())},
             {"seeded", answer.seeded},
             {"setups", answer.setups},
             {"setups_without_memory", answer.without_memory}};

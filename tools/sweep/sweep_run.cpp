@@ -156,6 +156,7 @@ class PointRun {
     result_.semantics = semantics_of(schedule);
     CostInput input = cost_input(costs_, documents_, schedule);
     simulation_.adapt(schedule, input);
+    result_.stands_on = standing_text(costs_, documents_, input.job_rates.has_value());
     const MemoryLimit limit = parse_memory_limit(costs_.memory_limit, input.costs);
     const double share = stage_share(schedule, costs_);
     std::vector<SweepFigures> runs;
@@ -163,9 +164,9 @@ class PointRun {
       runs.push_back(figures_of(timeline, share));
       if (runs.size() > 1) return;
       if (input.job_rates) fill_needs(timeline, *input.job_rates, *input.cluster, limit);
-      result_.fits = (input.job_rates ? fit_findings(timeline)
-                                      : memory_findings(timeline, limit, input.cluster_pointer()))
-                         .empty();
+      result_.fits =
+          (input.job_rates ? fit_findings(timeline) : memory_findings(timeline, limit, input.cluster_pointer()))
+              .empty();
       timeline.schedule = schedule.name;
       timeline.machine = input.description;
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);

@@ -22,8 +22,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 10> kData{"vtrain",         "simumax", "nemo",       "vocabulary-parallel",
-                                                 "megatron-lm-ci", "primus",  "torchtitan", "zero-bubble-paper",
+constexpr std::array<std::string_view, 10> kData{"vtrain",          "simumax",     "nemo",       "vocabulary-parallel",
+                                                 "megatron-lm-ci",  "primus",      "torchtitan", "zero-bubble-paper",
                                                  "megatron-papers", "megatron-moe"};
 constexpr std::string_view kMark = "<!-- results -->\n";
 
@@ -58,7 +58,7 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   PublicResults results;
   for (const std::string& name : names) {
     const std::string file = name + ".csv";
-    const StepSource source = step_source(in_results("public"), name);
+    const RecipeSource source = step_source(in_results("public"), name);
     for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
       std::variant<MeasuredJob, std::string> job = measured_job(row, source);
       if (const auto* why = std::get_if<std::string>(&job)) {
