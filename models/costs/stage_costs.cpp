@@ -17,6 +17,16 @@ std::int64_t kept_bytes(const StageMemory& memory, bool input_only) {
   return bytes;
 }
 
+std::vector<Ticks*> times_per_microbatch(StageTimes& times) {
+  std::vector<Ticks*> all{&times.f, &times.b, &times.i, &times.w, &times.r};
+  for (CommTime* comm : {&times.f_comm, &times.b_comm, &times.i_comm, &times.w_comm}) {
+    all.push_back(&comm->all);
+    all.push_back(&comm->shown);
+  }
+  for (Ticks& pair : times.pairs.ticks) all.push_back(&pair);
+  return all;
+}
+
 void estimate_host_copies(StageCosts& costs, const Cluster& cluster) {
   if (cluster.host_link.bytes_per_s == 0) return;
   for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {

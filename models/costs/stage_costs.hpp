@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "models/cluster/runtime_costs.hpp"
 #include "models/costs/pair_times.hpp"
 #include "models/costs/part.hpp"
-#include "models/costs/runtime_costs.hpp"
 #include "models/ground/units.hpp"
 
 namespace plumb {
@@ -66,15 +66,25 @@ struct StageMemory {
 /// forward makes unless recomputation drops it (`input_only`).
 std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
 
+/// Communication within a pass, such as the all-reduces of tensor ranks: beside it the other half of a pair computes.
+struct CommTime {
+  Ticks all = 0;    ///< on the links
+  Ticks shown = 0;  ///< the part of it during which the pass, alone, computes nothing; contained in its time
+
+  friend bool operator==(const CommTime&, const CommTime&) = default;
+};
+
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
 struct StageTimes {
   Ticks f = 0;
   Ticks b = 0;  ///< fused backward, I + W unless measured apart
   Ticks i = 0;
   Ticks w = 0;
-  Ticks r = 0;       ///< recompute
-  Ticks f_comm = 0;  ///< the part of f, and of r, that is communication: the other half of a pair can hide it
-  Ticks i_comm = 0;  ///< the same of i; of b it is what the weight half leaves uncovered
+  Ticks r = 0;        ///< recompute
+  CommTime f_comm{};  ///< within f, and within r
+  CommTime b_comm{};
+  CommTime i_comm{};
+  CommTime w_comm{};
   PairTimes pairs{};
   Ticks u = 0;      ///< optimizer update, per update
   Ticks x = 0;      ///< extra work, per unit
@@ -84,6 +94,9 @@ struct StageTimes {
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
+
+/// Those of `times` that are counted per microbatch: all but u x evict load all_reduce.
+std::vector<Ticks*> times_per_microbatch(StageTimes& times);
 
 /// Work of one microbatch through the network, for throughput and model-FLOPs utilization.
 struct WorkUnits {
@@ -105,7 +118,7 @@ struct TiedWeight {
 
 /// Costs of one stage for a part of a microbatch.
 struct PartCosts {
-  StageTimes times;    ///< what is counted per microbatch: all but u x evict load all_reduce
+  StageTimes times;    ///< what is counted per microbatch (`times_per_microbatch`)
   StageMemory memory;  ///< what is counted per microbatch
 };
 

@@ -16,6 +16,10 @@ bool has_attention(const LayerSpec& layer) {
   });
 }
 
+bool has_experts(const LayerSpec& layer) {
+  return std::ranges::any_of(layer.body, [](const LayerSpec& inner) { return inner.kind == LayerKind::kMoe; });
+}
+
 /// Operations that run one after the other: of one layer, or, when recomputed, of a whole transformer layer.
 struct Unit {
   std::vector<ActivationStep> steps;
@@ -29,15 +33,17 @@ std::vector<Unit> units_of(std::span<const LayerSpec> layers, const JobShape& sh
   bool inside_block = false;  // after the attention of a transformer layer of this stage
   for (const LayerSpec& layer : layers) {
     std::vector<ActivationStep> steps = activation_steps(layer, shape);
-    const bool recomputed = full && layer.kind == LayerKind::kResidual;
-    if (recomputed && inside_block && !has_attention(layer)) {
+    const bool experts = shape.parallelism.modules.has(RecomputeModule::kMoe) && has_experts(layer);
+    const bool recomputed = (full || experts) && layer.kind == LayerKind::kResidual;
+    if (full && recomputed && inside_block && !has_attention(layer)) {
       units.back().steps.insert(units.back().steps.end(), steps.begin(), steps.end());
       inside_block = false;
       continue;
     }
     inside_block = recomputed && has_attention(layer);
     const std::int64_t input = shape.number_bytes() * shape.norm_tokens() * output_width(layer);
-    units.push_back({std::move(steps), recomputed, recomputed ? input : 0});
+    const std::int64_t inputs = full ? 1 : 2;  // of the layer, and of what runs again behind its norm
+    units.push_back({std::move(steps), recomputed, recomputed ? inputs * input : 0});
   }
   return units;
 }

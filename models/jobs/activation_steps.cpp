@@ -1,6 +1,7 @@
 #include "models/jobs/activation_steps.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
@@ -45,6 +46,7 @@ class StepList {
     step.input_grad = out + whole_ + (gathered() > 0 ? values_ : 0);
     set_weight(step, product, of_library);
     step.weight_grad += gathered();
+    if (of_library) run_again(step, RecomputeModule::kNorm);
   }
 
   /// A product inside of a block: reads what the step before made.
@@ -65,6 +67,16 @@ class StepList {
     step.input_grad = values_ + gathered() + in;
     set_weight(step, product, true);
   }
+
+  /// What `module` makes is not kept for the step, but made again before its backward.
+  void run_again(ActivationStep& step, RecomputeModule module) const {
+    if (!shape_.parallelism.modules.has(module)) return;
+    step.weight_grad += std::exchange(step.kept.for_weight_grad, 0);
+  }
+
+  /// The last step, and the one of that name.
+  ActivationStep& last() { return steps_.back(); }
+  ActivationStep& named(std::string_view name) { return *std::ranges::find(steps_, name, &ActivationStep::name); }
 
   /// Dropout of the block's output.
   void add_mask() {
@@ -93,7 +105,7 @@ class StepList {
 };
 
 /// Attention itself, between its products. `keys` are the bytes of queries, keys and values, `made` those of its output.
-void add_core(StepList& list, const LayerSpec& layer, const JobShape& shape, std::int64_t keys, std::int64_t made) {
+void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shape, std::int64_t keys, std::int64_t made) {
   const Parallelism& job = shape.parallelism;
   const std::int64_t heads = list.tokens() * (layer.heads / job.tensor);
   const auto scores = static_cast<std::int64_t>(shape.scores(layer));
@@ -119,7 +131,7 @@ void add_core(StepList& list, const LayerSpec& layer, const JobShape& shape, std
   }
 }
 
-void add_attention(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_attention_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t queries = queries_width(layer) / tensor;
   const std::int64_t qkv = qkv_width(layer) / tensor;
@@ -127,11 +139,11 @@ void add_attention(StepList& list, const LayerSpec& layer, const JobShape& shape
   if (layer.head_norm) {  // queries and keys before their norms
     list.add("attention.head_norm", {.for_input_grad = list.of((qkv + queries) / 2)});
   }
-  add_core(list, layer, shape, list.of(qkv), list.of(queries));
+  add_core_steps(list, layer, shape, list.of(qkv), list.of(queries));
   list.add_leaving("attention.attended", {list.tokens(), queries, layer.width});
 }
 
-void add_latent_attention(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_latent_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t queries = layer.heads * (layer.head_width + layer.rotary_width) / tensor;
   const std::int64_t values = layer.heads * layer.value_width / tensor;
@@ -139,12 +151,17 @@ void add_latent_attention(StepList& list, const LayerSpec& layer, const JobShape
   list.add_entering("attention.input", {list.tokens(), layer.width, latents});
   list.add("attention.latent_norm", {.for_input_grad = list.of(latents)}).input_grad = 2 * list.of(latents);
   list.add_inner("attention.latents", {list.tokens(), latents, 2 * queries + values}, list.tokens());
-  add_core(list, layer, shape, list.of(2 * queries + values), list.of(values));
+  add_core_steps(list, layer, shape, list.of(2 * queries + values), list.of(values));
+  if (shape.parallelism.modules.has(RecomputeModule::kMlaUpProj)) {
+    ActivationStep& core = list.named("attention.qkv");
+    core.kept.for_input_grad -= list.of(2 * queries + values);
+    core.input_grad += list.of(2 * queries + values);
+  }
   list.add_leaving("attention.attended", {list.tokens(), values, layer.width});
 }
 
 /// What the activation of an MLP keeps of `tokens` tokens with `hidden` features.
-void add_activation(StepList& list, std::string_view name, const LayerSpec& layer, std::int64_t numbers) {
+void add_activation_step(StepList& list, std::string_view name, const LayerSpec& layer, std::int64_t numbers) {
   const std::int64_t out = list.number() * numbers;
   const std::int64_t in = layer.gated ? 2 * out : out;
   ActivationStep& step = list.add(name, {.for_input_grad = in});
@@ -152,42 +169,52 @@ void add_activation(StepList& list, std::string_view name, const LayerSpec& laye
   step.input_grad = in + out;
 }
 
-void add_mlp(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_mlp_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t hidden = layer.hidden / shape.parallelism.tensor;
   list.add_entering("mlp.input", {list.tokens(), layer.width, layer.gated ? 2 * hidden : hidden});
-  add_activation(list, "mlp.hidden", layer, list.tokens() * hidden);
+  add_activation_step(list, "mlp.hidden", layer, list.tokens() * hidden);
   list.add_leaving("mlp.activated", {list.tokens(), hidden, layer.width});
+  list.run_again(list.last(), RecomputeModule::kActivation);
+}
+
+/// Experts that every token goes through, side by side.
+void add_shared_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t numbers = layer.shared_experts * list.tokens() * (layer.hidden / shape.parallelism.tensor);
+  const std::int64_t out = list.number() * numbers;
+  const std::int64_t in = layer.gated ? 2 * out : out;
+  add_activation_step(list, "moe.shared_hidden", layer, numbers);
+  ActivationStep& activated = list.add("moe.shared_activated", {.for_weight_grad = out, .made_by_input_grad = in});
+  activated.input_grad = in + out;
+  list.run_again(activated, RecomputeModule::kActivation);
 }
 
 /// Every copy of a token: what its expert reads and keeps; the weighted sum keeps its outputs.
-void add_moe(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_moe_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+  const Parallelism& job = shape.parallelism;
   const std::int64_t number = list.number();
-  const std::int64_t hidden = layer.hidden / shape.parallelism.tensor;
+  const std::int64_t hidden = layer.hidden / job.expert_parts();
   const std::int64_t inner = layer.gated ? 2 * hidden : hidden;
   const std::int64_t routed = shape.expert_tokens(layer);
-  const std::int64_t experts = std::max<std::int64_t>(1, layer.experts / shape.parallelism.expert);
-  const std::int64_t shared = layer.shared_experts * shape.tokens();
-  const std::int64_t dispatched = number * routed * layer.width;
+  const std::int64_t width = expert_width(layer);
+  const std::int64_t experts = std::max<std::int64_t>(1, layer.experts / job.expert);
+  const std::int64_t dispatched = number * routed * width;
   ActivationStep& router = list.add("moe.router", {.for_weight_grad = list.values()});
   router.kept.for_input_grad = kWideBytes * shape.norm_tokens() * layer.experts;
   router.forward = list.gathered();
   router.input_grad = 2 * list.values();
-  if (layer.shared_experts > 0) {
-    add_activation(list, "moe.shared_hidden", layer, shared * hidden);
-    ActivationStep& activated = list.add("moe.shared_activated", {.for_weight_grad = number * shared * hidden});
-    activated.kept.made_by_input_grad = number * shared * inner;
-    activated.input_grad = number * shared * (hidden + inner);
-  }
-  list.add_inner("moe.dispatched", {routed, layer.width, inner, experts}, routed);
-  add_activation(list, "moe.hidden", layer, routed * hidden);
-  list.add_inner("moe.activated", {routed, hidden, layer.width, experts}, routed);
+  list.run_again(router, RecomputeModule::kNorm);
+  if (layer.shared_experts > 0) add_shared_steps(list, layer, shape);
+  list.add_inner("moe.dispatched", {routed, width, inner, experts}, routed);
+  add_activation_step(list, "moe.hidden", layer, routed * hidden);
+  list.add_inner("moe.activated", {routed, hidden, width, experts}, routed);
+  list.run_again(list.last(), RecomputeModule::kActivation);
   ActivationStep& combine = list.add("moe.outputs", {.for_input_grad = dispatched});
   combine.forward = dispatched + list.values();
   combine.input_grad = 2 * dispatched + list.values();
 }
 
 /// Logits of all tokens, and the loss: in 32 bits from which the gradient is made, or in place.
-void add_head(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_head_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t rows = (layer.vocabulary + tensor - 1) / tensor;
   const std::int64_t logits = list.of(rows);
@@ -201,7 +228,7 @@ void add_head(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   loss.input_grad = logits;
 }
 
-void add_embedding(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_embedding_step(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   ActivationStep& step = list.add("embedding.tokens", {.for_weight_grad = kTokenIdBytes * list.tokens()});
   const bool masks = shape.parallelism.dropout.value_or(layer.positions > 0);
@@ -214,7 +241,7 @@ void add_embedding(StepList& list, const LayerSpec& layer, const JobShape& shape
   }
 }
 
-void add_plain(StepList& list, const LayerSpec& layer, const JobShape& shape) {
+void add_plain_step(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const LayerFacts facts = describe(layer, {shape.samples, shape.sequence}, shape.parallelism.precision);
   KeptBytes kept;
   for (const StashTensor& tensor : facts.stash) {
@@ -255,7 +282,7 @@ std::vector<ActivationStep> activation_steps(const LayerSpec& layer, const JobSh
   StepList list(layer, shape);
   switch (layer.kind) {
     case LayerKind::kEmbedding:
-      add_embedding(list, layer, shape);
+      add_embedding_step(list, layer, shape);
       break;
     case LayerKind::kLayerNorm:
     case LayerKind::kRmsNorm: {
@@ -265,22 +292,22 @@ std::vector<ActivationStep> activation_steps(const LayerSpec& layer, const JobSh
       break;
     }
     case LayerKind::kAttention:
-      add_attention(list, layer, shape);
+      add_attention_steps(list, layer, shape);
       break;
     case LayerKind::kLatentAttention:
-      add_latent_attention(list, layer, shape);
+      add_latent_steps(list, layer, shape);
       break;
     case LayerKind::kMlp:
-      add_mlp(list, layer, shape);
+      add_mlp_steps(list, layer, shape);
       break;
     case LayerKind::kMoe:
-      add_moe(list, layer, shape);
+      add_moe_steps(list, layer, shape);
       break;
     case LayerKind::kHead:
-      add_head(list, layer, shape);
+      add_head_steps(list, layer, shape);
       break;
     default:
-      add_plain(list, layer, shape);
+      add_plain_step(list, layer, shape);
   }
   if (keeps_mask(layer.kind) && shape.masks(layer)) list.add_mask();
   return list.take();

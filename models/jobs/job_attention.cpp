@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "models/jobs/job_layers.hpp"
 #include "models/network/layer_shape.hpp"
 
@@ -23,6 +25,14 @@ constexpr std::int32_t kUnfusedLaunches = 9;
 /// A fused backward does 5 products for the forward's 2.
 constexpr double kFusedBackward = 2.5;
 
+/// The part of the scores that the mask leaves: all, the lower half, or a band of `window` below the diagonal.
+double seen_share(const LayerSpec& layer, std::int64_t sequence) {
+  if (!layer.causal) return 1;
+  const auto window = static_cast<double>(layer.window > 0 ? std::min(layer.window, sequence) : sequence);
+  const auto all = static_cast<double>(sequence);
+  return (window * (all - window) + window * window / 2) / (all * all);
+}
+
 /// Scores of whole samples: unfused products over all heads, or one kernel that never writes them.
 void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, HeadWidths widths) {
   const Parallelism& job = shape.parallelism;
@@ -30,7 +40,7 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   const std::int64_t rows = shape.sequence / job.context;
   const std::int64_t columns = shape.sequence;
   const double products = 2.0 * static_cast<double>(heads * rows * columns) *
-                          static_cast<double>(widths.key + widths.value) * (layer.causal ? 0.5 : 1.0);
+                          static_cast<double>(widths.key + widths.value) * seen_share(layer, columns);
   const double operands = shape.bytes(shape.tokens(), layer.heads / job.tensor * (2 * widths.key + 2 * widths.value));
   if (job.flash_attention) {
     AttentionShape fused{
@@ -52,7 +62,7 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   inner.gemm(rows, widths.value, columns, heads);
   inner.memory(operands, 3);  // queries, keys and values side by side, and back
   kernels.forward.append(inner);
-  kernels.again.append(inner);
+  if (job.recompute == ActivationRecompute::kSelective) kernels.again.append(inner);
   kernels.input_grad.gemm(rows, columns, widths.value, heads);
   kernels.input_grad.gemm(columns, widths.value, rows, heads);
   kernels.input_grad.memory(kScoreBytesBackward * score, 2, Movement::kSoftmax);
@@ -121,13 +131,19 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
   LayerKernels in;
   LayerKernels out;
   if (layer.query_rank > 0) add_linear(in, shape, {tokens, layer.width, layer.query_rank});
-  add_linear(in, shape, {tokens, layer.query_rank > 0 ? layer.query_rank : layer.width, queries});
+  LayerKernels up;  // made of the latents
+  add_linear(up, shape, {tokens, layer.query_rank > 0 ? layer.query_rank : layer.width, queries});
+  add_linear(up, shape, {tokens, layer.key_rank, keys_values});
+  in.append(up);
   add_linear(in, shape, {tokens, layer.width, latent});
-  add_linear(in, shape, {tokens, layer.key_rank, keys_values});
   add_linear(out, shape, {tokens, values, layer.width});
   const double moved = 2 * shape.bytes(tokens, layer.query_rank + latent) + 2 * shape.bytes(tokens, 2 * queries);
   block.enter();
   kernels.forward.append(in.forward);
+  if (shape.parallelism.modules.has(RecomputeModule::kMlaUpProj)) {
+    kernels.again.append(up.forward);
+    kernels.again.memory(moved / 2, 3);
+  }
   kernels.forward.memory(moved, 6);  // norms of the latents, rotary parts, keys put together
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);

@@ -26,16 +26,23 @@ std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNs
 
 /// Seconds of a pass.
 struct PassSeconds {
-  double busy_s = 0;    ///< kernels and the collectives on the critical path, or starting them, layer by layer
-  double hidden_s = 0;  ///< collectives beside them
+  double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
+  double hidden_s = 0;     ///< collectives beside them
+  double computing_s = 0;  ///< kernels alone, or starting everything
+  double talking_s = 0;    ///< all collectives
 
   PassSeconds& operator+=(const PassSeconds& other) {
     busy_s += other.busy_s;
     hidden_s += other.hidden_s;
+    computing_s += other.computing_s;
+    talking_s += other.talking_s;
     return *this;
   }
   /// Hidden collectives show where they outlast the kernels.
   double seconds() const { return std::max(busy_s, hidden_s); }
+  CommTime communication() const {
+    return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
+  }
 };
 
 struct StageSeconds {
@@ -61,22 +68,30 @@ class JobClock {
         rates_(rates),
         tensor_(device_group(cluster, job.tensor, 1)),
         context_(device_group(cluster, job.context, job.tensor)),
-        expert_(device_group(cluster, job.expert, job.tensor)),
+        expert_(device_group(cluster, job.expert, job.expert_parts())),
+        expert_tensor_(device_group(cluster, job.expert_parts(), 1)),
         data_(device_group(cluster, job.replicas(), job.tensor)),
-        expert_copies_(device_group(cluster, job.replicas() / job.expert, job.tensor * job.expert)) {}
+        expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
+        captured_(job.captured) {}
 
   PassSeconds of(const PassKernels& pass) const {
-    KernelTime sum;
+    KernelTime all;
     double hidden_s = 0;
+    double talking_s = 0;
     for (const Kernel& kernel : pass.list) {
       KernelTime time = kernel_time(kernel, device_, rates_);
       if (kernel.kind == Kernel::Kind::kCollective) {
         time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
-        if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
       }
-      sum += time;
+      if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
+      const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
+      if (talks) talking_s += time.device_s;
+      if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
+      if (captured_) time.host_s = 0;
+      all += time;
     }
-    return {sum.seconds(), hidden_s};
+    const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
+    return {all.seconds(), hidden_s, kernels.seconds(), talking_s};
   }
 
   const DeviceGroup& group(GroupAxis axis) const {
@@ -87,6 +102,8 @@ class JobClock {
         return context_;
       case GroupAxis::kExpert:
         return expert_;
+      case GroupAxis::kExpertTensor:
+        return expert_tensor_;
       case GroupAxis::kExpertCopies:
         return expert_copies_;
       default:
@@ -101,6 +118,16 @@ class JobClock {
     return rates_.collective_s(op, group, bytes);
   }
 
+  double exchange_s(const ExpertExchange& exchange) const {
+    if (exchange.dispatcher == Dispatcher::kAllToAll) {
+      return collective_s(CollectiveOp::kAllToAll, expert_, exchange.bytes * static_cast<double>(exchange.copies));
+    }
+    DeviceGroup reached = expert_;
+    reached.inside.bytes_per_s *= rates_.inside_share;
+    reached.between.bytes_per_s *= rates_.between_share;
+    return static_cast<double>(rates_.collective_ns) / kNsPerSecond + exchange_seconds(exchange, reached);
+  }
+
   /// Of an optimizer that moves `bytes`.
   double updating_s(double bytes) const {
     return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
@@ -112,8 +139,10 @@ class JobClock {
   DeviceGroup tensor_;
   DeviceGroup context_;
   DeviceGroup expert_;
+  DeviceGroup expert_tensor_;
   DeviceGroup data_;
   DeviceGroup expert_copies_;
+  bool captured_;
 };
 
 namespace {
@@ -128,20 +157,19 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
     const auto bytes = [count](std::int64_t each) { return static_cast<double>(count) * static_cast<double>(each); };
     if (job.zero == ZeroStage::kWeights) {
       for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
-        pass->collective(CollectiveOp::kAllGather, holders, bytes(job.precision.weight_bytes), job.overlap_weights);
+        pass->collective(CollectiveOp::kAllGather, holders, static_cast<double>(count) * job.gathered_weight_bytes(),
+                         job.overlap_weights);
       }
     }
     kernels.input_grad.collective(CollectiveOp::kReduceScatter, holders, bytes(job.precision.gradient_bytes), true);
   };
   add(parameters.dense, GroupAxis::kData);
-  if (job.replicas() > job.expert) add(parameters.expert, GroupAxis::kExpertCopies);
+  if (job.expert_replicas() > 1) add(parameters.expert, GroupAxis::kExpertCopies);
 }
 
 StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock) {
   LayerKernels kernels = layer_kernels(layer, shape);
   PassKernels again = std::move(kernels.again);
-  if (shape.parallelism.recompute == ActivationRecompute::kNone || shape.parallelism.flash_attention)
-    again.list.clear();
   if (shape.parallelism.recompute == ActivationRecompute::kFull) {
     again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
   }
@@ -156,6 +184,30 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
   return seconds;
 }
 
+/// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with any.
+void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
+                      StageSeconds& seconds) {
+  const Parallelism& job = shape.parallelism;
+  if (job.zero != ZeroStage::kWeights || !job.overlap_weights) return;
+  const auto gather_s = [&](const LayerSpec& layer) {
+    const DeviceParameters parameters = device_parameters(layer, shape);
+    const auto of = [&](std::int64_t count, const DeviceGroup& holders) {
+      return clock.collective_s(CollectiveOp::kAllGather, holders,
+                                static_cast<double>(count) * job.gathered_weight_bytes());
+    };
+    return of(parameters.dense, clock.group(GroupAxis::kData)) + of(parameters.expert, clock.expert_copies());
+  };
+  const auto first = [&](auto begin, auto end, PassSeconds& pass) {
+    const auto layer = std::find_if(begin, end, [&](const LayerSpec& one) { return gather_s(one) > 0; });
+    if (layer == end) return;
+    pass.busy_s += gather_s(*layer);
+    pass.hidden_s -= gather_s(*layer);
+  };
+  first(layers.begin(), layers.end(), seconds.f);
+  first(layers.rbegin(), layers.rend(), seconds.i);
+  first(layers.rbegin(), layers.rend(), seconds.b);
+}
+
 StageTimes stage_times(const StageSeconds& seconds) {
   StageTimes times;
   times.f = to_nanoseconds(seconds.f.seconds());
@@ -163,28 +215,37 @@ StageTimes stage_times(const StageSeconds& seconds) {
   times.w = to_nanoseconds(seconds.w.seconds());
   times.b = to_nanoseconds(seconds.b.seconds());
   times.r = times.f;
+  times.f_comm = seconds.f.communication();
+  times.b_comm = seconds.b.communication();
+  times.i_comm = seconds.i.communication();
+  times.w_comm = seconds.w.communication();
   return times;
 }
 
 UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
-                             const StageMemory& memory, double hides_s) {
+                             const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
   const DeviceParameters parameters = stage_parameters(layers, shape);
   const DeviceGroup& data = clock.group(GroupAxis::kData);
   const DeviceGroup& experts = clock.expert_copies();
-  const auto over_ranks = [&](CollectiveOp op, std::int64_t each) {
-    return clock.collective_s(op, data, static_cast<double>(parameters.dense * each)) +
-           clock.collective_s(op, experts, static_cast<double>(parameters.expert * each));
+  const auto over_ranks = [&](CollectiveOp op, double each) {
+    return clock.collective_s(op, data, static_cast<double>(parameters.dense) * each) +
+           clock.collective_s(op, experts, static_cast<double>(parameters.expert) * each);
   };
+  const auto gradient_bytes = static_cast<double>(job.precision.gradient_bytes);
   UpdateSeconds update;
   if (job.zero == ZeroStage::kNone)
-    update.reduce_s = over_ranks(CollectiveOp::kAllReduce, job.precision.gradient_bytes);
+    update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
   if (job.zero == ZeroStage::kOptimizer) {
-    update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, job.precision.gradient_bytes);
+    update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, gradient_bytes);
   }
-  if (job.overlap_gradients) update.reduce_s = std::max(0.0, update.reduce_s - hides_s);
+  const auto beside = [](double seconds, Ticks pass) {
+    return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
+  };
+  if (job.overlap_gradients) update.reduce_s = beside(update.reduce_s, hides.b);
   if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
-    update.gather_s = over_ranks(CollectiveOp::kAllGather, job.precision.weight_bytes);
+    update.gather_s = over_ranks(CollectiveOp::kAllGather, job.gathered_weight_bytes());
+    if (job.overlap_parameters) update.gather_s = beside(update.gather_s, hides.f);
   }
   // Gradient read, weight and state read and written, by whoever holds the state.
   const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
@@ -329,14 +390,14 @@ struct JobPrices::State {
     const auto own = std::span(network.layers).subspan(range.begin, range.end - range.begin);
     StageSeconds seconds;
     for (std::size_t k = range.begin; k < range.end; ++k) seconds += layers[k];
+    wait_for_weights(own, shape, clock, seconds);
     StageMemory messages;
     set_messages(network, range, shape, messages);
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
     StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside), .update = {}};
     set_messages(network, range, shape, stage.memory);
-    const double hides_s = static_cast<double>(stage.times.b) / kNsPerSecond;
-    stage.update = update_seconds(own, shape, clock, stage.memory, hides_s);
+    stage.update = update_seconds(own, shape, clock, stage.memory, stage.times);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
     return stage;
   }

@@ -45,10 +45,9 @@ LayerKernels residual_kernels(const LayerSpec& layer, const JobShape& shape) {
   for (const std::vector<LayerSpec>* branch : {&layer.body, &layer.shortcut}) {
     for (const LayerSpec& inner : *branch) {
       const LayerKernels part = layer_kernels(inner, shape);
-      kernels.forward.append(part.forward);
-      kernels.input_grad.append(part.input_grad);
-      kernels.weight_grad.append(part.weight_grad);
-      kernels.again.append(part.again);
+      const bool norm = inner.kind == LayerKind::kLayerNorm || inner.kind == LayerKind::kRmsNorm;
+      if (norm && shape.parallelism.modules.has(RecomputeModule::kNorm)) kernels.again.append(part.forward);
+      kernels.append(part);
       masks = masks || (keeps_mask(inner.kind) && shape.masks(inner));
     }
   }
@@ -77,6 +76,10 @@ LayerKernels layer_kernels(const LayerSpec& layer, const JobShape& shape) {
       return mlp_kernels(layer, shape);
     case LayerKind::kMoe:
       return moe_kernels(layer, shape);
+    case LayerKind::kMamba:
+      return mamba_kernels(layer, shape);
+    case LayerKind::kFurtherToken:
+      return further_token_kernels(layer, shape);
     case LayerKind::kHead:
       return head_kernels(layer, shape);
     case LayerKind::kResidual:

@@ -11,6 +11,8 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels mlp_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape);
+LayerKernels further_token_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape);
 
 /// Sizes of `copies` products of one kind.
@@ -19,19 +21,13 @@ struct Product {
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   std::int64_t copies = 1;
+  bool wide = false;  ///< stays in 16 bits and as it is, whatever the job's format and adapters: routers, the head
 };
 
 /// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; that of W adds to the gradients where it
-/// is made (Megatron's gradient accumulation fusion), so the sum costs the traffic of its epilogue and no kernel.
-inline void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
-  const auto [tokens, inputs, outputs, copies] = product;
-  kernels.forward.product({.m = tokens, .n = outputs, .k = inputs, .count = copies});
-  kernels.input_grad.product(
-      {.m = tokens, .n = inputs, .k = outputs, .count = copies, .pass = ProductPass::kInputGrad});
-  kernels.weight_grad.product(
-      {.m = outputs, .n = inputs, .k = tokens, .count = copies, .pass = ProductPass::kWeightGrad},
-      shape.parallelism.precision.gradient_bytes);
-}
+/// is made (Megatron's gradient accumulation fusion), so the sum costs the traffic of its epilogue and no kernel. In a
+/// format of 8 or 4 bits, what comes in and the gradient of what goes out are cast first; weights come cast.
+void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product);
 
 /// Bytes of biases' work: with `added`, the bias is a kernel of its own behind the product (where no other kernel takes
 /// it in); its gradient is the sum of the output's gradient over tokens.
@@ -69,8 +65,14 @@ class TensorBlock {
   }
 
  private:
+  /// Where products and exchange go on part by part, only the first part is waited for.
   void add(PassKernels& pass, CollectiveOp op, bool hidden = false) const {
-    if (shape_.parallelism.tensor > 1) pass.collective(op, GroupAxis::kTensor, values_, hidden);
+    const std::int64_t parts = shape_.parallelism.tensor;
+    if (parts < 2) return;
+    const bool in_parts = shape_.parallelism.overlap_products && shape_.parallelism.sequence_parallel && !hidden;
+    const double first = in_parts ? values_ / static_cast<double>(parts) : values_;
+    pass.collective(op, GroupAxis::kTensor, first, hidden);
+    if (in_parts) pass.collective(op, GroupAxis::kTensor, values_ - first, true);
   }
 
   LayerKernels& kernels_;

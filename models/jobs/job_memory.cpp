@@ -24,8 +24,9 @@ bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
     case LayerKind::kAttention:
       return !named("out.bias") && !named("query_norm.weight") && !named("key_norm.weight");
     case LayerKind::kMlp:
-    case LayerKind::kMoe:
-      return !named("out.bias") && !named("router.weight");
+      return !named("out.bias");
+    case LayerKind::kMamba:
+      return true;
     case LayerKind::kLatentAttention:
       return !named("query_down.weight") && !named("query_norm.weight") && !named("key_down.weight") &&
              !named("key_norm.weight");
@@ -41,16 +42,22 @@ std::int64_t share_of(const ParameterFacts& parameter, std::int64_t ranks) {
   return divided_up(rows, ranks) * (count / rows);
 }
 
-/// Experts of one device.
+/// Experts of one device: routed ones over expert and expert tensor ranks, shared ones over tensor ranks. Router and
+/// the products to and from a latent width are whole on each.
 void add_moe_parameters(const LayerSpec& layer, const Parallelism& job, const ParameterFacts& parameter,
-                        std::int64_t count, DeviceParameters& sum) {
-  const std::int64_t all = layer.experts + layer.shared_experts;
-  if (parameter.name == layer.name + ".router.weight") {
-    sum.dense += count;
-  } else {
-    sum.expert += count / all * layer.experts / job.expert;
-    sum.dense += count / all * layer.shared_experts;
+                        DeviceParameters& sum) {
+  const auto named = [&](std::string_view part) { return parameter.name == layer.name + "." + std::string(part); };
+  if (named("router.weight") || named("latent_in.weight") || named("latent_out.weight")) {
+    sum.dense += parameter.count();
+    return;
   }
+  const bool shared_only = named("shared_in.weight") || named("shared_out.weight");
+  const bool routed_only = layer.latent_width > 0 && !shared_only;
+  const std::int64_t held = shared_only ? layer.shared_experts : layer.experts + (routed_only ? 0 : layer.shared_experts);
+  const std::int64_t each = parameter.count() / held;
+  const bool whole = named("out.bias");  // added after the sum over ranks
+  if (!shared_only) sum.expert += each * layer.experts / job.expert / (whole ? 1 : job.expert_parts());
+  if (!routed_only) sum.dense += each * layer.shared_experts / (whole ? 1 : job.tensor);
 }
 
 std::int64_t sharded(std::int64_t bytes, bool divided, std::int64_t parts) {
@@ -70,11 +77,10 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
   }
   if (layer.kind == LayerKind::kResidual) return sum;
   for (const ParameterFacts& parameter : describe(layer, {1, 1}, job.precision).parameters) {
-    const std::int64_t count = is_divided(layer, parameter) ? share_of(parameter, job.tensor) : parameter.count();
     if (layer.kind == LayerKind::kMoe) {
-      add_moe_parameters(layer, job, parameter, count, sum);
+      add_moe_parameters(layer, job, parameter, sum);
     } else {
-      sum.dense += count;
+      sum.dense += is_divided(layer, parameter) ? share_of(parameter, job.tensor) : parameter.count();
     }
   }
   return sum;
@@ -99,9 +105,8 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   for (const LayerSpec& layer : layers) largest = std::max(largest, device_parameters(layer, shape).all());
   const auto bytes = [&](std::int64_t each, ZeroStage from) {
     const bool divided = job.zero >= from;
-    const std::int64_t expert_replicas = std::max<std::int64_t>(1, job.replicas() / job.expert);
     return sharded(parameters.dense * each, divided, job.replicas()) +
-           sharded(parameters.expert * each, divided, expert_replicas);
+           sharded(parameters.expert * each, divided, job.expert_replicas());
   };
   StageMemory memory;
   memory.weight_bytes = bytes(job.precision.weight_bytes, ZeroStage::kWeights);

@@ -15,15 +15,17 @@ double JobShape::scores(const LayerSpec& layer) const {
 }
 
 std::int64_t JobShape::expert_tokens(const LayerSpec& layer) const {
-  const double mean = static_cast<double>(tokens() * layer.experts_per_token);
-  return std::llround(mean * parallelism.expert_capacity);
+  // Ranks that divide an expert gather the parts of a divided sequence.
+  const std::int64_t gathered = parallelism.sequence_parallel ? parallelism.expert_parts() : 1;
+  const auto mean = static_cast<double>(dispatched_tokens() * gathered * layer.experts_per_token);
+  return std::llround(mean * parallelism.expert_load());
 }
 
 bool JobShape::masks(const LayerSpec& layer) const { return parallelism.dropout.value_or(layer.bias); }
 
 bool keeps_mask(LayerKind kind) {
   return kind == LayerKind::kAttention || kind == LayerKind::kMlp || kind == LayerKind::kMoe ||
-         kind == LayerKind::kLatentAttention;
+         kind == LayerKind::kLatentAttention || kind == LayerKind::kMamba;
 }
 
 }  // namespace plumb

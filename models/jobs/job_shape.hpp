@@ -25,7 +25,9 @@ struct JobShape {
   }
   /// Bytes of the scores of attention on one device, with one byte each.
   double scores(const LayerSpec& layer) const;
-  /// Routed token copies that the experts of a device take, with those of the fullest one.
+  /// Tokens that a device sends to their experts: its part of a sequence that is divided, or all.
+  std::int64_t dispatched_tokens() const { return norm_tokens(); }
+  /// Copies of tokens that the experts of a device take, if it is the fullest one.
   std::int64_t expert_tokens(const LayerSpec& layer) const;
   bool masks(const LayerSpec& layer) const;
 };

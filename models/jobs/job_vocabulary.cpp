@@ -34,7 +34,7 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
   block.enter();
-  add_linear(kernels, shape, {tokens, layer.width, rows});
+  add_linear(kernels, shape, {.tokens = tokens, .inputs = layer.width, .outputs = rows, .wide = true});
   kernels.forward.memory(kLossBytesForward * logits, 8, Movement::kLoss);
   kernels.input_grad.memory(kLossBytesBackward * logits, 3, Movement::kLoss);
   if (tensor > 1) {
@@ -43,6 +43,21 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
     }
   }
   block.leave_backward();
+  return kernels;
+}
+
+/// Two norms, the product that joins what comes in with the embedding of the next token, and the head once more. The
+/// joining product is whole on every tensor rank's part of the sequence.
+LayerKernels further_token_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t tokens = shape.norm_tokens();
+  const double values = shape.bytes(tokens, layer.width);
+  LayerKernels kernels;
+  kernels.forward.memory(4 * values, 2, Movement::kNorm);
+  kernels.forward.memory(4 * values, 1);  // side by side
+  kernels.input_grad.memory(8 * values, 4, Movement::kNorm);
+  kernels.input_grad.memory(4 * values, 1);
+  add_linear(kernels, shape, {tokens, 2 * layer.width, layer.width});
+  kernels.append(head_kernels(layer, shape));
   return kernels;
 }
 

@@ -152,7 +152,8 @@ KernelTime kernel_time(const Kernel& kernel, const DeviceSpec& device, const Ker
       time.device_s = kernel.seconds;
       break;
     case Kernel::Kind::kCollective:
-      time.device_s = 0;  // `KernelRates::collective_s`
+    case Kernel::Kind::kExchange:
+      time.device_s = 0;  // `KernelRates::collective_s`, `exchange_s`
       break;
   }
   return time;

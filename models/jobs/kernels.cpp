@@ -1,10 +1,12 @@
 #include "models/jobs/kernels.hpp"
 
+#include "models/jobs/low_precision.hpp"
+
 namespace plumb {
 
 namespace {
 
-constexpr double kOperandBytes = 2;
+constexpr double kResultBytes = 2;
 
 }  // namespace
 
@@ -17,13 +19,14 @@ void PassKernels::product(const ProductShape& shape, std::int64_t accumulated_by
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(shape.count);
-  const double per_result = accumulated_bytes > 0 ? 2.0 * static_cast<double>(accumulated_bytes) : kOperandBytes;
+  const double per_result = accumulated_bytes > 0 ? 2.0 * static_cast<double>(accumulated_bytes) : kResultBytes;
+  const double per_operand = format_costs(shape.format).number_bytes;
   ProductShape added = shape;
   added.accumulated = accumulated_bytes;
   list.push_back({.kind = Kernel::Kind::kGemm,
                   .product = added,
                   .flops = 2 * m * n * k * count,
-                  .bytes = count * (m * n * per_result + (m * k + n * k) * kOperandBytes)});
+                  .bytes = count * (m * n * per_result + (m * k + n * k) * per_operand)});
 }
 
 void PassKernels::attention(const AttentionShape& shape, double flops, double bytes, std::int32_t launches) {
@@ -43,7 +46,18 @@ void PassKernels::collective(CollectiveOp op, GroupAxis axis, double bytes, bool
   list.push_back({.kind = Kernel::Kind::kCollective, .bytes = bytes, .op = op, .axis = axis, .hidden = hidden});
 }
 
+void PassKernels::exchange(const ExpertExchange& exchange, bool hidden) {
+  list.push_back({.kind = Kernel::Kind::kExchange, .exchange = exchange, .hidden = hidden});
+}
+
 void PassKernels::append(const PassKernels& other) { list.insert(list.end(), other.list.begin(), other.list.end()); }
+
+void LayerKernels::append(const LayerKernels& other) {
+  forward.append(other.forward);
+  input_grad.append(other.input_grad);
+  weight_grad.append(other.weight_grad);
+  again.append(other.again);
+}
 
 double PassKernels::flops() const {
   double sum = 0;

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "models/jobs/collectives.hpp"
+#include "models/jobs/expert_exchange.hpp"
 #include "models/jobs/shape_shares.hpp"
 
 namespace plumb {
 
 /// Who takes part in a collective of a layer.
-enum class GroupAxis : std::uint8_t { kTensor, kContext, kExpert, kData, kExpertCopies };
+enum class GroupAxis : std::uint8_t { kTensor, kContext, kExpert, kExpertTensor, kData, kExpertCopies };
 
 /// What a kernel that only moves bytes does: each kind reaches a share of the memory's rate of its own.
 enum class Movement : std::uint8_t {
@@ -38,6 +39,7 @@ struct Kernel {
     kMemory,      ///< moves `bytes`
     kRoofline,    ///< `flops` or `bytes`, whichever takes longer
     kCollective,  ///< `op` over `axis` with `bytes`
+    kExchange,    ///< `exchange` over the expert ranks
     kMeasured,    ///< takes `seconds`
   };
 
@@ -50,7 +52,8 @@ struct Kernel {
   double seconds = 0;  ///< measured
   CollectiveOp op{};
   GroupAxis axis{};
-  bool hidden = false;        ///< collective: runs beside the kernels of its pass
+  ExpertExchange exchange{};
+  bool hidden = false;        ///< collective, exchange: runs beside the kernels of its pass
   std::int32_t launches = 1;  ///< kernels that the host starts
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
@@ -70,6 +73,7 @@ struct PassKernels {
   void roofline(double flops, double bytes);
   /// Nothing over a group of one.
   void collective(CollectiveOp op, GroupAxis axis, double bytes, bool hidden = false);
+  void exchange(const ExpertExchange& exchange, bool hidden);
   void append(const PassKernels& other);
 
   double flops() const;
@@ -80,7 +84,9 @@ struct LayerKernels {
   PassKernels forward;
   PassKernels input_grad;
   PassKernels weight_grad;
-  PassKernels again;  ///< what selective recompute repeats of the forward
+  PassKernels again;  ///< what the backward repeats of the forward, unless the whole layer runs again
+
+  void append(const LayerKernels& other);
 };
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
+#include "models/jobs/low_precision.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
@@ -29,8 +30,15 @@ bool check_layer(const LayerSpec& layer, const Parallelism& job) {
       divides(layer, "tensor", job.tensor, "hidden", layer.hidden);
       break;
     case LayerKind::kMoe:
-      divides(layer, "tensor", job.tensor, "hidden", layer.hidden);
+      divides(layer, "expert_tensor", job.expert_parts(), "hidden", layer.hidden);
       divides(layer, "expert", job.expert, "experts", layer.experts);
+      break;
+    case LayerKind::kMamba:
+      divides(layer, "tensor", job.tensor, "heads", layer.heads);
+      divides(layer, "tensor", job.tensor, "groups", layer.groups);
+      if (job.context > 1) divides(layer, "context", job.context, "heads of a tensor rank", layer.heads / job.tensor);
+      break;
+    case LayerKind::kFurtherToken:
       break;
     case LayerKind::kEmbedding:
     case LayerKind::kHead:
@@ -46,10 +54,27 @@ bool check_layer(const LayerSpec& layer, const Parallelism& job) {
   return experts;
 }
 
+void check_expert_ranks(const Parallelism& job) {
+  const std::int64_t ranks = job.expert_parts() * job.expert;
+  if (job.devices_per_stage() % ranks != 0) {
+    throw Error("parallelism: expert_tensor x expert" + in_brackets(ranks) + " must divide tensor x context x data" +
+                in_brackets(job.devices_per_stage()));
+  }
+  if (job.expert_parts() != job.tensor && !job.sequence_parallel && job.tensor > 1) {
+    throw Error("parallelism: expert_tensor" + in_brackets(job.expert_parts()) + " differs from tensor" +
+                in_brackets(job.tensor) + ", expected sequence parallelism, which divides the tokens");
+  }
+}
+
 }  // namespace
 
+double Parallelism::gathered_weight_bytes() const {
+  const FormatCosts& costs = format_costs(format);
+  return costs.gathers ? costs.number_bytes : static_cast<double>(precision.weight_bytes);
+}
+
 void check_parallelism(const Network& network, const Parallelism& job) {
-  for (const std::int64_t degree : {job.tensor, job.context, job.expert, job.data}) {
+  for (const std::int64_t degree : {job.tensor, job.context, job.expert, job.data, job.expert_parts()}) {
     if (degree < 1) throw Error("parallelism: expected degrees of at least 1, found " + std::to_string(degree));
   }
   bool experts = false;
@@ -58,10 +83,7 @@ void check_parallelism(const Network& network, const Parallelism& job) {
     throw Error("network '" + network.name + "': has no experts, expected an expert degree of 1, found " +
                 std::to_string(job.expert));
   }
-  if (job.replicas() % job.expert != 0) {
-    throw Error("parallelism: expert" + in_brackets(job.expert) + " must divide context x data" +
-                in_brackets(job.replicas()));
-  }
+  check_expert_ranks(job);
   const std::int64_t sequence = job.sequence > 0 ? job.sequence : network.sequence;
   const std::int64_t parts = job.context * (job.sequence_parallel ? job.tensor : 1);
   if (sequence % parts != 0) {

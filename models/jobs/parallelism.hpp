@@ -1,18 +1,15 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
+#include "models/jobs/layer_recompute.hpp"
+#include "models/jobs/matrix_format.hpp"
 #include "models/network/network.hpp"
 
 namespace plumb {
-
-/// Which activations are kept from the forward to the backward, and which are computed again.
-enum class ActivationRecompute : std::uint8_t {
-  kNone,
-  kSelective,  ///< scores and softmax of attention are computed again (Korthikanti et al. 2022)
-  kFull,       ///< every layer keeps its input only and runs its forward again
-};
 
 /// ZeRO stage: what is sharded over data ranks (Rajbhandari et al. 2020).
 enum class ZeroStage : std::uint8_t {
@@ -30,10 +27,20 @@ enum class WeightGradients : std::uint8_t {
   kPlaceholders,  ///< as kPassed, but of layers one empty tensor per shape is kept (Transformer Engine since 2.3)
 };
 
+/// How tokens come to their experts and back.
+enum class Dispatcher : std::uint8_t {
+  kAllToAll,     ///< every copy of a token is a message of its own to the rank of its expert
+  kOncePerNode,  ///< a token crosses to a node once and is copied inside (DeepEP, HybridEP; DeepSeek-AI 2024)
+};
+
+inline constexpr std::array<std::string_view, 2> kDispatcherNames{"all-to-all", "deepep"};
+
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
-/// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. Experts are divided
-/// over the ranks of context and data (`expert` of them) and by tensor, too.
+/// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. The layers with
+/// experts divide the same tensor x context x data ranks anew: `expert_tensor` fastest, then `expert`, then the ranks
+/// that hold the same experts ("parallel folding", Liu et al. 2025, arXiv 2504.14960). So experts stay inside a node as
+/// long as expert_tensor x expert ranks fit into one.
 struct Parallelism {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
@@ -52,19 +59,39 @@ struct Parallelism {
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
   bool overlap_tensor = false;     ///< the sum of input gradients overlaps W
-  bool overlap_weights = true;     ///< gathering weights (ZeRO-3) overlaps compute
-  double expert_capacity = 1.0;    ///< tokens of the busiest expert, relative to the mean
+  bool overlap_weights = true;     ///< ZeRO-3 gathers the weights of the next layer while one computes (prefetch)
+  double expert_capacity = 0;      ///< tokens that an expert takes, relative to the mean: more are dropped, fewer are
+                                   ///< filled up; 0: it takes what comes
+  double expert_imbalance = 1.0;   ///< without a capacity: tokens of the fullest expert rank, relative to the mean
+  std::int64_t expert_tensor = 0;  ///< ranks that divide every expert; 0: as `tensor`
+  Dispatcher dispatcher = Dispatcher::kAllToAll;
+  bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
+  bool overlap_experts = false;   ///< tokens travel to experts and back beside the kernels of the pass
+  bool overlap_products = false;  ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
+  bool captured = false;          ///< the host starts a captured graph of the whole pass instead of every kernel
+  RecomputeModules modules{};     ///< parts of a layer that run again, beside `recompute`
+  MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
+  bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
+  std::int64_t adapter_rank = 0;  ///< low-rank adapters (LoRA, Hu et al. 2021) are trained and nothing else; 0: all is
 
   /// Devices of one pipeline stage.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   /// Devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
+  /// Devices that divide one expert, and devices that hold the same part of the same experts.
+  std::int64_t expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
+  std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
+  /// Bytes of a weight on its way from the ranks that ZeRO keeps it on.
+  double gathered_weight_bytes() const;
+  /// Tokens of the fullest expert rank, relative to the mean.
+  double expert_load() const { return expert_capacity > 0 ? expert_capacity : expert_imbalance; }
 
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
 /// Throws `Error` when `network` cannot be divided like this: heads, widths and experts that a degree does not divide,
-/// expert ranks without a layer with experts, context degrees that do not divide the sequence.
+/// expert ranks without a layer with experts, context degrees that do not divide the sequence, and experts that are
+/// divided otherwise than the dense layers where the tokens are not (no sequence parallelism).
 void check_parallelism(const Network& network, const Parallelism& parallelism);
 
 }  // namespace plumb

@@ -38,7 +38,7 @@ LayerFacts describe_profiled(const LayerSizes& sizes) {
 LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const Precision& precision) {
   using Describe = LayerFacts (*)(const LayerSizes& sizes);
   // In the order of LayerKind.
-  static constexpr std::array<Describe, 24> kDescribe{
+  static constexpr std::array<Describe, 26> kDescribe{
       describe_embedding,      describe_norm,          describe_norm,
       describe_attention,      describe_mlp,           describe_linear,
       describe_residual,       describe_head,          describe_profiled,
@@ -46,7 +46,8 @@ LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const P
       describe_pixels,         describe_convolution,   describe_batch_norm,
       describe_group_norm,     describe_relu,          describe_max_pool,
       describe_average_pool,   describe_classifier,    describe_cross_projection,
-      describe_attention_core, describe_moe,           describe_latent_attention};
+      describe_attention_core, describe_moe,           describe_latent_attention,
+      describe_mamba,          describe_further_token};
   return kDescribe.at(static_cast<std::size_t>(spec.kind))({spec, shape, precision});
 }
 

@@ -56,6 +56,8 @@ LayerFacts describe_cross_projection(const LayerSizes& sizes);
 LayerFacts describe_attention_core(const LayerSizes& sizes);
 LayerFacts describe_moe(const LayerSizes& sizes);
 LayerFacts describe_latent_attention(const LayerSizes& sizes);
+LayerFacts describe_mamba(const LayerSizes& sizes);
+LayerFacts describe_further_token(const LayerSizes& sizes);
 LayerFacts describe_values(const LayerSizes& sizes);
 LayerFacts describe_squared_error(const LayerSizes& sizes);
 LayerFacts describe_residual(const LayerSizes& sizes);

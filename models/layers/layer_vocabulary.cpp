@@ -62,6 +62,27 @@ LayerFacts describe_head(const LayerSizes& sizes) {
   return facts;
 }
 
+/// A module that predicts one token more (MTP, DeepSeek-V3, arXiv 2412.19437, section 2.2): the norms of what comes in
+/// and of the next token's embedding, a product that joins them, and the head's logits and loss once more. Its own
+/// transformer layer stands before it in the list; head and embedding are those of the network.
+LayerFacts describe_further_token(const LayerSizes& sizes) {
+  const std::int64_t width = sizes.spec.width;
+  LayerFacts facts = describe_head(sizes);
+  facts.parameters = {sizes.vector("input_norm.weight", width, 1.0), sizes.vector("embedding_norm.weight", width, 1.0),
+                      sizes.matrix("join.weight", width, 2 * width)};
+  facts.stash.push_back(sizes.kept("joined", sizes.activations(2 * width), LastUse::kWeightGrad));
+  facts.output_bytes = sizes.activations(width);
+  const std::int64_t own = facts.parameter_count();
+  for (PassFacts* pass : {&facts.forward, &facts.input_grad, &facts.weight_grad}) {
+    pass->flops += sizes.product(2 * width, width);
+    pass->bytes_moved += sizes.activations(5 * width);
+  }
+  facts.forward.bytes_moved += sizes.weights(own);
+  facts.input_grad.bytes_moved += sizes.weights(own);
+  facts.weight_grad.bytes_moved += sizes.accumulate(own);
+  return facts;
+}
+
 /// As a head, but one per row of an image network, with a bias, and starting like any linear layer.
 LayerFacts describe_classifier(const LayerSizes& sizes) {
   LayerFacts facts = describe_head(sizes);

@@ -111,7 +111,15 @@ constexpr std::array kMoeNumbers{
     kWidth, LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kRequired},
     LayerNumber{"experts", &LayerSpec::experts, 1, kMostExperts, Default::kRequired},
     LayerNumber{"experts_per_token", &LayerSpec::experts_per_token, 1, kMostExperts, Default::kRequired},
-    LayerNumber{"shared_experts", &LayerSpec::shared_experts, 0, kMostExperts, Default::kZero}};
+    LayerNumber{"shared_experts", &LayerSpec::shared_experts, 0, kMostExperts, Default::kZero},
+    LayerNumber{"latent_width", &LayerSpec::latent_width, 0, kMostWidth, Default::kZero}};
+constexpr std::array kMambaNumbers{kWidth,
+                                   kHeads,
+                                   LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kRequired},
+                                   LayerNumber{"state", &LayerSpec::state, 1, kMostWidth, Default::kRequired},
+                                   LayerNumber{"groups", &LayerSpec::groups, 1, kMostWidth, Default::kOne},
+                                   LayerNumber{"kernel", &LayerSpec::kernel, 1, kMostKernel, Default::kRequired}};
+constexpr std::array kFurtherTokenNumbers{kWidth, kVocabulary};
 constexpr std::array kLatentNumbers{
     kWidth,
     kHeads,
@@ -147,6 +155,8 @@ constexpr std::array kFields{
     LayerFields{LayerKind::kAttentionCore, "attention_core", kCoreNumbers, kCoreSwitches},
     LayerFields{LayerKind::kMoe, "moe", kMoeNumbers, kMlpSwitches},
     LayerFields{LayerKind::kLatentAttention, "latent_attention", kLatentNumbers, kLatentSwitches},
+    LayerFields{LayerKind::kMamba, "mamba", kMambaNumbers, {}},
+    LayerFields{LayerKind::kFurtherToken, "further_token", kFurtherTokenNumbers, {}},
 };
 
 }  // namespace

@@ -32,6 +32,25 @@ std::int64_t qkv_width(const LayerSpec& layer) {
   return queries_width(layer) + 2 * head_width(layer) * kv_heads;
 }
 
+std::int64_t mamba_inner(const LayerSpec& layer) { return layer.heads * layer.head_width; }
+
+std::int64_t mamba_projected(const LayerSpec& layer) {
+  return 2 * mamba_inner(layer) + 2 * layer.groups * layer.state + layer.heads;
+}
+
+double scan_flops(const LayerSpec& layer) {
+  const auto chunk = static_cast<double>(kMambaChunk);
+  const auto state = static_cast<double>(layer.state);
+  const double scores = chunk * state * static_cast<double>(layer.groups);
+  const double inside = chunk * static_cast<double>(mamba_inner(layer));
+  const double between = 4 * state * static_cast<double>(mamba_inner(layer));
+  return scores + inside + between;
+}
+
+std::int64_t expert_width(const LayerSpec& layer) {
+  return layer.latent_width > 0 ? layer.latent_width : layer.width;
+}
+
 bool reads_data(const LayerSpec& layer) {
   return begins_network(layer.kind) || ends_network(layer.kind) || layer.padded;
 }

@@ -33,6 +33,8 @@ enum class LayerKind : std::uint8_t {
   kAttentionCore,    ///< attention of given queries, keys and values: no weights
   kMoe,              ///< a router and experts, of which each token goes through a few (costs only)
   kLatentAttention,  ///< queries, keys and values through narrow latent vectors (MLA, DeepSeek-V2; costs only)
+  kMamba,            ///< a selective state space model (Mamba-2, Dao and Gu 2024; costs only)
+  kFurtherToken,     ///< predicts one token more from the layers before it (DeepSeek-V3's MTP module; costs only)
 };
 
 /// Times and sizes of a layer that somebody measured.
@@ -67,13 +69,15 @@ struct LayerSpec {
   std::int64_t kernel = 0;      ///< convolution, pools: side of the window; 0: the whole image (average pool)
   std::int64_t stride = 0;      ///< convolution, pools
   std::int64_t padding = 0;     ///< convolution, max pool: pixels added on every side, which count as 0 (or nothing)
-  std::int64_t groups = 0;      ///< group norm
+  std::int64_t groups = 0;      ///< group norm; Mamba: heads of a group share what writes and reads the state
   std::int64_t experts = 0;     ///< MoE: routed experts, each an MLP of inner width `hidden`
   std::int64_t experts_per_token = 0;  ///< MoE: experts that a token goes through (top-k)
   std::int64_t shared_experts = 0;     ///< MoE: further experts that every token goes through
+  std::int64_t latent_width = 0;       ///< MoE: features of a token on its way through the routed experts; 0: width
+  std::int64_t state = 0;              ///< Mamba: numbers that a feature of a head remembers
   std::int64_t query_rank = 0;         ///< latent attention: width of the latent queries; 0: no latent
   std::int64_t key_rank = 0;           ///< latent attention: width of the latent keys and values
-  std::int64_t head_width = 0;         ///< attention: of a head, 0: width / heads; latent attention: of a query and
+  std::int64_t head_width = 0;         ///< attention, Mamba: of a head, 0: width / heads; latent attention: of a query and
                                        ///< key without its rotary part
   std::int64_t rotary_width = 0;       ///< latent attention: rotary part of a query and key; keys share one
   std::int64_t value_width = 0;        ///< latent attention: of a head's value

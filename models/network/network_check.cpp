@@ -60,6 +60,10 @@ class LayerCheck {
       fail(layer, "experts_per_token (" + std::to_string(layer.experts_per_token) + ") must be at most experts (" +
                       std::to_string(layer.experts) + ")");
     }
+    if (layer.kind == LayerKind::kMamba && layer.heads % layer.groups != 0) {
+      fail(layer,
+           "groups (" + std::to_string(layer.groups) + ") must divide heads (" + std::to_string(layer.heads) + ")");
+    }
     if (reads_image(layer.kind)) check_image(layer);
     if (layer.kind != LayerKind::kResidual) return;
     if (layer.body.empty()) fail(layer, "a residual needs at least one layer in its body");
@@ -75,7 +79,7 @@ class LayerCheck {
 /// Widths of what flows; 0 where it is not known.
 class WidthCheck {
  public:
-  explicit WidthCheck(const Flow& flow) : flow_(flow) {
+  explicit WidthCheck(const Flow& flow) {
     for (const FlowNode& node : flow.nodes) {
       if (node.is_sum()) {
         widths_.push_back(sum(node));
@@ -108,7 +112,6 @@ class WidthCheck {
     return made;
   }
 
-  const Flow& flow_;
   std::vector<std::int64_t> widths_;  ///< by node
 };
 

@@ -148,13 +148,21 @@ void fill_times(const Values& values, const AbstractCostOptions& options, StageC
                                   {backward.i + i_comm, &stage.i},
                                   {backward.w, &stage.w},
                                   {r, &stage.r},
-                                  {f_comm, &stage.f_comm},
-                                  {i_comm, &stage.i_comm},
+                                  {f_comm, &stage.f_comm.all},
+                                  {f_comm, &stage.f_comm.shown},
+                                  {i_comm, &stage.b_comm.all},
+                                  {larger(i_comm - backward.w, Rational()), &stage.b_comm.shown},
+                                  {i_comm, &stage.i_comm.all},
+                                  {i_comm, &stage.i_comm.shown},
                                   {value_or_zero(values, "U"), &stage.u},
                                   {value_or_zero(values, "X"), &stage.x},
                                   {value_or_zero(values, "EVICT"), &stage.evict},
                                   {value_or_zero(values, "LOAD"), &stage.load},
                                   {value_or_zero(values, "AR"), &stage.all_reduce}};
+  StageTimes head;
+  for (const auto& [key, to] : {std::pair{"S", &head.f}, std::pair{"T", &head.b}, std::pair{"T", &head.w}}) {
+    times.push_back({value_or_zero(values, key), to});
+  }
   add_pairs(values, stage.pairs, times);
   const Rational comm = value_or_zero(values, "comm");
   Scale scale(kNsPerUnit);
@@ -167,6 +175,10 @@ void fill_times(const Values& values, const AbstractCostOptions& options, StageC
   costs.base.ticks_per_ns = scale.factor();
   costs.comm = scale(comm);
   costs.times.assign(static_cast<std::size_t>(options.num_stages), stage);
+  if (!options.vocabulary) return;
+  for (const StageId share : options.vocabulary->output) costs.times[index(share)] = head;
+  for (const StageId share : options.vocabulary->input) costs.times[index(share)] = {};
+  if (options.vocabulary->loss) costs.times[index(*options.vocabulary->loss)] = {};
 }
 
 void fill_memory(const Values& values, const AbstractCostOptions& options, StageCosts& costs) {
@@ -195,6 +207,11 @@ void fill_memory(const Values& values, const AbstractCostOptions& options, Stage
   add("made_by_input_grad", made_by_i, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad);
   costs.memory_units_per_one = scale.factor();
   costs.memory.assign(static_cast<std::size_t>(options.num_stages), memory);
+  if (!options.vocabulary) return;
+  for (const auto* shares : {&options.vocabulary->output, &options.vocabulary->input}) {
+    for (const StageId one : *shares) costs.memory[index(one)] = {};
+  }
+  if (options.vocabulary->loss) costs.memory[index(*options.vocabulary->loss)] = {};
 }
 
 /// Runs `fill`, with the list at the beginning of the message that it throws.
@@ -209,8 +226,8 @@ void with_context(std::string_view name, std::string_view list, Fill fill) {
 
 const std::vector<std::string_view>& time_keys() {
   static const std::vector<std::string_view> keys = [] {
-    std::vector<std::string_view> all{"F",  "B",     "I",    "W",    "R",      "U",     "X",
-                                      "AR", "EVICT", "LOAD", "comm", "F.comm", "I.comm"};
+    std::vector<std::string_view> all{"F",     "B",    "I", "W", "R",    "U",      "X",     "AR",
+                                      "EVICT", "LOAD", "S", "T", "comm", "F.comm", "I.comm"};
     all.insert(all.end(), kPairNames.begin(), kPairNames.end());
     return all;
   }();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "models/costs/stage_costs.hpp"
+#include "models/costs/vocabulary_stages.hpp"
 
 namespace plumb {
 
@@ -14,17 +15,20 @@ struct AbstractCostOptions {
   std::int32_t stages_together = 1;
   /// The schedule recomputes: R defaults to F instead of 0.
   bool recompute = false;
+  /// Stages that take S and T (and those of the embedding and of the loss: nothing) instead of F, I and W.
+  std::optional<VocabularyStages> vocabulary{};
 };
 
 /// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. Papers and closed forms use such units.
 ///
-/// `times`: keys F B I W R U X AR EVICT LOAD comm F.comm I.comm and those of pairs (`kPairNames`), each at most once;
-/// decimals and fractions, at least 0, those of pairs above 0.
-/// B = I + W. Given B, a missing I or W is B minus the other, and half of B when both are missing; without B, a missing
-/// I or W is 0. R defaults to F with recompute; all else to 0.
-/// F.comm and I.comm are the communication of a forward (and a recompute) and of an input gradient, on top of F, R and
-/// I. B hides that of I in W: it takes I + max(I.comm, W). FF, FB, FI, FW and the like are times of overlapped pairs;
-/// without one, see `schedules/lowering/pair_cost.hpp`.
+/// `times`: keys F B I W R U X AR EVICT LOAD S T comm F.comm I.comm and those of pairs (`kPairNames`), each at most
+/// once; decimals and fractions, at least 0, those of pairs above 0. B = I + W. Given B, a missing I or W is B minus
+/// the other, and half of B when both are missing; without B, a missing I or W is 0. R defaults to F with recompute;
+/// all else to 0. F.comm and I.comm are the communication of a forward (and a recompute) and of an input gradient, on
+/// top of F, R and I. B hides that of I in W: it takes I + max(I.comm, W). FF, FB, FI, FW and the like are times of
+/// overlapped pairs; without one, see `schedules/lowering/pair_cost.hpp`.
+///
+/// S and T are the passes of a share of the head where the vocabulary is divided: its F takes S, its B and W take T.
 ///
 /// `memory`: changes of the stash, `F=1,I=0,W=-1` (key B for I when passes are never split); must add up to 0, F >= 0,
 /// W <= 0. What I frees was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:

@@ -67,6 +67,10 @@ Ticks in_proportion(Ticks time, double part, double whole) {
   return std::llround(static_cast<double>(time) * part / whole);
 }
 
+void scale_comm(CommTime& comm, double part, double whole) {
+  comm = {in_proportion(comm.all, part, whole), in_proportion(comm.shown, part, whole)};
+}
+
 /// Times of pairs in proportion to the work of both passes.
 void scale_pairs(PairTimes& pairs, const StageWork& part, const StageWork& whole) {
   const auto passes = [](const StageWork& work) {
@@ -101,8 +105,10 @@ class NetworkParts {
     costs.times.w = in_proportion(times.w, work.w, whole.w);
     costs.times.b = in_proportion(times.b, work.i + work.w, whole.i + whole.w);
     costs.times.r = in_proportion(times.r, work.f, whole.f);
-    costs.times.f_comm = in_proportion(times.f_comm, work.f, whole.f);
-    costs.times.i_comm = in_proportion(times.i_comm, work.i, whole.i);
+    scale_comm(costs.times.f_comm, work.f, whole.f);
+    scale_comm(costs.times.b_comm, work.i + work.w, whole.i + whole.w);
+    scale_comm(costs.times.i_comm, work.i, whole.i);
+    scale_comm(costs.times.w_comm, work.w, whole.w);
     scale_pairs(costs.times.pairs, work, whole);
     return costs;
   }

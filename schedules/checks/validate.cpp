@@ -93,6 +93,25 @@ void check_stage_graph(const Schedule& schedule, Findings& findings) {
   }
 }
 
+/// No stage is more than one thing, and some stage holds layers.
+void check_vocabulary(const Schedule& schedule, Findings& findings) {
+  if (!schedule.vocabulary) return;
+  const VocabularyStages& stages = *schedule.vocabulary;
+  std::vector<StageId> named = stages.input;
+  named.insert(named.end(), stages.output.begin(), stages.output.end());
+  if (stages.loss) named.push_back(*stages.loss);
+  std::ranges::sort(named);
+  const auto fail = [&](const std::string& what) { findings.add(0, 0, "", "vocabulary: " + what); };
+  if (stages.input.empty() || stages.input.size() != stages.output.size()) {
+    fail("input names " + std::to_string(stages.input.size()) + " stages and output " +
+         std::to_string(stages.output.size()) + "; expected the same number, at least 1");
+  }
+  if (const auto twice = std::ranges::adjacent_find(named); twice != named.end()) {
+    fail("names stage " + std::to_string(index(*twice)) + " twice");
+  }
+  if (stages.num_layer_stages(schedule.num_stages) < 1) fail("names all stages; expected some that hold layers");
+}
+
 }  // namespace
 
 std::vector<Violation> check_document(const Schedule& schedule) {
@@ -100,6 +119,7 @@ std::vector<Violation> check_document(const Schedule& schedule) {
   Findings findings;
   check_sizes(schedule, findings);
   check_stage_graph(schedule, findings);
+  check_vocabulary(schedule, findings);
   if (!findings.empty()) return findings.take();
   ListContents contents(schedule);
   for (std::int32_t device = 0; device < schedule.num_devices; ++device) {

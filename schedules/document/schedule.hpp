@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/costs/vocabulary_stages.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/document/action.hpp"
 #include "schedules/document/extra_work.hpp"
@@ -102,6 +103,7 @@ struct Schedule {
   std::vector<std::int64_t> microbatch_sizes;  ///< empty: all equal
   std::vector<Recompute> recompute;
   std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
+  std::optional<VocabularyStages> vocabulary;            ///< none: embedding and head are layers like the others
   std::vector<ExtraEdge> extra_edges;
   std::map<std::string, ExtraWork> extras;  ///< by the name of the action, "X<n>"
   bool forward_only = false;                ///< `mode: forward`

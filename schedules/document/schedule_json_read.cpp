@@ -33,6 +33,7 @@ const std::vector<std::string_view> kKeys{"format",
                                           "microbatch_sizes",
                                           "recompute",
                                           "stage_edges",
+                                          "vocabulary",
                                           "extra_edges",
                                           "extras",
                                           "slices",
@@ -249,6 +250,17 @@ ExtraWork extra_of(const JsonValue& json) {
   return work;
 }
 
+VocabularyStages vocabulary_of(const JsonValue& json, std::int32_t num_stages) {
+  json.allow_only({"input", "output", "loss", "at_once"});
+  const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, num_stages)}; };
+  VocabularyStages stages;
+  stages.input = list_of<StageId>(json.at("input"), stage);
+  stages.output = list_of<StageId>(json.at("output"), stage);
+  if (const auto loss = json.find("loss")) stages.loss = stage(*loss);
+  if (const auto at_once = json.find("at_once")) stages.at_once = at_once->boolean();
+  return stages;
+}
+
 void read_optional(const JsonValue& json, Schedule& schedule) {
   const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, schedule.num_stages)}; };
   if (const auto mode = json.find("mode")) {
@@ -273,6 +285,9 @@ void read_optional(const JsonValue& json, Schedule& schedule) {
   }
   if (const auto edges = json.find("stage_edges")) {
     for (const JsonValue& edge : edges->elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
+  }
+  if (const auto vocabulary = json.find("vocabulary")) {
+    schedule.vocabulary = vocabulary_of(*vocabulary, schedule.num_stages);
   }
   if (const auto edges = json.find("extra_edges")) {
     for (const JsonValue& edge : edges->elements()) {

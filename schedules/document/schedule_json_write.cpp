@@ -263,6 +263,7 @@ class Writer {
     list("microbatch_sizes", schedule.microbatch_sizes);
     list("recompute", schedule.recompute);
     list("stage_edges", schedule.stage_edges);
+    if (schedule.vocabulary) vocabulary(*schedule.vocabulary);
     list("extra_edges", schedule.extra_edges);
     if (!schedule.extras.empty()) {
       key("extras");
@@ -274,6 +275,20 @@ class Writer {
     text(schedule.slices->axis == Slices::Axis::kBatch ? "batch" : "sequence");
     out_ += ", \"lengths\": ";
     one_or_many(schedule.slices->lengths);
+    out_ += '}';
+  }
+
+  void vocabulary(const VocabularyStages& stages) {
+    key("vocabulary");
+    out_ += "{\"input\": ";
+    value(stages.input);
+    out_ += ", \"output\": ";
+    value(stages.output);
+    if (stages.loss) {
+      out_ += ", \"loss\": ";
+      value(*stages.loss);
+    }
+    if (stages.at_once) out_ += ", \"at_once\": true";
     out_ += '}';
   }
 

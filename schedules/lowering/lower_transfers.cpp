@@ -167,7 +167,7 @@ class TransferWriter {
       }
       if (channel_to[index(to)] == kNone) {
         channel_to[index(to)] = static_cast<std::uint32_t>(program_.channels.size());
-        program_.channels.push_back({from, to, state_.cluster->route(from, to)});
+        program_.channels.push_back({from, to, state_.route(from, to)});
       }
       transfer.channel = channel_to[index(to)];
       program_.waits[edges_[i].wait].via = i;

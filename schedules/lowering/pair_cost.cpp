@@ -16,29 +16,28 @@ constexpr bool passes_are_numbered_as_ops() {
 }
 static_assert(passes_are_numbered_as_ops(), "pairs are found by the number of an op");
 
-}  // namespace
-
-PairHalf communication_half(const StageTimes& times, Op op, bool recompute) {
-  PairHalf half;
-  const Ticks again = recompute && is_backward(op) ? times.f_comm : 0;
+CommTime communication_of(const StageTimes& times, Op op) {
   switch (op) {
     case Op::kF:
     case Op::kR:
-      half.comm = half.uncovered = times.f_comm;
-      break;
-    case Op::kI:
-      half.comm = half.uncovered = times.i_comm;
-      break;
+      return times.f_comm;
     case Op::kB:
-      half.comm = times.i_comm;
-      half.uncovered = std::max<Ticks>(0, times.i_comm - times.w);
-      break;
+      return times.b_comm;
+    case Op::kI:
+      return times.i_comm;
+    case Op::kW:
+      return times.w_comm;
     default:
-      break;
+      return {};
   }
-  half.comm += again;
-  half.uncovered += again;
-  return half;
+}
+
+}  // namespace
+
+PairHalf communication_half(const StageTimes& times, Op op, bool recompute) {
+  const CommTime own = communication_of(times, op);
+  const CommTime again = recompute && is_backward(op) ? times.f_comm : CommTime{};
+  return {.comm = own.all + again.all, .uncovered = own.shown + again.shown};
 }
 
 Ticks given_pair_time(const PairTimes& pairs, Op one, Op other) {

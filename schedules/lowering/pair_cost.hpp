@@ -12,7 +12,7 @@ struct PairHalf {
   Ticks alone = 0;      ///< its time when it stands alone, folded recompute included
   Ticks recompute = 0;  ///< the part of it that is folded recompute
   Ticks comm = 0;       ///< its communication, ...
-  Ticks uncovered = 0;  ///< ... and the part of that which `alone` contains: B hides that of I in its weight half
+  Ticks uncovered = 0;  ///< ... and the part of that during which it computes nothing when it stands alone
 };
 
 /// The communication of the half that `op` is, with `recompute` folded into it or not, in the times of its stage;

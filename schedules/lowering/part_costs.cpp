@@ -16,12 +16,6 @@ __extension__ using WideFigure = __int128;
 constexpr std::int64_t kMostFactor = std::int64_t{1} << 30;
 constexpr std::int64_t kMostFigure = std::int64_t{1} << 48;
 
-std::vector<Ticks*> times_per_microbatch(StageTimes& times) {
-  std::vector<Ticks*> all{&times.f, &times.b, &times.i, &times.w, &times.r, &times.f_comm, &times.i_comm};
-  for (Ticks& pair : times.pairs.ticks) all.push_back(&pair);
-  return all;
-}
-
 std::vector<std::int64_t*> bytes_per_microbatch(StageMemory& memory) {
   return {&memory.input_bytes,          &memory.output_bytes,      &memory.output_grad_bytes,
           &memory.input_grad_bytes,     &memory.workspace_f_bytes, &memory.workspace_b_bytes,

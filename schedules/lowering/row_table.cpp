@@ -1,7 +1,6 @@
 #include "schedules/lowering/row_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -13,9 +12,6 @@
 
 namespace plumb::lowering {
 namespace {
-
-constexpr std::array kSummedTimes{&StageTimes::f, &StageTimes::b,      &StageTimes::i,     &StageTimes::w,
-                                  &StageTimes::r, &StageTimes::f_comm, &StageTimes::i_comm};
 
 /// Longer actions could not even be added up in a pair.
 constexpr Ticks kMostAction = kMostRun / 4;
@@ -150,10 +146,11 @@ std::size_t RowTable::likeness(const Action& action) const {
 StageTimes RowTable::times_of_all(const Action& action) const {
   StageTimes sum;
   state_.parts.for_each(action, [&](std::size_t, std::size_t, std::size_t part) {
-    const StageTimes& one =
+    StageTimes one =
         plain_parts_ ? state_.costs.times[index(action.stage)] : state_.part_costs.at(action.stage, part).times;
-    for (const auto time : kSummedTimes) add_time(sum.*time, one.*time);
-    for (std::size_t i = 0; i < sum.pairs.ticks.size(); ++i) add_time(sum.pairs.ticks[i], one.pairs.ticks[i]);
+    const std::vector<Ticks*> sums = times_per_microbatch(sum);
+    const std::vector<Ticks*> terms = times_per_microbatch(one);
+    for (std::size_t i = 0; i < sums.size(); ++i) add_time(*sums[i], *terms[i]);
   });
   return sum;
 }

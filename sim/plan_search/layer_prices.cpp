@@ -40,14 +40,30 @@ Ticks least_crossing(const PricedStages& layers) {
 
 }  // namespace
 
-LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places) {
+void hide_communication(StageCosts& costs) {
+  for (StageTimes& times : costs.times) {
+    times.f -= times.f_comm.shown;
+    times.b -= times.b_comm.shown;
+    times.i -= times.i_comm.shown;
+    times.w -= times.w_comm.shown;
+    times.r -= std::min(times.r, times.f_comm.shown);
+    times.f_comm = times.b_comm = times.i_comm = times.w_comm = {};
+  }
+}
+
+LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {
   LayerPrices prices;
-  const PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places);
+  const auto price = [&](const Partition& partition) {
+    PricedStages stages = job.price(parallelism, partition, places);
+    if (overlaps) hide_communication(stages.costs);
+    return stages;
+  };
+  const PricedStages whole = price(Partition{{0, job.num_layers}});
   prices.whole = whole.costs.times.front();
   if (!whole.costs.memory.empty()) prices.whole_held_bytes = held_bytes(whole.costs.memory.front());
   Partition finest;
   for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
-  const PricedStages layers = job.price(parallelism, finest, places);
+  const PricedStages layers = price(finest);
   for (std::size_t layer = 0; layer < job.num_layers; ++layer) {
     prices.load.push_back(layers.costs.times[layer].f + least_backward(layers.costs.times[layer]));
     const bool known = !layers.costs.memory.empty();

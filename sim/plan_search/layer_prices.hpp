@@ -32,8 +32,11 @@ struct LayerPrices {
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
-/// Of `places` places. Throws what pricing throws.
-LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
+/// Of `places` places; with `overlaps`, passes at the least that pairs leave of them. Throws what pricing throws.
+LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
+
+/// Takes the communication out of all passes: a pair computes both halves one after the other and may hide the rest.
+void hide_communication(StageCosts& costs);
 
 /// Weights, gradients and optimizer state.
 std::int64_t held_bytes(const StageMemory& memory);

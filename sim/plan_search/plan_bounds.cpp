@@ -141,6 +141,7 @@ ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants) {
   for (const ScheduleVariant& variant : variants) {
     const std::string_view placement = variant.spec->placement;
     kinds.sliced = kinds.sliced || variant.sliced;
+    kinds.overlaps = kinds.overlaps || variant.overlaps;
     bool& kind = placement == "linear"                                                ? kinds.linear
                  : placement == "looped" || placement == "v" || placement == "zigzag" ? kinds.single
                  : placement == "bidirectional"                                       ? kinds.copied

@@ -14,11 +14,12 @@ namespace plumb {
 
 /// What the schedules of a search may do.
 struct ScheduleKinds {
-  bool sliced = false;  ///< microbatches are cut into slices
-  bool linear = false;  ///< a stage on each place, in order
-  bool single = false;  ///< a place for each stage
-  bool copied = false;  ///< two places for each stage, each for some of the microbatches
-  bool other = false;   ///< nothing is known about where stages stand
+  bool sliced = false;    ///< microbatches are cut into slices
+  bool overlaps = false;  ///< pairs hide communication
+  bool linear = false;    ///< a stage on each place, in order
+  bool single = false;    ///< a place for each stage
+  bool copied = false;    ///< two places for each stage, each for some of the microbatches
+  bool other = false;     ///< nothing is known about where stages stand
 };
 
 ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants);

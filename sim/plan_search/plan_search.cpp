@@ -215,6 +215,11 @@ class Search {
     return std::make_shared<const PricedStages>(job_.price(setups_[part.setup].parallelism, part.partition, places));
   }
 
+  static PricedStages without_communication(PricedStages stages) {
+    hide_communication(stages.costs);
+    return stages;
+  }
+
   Opened open_cut(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     Opened opened;
@@ -232,7 +237,10 @@ class Search {
       plan.bound = part.bound;
       if (!variant.sliced) {
         const auto bound = variant.asynchronous ? steady_placement_bound : placement_bound;
-        plan.bound = std::max(plan.bound, bound(*stages, placement_of(variant, part.order), setup.microbatches));
+        const auto placement = placement_of(variant, part.order);
+        const Ticks proved = variant.overlaps ? bound(without_communication(*stages), placement, setup.microbatches)
+                                              : bound(*stages, placement, setup.microbatches);
+        plan.bound = std::max(plan.bound, proved);
       }
       const Ticks estimate = cut_estimate(setup, variant, {.order = part.order, .partition = part.partition}, shapes_);
       plan.estimate = static_cast<Ticks>(part.ratio * static_cast<double>(std::max(plan.bound, estimate)));

@@ -63,17 +63,17 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const std::function<bool()>& stop) {
   std::vector<Priced> priced(ranges.parallelisms.size());
+  const ScheduleKinds kinds = kinds_of(variants);
   tbb::parallel_for(std::size_t{0}, priced.size(), [&](std::size_t at) {
     const Parallelism& parallelism = ranges.parallelisms[at];
     if (longest_pipeline(job, ranges, parallelism) == 0) return;
     try {
       const auto places = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
-      priced[at].prices = std::make_shared<const LayerPrices>(layer_prices(job, parallelism, places));
+      priced[at].prices = std::make_shared<const LayerPrices>(layer_prices(job, parallelism, places, kinds.overlaps));
     } catch (const Error& error) {
       priced[at].refused = error.what();
     }
   });
-  const ScheduleKinds kinds = kinds_of(variants);
   const bool asynchronous =
       std::any_of(variants.begin(), variants.end(), [](const ScheduleVariant& each) { return each.asynchronous; });
   PlanSetups all;

@@ -1,5 +1,6 @@
 #include "sim/plan_search/schedule_variants.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "models/ground/error.hpp"
@@ -12,7 +13,15 @@ namespace {
 struct Shown {
   bool for_costs = false;  ///< the generator asks what actions cost
   bool sliced = false;
+  bool overlaps = false;
+  bool divides_vocabulary = false;
 };
+
+bool has_pairs(const Schedule& schedule) {
+  const auto overlapped = [](const Action& action) { return action.overlaps_next != 0; };
+  return std::ranges::any_of(schedule.devices,
+                             [&](const DeviceList& list) { return std::ranges::any_of(list.actions, overlapped); });
+}
 
 Shown shown_by(const ScheduleSpec& spec) {
   Shown shown;
@@ -22,9 +31,12 @@ Shown shown_by(const ScheduleSpec& spec) {
     return abstract_costs("F=1,I=1,W=1", "", {.num_stages = num_stages});
   };
   try {
-    shown.sliced = spec.make(params).slices.has_value();
+    const Schedule schedule = spec.make(params);
+    shown.sliced = schedule.slices.has_value();
+    shown.overlaps = has_pairs(schedule);
+    shown.divides_vocabulary = schedule.vocabulary.has_value();
   } catch (const Error&) {  // nothing is known, so the weaker bounds hold
-    shown.sliced = true;
+    shown.sliced = shown.overlaps = true;
   }
   return shown;
 }
@@ -37,8 +49,12 @@ bool is_searched_by_default(const ScheduleSpec& spec, bool asynchronous) {
 void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chunks,
                   std::vector<ScheduleVariant>& variants) {
   const Shown shown = shown_by(spec);
+  if (shown.divides_vocabulary) {
+    throw Error("schedule '" + std::string(spec.name) +
+                "': divides the vocabulary over all devices, expected a schedule whose stages hold layers");
+  }
   const auto add = [&](std::int32_t asked, std::int32_t per_place) {
-    variants.push_back({&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced});
+    variants.push_back({&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced, shown.overlaps});
   };
   if (spec.placement == "v") {
     add(0, 2);

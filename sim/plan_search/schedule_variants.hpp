@@ -17,13 +17,14 @@ struct ScheduleVariant {
   bool for_costs = false;      ///< its order depends on the costs of the stages
   bool asynchronous = false;   ///< never flushes: bounded by what steady_bounds.hpp proves
   bool sliced = false;         ///< may begin a part of a microbatch before the whole of it
+  bool overlaps = false;       ///< has overlapped pairs, which hide communication within passes
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
 };
 
 /// Variants that a search may use: the schedules in `names`; if there are none, all for training that are not an alias
-/// of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names and for schedules
-/// that never flush and hold stages several times, which no bound covers.
+/// of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names, for schedules
+/// that never flush and hold stages several times, which no bound covers, and for those that divide the vocabulary.
 std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
                                                const std::vector<std::int32_t>& chunks, bool asynchronous = false);
 

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         testing::promise(costs.base.ticks_per_ns >= 1 && costs.comm >= 0, "a clock that runs forward");
         for (const StageTimes& times : costs.times) {
           testing::promise(times.f >= 0 && times.i >= 0 && times.w >= 0, "no negative times");
-          testing::promise(times.b == times.i + times.w - std::min(times.i_comm, times.w),
+          testing::promise(times.b == times.i + times.w - std::min(times.i_comm.all, times.w),
                            "B = I + W, less what W hides");
         }
         for (const StageMemory& stage : costs.memory) {

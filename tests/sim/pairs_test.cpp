@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
@@ -7,6 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include "models/cluster/cluster_io.hpp"
+#include "models/import/load_network.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/check_program.hpp"
@@ -58,8 +62,9 @@ StageCosts uneven_pair_costs(std::int32_t stages, bool priced) {
     StageTimes times{.f = 10 + 3 * (stage % 4), .i = 9 + 5 * (stage % 3), .w = 11, .r = 8, .u = 4};
     times.b = times.i + times.w;
     if (priced) {
-      times.f_comm = 4;
-      times.i_comm = 3;
+      times.f_comm = {.all = 4, .shown = 4};
+      times.b_comm = {.all = 3};
+      times.i_comm = {.all = 3, .shown = 3};
       times.pairs.ticks[PairTimes::place(0, 3)] = 16 + stage;  // F and W
     }
     costs.times.push_back(times);
@@ -214,6 +219,49 @@ TEST_CASE("stp hides all-reduces in pairs: 6 m + (p - 1)(1 + a) + 2 p a with equ
     CHECK(takes("F=1,I=1,W=1") == zero);
     CHECK(takes("F=1,I=1,W=1,F.comm=0.25,I.comm=0.25") == quarter);
     CHECK(takes("F=1,I=1,W=1,F.comm=0.5,I.comm=0.5") == 6 * m + (p - 1) * 1.5 + 2 * p * 0.5);
+  }
+}
+
+TEST_CASE("on a network a pair takes the largest of both computations, both communications, and each half alone") {
+  const Network network = load_network("gpt3-13b");
+  const Cluster cluster = load_cluster("a100-4x8");
+  for (const bool overlap : {false, true}) {
+    CAPTURE(overlap);
+    const Parallelism job{.tensor = 8, .overlap_tensor = overlap};
+    const JobCosts priced = job_costs(network, equal_partition(network, 4), {cluster, 4}, job);
+    const StageTimes& stage = priced.costs.times[1];
+    REQUIRE(stage.f_comm.shown > 0);
+    CHECK((stage.b_comm.shown == 0) == overlap);
+    const Ticks computed = stage.f - stage.f_comm.shown + stage.b - stage.b_comm.shown;
+    const Ticks expected = std::max({computed, stage.f_comm.all + stage.b_comm.all, stage.f, stage.b});
+    CHECK(expected < stage.f + stage.b);
+    const Schedule schedule = schedule_of({.name = "dualpipe", .p = 4, .m = 8});
+    const Program program = lower(schedule, priced.costs, &priced.pipeline);
+    int pairs = 0;
+    for (InstrIndex at = 0; at < program.size(); ++at) {
+      const Action& first = program.instrs[at].action;
+      if (first.overlaps_next == 0 || index(first.stage) % 3 == 0) continue;  // inner stages are alike
+      ++pairs;
+      CHECK(program.durations[program.instrs[at].row] == expected);
+    }
+    CHECK(pairs > 0);
+  }
+}
+
+TEST_CASE("a pair of dualpipe costs the same whether its time is given or follows from its parts") {
+  // F = 1.5 with 0.5 of communication, B = 2 hides its own, so FB = max(1 + 2, 0.5 + 0.5, 1.5, 2) = 3 instead of 3.5.
+  const std::string_view cost = "F=1,I=1,W=1,F.comm=0.5,I.comm=0.5";
+  for (const auto& [name, p, m] : {std::tuple{"dualpipe", 4, 12}, std::tuple{"dualpipe", 8, 20},
+                                   std::tuple{"dualpipev", 2, 6}, std::tuple{"dualpipev", 4, 10}}) {
+    CAPTURE(name);
+    CAPTURE(p);
+    const auto timeline = [&, name = name, p = p, m = m](const std::string_view costs) {
+      return simulated({.name = name, .p = p, .m = m, .cost = costs});
+    };
+    const Timeline parts = timeline(cost);
+    const Timeline given = timeline("F=1,I=1,W=1,F.comm=0.5,I.comm=0.5,FB=3");
+    CHECK(parts.makespan == given.makespan);
+    CHECK(parts.makespan < timeline("F=1,I=1,W=1,F.comm=0.5,I.comm=0.5,FB=3.5").makespan);
   }
 }
 

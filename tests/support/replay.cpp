@@ -53,7 +53,22 @@ bool recomputes_with(const Schedule& schedule, const Action& action) {
   });
 }
 
+/// Of a stage with a part of the vocabulary.
+std::int64_t vocabulary_length(const Schedule& schedule, const Action& action, const UnitTimes& times) {
+  const auto& head = schedule.vocabulary->output;
+  if (std::find(head.begin(), head.end(), action.stage) == head.end()) return 0;
+  return action.op == Op::kF ? times.s : action.op == Op::kB || action.op == Op::kW ? times.t : 0;
+}
+
+bool holds_layers(const Schedule& schedule, StageId stage) {
+  if (!schedule.vocabulary) return true;
+  const auto& [input, output, loss, at_once] = *schedule.vocabulary;
+  return std::find(input.begin(), input.end(), stage) == input.end() &&
+         std::find(output.begin(), output.end(), stage) == output.end() && loss != stage;
+}
+
 std::int64_t unit_length(const Schedule& schedule, const Action& action, const UnitTimes& times) {
+  if (!holds_layers(schedule, action.stage)) return vocabulary_length(schedule, action, times);
   const bool again = is_backward(action.op) && !schedule.recompute.empty() && recomputes_with(schedule, action);
   switch (action.op) {
     case Op::kF:
@@ -88,6 +103,13 @@ std::int64_t length(const Schedule& schedule, const Action& action, const UnitTi
   return sum;
 }
 
+std::vector<std::pair<std::int32_t, std::int32_t>> edges(const Schedule& schedule) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> all;
+  for (const auto& [from, to] : schedule.stage_edges) all.emplace_back(index(from), index(to));
+  for (std::int32_t s = 0; schedule.stage_edges.empty() && s + 1 < schedule.num_stages; ++s) all.emplace_back(s, s + 1);
+  return all;
+}
+
 /// What `part` of `action` needs.
 std::vector<Key> needs(const Schedule& schedule, const Action& action, const Key& part) {
   const auto [stage, op, microbatch, slice] = part;
@@ -96,10 +118,12 @@ std::vector<Key> needs(const Schedule& schedule, const Action& action, const Key
       schedule.slices && schedule.slices->axis == Slices::Axis::kSequence && action.slice != Action::kAllSlices;
   const bool last_slice =
       slice + 1 == static_cast<std::int32_t>(slice_lengths_of(schedule, std::max(microbatch, 0)).size());
-  if (action.op == Op::kF && stage > 0) keys.emplace_back(stage - 1, 'F', microbatch, slice);
+  for (const auto& [from, to] : edges(schedule)) {
+    if (action.op == Op::kF && to == stage) keys.emplace_back(from, 'F', microbatch, slice);
+    if (is_backward(action.op) && from == stage) keys.emplace_back(to, 'B', microbatch, slice);
+  }
   if (action.op == Op::kF && causal && slice > 0) keys.emplace_back(stage, 'F', microbatch, slice - 1);
   if (is_backward(action.op) || action.op == Op::kR) keys.emplace_back(stage, 'F', microbatch, slice);
-  if (is_backward(action.op) && stage + 1 < schedule.num_stages) keys.emplace_back(stage + 1, 'B', microbatch, slice);
   if (is_backward(action.op) && causal && !last_slice) keys.emplace_back(stage, 'B', microbatch, slice + 1);
   if (action.op == Op::kW) keys.emplace_back(stage, 'B', microbatch, slice);
   return keys;

@@ -17,6 +17,8 @@ struct UnitTimes {
   std::int64_t w = 1;
   std::int64_t r = 1;  ///< recompute, also where it is folded into B or I
   std::int64_t x = 1;  ///< per unit of extra work
+  std::int64_t s = 1;  ///< F of a share of the head, whose I takes none; shares of the embedding and the loss: none
+  std::int64_t t = 1;  ///< W or B of a share of the head
 };
 
 /// An action (or overlapped pair: `end` of both is that of the longer sum) at its place in time.
@@ -32,9 +34,9 @@ struct Replay {
   bool finished = false;  ///< false: some device was stuck for ever
 };
 
-/// Runs the lists the slow, obvious way, knowing only the textbook rules of a chain of stages (and of slices of a
-/// sequence) and the document's extra edges: passes over the devices, each taking its next action when its inputs are
-/// there, until nothing moves. Transfers take no time.
+/// Runs the lists the slow, obvious way, knowing only the textbook rules of a chain (or graph) of stages (and of
+/// slices of a sequence) and the document's extra edges: passes over the devices, each taking its next action when its
+/// inputs are there, until nothing moves. Transfers take no time.
 Replay replay(const Schedule& schedule, const UnitTimes& times);
 
 /// Largest number of stashes of each device, in list order: +1 for F, -1 for B or W; those of slices count one each.

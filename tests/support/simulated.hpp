@@ -31,9 +31,10 @@ inline Schedule schedule_of(const Case& c) {
 }
 
 inline StageCosts costs_of(const Case& c, const Schedule& schedule) {
-  return abstract_costs(
-      c.cost, c.memory,
-      {.num_stages = schedule.num_stages, .stages_together = c.per_device ? schedule.num_stages / c.p : 1});
+  return abstract_costs(c.cost, c.memory,
+                        {.num_stages = schedule.num_stages,
+                         .stages_together = c.per_device ? schedule.num_stages / c.p : 1,
+                         .vocabulary = schedule.vocabulary});
 }
 
 inline Program program_of(const Case& c) {

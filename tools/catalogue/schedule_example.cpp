@@ -43,6 +43,7 @@ std::string natural_costs(const Schedule& schedule) {
   }
   const bool split = ops.contains(Op::kI) || ops.contains(Op::kW);
   std::string costs = split ? "F=1,I=1,W=1" : ops.contains(Op::kB) ? "F=1,B=2" : "F=1";
+  if (schedule.vocabulary) costs += ",S=0.5,T=0.5";
   if (ops.contains(Op::kX)) {
     double least = 1;
     for (const auto& [number, extra] : schedule.extras) least = std::min(least, extra.units);

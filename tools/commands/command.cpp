@@ -1,9 +1,9 @@
 #include "tools/commands/command.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -19,7 +19,7 @@ std::function<ExitStatus(const CommandLine&)> of_trainer(const char* name, Train
 }
 
 void print_help(const std::vector<Command>& commands) {
-  std::ostringstream out;
+  TextStream out;
   out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
          "usage: plumbline COMMAND [OPTIONS]\n\n";
   for (const Command& command : commands) {

@@ -8,6 +8,9 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
+#include "models/jobs/vocabulary_shares.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
 #include "tools/measured_steps/step_partition.hpp"
@@ -16,6 +19,11 @@ namespace plumb {
 namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Embedding and head are divided over all devices.
+bool divides_vocabulary(const MeasuredStep& row) {
+  return has(row.schedule, "vocabulary parallel") || has(row.schedule, "interlaced");
+}
 
 /// The schedule that its source names.
 Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
@@ -27,6 +35,11 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
     if (row.group > 0) params.options["group"] = std::to_string(row.group);
     return generate("interleaved", params);
   }
+  if (has(row.schedule, "1F1B interlaced")) return generate("1f1b-interlaced", params);
+  if (divides_vocabulary(row)) {
+    params.options["barriers"] = has(row.schedule, "2 barriers") ? "2" : "1";
+    return generate("1f1b-vocab", params);
+  }
   if (!row.schedule.starts_with("ZB-")) return generate("1f1b", params);
   StageCosts searched = costs.costs;
   searched.comm = 0;
@@ -34,11 +47,40 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   return generate(has(row.schedule, "2p") ? "zb-2p" : "zb-1p", params);
 }
 
+/// The network that the recipe names, or the one that the columns describe; in the row's lengths.
+Network network_of(const MeasuredStep& row, const StepSource& source, const RecipeFacts& facts) {
+  if (facts.network.empty()) return step_network(row);
+  const bool is_file = facts.network.find('/') != std::string::npos;
+  Network network = load_network(is_file ? (source.folder / facts.network).string() : facts.network);
+  network.sequence = row.sequence;
+  network.samples = row.microbatch_size;
+  return network;
+}
+
 }  // namespace
 
-std::optional<Cluster> step_cluster(const MeasuredStep& row) {
-  std::string name;
-  if (row.data == "vtrain") {
+StepSource step_source(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path file = folder / (name + ".json");
+  if (!std::filesystem::exists(file)) return {{}, folder};
+  return {StepRecipe(read_text_file(file.string()), name + ".json"), folder};
+}
+
+std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const StepSource& source) {
+  const RecipeFacts facts = source.recipe.facts(row);
+  if (!facts.refusal.empty()) return facts.refusal;
+  if (std::string why = refusal(row, !facts.network.empty()); !why.empty()) return why;
+  std::optional<Cluster> cluster = step_cluster(row, facts);
+  if (!cluster) return "no cluster and rates for " + row.gpu;
+  Parallelism parallelism = step_parallelism(row);
+  source.recipe.apply(row, parallelism);
+  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster)};
+}
+
+std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
+  std::string name = facts.cluster;
+  if (!name.empty()) {
+    // said
+  } else if (row.data == "vtrain") {
     name = "vtrain";
   } else if (row.gpu.starts_with("A100") && !has(row.gpu, "PCIe")) {
     name = row.data == "megatron-papers" ? "megatron" : "a100";
@@ -48,7 +90,7 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row) {
     name = "b200";
   }
   if (name.empty() || row.num_gpus < 1) return std::nullopt;
-  const std::int64_t per_node = std::min<std::int64_t>(8, row.num_gpus);
+  const std::int64_t per_node = std::min<std::int64_t>(facts.per_node > 0 ? facts.per_node : 8, row.num_gpus);
   const std::int64_t nodes = (row.num_gpus + per_node - 1) / per_node;
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
@@ -57,6 +99,10 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
+  if (divides_vocabulary(job.row)) {
+    const Partition layers = equal_partition(without_vocabulary(job.network), stages);
+    return vocabulary_job_costs(job.network, layers, machine, job.parallelism, *step_schedule(job.row, {}).vocabulary);
+  }
   return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
 }
 

@@ -62,6 +62,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.ffn = whole("ffn");
   row.heads = whole("heads");
   row.kv_heads = whole("kv_heads");
+  if (table.has("head_width")) row.head_width = whole("head_width");
   row.sequence = whole("seq");
   row.vocabulary = whole("vocab");
   row.experts = whole("experts");
@@ -74,6 +75,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.chunks = whole("vp", 1);
   row.data_degree = whole("dp", 0);
   row.expert = whole("ep", 1);
+  if (table.has("etp")) row.expert_tensor = whole("etp");
   row.context = whole("cp", 1);
   row.microbatch_size = whole("microbatch_size");
   row.num_microbatches = whole("num_microbatches");
@@ -89,6 +91,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   constexpr std::string_view kGroup = "microbatch-group-size-per-virtual-pipeline-stage=";
   const std::size_t found = row.note.find(kGroup);
   if (found != std::string::npos) row.group = std::strtoll(row.note.c_str() + found + kGroup.size(), nullptr, 10);
+  for (const std::string& column : table.header()) row.cells.emplace(column, table.cell(at, column));
   return row;
 }
 
@@ -111,6 +114,7 @@ LayerSpec attention_of(const MeasuredStep& row, const std::string& name) {
     layer.value_width = 128;
   } else {
     layer.kind = LayerKind::kAttention;
+    layer.head_width = row.head_width;
     layer.kv_heads = row.kv_heads == row.heads ? 0 : row.kv_heads;
     layer.rotary = is_gated(row);
     layer.bias = !layer.rotary;
@@ -151,18 +155,13 @@ LayerSpec residual_of(LayerSpec norm, LayerSpec body, const std::string& name) {
   return layer;
 }
 
-std::string configuration_refusal(const MeasuredStep& row) {
-  if (row.layers == 0 || row.hidden == 0 || row.heads == 0 || row.sequence == 0)
-    return "sizes of the model are not stated";
-  if (row.hidden % row.heads != 0 || row.hidden / row.heads % 2 != 0) return "heads of another width than the model's";
+std::string configuration_refusal(const MeasuredStep& row, bool network_known) {
+  const bool sized = row.layers > 0 && row.hidden > 0 && row.heads > 0;
+  if (row.sequence == 0 || (!sized && !network_known)) return "sizes of the model are not stated";
+  if (!network_known && row.head_width == 0 && row.hidden % (2 * row.heads) != 0) {
+    return "heads of another width than the model's";
+  }
   if (row.microbatch_size == 0 || row.num_microbatches == 0 || row.data_degree == 0) return "batch is not stated";
-  if (mentions(row.schedule, "vocabulary parallel") || mentions(row.schedule, "interlaced")) {
-    return "vocabulary-parallel passes are not modelled";
-  }
-  if (mentions(row.precision, "FP8") || mentions(row.precision, "fp8") || mentions(row.precision, "MXFP") ||
-      mentions(row.precision, "NVFP")) {
-    return "low precision is not modelled";
-  }
   return {};
 }
 
@@ -178,14 +177,14 @@ std::vector<MeasuredStep> measured_steps(std::string_view text, const std::strin
   return rows;
 }
 
-std::string refusal(const MeasuredStep& row) {
+std::string refusal(const MeasuredStep& row, bool network_known) {
   if (row.id.find("-t4-layer") != std::string::npos && row.data == "megatron-papers") {
     return "time of one layer, not of a step";
   }
   if (row.data == "megatron-lm-ci") return "deterministic tiny models: regression references, not benchmarks";
   if (row.data == "primus") return "batch, sequence or layers are not stated";
   if (row.step_s <= 0) return "no step time or throughput is stated";
-  const std::string why = configuration_refusal(row);
+  const std::string why = configuration_refusal(row, network_known);
   if (!why.empty()) return why;
   if (row.note.find("count is doubtful") != std::string::npos) return "the printed microbatch count is doubtful";
   return {};
@@ -201,7 +200,7 @@ std::string memory_refusal(const MeasuredStep& row) {
     }
     if (mentions(row.note, "fp8")) return "low precision is not modelled";
   }
-  return configuration_refusal(row);
+  return configuration_refusal(row, false);
 }
 
 Network step_network(const MeasuredStep& row) {
@@ -264,6 +263,7 @@ Parallelism step_parallelism(const MeasuredStep& row) {
     job.fused_loss = true;
     job.weight_gradients = WeightGradients::kPlaceholders;
   }
+  job.expert_tensor = row.expert_tensor;
   return job;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,7 @@ struct MeasuredStep {
   std::int64_t ffn = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
+  std::int64_t head_width = 0;  ///< 0: heads fill the width
   std::int64_t sequence = 0;
   std::int64_t vocabulary = 0;
   std::int64_t experts = 0;
@@ -34,6 +37,7 @@ struct MeasuredStep {
   std::int64_t group = 0;  ///< interleaved: microbatches that take turns, 0: as many as devices
   std::int64_t data_degree = 1;
   std::int64_t expert = 1;
+  std::int64_t expert_tensor = 0;  ///< 0: as `tensor`
   std::int64_t context = 1;
   std::int64_t microbatch_size = 0;
   std::int64_t num_microbatches = 0;
@@ -45,6 +49,7 @@ struct MeasuredStep {
   double reserved_gib = 0;     ///< measured peak of what the allocator held
   double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
   std::string note;
+  std::map<std::string, std::string, std::less<>> cells;  ///< all columns, as they stand in the table
 
   /// Whether it fits the constants (true) or is only predicted: by a hash of the id, so that files may be reordered.
   bool fits_constants() const;
@@ -53,16 +58,17 @@ struct MeasuredStep {
 /// The rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
 std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name);
 
-/// Why the step time of a row cannot be predicted from its configuration; empty: it can.
-std::string refusal(const MeasuredStep& row);
+/// Why the step time of a row cannot be predicted from its columns; empty: it can. `network_known`: the sizes of its
+/// model need not be among them.
+std::string refusal(const MeasuredStep& row, bool network_known = false);
 
 /// The same for its memory.
 std::string memory_refusal(const MeasuredStep& row);
 
-/// The network of a row, as its source names it.
+/// The network that the columns of a row describe.
 Network step_network(const MeasuredStep& row);
 
-/// How its job is spread and computes: what the row says, and what its source is known to run (results/public).
+/// How its job is spread and computes, by its columns.
 Parallelism step_parallelism(const MeasuredStep& row);
 
 }  // namespace plumb

@@ -24,6 +24,12 @@ void add_reserved(const MeasuredStep& row, MemoryScore& score) {
 
 }  // namespace
 
+MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster) {
+  MeasuredJob job{row, step_network(row), step_parallelism(row), cluster};
+  if (row.data == "vocabulary-parallel") job.parallelism.dropout = true;
+  return job;
+}
+
 MeasuredMemory measured_memory(std::vector<MeasuredJob> jobs) {
   MeasuredMemory memory{std::move(jobs), {}};
   memory.predicted_gib.resize(memory.jobs.size());

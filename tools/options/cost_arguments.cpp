@@ -12,6 +12,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
+#include "models/jobs/vocabulary_shares.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/roofline.hpp"
@@ -34,15 +35,27 @@ struct CostShape {
   std::int32_t stages_together = 1;  ///< of the fullest device
   bool recompute = false;
   std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
+  std::optional<VocabularyStages> vocabulary{};
+
+  /// Stages that hold layers.
+  std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
 };
 
-/// Stages that the fullest device holds of one copy of the model.
+/// Stages with layers that the fullest device holds of one copy of the model.
 std::int32_t stages_per_device(const Schedule& schedule) {
+  std::vector<std::size_t> places;
+  if (schedule.vocabulary) places = chain_places(*schedule.vocabulary, schedule.num_stages);
+  const auto holds_layers = [&](std::size_t stage) {
+    if (places.empty()) return true;
+    const auto last = static_cast<std::size_t>(schedule.vocabulary->num_layer_stages(schedule.num_stages));
+    return places[stage] >= 1 && places[stage] <= last;
+  };
   std::int32_t most = 1;
   for (const auto& replica : schedule.placement) {
     std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
-    for (const auto& holders : replica) {
-      for (const DeviceId device : holders) most = std::max(most, ++held[index(device)]);
+    for (std::size_t stage = 0; stage < replica.size(); ++stage) {
+      if (!holds_layers(stage)) continue;
+      for (const DeviceId device : replica[stage]) most = std::max(most, ++held[index(device)]);
     }
   }
   return most;
@@ -58,8 +71,12 @@ bool recomputes(const Schedule& schedule) {
 
 /// Only measured times depend on the microbatches in flight, which takes a walk through the lists to know.
 CostShape cost_shape(const Schedule& schedule, bool measured) {
-  return {schedule.num_devices, schedule.num_stages, stages_per_device(schedule), recomputes(schedule),
-          measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{}};
+  return {schedule.num_devices,
+          schedule.num_stages,
+          stages_per_device(schedule),
+          recomputes(schedule),
+          measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{},
+          schedule.vocabulary};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
@@ -92,6 +109,23 @@ void check_profile(const CostArguments& arguments) {
   refuse(arguments.precision, "--precision", why);
 }
 
+/// `--message-bytes`: messages of another size than those of the run.
+void predict_message_size(const CostArguments& arguments, RunProfile& profile) {
+  if (arguments.message_bytes.empty()) return;
+  profile.message_bytes = parse_bytes(arguments.message_bytes, "--message-bytes");
+  try {
+    message_times(profile.messages, profile.message_bytes);
+  } catch (const Error& error) {
+    throw Error("--message-bytes: " + std::string(error.what()));
+  }
+}
+
+/// Measured stages hold layers.
+void refuse_vocabulary(const CostShape& shape) {
+  if (!shape.vocabulary) return;
+  throw Error("--profile: has no times of a divided vocabulary, expected --network with --cluster, or --cost");
+}
+
 /// A profile of `plumbline profile`, with its network, or of a traced run.
 void load_profile(const CostArguments& arguments, CostDocuments& documents) {
   const std::string text = read_text_file(arguments.profile, kProfileFile);
@@ -102,6 +136,7 @@ void load_profile(const CostArguments& arguments, CostDocuments& documents) {
     refuse(arguments.cluster, "--cluster",
            "messages take what they took in the traced run, expected no --cluster with it");
     documents.run_profile = run_profile_from_json(text, arguments.profile);
+    predict_message_size(arguments, *documents.run_profile);
     return;
   }
   documents.profile = profile_from_json(text, arguments.profile);
@@ -113,9 +148,15 @@ CostInput abstract_input(const CostArguments& arguments, const CostShape& shape)
   input.costs = abstract_costs(arguments.cost, arguments.memory,
                                {.num_stages = shape.num_stages,
                                 .stages_together = arguments.per_device ? shape.stages_together : 1,
-                                .recompute = shape.recompute});
+                                .recompute = shape.recompute,
+                                .vocabulary = shape.vocabulary});
   input.description = arguments.cost;
   return input;
+}
+
+/// What the stages with layers divide among them.
+Network layers_of(const Network& network, const CostShape& shape) {
+  return shape.vocabulary ? without_vocabulary(network) : network;
 }
 
 CostInput roofline_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
@@ -123,12 +164,19 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   const Cluster& cluster = *documents.cluster;
   const RooflineOptions options{.shape = shape_of(arguments, network),
                                 .precision = precision_of(arguments.precision, arguments.cluster)};
+  const Network layers = layers_of(network, shape);
   const auto layer_times =
-      is_balanced(arguments.partition) ? roofline_layer_times(network, cluster, options) : std::vector<std::int64_t>{};
+      is_balanced(arguments.partition) ? roofline_layer_times(layers, cluster, options) : std::vector<std::int64_t>{};
   CostInput input;
   input.network = network;
-  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
-  input.costs = roofline_costs(network, *input.partition, cluster, options);
+  input.partition = load_partition(arguments.partition, layers, shape.num_layer_stages(), layer_times);
+  if (shape.vocabulary) {
+    const Network share = with_vocabulary_share(network, shape.vocabulary->output.size());
+    input.costs = dealt_out(roofline_costs(share, around_layers(*input.partition), cluster, options), *shape.vocabulary,
+                            network, options.shape);
+  } else {
+    input.costs = roofline_costs(network, *input.partition, cluster, options);
+  }
   input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
   return input;
 }
@@ -151,7 +199,7 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster));
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster), format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -160,11 +208,14 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   CostInput input;
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
   const JobMachine machine{cluster, shape.num_devices, input.job_rates};
+  const Network layers = layers_of(network, shape);
   const auto layer_times =
-      is_balanced(arguments.partition) ? job_layer_times(network, machine, parallelism) : std::vector<std::int64_t>{};
+      is_balanced(arguments.partition) ? job_layer_times(layers, machine, parallelism) : std::vector<std::int64_t>{};
   input.network = network;
-  input.partition = load_partition(arguments.partition, network, shape.num_stages, layer_times);
-  JobCosts job = job_costs(network, *input.partition, machine, parallelism);
+  input.partition = load_partition(arguments.partition, layers, shape.num_layer_stages(), layer_times);
+  JobCosts job = shape.vocabulary
+                     ? vocabulary_job_costs(network, *input.partition, machine, parallelism, *shape.vocabulary)
+                     : job_costs(network, *input.partition, machine, parallelism);
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
   input.description =
@@ -191,6 +242,7 @@ Partition partition_of(const Profile& profile, const CostArguments& arguments, c
 }
 
 CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
+  refuse_vocabulary(shape);
   const Profile& profile = *documents.profile;
   CostInput input;
   input.network = documents.network;
@@ -204,6 +256,7 @@ CostInput profile_input(const CostArguments& arguments, const CostDocuments& doc
 }
 
 CostInput run_input(const CostDocuments& documents, const CostShape& shape) {
+  refuse_vocabulary(shape);
   const RunProfile& profile = *documents.run_profile;
   RunCosts run = run_profile_costs(profile, shape.num_stages);
   CostInput input;
@@ -226,7 +279,7 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
-  const bool job = arguments.job.any();
+  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
   if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
   CostInput input;
   if (job) {
@@ -250,7 +303,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
-      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("profile", profile, "FILE",
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("memory-limit", memory_limit, "X",
             "memory for activations on each device, in units of --memory or in bytes (80GiB)");
 }
@@ -260,14 +314,18 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("cost", cost, "LIST",
             "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R U X AR "
             "EVICT "
-            "LOAD comm, F.comm and I.comm (communication inside F and I), FB FW ... (overlapped pairs)")
+            "LOAD comm, F.comm and I.comm (communication inside F and I), S and T (a share of the head), FB FW ... "
+            "(overlapped pairs)")
       .text("memory", memory, "LIST",
             "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE",
-            "times measured by `plumbline profile`, or of a traced run (`plumbline trace --profile`)")
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
+      .text("message-bytes", message_bytes, "SIZE",
+            "size of the messages, such as 4MiB, where the profile of a real run knows several (default: that of the "
+            "run)")
       .text("partition", partition, "HOW",
             "how layers are split into stages: balanced by their times, equal (as many blocks in each), finest (one "
             "layer "
@@ -275,7 +333,8 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
             "profile of "
             "as many stages: as profiled)")
       .text("precision", precision, "NAME",
-            "mixed (bf16 compute) or single (default: mixed; single on the cluster host)")
+            "mixed (bf16 compute), single, or mixed with products in fp8 (delayed scaling), fp8-current, fp8-block, "
+            "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
       .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .real("jitter", jitter, {0, 1}, "relative standard deviation of the time of every action")
@@ -303,8 +362,12 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
       documents.network = load_network(arguments.network);
     }
   }
-  if (arguments.job.any() && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
+  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  if (job && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
     throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
+  }
+  if (!documents.run_profile) {
+    refuse(arguments.message_bytes, "--message-bytes", "applies to a real run, expected --profile of one with it");
   }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;
@@ -376,11 +439,18 @@ Partition load_partition(const std::string& partition, const Network& network, s
   return given;
 }
 
+MatrixFormat format_of(const std::string& precision) {
+  const auto at = std::ranges::find(kMatrixFormatNames, precision);
+  return at == kMatrixFormatNames.end() ? MatrixFormat::kBf16
+                                        : static_cast<MatrixFormat>(at - kMatrixFormatNames.begin());
+}
+
 Precision precision_of(const std::string& name, const std::string& cluster) {
-  static constexpr std::array<std::string_view, 2> kNames{"mixed", "single"};
+  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",   "fp8-current",
+                                                          "fp8-block", "mxfp8",  "nvfp4"};
   const std::string_view usual = cluster == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
-  if (chosen == "mixed") return kMixedPrecision;
+  if (chosen == "mixed" || format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
   if (chosen == "single") return Precision{};
   throw_unknown("precision", chosen, kNames);
 }

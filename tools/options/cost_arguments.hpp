@@ -25,6 +25,7 @@ struct CostArguments {
   bool per_device = false;
   std::string memory_limit;
   std::string profile;
+  std::string message_bytes;
   std::string network;
   std::string cluster;
   std::string partition;
@@ -89,7 +90,10 @@ std::vector<std::int64_t> relative_layer_times(const Network& network, const Mic
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs);
 
-/// "mixed" or "single"; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for anything else.
+/// What `--precision` says of matrix products: bf16, unless it is the name of another format.
+MatrixFormat format_of(const std::string& precision);
+/// "single", or "mixed" and names of formats; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for
+/// anything else.
 Precision precision_of(const std::string& name, const std::string& cluster);
 
 }  // namespace plumb

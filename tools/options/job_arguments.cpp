@@ -1,28 +1,24 @@
 #include "tools/options/job_arguments.hpp"
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/jobs/kernel_rates_io.hpp"
 
 namespace plumb {
-namespace {
-
-constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
-
-}  // namespace
-
 void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
     parser.group(title);
     ranges->add_to(parser);
   } else {
-    parser.group(title + " (also --recompute selective or full)")
+    parser.group(title + " (also --recompute selective, full or modules: norm+activation+moe+mla_up_proj)")
         .whole("tp", degrees.tensor, {}, "tensor-parallel degree")
         .whole("cp", degrees.context, {}, "context-parallel degree: parts that each sequence is split into")
-        .whole("ep", degrees.expert, {}, "expert-parallel degree, part of the CP x DP ranks")
+        .whole("ep", degrees.expert, {}, "expert-parallel degree, part of the TP x CP x DP ranks")
+        .whole("etp", degrees.expert_tensor, {}, "ranks that divide every expert (default: as TP)")
         .whole("dp", degrees.data, {}, "data-parallel degree: copies of the pipeline")
         .whole("zero", degrees.zero, {0, 3},
                "ZeRO stage: shard 1 the optimizer state, 2 also the gradients, 3 also the weights (FSDP)")
@@ -32,33 +28,44 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   parser
       .flag("sequence-parallel", sequence_parallel,
             "sequence parallelism: split norms and dropout over the TP ranks as well")
-      .real("capacity", capacity, {}, "load of the busiest expert relative to the average (default: 1)")
+      .text("dispatcher", dispatcher, "NAME",
+            "how tokens come to their experts: all-to-all, or deepep (once to every node) (default: all-to-all)")
+      .real("capacity", capacity, {},
+            "tokens that an expert takes, relative to the average: the rest is dropped (default: it takes all)")
+      .real("imbalance", imbalance, {}, "load of the busiest expert rank relative to the average (default: 1)")
+      .whole("adapter-rank", adapter_rank, {}, "train low-rank adapters (LoRA) of this rank and nothing else")
+      .flag("low-precision-dispatch", low_precision_dispatch, "tokens travel to their experts in 8 bits")
       .flag("no-flash-attention", no_flash_attention, "attention stores its score matrix")
       .flag("dropout", dropout, "store dropout masks (default: for networks whose attention has biases)")
+      .flag("captured", captured, "passes are captured graphs (CUDA graphs): the host starts them as one")
+      .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
+      .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
       .flag("overlap-tensor", overlap_tensor, "overlap the TP all-reduce of input gradients with W")
+      .flag("overlap-products", overlap_products, "sequence parallelism: exchange parts beside the products of others")
+      .flag("overlap-experts", overlap_experts, "tokens travel to their experts and back beside other work of the pass")
       .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)");
 }
 
 bool JobArguments::any() const {
-  return degrees.any() || capacity || sequence_parallel || no_flash_attention || dropout || overlap_gradients ||
-         overlap_tensor || !rates.empty();
+  const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || captured ||
+                        no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
+                        overlap_experts;
+  return degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
-  for (const std::string_view name : kRecompute) {
-    if (schedule_recompute != name) continue;
-    degrees.recompute = name;
-    schedule_recompute.clear();
-    return;
-  }
+  if (!layer_recompute_of(schedule_recompute)) return;
+  degrees.recompute = std::move(schedule_recompute);
+  schedule_recompute.clear();
 }
 
-Parallelism JobArguments::parallelism(const Precision& precision) const {
+Parallelism JobArguments::parallelism(const Precision& precision, MatrixFormat format) const {
   Parallelism job;
   job.tensor = degrees.tensor.value_or(1);
   job.context = degrees.context.value_or(1);
   job.expert = degrees.expert.value_or(1);
+  job.expert_tensor = degrees.expert_tensor.value_or(0);
   job.data = degrees.data.value_or(1);
   job.zero = static_cast<ZeroStage>(degrees.zero.value_or(0));
   job.microbatch_size = degrees.microbatch_size.value_or(0);
@@ -66,15 +73,36 @@ Parallelism JobArguments::parallelism(const Precision& precision) const {
   job.flash_attention = !no_flash_attention;
   if (dropout) job.dropout = true;
   job.overlap_gradients = overlap_gradients;
+  job.overlap_parameters = overlap_parameters;
   job.overlap_tensor = overlap_tensor;
+  job.overlap_products = overlap_products;
+  job.overlap_experts = overlap_experts;
+  job.overlap_weights = !no_prefetch;
+  job.low_precision_dispatch = low_precision_dispatch;
+  job.captured = captured;
+  job.adapter_rank = adapter_rank.value_or(0);
   job.precision = precision;
-  if (degrees.recompute == "selective") job.recompute = ActivationRecompute::kSelective;
-  if (degrees.recompute == "full") job.recompute = ActivationRecompute::kFull;
-  if (capacity) {
-    if (!(*capacity >= 1 && *capacity <= 1000)) throw Error("--capacity: expected a factor from 1 to 1000");
-    job.expert_capacity = *capacity;
+  job.format = format;
+  if (const auto recompute = layer_recompute_of(degrees.recompute)) {
+    job.recompute = recompute->all;
+    job.modules = recompute->modules;
   }
+  set_experts(job);
   return job;
+}
+
+void JobArguments::set_experts(Parallelism& job) const {
+  const auto factor = [](const std::optional<double>& value, const char* option, double& field) {
+    if (!value) return;
+    if (!(*value >= 1 && *value <= 1000)) throw Error(std::string(option) + ": expected a factor from 1 to 1000");
+    field = *value;
+  };
+  factor(capacity, "--capacity", job.expert_capacity);
+  factor(imbalance, "--imbalance", job.expert_imbalance);
+  if (dispatcher.empty()) return;
+  const auto name = std::ranges::find(kDispatcherNames, dispatcher);
+  if (name == kDispatcherNames.end()) throw_unknown("dispatcher", dispatcher, kDispatcherNames);
+  job.dispatcher = static_cast<Dispatcher>(name - kDispatcherNames.begin());
 }
 
 KernelRates JobArguments::rates_of(const DeviceSpec& device) const {

@@ -16,23 +16,35 @@ namespace plumb {
 struct JobArguments {
   JobDegrees degrees;
   std::optional<double> capacity;
+  std::optional<double> imbalance;
+  std::optional<std::int64_t> adapter_rank;
+  std::string dispatcher;
   bool sequence_parallel = false;
   bool no_flash_attention = false;
   bool dropout = false;
   bool overlap_gradients = false;
   bool overlap_tensor = false;
+  bool overlap_products = false;
+  bool overlap_parameters = false;
+  bool overlap_experts = false;
+  bool low_precision_dispatch = false;
+  bool captured = false;
+  bool no_prefetch = false;
   std::string rates;  ///< document of the devices' rates; empty: built in
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Whether a job is described.
   bool any() const;
-  /// `--recompute none|selective|full` is about layers and is moved here; other values name stages and stay.
+  /// A `--recompute` that is about layers (`layer_recompute_of`) is moved here; other values name stages and stay.
   void take_recompute(std::string& schedule_recompute);
 
   /// Throws `Error` for values out of range.
-  Parallelism parallelism(const Precision& precision) const;
+  Parallelism parallelism(const Precision& precision, MatrixFormat format) const;
   KernelRates rates_of(const DeviceSpec& device) const;
+
+ private:
+  void set_experts(Parallelism& job) const;
 };
 
 }  // namespace plumb

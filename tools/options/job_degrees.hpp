@@ -14,12 +14,15 @@ struct JobDegrees {
   std::optional<std::int64_t> tensor{};
   std::optional<std::int64_t> context{};
   std::optional<std::int64_t> expert{};
+  std::optional<std::int64_t> expert_tensor{};
   std::optional<std::int64_t> data{};
   std::optional<std::int64_t> zero{};
   std::optional<std::int64_t> microbatch_size{};
-  std::string recompute{};  ///< none, selective or full, of layers; empty: none
+  std::string recompute{};  ///< of layers (`layer_recompute_of`); empty: none
 
-  bool any() const { return tensor || context || expert || data || zero || microbatch_size || !recompute.empty(); }
+  bool any() const {
+    return tensor || context || expert || expert_tensor || data || zero || microbatch_size || !recompute.empty();
+  }
   /// Devices of one stage.
   std::int64_t devices_per_stage() const { return tensor.value_or(1) * context.value_or(1) * data.value_or(1); }
   /// Samples of all data-parallel ranks; in units of the network's own microbatch where no size is given.
@@ -35,6 +38,7 @@ struct JobRanges {
   std::string tensor;
   std::string context;
   std::string expert;
+  std::string expert_tensor;
   std::string data;
   std::string zero;
   std::string microbatch_size;

@@ -93,7 +93,7 @@ struct DegreeChoices {
   Numbers tensor{1};
   Numbers context{1};
   Numbers data{};     ///< empty: what the batch and the devices allow
-  Numbers expert{1};  ///< those that divide context x data are taken
+  Numbers expert{1};  ///< those that divide the devices of a stage are taken
   Numbers sizes{};
   std::vector<ActivationRecompute> recompute{ActivationRecompute::kNone};
   std::vector<ZeroStage> zero{ZeroStage::kNone};
@@ -131,7 +131,9 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
 /// nothing over a single rank.
 void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Parallelism>& all) {
   for (const std::int64_t expert : choices.expert) {
-    if (job.replicas() % expert != 0) continue;
+    // Whole experts where the sequence is divided and they fit: Megatron's advice for experts.
+    job.expert_tensor = expert > 1 && job.sequence_parallel ? 1 : 0;
+    if (job.devices_per_stage() % (job.expert_parts() * expert) != 0) continue;
     for (const std::int64_t size : choices.sizes) {
       for (const ActivationRecompute recompute : choices.recompute) {
         for (const ZeroStage zero : choices.zero) {
@@ -152,6 +154,7 @@ std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, c
   const DegreeChoices choices = degree_choices(arguments, question);
   Parallelism job;
   job.precision = precision_of(arguments.precision, arguments.cluster);
+  job.format = format_of(arguments.precision);
   job.sequence = question.network.sequence;
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {
@@ -184,7 +187,8 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
       .whole("batch", batch, {}, "global batch size: samples per optimizer update")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .text("precision", precision, "NAME",
-            "mixed (bf16 compute) or single (default: mixed; single on the cluster host)")
+            "mixed (bf16 compute), single, or mixed with products in fp8 (delayed scaling), fp8-current, fp8-block, "
+            "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
       .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
       .text("memory-limit", memory_limit, "X", "memory of each device, such as 80GiB (default: as in the cluster)")
       .text("host-bandwidth", host_bandwidth, "RATE",

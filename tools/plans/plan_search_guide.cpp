@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <sstream>
 
+#include "models/ground/text_stream.hpp"
 #include "tools/formats/schedule_guide.hpp"
 #include "tools/plans/plan_search_text.hpp"
 
@@ -32,6 +32,7 @@ void add_megatron(std::ostream& out, const PlanQuestion& question, const Paralle
   if (job.sequence_parallel) out << "  --sequence-parallel\n";
   if (job.context > 1) add_option(out, "--context-parallel-size", job.context);
   if (job.expert > 1) add_option(out, "--expert-model-parallel-size", job.expert);
+  if (job.expert_parts() != job.tensor) add_option(out, "--expert-tensor-parallel-size", job.expert_parts());
   add_option(out, "--micro-batch-size", job.microbatch_size);
   add_option(out, "--global-batch-size", question.job.batch);
   if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
@@ -46,8 +47,8 @@ void add_megatron(std::ostream& out, const PlanQuestion& question, const Paralle
 std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) {
   const PipelinePlan& plan = best.score.plan;
   const Parallelism& job = plan.parallelism;
-  std::ostringstream out;
-  std::istringstream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
+  TextStream out;
+  TextStream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
   bool megatron = false;  // the line before was its title
   for (std::string line; std::getline(guide, line);) {
     // The plan knows what the guide of a bare schedule has to leave open.
@@ -59,7 +60,7 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) 
   }
   out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data
       << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << job.tensor
-      << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp" : "") << "\n";
+      << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp x tp" : "") << "\n";
   return out.str();
 }
 

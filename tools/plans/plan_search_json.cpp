@@ -18,6 +18,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
             {"tensor", job.tensor},
             {"context", job.context},
             {"expert", job.expert},
+            {"expert_tensor", job.expert_parts()},
             {"data", job.data},
             {"zero", static_cast<int>(job.zero)},
             {"recompute", job.recompute == ActivationRecompute::kFull        ? "full"
@@ -34,12 +35,14 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
     json["price_per_hour"] = score.price_per_hour;
     json[question.network.sequence > 1 ? "price_per_token" : "price_per_sample"] = plan_cost(score, question);
   }
+  Json staleness = Json::array();
   for (const StageDelays& stage : plan_delays(plan, question.job.price)) {
-    json["staleness"].push_back({{"stage", index(stage.stage)},
-                                 {"tau_fwd", mean_delay(stage.forward)},
-                                 {"tau_bkwd", mean_delay(stage.backward)},
-                                 {"versions", stage.versions}});
+    staleness.push_back({{"stage", index(stage.stage)},
+                         {"tau_fwd", mean_delay(stage.forward)},
+                         {"tau_bkwd", mean_delay(stage.backward)},
+                         {"versions", stage.versions}});
   }
+  if (!staleness.empty()) json["staleness"] = std::move(staleness);
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
   return json;

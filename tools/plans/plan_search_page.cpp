@@ -15,10 +15,16 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{
-    "filling the pipeline", "draining the pipeline", "waiting for other devices", "link latency",
-    "link bandwidth",       "links that are busy",   "collectives and updates",   "copies to and from other memory",
-    "the runtime"};
+constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{"filling the pipeline",
+                                                                    "draining the pipeline",
+                                                                    "waiting for other devices",
+                                                                    "link latency",
+                                                                    "link bandwidth",
+                                                                    "links that are busy",
+                                                                    "collectives and updates",
+                                                                    "copies to and from other memory",
+                                                                    "the runtime",
+                                                                    "devices of which nothing is known"};
 
 /// Mean over devices that do something, in nanoseconds of one update.
 template <class Figure>

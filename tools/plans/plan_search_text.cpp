@@ -76,12 +76,12 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
   return least < most ? number_text(most) + " to " + number_text(least) : number_text(most);
 }
 
-/// Actions of a schedule that is simulated once more, for what is alive at its peak.
-constexpr std::int64_t kMostActions = 2'000'000;
+/// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
+constexpr std::int64_t kMostMicrobatches = 4096;
 
 /// Whether the fullest device has enough memory, and what takes it; empty where nothing is known beside tensors.
 std::vector<std::string> memory_lines(const PlanQuestion& question, const SimulatedPlan& best) {
-  if (is_profiled(question.network) || action_count(best.schedule) > kMostActions) return {};
+  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostMicrobatches) return {};
   const auto place = static_cast<std::size_t>(best.score.worst_place);
   const DeviceSpec& device = best.stages.pipeline.devices[place];
   const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : device.memory_bytes;
@@ -216,6 +216,7 @@ std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question,
           std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
   if (job.context > 1) text += " --cp " + std::to_string(job.context);
   if (job.expert > 1) text += " --ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += " --etp " + std::to_string(job.expert_parts());
   if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
   return text;
 }
@@ -252,6 +253,7 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
   if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
+  if (job.expert_parts() != job.tensor) text += ", etp " + std::to_string(job.expert_parts());
   if (job.data > 1) text += ", dp " + std::to_string(job.data);
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +

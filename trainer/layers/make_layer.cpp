@@ -12,7 +12,7 @@ template <class T>
 std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShape& shape) {
   using Make = std::unique_ptr<Layer<T>> (*)(const LayerSpec&, const MicrobatchShape&);
   // In the order of LayerKind.
-  static constexpr std::array<Make, 24> kMake{make_embedding<T>,
+  static constexpr std::array<Make, 26> kMake{make_embedding<T>,
                                               make_layer_norm<T>,
                                               make_rms_norm<T>,
                                               make_attention<T>,
@@ -35,13 +35,15 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
                                               make_cross_projection<T>,
                                               make_attention_core<T>,
                                               nullptr,
+                                              nullptr,
+                                              nullptr,
                                               nullptr};
   if (!spec.costs_only.empty()) {
     throw Error("layer '" + spec.name + "': cannot be trained, only its costs are known: " + spec.costs_only);
   }
-  if (spec.kind == LayerKind::kMoe || spec.kind == LayerKind::kLatentAttention || spec.side_parameters > 0) {
-    throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention and side parameters have " +
-                "costs, but no arithmetic");
+  if (spec.kind >= LayerKind::kMoe || spec.side_parameters > 0) {
+    throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention, Mamba, further tokens and " +
+                "side parameters have costs, but no arithmetic");
   }
   if (spec.kind == LayerKind::kAttention && (spec.head_norm || queries_width(spec) != spec.width)) {
     throw Error("layer '" + spec.name + "': cannot be trained; heads that do not fill the width, and norms of heads, " +

@@ -10,6 +10,8 @@ namespace plumb {
 
 Schedule gpipe(const ScheduleParams& params);
 Schedule one_f_one_b(const ScheduleParams& params);
+Schedule one_f_one_b_vocab(const ScheduleParams& params);
+Schedule one_f_one_b_interlaced(const ScheduleParams& params);
 Schedule dapple(const ScheduleParams& params);
 Schedule eager_one_f_one_b(const ScheduleParams& params);
 Schedule kfkb(const ScheduleParams& params);
@@ -70,6 +72,25 @@ const std::array kSynchronousRows{
                  .source = "Narayanan et al., PipeDream-Flush, arXiv 2006.09503",
                  .options = {kLimitOption, kRecomputeOption},
                  .make = one_f_one_b},
+    ScheduleSpec{.name = "1f1b-vocab",
+                 .summary = "1f1b with embedding and head divided over all devices, their passes in turns between the "
+                            "others",
+                 .year = 2024,
+                 .source = "Yeung et al., Vocabulary Parallelism, arXiv 2411.05288",
+                 .needs = "p at least 2",
+                 .options = {{"barriers", "1|2", "1",
+                              "how often the shares of a microbatch wait for each other: 1 computes the gradient of "
+                              "the head's input before the sums of all shares are known and scales it then; 2 keeps "
+                              "one microbatch more"}},
+                 .searched = false,
+                 .make = one_f_one_b_vocab},
+    ScheduleSpec{.name = "1f1b-interlaced",
+                 .summary = "1f1b with embedding and head divided over all devices, which compute the head at once",
+                 .year = 2024,
+                 .source = "Lin et al., nnScaler, OSDI 2024, as the baseline of Yeung et al., arXiv 2411.05288",
+                 .needs = "p at least 2",
+                 .searched = false,
+                 .make = one_f_one_b_interlaced},
     ScheduleSpec{.name = "dapple",
                  .summary = "1f1b with a short or a long warm-up, also over replicated stages",
                  .year = 2020,

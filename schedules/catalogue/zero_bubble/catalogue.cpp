@@ -160,7 +160,6 @@ const std::array kZeroBubbleRows{
                  .source = "Qi et al., Synergistic Tensor and Pipeline Parallelism, arXiv 2510.27257",
                  .placement = "v",
                  .needs = "m at least 3p - 1",
-                 .searched = false,  // costs of networks do not tell what a pair hides: it would be priced as a sum
                  .make = stp},
     ScheduleSpec{
         .name = "gis",

@@ -1,5 +1,7 @@
 #include "models/jobs/job_costs.hpp"
 
+#include <cstdlib>
+
 #include <doctest/doctest.h>
 
 #include "models/cluster/cluster_io.hpp"
@@ -93,6 +95,30 @@ TEST_CASE("sequence parallelism moves the bytes of an all-reduce, and shortens n
     return job_costs(network, partition, {cluster, 8, plain_rates()}, job).costs.times[3].f;
   };
   CHECK(f(with) < f(without));
+}
+
+TEST_CASE("passes say which of their time is communication, which the other half of a pair can hide") {
+  const Network network = load_network("megatron-22b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 8);
+  const auto inner = [&](const Parallelism& job) {
+    return job_costs(network, partition, {cluster, 8, plain_rates()}, job).costs.times[3];
+  };
+  const StageTimes shown = inner({.tensor = 8});
+  // Six blocks of two branches, each with one sum of 2048 tokens of 6144 numbers of 2 bytes per pass.
+  const double bytes = static_cast<double>(network.samples * network.sequence) * 6144 * 2;
+  const double sums = 12 * plain_rates().collective_s(CollectiveOp::kAllReduce, device_group(cluster, 8, 1), bytes);
+  CHECK(static_cast<double>(shown.f_comm.all) == doctest::Approx(sums * 1e9).epsilon(1e-6));
+  CHECK(static_cast<double>(shown.i_comm.all) == doctest::Approx(sums * 1e9).epsilon(1e-6));
+  CHECK(shown.f_comm.shown == shown.f_comm.all);
+  CHECK(shown.b_comm == shown.i_comm);
+  CHECK(shown.w_comm == CommTime{});
+  // Sums that the pass hides behind its own kernels are still on the links, but no time of it.
+  const StageTimes hidden = inner({.tensor = 8, .overlap_tensor = true});
+  CHECK(hidden.b_comm.all == shown.b_comm.all);
+  CHECK(hidden.b_comm.shown == 0);
+  CHECK(std::abs(hidden.b - (shown.b - shown.b_comm.shown)) <= 1);  // rounded each for itself
+  CHECK(inner({}).f_comm == CommTime{});
 }
 
 TEST_CASE("a host that starts kernels slowly holds the device up") {

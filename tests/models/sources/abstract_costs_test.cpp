@@ -82,7 +82,8 @@ TEST_CASE("what is not given is 0, and R is F when the schedule recomputes") {
   const StageTimes plain = times_of("F=3,B=4");
   CHECK(plain.r == 0);
   CHECK(plain.pairs == PairTimes{});
-  CHECK(plain.f_comm + plain.i_comm == 0);
+  CHECK(plain.f_comm == CommTime{});
+  CHECK(plain.i_comm == CommTime{});
   CHECK(plain.u == 0);
   CHECK(plain.x == 0);
   CHECK(plain.evict == 0);
@@ -114,12 +115,15 @@ TEST_CASE("every pair of passes has a key of its own, in the order F B I W R") {
 TEST_CASE("communication comes on top of F, R and I, and B hides that of I in its weight half") {
   const StageTimes times = times_of("F=4,I=3,W=2,F.comm=1,I.comm=1.5", {.recompute = true});
   CHECK(times.f == 5 * kUnit);
-  CHECK(times.f_comm == kUnit);
+  CHECK(times.f_comm == CommTime{kUnit, kUnit});
+  CHECK(times.i_comm == CommTime{3 * kUnit / 2, 3 * kUnit / 2});
+  CHECK(times.b_comm == CommTime{3 * kUnit / 2, 0});
   CHECK(times.r == 5 * kUnit);
   CHECK(times.i == 4.5 * kUnit);
   CHECK(times.b == 5 * kUnit);
   CHECK(times.w == 2 * kUnit);
   CHECK(times_of("F=4,I=3,W=2,I.comm=2.5").b == 5.5 * kUnit);
+  CHECK(times_of("F=4,I=3,W=2,I.comm=2.5").b_comm.shown == kUnit / 2);
   CHECK(times_of("F=4,F.comm=1").r == 0);
   CHECK(times_of("F=4,R=2,F.comm=1").r == 3 * kUnit);
 }

@@ -67,7 +67,7 @@ ShortJob short_job(std::uint32_t seed, std::int32_t nodes, std::int32_t per_node
 }
 
 LayerPrices prices_of(const PlanJob& job) {
-  return layer_prices(job, Parallelism{.microbatch_size = 1}, static_cast<std::int32_t>(job.num_devices));
+  return layer_prices(job, Parallelism{.microbatch_size = 1}, static_cast<std::int32_t>(job.num_devices), false);
 }
 
 /// Simulates; nothing where the plan cannot be.

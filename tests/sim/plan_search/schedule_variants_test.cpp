@@ -1,8 +1,11 @@
 #include "sim/plan_search/schedule_variants.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "models/ground/error.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
@@ -12,13 +15,33 @@ TEST_CASE("a schedule that is named is bounded as sliced when its generator cuts
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     if (!spec.synchronous) continue;
-    const bool sliced = generate(spec.name, {.num_devices = 4, .num_microbatches = 12, .chunks = 0}).slices.has_value();
+    const Schedule schedule = generate(spec.name, {.num_devices = 4, .num_microbatches = 12, .chunks = 0});
+    if (schedule.vocabulary) continue;  // refused
+    const bool sliced = schedule.slices.has_value();
     for (const ScheduleVariant& variant : schedule_variants({std::string(spec.name)}, {2})) {
       CHECK(variant.sliced == sliced);
     }
   }
   CHECK(schedule_variants({"seq1f1b"}, {2}).front().sliced);
   CHECK_FALSE(schedule_variants({"stp"}, {2}).front().sliced);
+}
+
+TEST_CASE("schedules with pairs are bounded without the communication that pairs hide, and stp is searched") {
+  for (const std::string name : {"dualpipe", "dualpipev", "stp"}) {
+    CAPTURE(name);
+    CHECK(schedule_variants({name}, {2}).front().overlaps);
+  }
+  CHECK_FALSE(schedule_variants({"zb-v"}, {2}).front().overlaps);
+  const auto searched = schedule_variants({}, {2});
+  CHECK(std::ranges::any_of(searched, [](const ScheduleVariant& each) { return each.spec->name == "stp"; }));
+}
+
+TEST_CASE("a schedule that divides the vocabulary is refused by name and left out of searches") {
+  CHECK_THROWS_WITH_AS(schedule_variants({"1f1b-vocab"}, {2}),
+                       "schedule '1f1b-vocab': divides the vocabulary over all devices, expected a schedule whose "
+                       "stages hold layers",
+                       Error);
+  for (const ScheduleVariant& each : schedule_variants({}, {2})) CHECK(each.spec->name != "1f1b-interlaced");
 }
 
 TEST_CASE("a schedule whose order follows the costs is told from one whose order does not") {

@@ -47,7 +47,7 @@ class Simulator:
                 self.parts[k].append((sizes[k], max(sizes), at, at + length, sum(row)))
                 at += length
         shapes = {p for parts in self.parts for p in parts}
-        keys = [k for k in ("f", "b", "i", "w", "r", "f_comm", "i_comm")]
+        keys = [k for k in ("f", "b", "i", "w", "r", *(x + y for x in "fbiw" for y in ("_comm", "_shown")))]
         if len(shapes) > 1:
             figures = [t[k] for t in self.times for k in keys] + [v for t in self.times for v in t["pairs"].values()]
             self.divide_ticks(self.whole_factor(figures, shapes))
@@ -73,7 +73,7 @@ class Simulator:
     def divide_ticks(self, factor):
         self.ticks *= factor
         self.comm = None if self.comm is None else self.comm * factor
-        self.runtime = {key: ns * factor for key, ns in self.runtime.items()}
+        self.runtime = {key: v if key == "calls" else v * factor for key, v in self.runtime.items()}
         self.times = [{k: {p: x * factor for p, x in v.items()} if k == "pairs" else v * factor for k, v in t.items()} for t in self.times]
 
     def extra(self, name):
@@ -222,11 +222,11 @@ class Simulator:
             return scaled(t["u"] if step.op == "U" else 0), 0, 0, 0
         total = lambda key: self.total(step, t[key])
         again = total("r") if step.again and step.backward else 0
-        comm = {"F": "f_comm", "R": "f_comm", "I": "i_comm", "B": "i_comm"}.get(step.op)
-        c = total(comm) if comm else 0
-        u = max(0, c - total("w")) if step.op == "B" else c
-        more = total("f_comm") if again else 0
-        return scaled(total(step.op.lower()) + again), scaled(again), scaled(c + more), scaled(u + more)
+        own = {"R": "f"}.get(step.op, step.op.lower())
+        c, u = total(own + "_comm"), total(own + "_shown")
+        if step.again and step.backward:
+            c, u = c + total("f_comm"), u + total("f_shown")
+        return scaled(total(step.op.lower()) + again), scaled(again), scaled(c), scaled(u)
 
     def set_time(self, step):
         t1, r1, c1, u1 = self.alone(step)

@@ -31,9 +31,15 @@ StageTimes random_times(std::mt19937_64& random, bool with_given_pairs) {
   times.w = time();
   times.b = times.i + times.w + drawn(random, 0, 1);
   times.r = time();
-  times.f_comm = drawn(random, 0, times.f);
-  times.r = std::max(times.r, times.f_comm);
-  times.i_comm = drawn(random, 0, times.i);
+  const auto comm = [&](Ticks time) {
+    const Ticks shown = drawn(random, 0, time);
+    return CommTime{.all = shown + drawn(random, 0, 2), .shown = shown};
+  };
+  times.f_comm = comm(times.f);
+  times.r = std::max(times.r, times.f_comm.shown);
+  times.b_comm = comm(times.b);
+  times.i_comm = comm(times.i);
+  times.w_comm = comm(times.w);
   times.u = time();
   times.x = time();
   times.evict = time();
@@ -91,22 +97,28 @@ RuntimeCosts random_runtime(std::mt19937_64& random) {
   const auto time = [&] { return drawn(random, 0, 4); };
   RuntimeCosts runtime;
   if (drawn(random, 0, 1) == 0) return runtime;
-  runtime = {.f_ns = time(), .b_ns = time(), .i_ns = time(), .w_ns = time()};
+  runtime = {.f_ns = time(), .b_ns = time(), .i_ns = time(), .w_ns = time(), .calls = {}};
   if (drawn(random, 0, 2) == 0) return runtime;
-  runtime.send_ns = time();
-  runtime.send_posted_ns = time();
-  runtime.receive_ns = time();
+  for (std::int64_t bytes = drawn(random, 1, 4), left = drawn(random, 1, 3); left > 0; --left) {
+    runtime.calls.push_back({.bytes = bytes, .send_ns = time(), .send_posted_ns = time(), .receive_ns = time()});
+    bytes += drawn(random, 1, 40);
+  }
   return runtime;
 }
 
 json runtime_json(const RuntimeCosts& r, std::int64_t ticks_per_ns) {
+  json calls = json::array();
+  for (const CallCosts& call : r.calls) {
+    calls.push_back({{"bytes", call.bytes},
+                     {"send", call.send_ns},
+                     {"send_posted", call.send_posted_ns},
+                     {"receive", call.receive_ns}});
+  }
   return {{"f", r.f_ns * ticks_per_ns},
           {"b", r.b_ns * ticks_per_ns},
           {"i", r.i_ns * ticks_per_ns},
           {"w", r.w_ns * ticks_per_ns},
-          {"send", r.send_ns * ticks_per_ns},
-          {"send_posted", r.send_posted_ns * ticks_per_ns},
-          {"receive", r.receive_ns * ticks_per_ns}};
+          {"calls", std::move(calls)}};
 }
 
 Cluster random_cluster(std::int32_t devices, std::mt19937_64& random) {
@@ -126,10 +138,15 @@ Cluster random_cluster(std::int32_t devices, std::mt19937_64& random) {
 json times_json(const StageTimes& t) {
   json pairs = json::object();
   for (std::size_t i = 0; i < kPairNames.size(); ++i) pairs[std::string(kPairNames[i])] = t.pairs.ticks[i];
-  return {{"f", t.f},      {"b", t.b},           {"i", t.i},           {"w", t.w},
-          {"r", t.r},      {"f_comm", t.f_comm}, {"i_comm", t.i_comm}, {"u", t.u},
-          {"x", t.x},      {"evict", t.evict},   {"load", t.load},     {"all_reduce", t.all_reduce},
-          {"pairs", pairs}};
+  json times = {{"f", t.f},      {"b", t.b}, {"i", t.i},         {"w", t.w},       {"r", t.r},
+                {"u", t.u},      {"x", t.x}, {"evict", t.evict}, {"load", t.load}, {"all_reduce", t.all_reduce},
+                {"pairs", pairs}};
+  for (const auto& [pass, comm] :
+       {std::pair{"f", t.f_comm}, std::pair{"b", t.b_comm}, std::pair{"i", t.i_comm}, std::pair{"w", t.w_comm}}) {
+    times[std::string(pass) + "_comm"] = comm.all;
+    times[std::string(pass) + "_shown"] = comm.shown;
+  }
+  return times;
 }
 
 json memory_json(const StageMemory& m) {

@@ -22,9 +22,9 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 9> kData{"vtrain",         "simumax", "nemo",       "vocabulary-parallel",
-                                                "megatron-lm-ci", "primus",  "torchtitan", "zero-bubble-paper",
-                                                "megatron-papers"};
+constexpr std::array<std::string_view, 10> kData{"vtrain",         "simumax", "nemo",       "vocabulary-parallel",
+                                                 "megatron-lm-ci", "primus",  "torchtitan", "zero-bubble-paper",
+                                                 "megatron-papers", "megatron-moe"};
 constexpr std::string_view kMark = "<!-- results -->\n";
 
 struct PublicArguments {
@@ -58,15 +58,13 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   PublicResults results;
   for (const std::string& name : names) {
     const std::string file = name + ".csv";
+    const StepSource source = step_source(in_results("public"), name);
     for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
-      std::string why = refusal(row);
-      const std::optional<Cluster> cluster = step_cluster(row);
-      if (why.empty() && !cluster) why = "no cluster and rates for " + row.gpu;
-      if (!why.empty()) {
-        ++results.refused[name][why];
-      } else if (cluster->devices.front().name.starts_with(gpu)) {
-        MeasuredJob job{row, step_network(row), step_parallelism(row), *cluster};
-        results.jobs.push_back(std::move(job));
+      std::variant<MeasuredJob, std::string> job = measured_job(row, source);
+      if (const auto* why = std::get_if<std::string>(&job)) {
+        ++results.refused[name][*why];
+      } else if (std::get<MeasuredJob>(job).cluster.devices.front().name.starts_with(gpu)) {
+        results.jobs.push_back(std::get<MeasuredJob>(std::move(job)));
       }
     }
   }
@@ -81,7 +79,7 @@ MeasuredMemory read_memory(const std::vector<std::string>& names) {
     for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
       const std::optional<Cluster> cluster = step_cluster(row);
       if (!memory_refusal(row).empty() || !cluster) continue;
-      jobs.push_back({row, step_network(row), step_parallelism(row), *cluster});
+      jobs.push_back(memory_job(row, *cluster));
     }
   }
   return measured_memory(std::move(jobs));

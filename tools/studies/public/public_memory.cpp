@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tools/studies/public/markdown_text.hpp"
-#include "tools/studies/public/public_report.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 

@@ -1,0 +1,106 @@
+#include <algorithm>
+
+#include "models/jobs/job_mlp.hpp"
+#include "models/network/layer_shape.hpp"
+
+namespace plumb {
+namespace {
+
+/// Of a number in 8 bits with a scale of 4 bytes for 128 of them (DeepSeek-V3).
+constexpr double kDispatchedByte = 1 + 4.0 / 128;
+
+/// The way of the tokens of a device to the experts and back.
+class ExpertWay {
+ public:
+  ExpertWay(const LayerSpec& layer, const JobShape& shape)
+      : job_(shape.parallelism),
+        sent_(shape.bytes(shape.dispatched_tokens(), expert_width(layer))),
+        gathered_(shape.bytes(shape.expert_tokens(layer), expert_width(layer))),
+        narrow_(kDispatchedByte / static_cast<double>(shape.number_bytes())),
+        copies_(layer.experts_per_token),
+        experts_(layer.experts) {}
+
+  /// To the experts; in the forward in 8 bits where the job does so.
+  void there(PassKernels& pass, bool forward) const {
+    exchange(pass, sent_ * (forward && job_.low_precision_dispatch ? narrow_ : 1));
+    gather(pass, CollectiveOp::kAllGather);
+  }
+  void back(PassKernels& pass) const {
+    gather(pass, CollectiveOp::kReduceScatter);
+    exchange(pass, sent_);
+  }
+
+ private:
+  void exchange(PassKernels& pass, double bytes) const {
+    if (job_.expert == 1) return;
+    pass.exchange({.bytes = bytes * job_.expert_load(),
+                   .copies = copies_,
+                   .experts = experts_,
+                   .dispatcher = job_.dispatcher},
+                  job_.overlap_experts);
+  }
+  /// Ranks that divide an expert put their tokens together.
+  void gather(PassKernels& pass, CollectiveOp op) const {
+    if (job_.expert_parts() == 1 || !job_.sequence_parallel) return;
+    pass.collective(op, GroupAxis::kExpertTensor, gathered_, job_.overlap_experts);
+  }
+
+  const Parallelism& job_;
+  double sent_;
+  double gathered_;
+  double narrow_;
+  std::int64_t copies_;
+  std::int64_t experts_;
+};
+
+void add_shared_experts(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape) {
+  if (layer.shared_experts == 0) return;
+  const bool divided = shape.parallelism.sequence_parallel;
+  LayerKernels shared;
+  TensorBlock block(shared, shape, layer.width);
+  if (divided) block.enter();
+  if (divided) block.enter_backward();
+  add_mlp(shared, layer, shape,
+          {shape.tokens(), layer.width, layer.hidden * layer.shared_experts / shape.parallelism.tensor});
+  if (divided) block.leave();
+  if (divided) block.leave_backward();
+  kernels.append(shared);
+}
+
+}  // namespace
+
+/// Router, exchange, experts, exchange: `expert_tensor` ranks divide every expert. Where the sequence is divided, each
+/// tensor rank sends its own part; otherwise all of them send all of it, and their results are summed.
+LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
+  const Parallelism& job = shape.parallelism;
+  const std::int64_t local = std::max<std::int64_t>(1, layer.experts / job.expert);
+  const std::int64_t taken = shape.expert_tokens(layer);
+  const std::int64_t own = shape.dispatched_tokens();
+  const std::int64_t width = expert_width(layer);
+  const double permuted = shape.bytes(own * layer.experts_per_token, width) * job.expert_load();
+  const ExpertWay way(layer, shape);
+  LayerKernels kernels;
+  TensorBlock block(kernels, shape, layer.width);
+  add_linear(kernels, shape, {.tokens = own, .inputs = layer.width, .outputs = layer.experts, .wide = true});
+  if (layer.latent_width > 0) add_linear(kernels, shape, {own, layer.width, width});
+  kernels.forward.memory(2 * permuted, 12, Movement::kPermute);  // scores, choice, permutation
+  way.there(kernels.forward, true);
+  kernels.input_grad.memory(3 * permuted, 4, Movement::kPermute);
+  way.there(kernels.input_grad, false);
+  add_mlp(kernels, layer, shape,
+          {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local});
+  way.back(kernels.forward);
+  way.back(kernels.input_grad);
+  kernels.forward.memory(3 * permuted, 4, Movement::kPermute);  // back in order, weighted sum
+  kernels.input_grad.memory(2 * permuted, 12, Movement::kPermute);
+  if (layer.latent_width > 0) add_linear(kernels, shape, {own, width, layer.width});
+  add_shared_experts(kernels, layer, shape);
+  if (!job.sequence_parallel) {
+    block.leave();
+    block.leave_backward();
+  }
+  if (job.modules.has(RecomputeModule::kMoe)) kernels.again = kernels.forward;
+  return kernels;
+}
+
+}  // namespace plumb
