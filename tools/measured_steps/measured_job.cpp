@@ -7,8 +7,8 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/ground/units.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/ground/units.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -73,7 +73,9 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
   if (!cluster) return "no cluster and rates for " + row.gpu;
   Parallelism parallelism = step_parallelism(row);
   source.recipe.apply(row, parallelism);
-  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster)};
+  // The zero-bubble runtime computes while messages are on their way.
+  const bool overlap_messages = facts.overlap_messages || row.schedule.starts_with("ZB-");
+  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster), overlap_messages};
 }
 
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
@@ -114,9 +116,6 @@ bool steps_are_validated_later(const MeasuredStep& row) {
   return row.schedule.starts_with("ZB-") && !has(row.schedule, "synchronous");
 }
 
-/// The zero-bubble runtime computes while messages are on their way.
-bool overlaps_messages(const MeasuredStep& row) { return row.schedule.starts_with("ZB-"); }
-
 /// Megatron's 1F1B and interleaved schedules wait for the messages of every pass before the next pass, with the host
 /// (`batch_p2p_sync`), which then starts over: a pass takes its message longer, and the host's calls for it.
 void wait_for_messages(JobCosts& job, std::int64_t places) {
@@ -140,7 +139,7 @@ void wait_for_messages(JobCosts& job, std::int64_t places) {
 
 Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
   JobCosts costs = measured_job_costs(job, rates);
-  if (!overlaps_messages(job.row)) wait_for_messages(costs, job.row.pipeline);
+  if (!job.overlap_messages) wait_for_messages(costs, job.row.pipeline);
   const Schedule schedule = step_schedule(job.row, costs);
   return simulate_summary(schedule, costs.costs, &costs.pipeline);
 }

@@ -20,6 +20,7 @@ struct MeasuredJob {
   Network network;
   Parallelism parallelism;
   Cluster cluster;
+  bool overlap_messages = false;  ///< devices compute while messages between stages are on their way
 };
 
 /// What the rows of a table mean, and where the files lie that a recipe names.

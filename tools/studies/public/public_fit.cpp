@@ -37,8 +37,8 @@ std::vector<MeasuredStagePass> all_passes() {
   return measured_stage_passes(read_text_file(in_results("public/stage-times.csv").string()), "stage-times.csv");
 }
 
-/// The rows that fit the constants. Of a large group some are enough, since every group counts the same. Searched orders
-/// take no part: their steps jump when a constant moves, and a fit that follows slopes stops there.
+/// The rows that fit the constants. Of a large group some are enough, since every group counts the same. Searched
+/// orders take no part: their steps jump when a constant moves, and a fit that follows slopes stops there.
 std::vector<MeasuredJob> fitting_jobs(const PublicResults& all, const std::string& without) {
   std::vector<MeasuredJob> half;
   std::map<std::string, std::size_t> seen;
