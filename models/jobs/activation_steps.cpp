@@ -1,8 +1,10 @@
 #include "models/jobs/activation_steps.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "models/jobs/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 
@@ -90,8 +92,7 @@ class StepList {
  private:
   void set_weight(ActivationStep& step, const Product& product, bool of_library) {
     const WeightGradients how = shape_.parallelism.weight_gradients;
-    const bool passed =
-        how == WeightGradients::kPassed || (how == WeightGradients::kPlaceholders && !of_library);
+    const bool passed = how == WeightGradients::kPassed || (how == WeightGradients::kPlaceholders && !of_library);
     if (passed) step.weight_grad = number_ * product.copies * product.inputs * product.outputs;
     if (of_library) step.product = product;
   }
@@ -104,8 +105,10 @@ class StepList {
   std::vector<ActivationStep> steps_;
 };
 
-/// Attention itself, between its products. `keys` are the bytes of queries, keys and values, `made` those of its output.
-void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shape, std::int64_t keys, std::int64_t made) {
+/// Attention itself, between its products. `keys` are the bytes of queries, keys and values, `made` those of its
+/// output.
+void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shape, std::int64_t keys,
+                    std::int64_t made) {
   const Parallelism& job = shape.parallelism;
   const std::int64_t heads = list.tokens() * (layer.heads / job.tensor);
   const auto scores = static_cast<std::int64_t>(shape.scores(layer));
@@ -255,6 +258,16 @@ void add_plain_step(StepList& list, const LayerSpec& layer, const JobShape& shap
   list.add("kept", kept);
 }
 
+/// What products read is kept as they read it: one copy, by columns, with its scales.
+void keep_in_format(std::vector<ActivationStep>& steps, MatrixFormat format) {
+  if (format == MatrixFormat::kBf16) return;
+  const double share = format_costs(format).number_bytes / format_costs(MatrixFormat::kBf16).number_bytes;
+  for (ActivationStep& step : steps) {
+    if (!step.product) continue;
+    step.kept.for_weight_grad = std::llround(static_cast<double>(step.kept.for_weight_grad) * share);
+  }
+}
+
 std::vector<ActivationStep> residual_steps(const LayerSpec& layer, const JobShape& shape) {
   std::vector<ActivationStep> steps;
   for (const std::vector<LayerSpec>* branch : {&layer.body, &layer.shortcut}) {
@@ -310,7 +323,9 @@ std::vector<ActivationStep> activation_steps(const LayerSpec& layer, const JobSh
       add_plain_step(list, layer, shape);
   }
   if (keeps_mask(layer.kind) && shape.masks(layer)) list.add_mask();
-  return list.take();
+  std::vector<ActivationStep> steps = list.take();
+  keep_in_format(steps, shape.parallelism.format);
+  return steps;
 }
 
 KeptBytes kept_bytes(const LayerSpec& layer, const JobShape& shape) {

@@ -48,7 +48,7 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
 }
 
 /// The network that the recipe names, or the one that the columns describe; in the row's lengths.
-Network network_of(const MeasuredStep& row, const StepSource& source, const RecipeFacts& facts) {
+Network network_of(const MeasuredStep& row, const RecipeSource& source, const RecipeFacts& facts) {
   if (facts.network.empty()) return step_network(row);
   const bool is_file = facts.network.find('/') != std::string::npos;
   Network network = load_network(is_file ? (source.folder / facts.network).string() : facts.network);
@@ -59,13 +59,13 @@ Network network_of(const MeasuredStep& row, const StepSource& source, const Reci
 
 }  // namespace
 
-StepSource step_source(const std::filesystem::path& folder, const std::string& name) {
+RecipeSource step_source(const std::filesystem::path& folder, const std::string& name) {
   const std::filesystem::path file = folder / (name + ".json");
   if (!std::filesystem::exists(file)) return {{}, folder};
   return {StepRecipe(read_text_file(file.string()), name + ".json"), folder};
 }
 
-std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const StepSource& source) {
+std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const RecipeSource& source) {
   const RecipeFacts facts = source.recipe.facts(row);
   if (!facts.refusal.empty()) return facts.refusal;
   if (std::string why = refusal(row, !facts.network.empty()); !why.empty()) return why;

@@ -199,7 +199,8 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster), format_of(arguments.precision));
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster),
+                                                      matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -279,7 +280,7 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
-  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
   if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
   CostInput input;
   if (job) {
@@ -362,7 +363,7 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
       documents.network = load_network(arguments.network);
     }
   }
-  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
   if (job && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
     throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
   }
@@ -439,18 +440,18 @@ Partition load_partition(const std::string& partition, const Network& network, s
   return given;
 }
 
-MatrixFormat format_of(const std::string& precision) {
+MatrixFormat matrix_format_of(const std::string& precision) {
   const auto at = std::ranges::find(kMatrixFormatNames, precision);
   return at == kMatrixFormatNames.end() ? MatrixFormat::kBf16
                                         : static_cast<MatrixFormat>(at - kMatrixFormatNames.begin());
 }
 
 Precision precision_of(const std::string& name, const std::string& cluster) {
-  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",   "fp8-current",
+  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",  "fp8-current",
                                                           "fp8-block", "mxfp8",  "nvfp4"};
   const std::string_view usual = cluster == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
-  if (chosen == "mixed" || format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
+  if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
   if (chosen == "single") return Precision{};
   throw_unknown("precision", chosen, kNames);
 }

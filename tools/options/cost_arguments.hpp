@@ -91,7 +91,7 @@ Partition load_partition(const std::string& partition, const Network& network, s
                          const std::vector<std::int64_t>& layer_costs);
 
 /// What `--precision` says of matrix products: bf16, unless it is the name of another format.
-MatrixFormat format_of(const std::string& precision);
+MatrixFormat matrix_format_of(const std::string& precision);
 /// "single", or "mixed" and names of formats; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for
 /// anything else.
 Precision precision_of(const std::string& name, const std::string& cluster);
