@@ -18,7 +18,7 @@ namespace {
 
 std::vector<MeasuredJob> published_jobs(const std::string& name) {
   const std::string folder = testing::in_source("results/public");
-  const StepSource source = step_source(folder, name);
+  const RecipeSource source = step_source(folder, name);
   std::vector<MeasuredJob> jobs;
   for (const MeasuredStep& row : measured_steps(read_text_file(folder + "/" + name + ".csv"), name + ".csv")) {
     std::variant<MeasuredJob, std::string> job = measured_job(row, source);
@@ -41,7 +41,8 @@ double step_error(const std::vector<MeasuredJob>& jobs, const std::vector<double
 
 }  // namespace
 
-TEST_CASE("the zero-bubble paper's stages, steps and fastest schedules are found with rates that none of its rows fitted") {
+TEST_CASE(
+    "the zero-bubble paper's stages, steps and fastest schedules are found with rates that none of its rows fitted") {
   const std::vector<MeasuredJob> jobs = published_jobs("zero-bubble-paper");
   const KernelRates rates = rates_without("zero-bubble-paper");
   const std::vector<double> steps = predicted_steps_s(jobs, &rates);
