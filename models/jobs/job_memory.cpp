@@ -53,7 +53,8 @@ void add_moe_parameters(const LayerSpec& layer, const Parallelism& job, const Pa
   }
   const bool shared_only = named("shared_in.weight") || named("shared_out.weight");
   const bool routed_only = layer.latent_width > 0 && !shared_only;
-  const std::int64_t held = shared_only ? layer.shared_experts : layer.experts + (routed_only ? 0 : layer.shared_experts);
+  const std::int64_t held =
+      shared_only ? layer.shared_experts : layer.experts + (routed_only ? 0 : layer.shared_experts);
   const std::int64_t each = parameter.count() / held;
   const bool whole = named("out.bias");  // added after the sum over ranks
   if (!shared_only) sum.expert += each * layer.experts / job.expert / (whole ? 1 : job.expert_parts());
@@ -118,13 +119,16 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
       job.zero == ZeroStage::kWeights && job.replicas() > 1 ? 2 * largest * job.precision.weight_bytes : 0;
   const PassPeaks peaks = pass_peaks(layers, shape);
   const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
-  const auto workspace = [&](std::int64_t peak, std::int64_t messages) { return held + std::max<std::int64_t>(0, peak - messages); };
+  const auto workspace = [&](std::int64_t peak, std::int64_t messages) {
+    return held + std::max<std::int64_t>(0, peak - messages);
+  };
   memory.workspace_f_bytes = workspace(peaks.forward, beside.forward_messages);
   memory.workspace_b_bytes = workspace(peaks.backward, beside.backward_messages);
   memory.workspace_i_bytes = workspace(peaks.input_grad, beside.backward_messages);
   memory.workspace_w_bytes = workspace(peaks.weight_grad, 0);
   // The optimizer reads gradients of 32 bits.
-  const std::int64_t widened = job.precision.gradient_bytes < kWideGradient ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
+  const std::int64_t widened =
+      job.precision.gradient_bytes < kWideGradient ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
   memory.workspace_u_bytes = held - gathered + widened;
   return memory;
 }

@@ -65,7 +65,8 @@ MemoryNeed read_need(const JsonValue& object) {
 
 DeviceSummary read_device(const JsonValue& object, Ticks makespan) {
   object.allow_only({"busy_ns", "useful_ns", "slowed_ns", "idle_ns", "idle_causes_ns", "first_start_ns", "last_end_ns",
-                     "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors", "memory_need", "known"});
+                     "peak_memory_bytes", "peak_memory_by_class", "peak_activations", "peak_tensors", "memory_need",
+                     "known"});
   DeviceSummary device;
   device.busy = natural(object, "busy_ns");
   device.useful = object.at("useful_ns").integer(0, device.busy);

@@ -130,7 +130,8 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   const LowerOptions lowering = arguments.simulation.lowering(schedule);
   const bool spans = draw || arguments.reports.needs_spans() || arguments.critical_path;
   const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
-  options.peak_composition = arguments.peak || (has_tensors && spans && (input.job_rates || arguments.reports.needs_spans()));
+  options.peak_composition =
+      arguments.peak || (has_tensors && spans && (input.job_rates || arguments.reports.needs_spans()));
   options.spans = spans;
   options.memory_curve = spans;
   const bool delays = counts_delays(arguments, schedule);

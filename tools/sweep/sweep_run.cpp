@@ -163,9 +163,9 @@ class PointRun {
       runs.push_back(figures_of(timeline, share));
       if (runs.size() > 1) return;
       if (input.job_rates) fill_needs(timeline, *input.job_rates, *input.cluster, limit);
-      result_.fits = (input.job_rates ? fit_findings(timeline)
-                                      : memory_findings(timeline, limit, input.cluster_pointer()))
-                         .empty();
+      result_.fits =
+          (input.job_rates ? fit_findings(timeline) : memory_findings(timeline, limit, input.cluster_pointer()))
+              .empty();
       timeline.schedule = schedule.name;
       timeline.machine = input.description;
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);

@@ -40,8 +40,8 @@ MemoryNeed memory_need(std::int64_t peak_bytes, const KernelRates& rates, std::i
 
 std::string need_text(const MemoryNeed& need) {
   const std::int64_t apart = std::abs(need.limit_bytes - need.needed_bytes);
-  const std::string of = bytes_text(apart) + (need.fits() ? " below" : " above") + " the limit of " +
-                         bytes_text(need.limit_bytes);
+  const std::string of =
+      bytes_text(apart) + (need.fits() ? " below" : " above") + " the limit of " + bytes_text(need.limit_bytes);
   switch (need.verdict()) {
     case MemoryVerdict::kUnknown:
       return "the memory of the device is not known";

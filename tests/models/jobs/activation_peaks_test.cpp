@@ -41,9 +41,9 @@ std::map<std::string, std::int64_t> mib_by_name(std::span<const LayerSpec> layer
 TEST_CASE("tensors that a layer of Llama 3 70B keeps, by hand") {
   const std::vector<LayerSpec> layer = llama_layers(1);
   // A value between layers: 4096 tokens x 8192 x 2 bytes = 64 MiB. Keys and values: a quarter of the queries more.
-  std::map<std::string, std::int64_t> kept{{"norm.input", 2 * 64},      {"attention.input", 64}, {"attention.qkv", 80 + 1},
-                                           {"attention.attended", 64},  {"mlp.input", 64},       {"mlp.hidden", 448},
-                                           {"mlp.activated", 224}};
+  std::map<std::string, std::int64_t> kept{
+      {"norm.input", 2 * 64}, {"attention.input", 64}, {"attention.qkv", 80 + 1}, {"attention.attended", 64},
+      {"mlp.input", 64},      {"mlp.hidden", 448},     {"mlp.activated", 224}};
   CHECK(mib_by_name(layer, llama_shape({})) == kept);
   // Two tensor ranks: what is between the layers stays whole ...
   kept = {{"norm.input", 2 * 64}, {"attention.input", 64}, {"attention.qkv", 40}, {"attention.attended", 32},
@@ -81,8 +81,8 @@ TEST_CASE("a backward is fullest at the activation of its last MLP, when the pro
 TEST_CASE("a recomputed layer is held whole while its backward runs") {
   const std::vector<LayerSpec> layers = llama_layers(2);
   const JobShape kept = llama_shape({.weight_gradients = WeightGradients::kAdded});
-  const JobShape again = llama_shape(
-      {.recompute = ActivationRecompute::kFull, .weight_gradients = WeightGradients::kAdded});
+  const JobShape again =
+      llama_shape({.recompute = ActivationRecompute::kFull, .weight_gradients = WeightGradients::kAdded});
   const std::int64_t layer = kept_bytes(layers[0], kept).from_forward() + kept_bytes(layers[1], kept).from_forward();
   CHECK(pass_peaks(layers, again).backward == layer + pass_peaks(layers, kept).backward);
   CHECK(stage_kept(layers, again).from_forward() == 2 * 64 * kMib);
@@ -105,8 +105,8 @@ TEST_CASE("logits are kept in 32 bits beside those in 16 bits, unless the loss w
 TEST_CASE("sequence parallelism gathers what its products read") {
   const std::vector<LayerSpec> layers = llama_layers(1);
   const JobShape shared = llama_shape({.tensor = 2, .weight_gradients = WeightGradients::kAdded});
-  const JobShape parted = llama_shape(
-      {.tensor = 2, .sequence_parallel = true, .weight_gradients = WeightGradients::kAdded});
+  const JobShape parted =
+      llama_shape({.tensor = 2, .sequence_parallel = true, .weight_gradients = WeightGradients::kAdded});
   const auto gathered = [](const JobShape& shape) {
     const std::vector<ActivationStep> steps = activation_steps(llama_layers(1)[1].body[1], shape);
     return std::ranges::find(steps, "mlp.input", &ActivationStep::name)->weight_grad;
@@ -119,7 +119,8 @@ TEST_CASE("libraries are held in every pass, messages are not counted twice, and
   const std::vector<LayerSpec> layers = llama_layers(1);
   Parallelism job{.data = 4, .zero = ZeroStage::kOptimizer};
   const StageMemory alone = job_stage_memory(layers, llama_shape(job));
-  const StageMemory beside = job_stage_memory(layers, llama_shape(job), {.library_bytes = kMib, .backward_messages = 2 * kMib});
+  const StageMemory beside =
+      job_stage_memory(layers, llama_shape(job), {.library_bytes = kMib, .backward_messages = 2 * kMib});
   CHECK(beside.workspace_f_bytes == alone.workspace_f_bytes + kMib);
   CHECK(beside.workspace_b_bytes == alone.workspace_b_bytes + kMib - 2 * kMib);
   CHECK(alone.workspace_u_bytes == 0);

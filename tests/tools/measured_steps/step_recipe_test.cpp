@@ -40,8 +40,8 @@ TEST_CASE("a rule holds for the rows whose columns it names, and later ones win"
 }
 
 TEST_CASE("a mistake in a recipe is told with its place, whether or not a row meets it") {
-  CHECK_THROWS_WITH_AS(recipe_of(R"({"when": {}, "job": {"overlap": true}})"),
-                       doctest::Contains("made.json:1:"), Error);
+  CHECK_THROWS_WITH_AS(recipe_of(R"({"when": {}, "job": {"overlap": true}})"), doctest::Contains("made.json:1:"),
+                       Error);
   CHECK_THROWS_WITH_AS(recipe_of(R"({"when": {"gpu": "none"}, "job": {"dispatcher": "post"}})"),
                        doctest::Contains("expected one of all-to-all, deepep"), Error);
   CHECK_THROWS_AS(recipe_of(R"({"cluster": "h100"})"), Error);

@@ -22,8 +22,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 10> kData{"vtrain",         "simumax", "nemo",       "vocabulary-parallel",
-                                                 "megatron-lm-ci", "primus",  "torchtitan", "zero-bubble-paper",
+constexpr std::array<std::string_view, 10> kData{"vtrain",          "simumax",     "nemo",       "vocabulary-parallel",
+                                                 "megatron-lm-ci",  "primus",      "torchtitan", "zero-bubble-paper",
                                                  "megatron-papers", "megatron-moe"};
 constexpr std::string_view kMark = "<!-- results -->\n";
 
