@@ -29,11 +29,6 @@ void add_adapter(LayerKernels& kernels, const JobShape& shape, const Product& pr
   add(kernels.weight_grad, rank, inputs, tokens, ProductPass::kWeightGrad);
 }
 
-/// A grouped product is a loop over its copies, each a launch (Transformer Engine's grouped products of experts).
-void launch_each(PassKernels& pass, std::int64_t copies) {
-  pass.list.back().launches = static_cast<std::int32_t>(copies);
-}
-
 }  // namespace
 
 void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
@@ -47,14 +42,12 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
     add_cast(kernels.forward, format, numbers(product.tokens, product.inputs, product.copies), shared);
   }
   kernels.forward.product(one);
-  launch_each(kernels.forward, product.copies);
   if (own_cast || !product.gradient_cast) {
     add_cast(kernels.input_grad, format, numbers(product.tokens, product.outputs, product.copies), shared);
   }
   one = {.m = product.tokens, .n = product.inputs, .k = product.outputs, .count = product.copies, .format = format};
   one.pass = ProductPass::kInputGrad;
   kernels.input_grad.product(one);
-  launch_each(kernels.input_grad, product.copies);
   if (job.adapter_rank > 0) {
     if (product.adapted) add_adapter(kernels, shape, product);
     return;
@@ -62,7 +55,6 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
   one = {.m = product.outputs, .n = product.inputs, .k = product.tokens, .count = product.copies, .format = format};
   one.pass = ProductPass::kWeightGrad;
   kernels.weight_grad.product(one, job.precision.gradient_bytes);
-  launch_each(kernels.weight_grad, product.copies);
 }
 
 }  // namespace plumb
