@@ -41,7 +41,7 @@ std::vector<std::size_t> equal_units(const Network& network, std::size_t stages)
   const std::size_t blocks = units.size() / kResidualsPerBlock;
   const bool whole_blocks = units.size() % kResidualsPerBlock == 0 && blocks % stages == 0;
   const bool has_ends = layers.front().kind == LayerKind::kEmbedding && layers.back().kind == LayerKind::kHead;
-  const bool ends_fit = units.size() % kResidualsPerBlock == 0 && (blocks + 2) % stages == 0;
+  const bool ends_fit = units.size() % kResidualsPerBlock == 0 && (blocks + 2) % stages == 0 && blocks + 2 > stages;
   if (!whole_blocks && has_ends && ends_fit) {
     units.insert(units.begin(), kResidualsPerBlock, 0);
     units.insert(units.end(), kResidualsPerBlock, layers.size() - 1);

@@ -160,7 +160,6 @@ double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
   std::int64_t most = 0;
   for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
   if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
-  constexpr double kBytesPerGib = 1 << 30;
   return static_cast<double>(most) / kBytesPerGib;
 }
 

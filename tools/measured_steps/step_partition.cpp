@@ -62,6 +62,11 @@ Partition step_partition(const MeasuredStep& row, const Network& network, std::i
     sizes.push_back(rest);
     return partition_of(sizes, network);
   }
+  if (row.layers + 2 == stages) {
+    sizes.assign(static_cast<std::size_t>(stages), 1);
+    sizes.front() = sizes.back() = 0;
+    return partition_of(sizes, network);
+  }
   return equal_partition(network, stages);
 }
 

@@ -11,6 +11,8 @@ namespace plumb {
 /// The transformer layers of `network` as the source of `row` deals them out to `stages` stages: evenly; with other
 /// numbers on the first and last stage where it states them; or, for "layers redistributed", as many on the last stage
 /// as its head leaves of an equal share of the FLOPs (rounded up), the rest evenly with the longer stages at the end.
+/// Where there are two more stages than layers, embedding and head have stages of their own (the interleaved runs of
+/// the zero-bubble paper).
 Partition step_partition(const MeasuredStep& row, const Network& network, std::int32_t stages);
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "tools/options/job_arguments.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -8,6 +9,12 @@
 #include "models/jobs/kernel_rates_io.hpp"
 
 namespace plumb {
+namespace {
+
+/// In the order of `WeightGradients`.
+constexpr std::array<std::string_view, 3> kWeightGradientNames{"none", "passed", "placeholders"};
+
+}  // namespace
 void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
   const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
@@ -37,6 +44,10 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .flag("low-precision-dispatch", low_precision_dispatch, "tokens travel to their experts in 8 bits")
       .flag("no-flash-attention", no_flash_attention, "attention stores its score matrix")
       .flag("dropout", dropout, "store dropout masks (default: for networks whose attention has biases)")
+      .flag("fused-loss", fused_loss, "the loss writes its gradient over the logits: no copy of them in 32 bits")
+      .text("weight-gradients", weight_gradients, "NAME",
+            "memory of weight gradients before they are added: none, one while its product runs (passed), or one kept "
+            "per shape of weights (placeholders: Transformer Engine from 2.3) (default: passed)")
       .flag("captured", captured, "passes are captured graphs (CUDA graphs): the host starts them as one")
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
@@ -48,10 +59,11 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
 }
 
 bool JobArguments::any() const {
-  const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || captured ||
-                        no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
-                        overlap_experts;
-  return degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() || !rates.empty();
+  const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
+                        captured || no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor ||
+                        overlap_products || overlap_experts;
+  return degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
+         !weight_gradients.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -88,7 +100,17 @@ Parallelism JobArguments::parallelism(const Precision& precision, MatrixFormat f
     job.modules = recompute->modules;
   }
   set_experts(job);
+  set_memory(job);
   return job;
+}
+
+void JobArguments::set_memory(Parallelism& job) const {
+  job.fused_loss = fused_loss;
+  if (weight_gradients.empty()) return;
+  const auto name = std::ranges::find(kWeightGradientNames, weight_gradients);
+  if (name == kWeightGradientNames.end())
+    throw_unknown("kind of weight gradients", weight_gradients, kWeightGradientNames);
+  job.weight_gradients = static_cast<WeightGradients>(name - kWeightGradientNames.begin());
 }
 
 void JobArguments::set_experts(Parallelism& job) const {

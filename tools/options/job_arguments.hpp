@@ -19,6 +19,8 @@ struct JobArguments {
   std::optional<double> imbalance;
   std::optional<std::int64_t> adapter_rank;
   std::string dispatcher;
+  std::string weight_gradients;
+  bool fused_loss = false;
   bool sequence_parallel = false;
   bool no_flash_attention = false;
   bool dropout = false;
@@ -45,6 +47,7 @@ struct JobArguments {
 
  private:
   void set_experts(Parallelism& job) const;
+  void set_memory(Parallelism& job) const;
 };
 
 }  // namespace plumb

@@ -85,6 +85,10 @@ TEST_CASE("layers are dealt out as the sources say") {
         std::vector<std::size_t>{4, 4, 4, 5, 5, 5, 5, 1});  // 1: the last norm and the head
   MeasuredStep row = row_named("megatron-lm-ci", "mlm-ci-gpt-gpt3_mcore_te_tp1_pp4_vp1_uneven_pipeline-h100");
   CHECK(blocks_of(row) == std::vector<std::size_t>{2, 4, 4, 3});
+  row = row_named("zero-bubble-paper", "zb-28.3B-interleaved-1f1b-m96-b1-t4");
+  const Partition chunks = step_partition(row, step_network(row), 64);
+  CHECK(to_string(chunks).substr(0, 8) == "1,2,2,2,");
+  CHECK(chunks.range(63).end - chunks.range(63).begin == 2);  // the last norm and the head
 }
 
 TEST_CASE("units and columns of published memory") {
