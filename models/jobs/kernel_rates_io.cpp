@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/json_reader.hpp"
+#include "models/ground/presets.hpp"
 
 namespace plumb {
 namespace {
@@ -214,6 +215,14 @@ std::string lines_of(std::string_view key, const std::vector<Point>& points) {
   return points.empty() ? text : ",\n  \"" + std::string(key) + "\": [" + text + "\n  ]";
 }
 
+std::vector<KernelRates> built_in_rates() {
+  std::vector<KernelRates> all;
+  for (const Preset& preset : device_presets()) {
+    all.push_back(kernel_rates_from_json(preset.json, std::string(preset.name) + ".json"));
+  }
+  return all;
+}
+
 }  // namespace
 
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name) {
@@ -249,6 +258,22 @@ std::string kernel_rates_to_json(const KernelRates& rates) {
   text.resize(text.size() - 2);  // "\n}"
   return text + lines_of("gemms", rates.gemms) + lines_of("attentions", rates.attentions) +
          lines_of("collectives", rates.collectives) + "\n}\n";
+}
+
+KernelRates kernel_rates_of(const DeviceSpec& device) {
+  static const std::vector<KernelRates> kBuiltIn = built_in_rates();
+  const KernelRates* best = nullptr;
+  for (const KernelRates& rates : kBuiltIn) {
+    if (!device.name.starts_with(rates.device)) continue;
+    if (best == nullptr || rates.device.size() > best->device.size()) best = &rates;
+  }
+  if (best != nullptr) return *best;
+  KernelRates assumed;
+  assumed.device = device.name;
+  assumed.source = "efficiencies of the cluster's document";
+  assumed.gemm_efficiency = assumed.attention_forward = assumed.attention_backward = device.compute_efficiency;
+  assumed.set_memory_shares(device.memory_efficiency);
+  return assumed;
 }
 
 }  // namespace plumb

@@ -10,6 +10,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/ground/units.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
