@@ -29,6 +29,7 @@ endif()
 option(PLUMB_WERROR "Treat warnings as errors" OFF)
 option(PLUMB_NATIVE "Let the CPU back end use all instructions of this machine" ON)
 set(PLUMB_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
+option(PLUMB_SANITIZED_TBB "The oneTBB in TBB_DIR is built with the same sanitizers (cmake/onetbb_for_tsan.sh)" OFF)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -49,9 +49,9 @@ function(plumb_library name)
            FILE_SET doorway TYPE HEADERS BASE_DIRS ${include} FILES ${include}/plumbline/${name}.hpp)
   target_compile_features(plumb_${name} PUBLIC cxx_std_20)  # for those who include the headers
   target_link_libraries(plumb_${name} PRIVATE $<BUILD_INTERFACE:plumb_warnings>)
-  # Our threads are the trainer's, and write nothing but what it and models own: the thread sanitizer has nothing to see
-  # in the other libraries.
-  if(PLUMB_SANITIZE STREQUAL thread AND NOT name MATCHES "^(models|trainer)$")
+  # The trainer's threads write nothing but what it and models own. Those of the other libraries are oneTBB's, and the
+  # thread sanitizer understands them only with a oneTBB that was compiled for it.
+  if(PLUMB_SANITIZE STREQUAL thread AND NOT PLUMB_SANITIZED_TBB AND NOT name MATCHES "^(models|trainer)$")
     target_compile_options(plumb_${name} PRIVATE -O0 -g0)
   else()
     target_link_libraries(plumb_${name} PUBLIC $<BUILD_INTERFACE:plumb_sanitizers>)

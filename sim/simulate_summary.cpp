@@ -118,7 +118,7 @@ Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, con
   job.options.spans = false;
   job.options.memory_curve = false;
   if (auto timeline = jumped(job)) return *std::move(timeline);
-  check_run_size(schedule, cluster != nullptr && !costs.comm, job.options);
+  check_run_size(schedule, makes_transfers(costs, cluster, lowering), job.options);
   return simulate(lower(schedule, costs, cluster, lowering), job.options);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/cluster/contention.hpp"
+#include "models/cluster/runtime_costs.hpp"
 #include "models/ground/units.hpp"
 
 namespace plumb {
@@ -78,6 +79,7 @@ struct Cluster {
   Network intra_node;
   Network inter_node;
   HostLink host_link;
+  RuntimeCosts runtime;                  ///< of what runs schedules there, where costs have none of their own
   Contention contention;                 ///< between devices of a node; empty: there is none
   std::vector<SharedLink> shared_links;  ///< filled by `finish()`
 

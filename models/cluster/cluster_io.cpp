@@ -11,6 +11,7 @@
 
 #include "models/cluster/contention_io.hpp"
 #include "models/cluster/host.hpp"
+#include "models/cluster/runtime_costs_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/ground/presets.hpp"
@@ -198,7 +199,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   const JsonValue root = document.root();
   check_format(root, "plumbline-cluster", 1);
   root.allow_only({"format", "version", "name", "source", "nodes", "devices_per_node", "device", "overrides",
-                   "intra_node", "inter_node", "host_link", "contention"});
+                   "intra_node", "inter_node", "host_link", "runtime", "contention"});
   Cluster cluster;
   cluster.name = root.at("name").text();
   if (const auto source = root.find("source")) cluster.source = source->text();
@@ -224,6 +225,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
   if (const auto inter = root.find("inter_node")) cluster.inter_node = read_network(*inter);
   if (shape.nodes > 1) root.at("inter_node");
   if (const auto host = root.find("host_link")) cluster.host_link = read_host_link(*host);
+  if (const auto runtime = root.find("runtime")) cluster.runtime = read_runtime_costs(*runtime);
   if (const auto contention = root.find("contention")) cluster.contention = read_contention(*contention);
   cluster.finish();
   return cluster;
@@ -238,15 +240,18 @@ std::string cluster_to_json(const Cluster& cluster) {
             {"nodes", static_cast<std::int32_t>(cluster.devices.size()) / cluster.devices_per_node},
             {"devices_per_node", cluster.devices_per_node},
             {"device", device_to_json(first, {})}};
+  Json overrides = Json::array();
   for (std::size_t d = 0; d < cluster.devices.size(); ++d) {
     if (cluster.devices[d] == first) continue;
     Json item{{"device", d}};
     item.update(device_to_json(cluster.devices[d], first));
-    json["overrides"].push_back(std::move(item));
+    overrides.push_back(std::move(item));
   }
+  if (!overrides.empty()) json["overrides"] = std::move(overrides);
   if (cluster.intra_node.bytes_per_s > 0) json["intra_node"] = network_to_json(cluster.intra_node);
   if (cluster.inter_node.bytes_per_s > 0) json["inter_node"] = network_to_json(cluster.inter_node);
   if (cluster.host_link.bytes_per_s > 0) json["host_link"] = host_link_to_json(cluster.host_link);
+  if (cluster.runtime != RuntimeCosts{}) json["runtime"] = Json::parse(runtime_costs_to_json(cluster.runtime));
   if (!cluster.contention.empty()) json["contention"] = Json::parse(contention_to_json(cluster.contention));
   return json.dump(2) + "\n";
 }
@@ -269,6 +274,14 @@ Cluster load_cluster(std::string_view name_or_path) {
   if (!cluster) throw_unknown("cluster", base, builtin_clusters());
   reshape(*cluster, *shape, name_or_path);
   return *std::move(cluster);
+}
+
+Cluster sized_cluster(Cluster cluster, std::int64_t devices) {
+  const std::int64_t per_node = std::clamp<std::int64_t>(devices, 1, cluster.devices_per_node);
+  const Shape shape{(devices + per_node - 1) / per_node, per_node};
+  const std::string name = cluster.name;
+  reshape(cluster, shape, name);
+  return cluster;
 }
 
 }  // namespace plumb

@@ -25,4 +25,8 @@ std::vector<std::string_view> builtin_clusters();
 /// and impossible shapes.
 Cluster load_cluster(std::string_view name_or_path);
 
+/// `cluster` with as many of its nodes as `devices` need; fewer devices than a node has are one smaller node. Throws
+/// `Error` where several nodes are needed that are not connected.
+Cluster sized_cluster(Cluster cluster, std::int64_t devices);
+
 }  // namespace plumb

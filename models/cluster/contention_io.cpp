@@ -123,12 +123,15 @@ Contention read_contention(const JsonValue& json) {
 
 std::string contention_to_json(const Contention& contention) {
   Json json = Json::object();
+  if (!contention.slowdowns.empty()) json["slowdown"] = Json::array();
   for (const Slowdown& slowdown : contention.slowdowns) {
     json["slowdown"].push_back(
         {{"of", loads_to_json(slowdown.of)}, {"by", loads_to_json(slowdown.by)}, {"gamma", slowdown.gamma}});
   }
-  if (contention.message_share > 0) json["theft"]["message"] = contention.message_share;
-  if (contention.collective_share > 0) json["theft"]["collective"] = contention.collective_share;
+  Json theft = Json::object();
+  if (contention.message_share > 0) theft["message"] = contention.message_share;
+  if (contention.collective_share > 0) theft["collective"] = contention.collective_share;
+  if (!theft.empty()) json["theft"] = std::move(theft);
   if (contention.clock) json["clock"] = clock_to_json(*contention.clock);
   return json.dump();
 }

@@ -8,7 +8,8 @@
 namespace plumb {
 
 std::int64_t largest_message(const StageCosts& costs) {
-  std::int64_t bytes = costs.memory.empty() ? costs.message_bytes : 0;
+  if (costs.message_bytes > 0) return costs.message_bytes;
+  std::int64_t bytes = 0;
   for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
   return bytes;
 }

@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// Bytes of the largest message between stages; 0 when memory is not modelled.
+/// Bytes of the largest message between stages; 0 where neither they nor memory are given.
 std::int64_t largest_message(const StageCosts& costs);
 
 /// The time of the largest message between stages, alone on the slowest link between neighbours among the first

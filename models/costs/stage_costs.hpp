@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "models/cluster/runtime_costs.hpp"
 #include "models/costs/pair_times.hpp"
 #include "models/costs/part.hpp"
-#include "models/costs/runtime_costs.hpp"
 #include "models/ground/units.hpp"
 
 namespace plumb {
@@ -65,14 +65,6 @@ struct StageMemory {
 /// Bytes of a microbatch that are kept between the forward and the backward: the input if it is kept, and what the
 /// forward makes unless recomputation drops it (`input_only`).
 std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
-
-/// Communication within a pass, such as the all-reduces of tensor ranks: beside it the other half of a pair computes.
-struct CommTime {
-  Ticks all = 0;    ///< on the links
-  Ticks shown = 0;  ///< the part of it during which the pass, alone, computes nothing; contained in its time
-
-  friend bool operator==(const CommTime&, const CommTime&) = default;
-};
 
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
 struct StageTimes {
@@ -136,7 +128,7 @@ struct StageCosts {
   std::int64_t memory_units_per_one = 0;
 
   RuntimeCosts runtime;
-  std::int64_t message_bytes = 0;  ///< of every message, where memory is not modelled
+  std::int64_t message_bytes = 0;  ///< of every message; 0: as large as what the stages hand over
   std::vector<TiedWeight> tied;
   WorkUnits work;
 

@@ -1,6 +1,7 @@
 #include "models/ground/error.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -74,7 +75,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string_view
   std::string best;
   std::size_t best_distance = 0;
   for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(name, candidate);
+    const bool begins = name.starts_with(candidate);  // letters that were only added count half
+    const std::size_t distance = begins ? (name.size() - candidate.size() + 1) / 2 : edit_distance(name, candidate);
     if (3 * distance > std::max(name.size(), candidate.size())) continue;
     if (best.empty() || distance < best_distance) {
       best = candidate;
@@ -89,7 +91,11 @@ void throw_unknown(std::string_view what, std::string_view name, std::span<const
   const std::string nearest = nearest_name(name, candidates);
   if (!nearest.empty()) throw Error(message + " (did you mean '" + nearest + "'?)");
   if (candidates.empty()) throw Error(message + "; expected none");
-  std::vector<std::string_view> listed(candidates.begin(), candidates.end());
+  std::vector<std::string_view> listed;
+  std::ranges::copy_if(candidates, std::back_inserter(listed),
+                       [&](std::string_view candidate) { return candidate.find(name) != std::string_view::npos; });
+  if (listed.size() == 1) throw Error(message + " (did you mean '" + std::string(listed.front()) + "'?)");
+  if (listed.empty() || name.empty()) listed.assign(candidates.begin(), candidates.end());
   if (listed.size() <= kMostListed) {
     message += "; expected one of:";
   } else {

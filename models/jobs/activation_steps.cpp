@@ -1,8 +1,10 @@
 #include "models/jobs/activation_steps.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "models/jobs/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 
@@ -256,6 +258,16 @@ void add_plain_step(StepList& list, const LayerSpec& layer, const JobShape& shap
   list.add("kept", kept);
 }
 
+/// What products read is kept as they read it: one copy, by columns, with its scales.
+void keep_in_format(std::vector<ActivationStep>& steps, MatrixFormat format) {
+  if (format == MatrixFormat::kBf16) return;
+  const double share = format_costs(format).number_bytes / format_costs(MatrixFormat::kBf16).number_bytes;
+  for (ActivationStep& step : steps) {
+    if (!step.product) continue;
+    step.kept.for_weight_grad = std::llround(static_cast<double>(step.kept.for_weight_grad) * share);
+  }
+}
+
 std::vector<ActivationStep> residual_steps(const LayerSpec& layer, const JobShape& shape) {
   std::vector<ActivationStep> steps;
   for (const std::vector<LayerSpec>* branch : {&layer.body, &layer.shortcut}) {
@@ -311,7 +323,9 @@ std::vector<ActivationStep> activation_steps(const LayerSpec& layer, const JobSh
       add_plain_step(list, layer, shape);
   }
   if (keeps_mask(layer.kind) && shape.masks(layer)) list.add_mask();
-  return list.take();
+  std::vector<ActivationStep> steps = list.take();
+  keep_in_format(steps, shape.parallelism.format);
+  return steps;
 }
 
 KeptBytes kept_bytes(const LayerSpec& layer, const JobShape& shape) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/jobs/collectives.hpp"
-#include "models/jobs/parallelism.hpp"
+#include "models/jobs/dispatcher.hpp"
 
 namespace plumb {
 

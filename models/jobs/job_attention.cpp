@@ -92,7 +92,7 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   LayerKernels in;
   LayerKernels out;
-  add_linear(in, shape, {tokens, layer.width, qkv});
+  add_linear(in, shape, {.tokens = tokens, .inputs = layer.width, .outputs = qkv, .input_cast = true, .adapted = true});
   add_linear(out, shape, {tokens, inner, layer.width});
   if (layer.bias) {
     add_bias(in, shape, tokens, qkv, true);
@@ -132,8 +132,11 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
   LayerKernels out;
   if (layer.query_rank > 0) add_linear(in, shape, {tokens, layer.width, layer.query_rank});
   LayerKernels up;  // made of the latents
-  add_linear(up, shape, {tokens, layer.query_rank > 0 ? layer.query_rank : layer.width, queries});
-  add_linear(up, shape, {tokens, layer.key_rank, keys_values});
+  const std::int64_t query_inputs = layer.query_rank > 0 ? layer.query_rank : layer.width;
+  add_linear(up, shape,
+             {.tokens = tokens, .inputs = query_inputs, .outputs = queries, .input_cast = true, .adapted = true});
+  add_linear(up, shape,
+             {.tokens = tokens, .inputs = layer.key_rank, .outputs = keys_values, .input_cast = true, .adapted = true});
   in.append(up);
   add_linear(in, shape, {tokens, layer.width, latent});
   add_linear(out, shape, {tokens, values, layer.width});

@@ -14,6 +14,7 @@
 #include "models/ground/units.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 
@@ -86,7 +87,10 @@ class JobClock {
       if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
       const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
       if (talks) talking_s += time.device_s;
-      if (kernel.hidden) hidden_s += std::exchange(time.device_s, 0);
+      if (kernel.hidden) {
+        hidden_s += time.device_s;
+        time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
+      }
       if (captured_) time.host_s = 0;
       all += time;
     }
@@ -116,6 +120,12 @@ class JobClock {
 
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
     return rates_.collective_s(op, group, bytes);
+  }
+
+  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many).
+  double taken_share() const {
+    constexpr double kTaken = 20;
+    return std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors));
   }
 
   double exchange_s(const ExpertExchange& exchange) const {
@@ -184,7 +194,8 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
   return seconds;
 }
 
-/// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with any.
+/// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with
+/// any.
 void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
                       StageSeconds& seconds) {
   const Parallelism& job = shape.parallelism;
@@ -225,7 +236,8 @@ StageTimes stage_times(const StageSeconds& seconds) {
 UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
-  const DeviceParameters parameters = stage_parameters(layers, shape);
+  // Adapters are too small for their messages to count.
+  const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : stage_parameters(layers, shape);
   const DeviceGroup& data = clock.group(GroupAxis::kData);
   const DeviceGroup& experts = clock.expert_copies();
   const auto over_ranks = [&](CollectiveOp op, double each) {
@@ -234,8 +246,7 @@ UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& 
   };
   const auto gradient_bytes = static_cast<double>(job.precision.gradient_bytes);
   UpdateSeconds update;
-  if (job.zero == ZeroStage::kNone)
-    update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
+  if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
   if (job.zero == ZeroStage::kOptimizer) {
     update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, gradient_bytes);
   }

@@ -33,11 +33,9 @@ class ExpertWay {
  private:
   void exchange(PassKernels& pass, double bytes) const {
     if (job_.expert == 1) return;
-    pass.exchange({.bytes = bytes * job_.expert_load(),
-                   .copies = copies_,
-                   .experts = experts_,
-                   .dispatcher = job_.dispatcher},
-                  job_.overlap_experts);
+    pass.exchange(
+        {.bytes = bytes * job_.expert_load(), .copies = copies_, .experts = experts_, .dispatcher = job_.dispatcher},
+        job_.overlap_experts);
   }
   /// Ranks that divide an expert put their tokens together.
   void gather(PassKernels& pass, CollectiveOp op) const {
@@ -88,7 +86,7 @@ LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
   kernels.input_grad.memory(3 * permuted, 4, Movement::kPermute);
   way.there(kernels.input_grad, false);
   add_mlp(kernels, layer, shape,
-          {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local});
+          {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local, true});
   way.back(kernels.forward);
   way.back(kernels.input_grad);
   kernels.forward.memory(3 * permuted, 4, Movement::kPermute);  // back in order, weighted sum

@@ -21,7 +21,10 @@ struct Product {
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   std::int64_t copies = 1;
-  bool wide = false;  ///< stays in 16 bits and as it is, whatever the job's format and adapters: routers, the head
+  bool wide = false;           ///< stays in 16 bits, whatever the job's format: routers, the head
+  bool input_cast = false;     ///< what comes in is written in the job's format by the norm or activation that makes it
+  bool gradient_cast = false;  ///< so is the gradient of what goes out, by the backward of an activation
+  bool adapted = false;        ///< has an adapter where the job trains adapters: queries, keys and values
 };
 
 /// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; that of W adds to the gradients where it
@@ -61,7 +64,7 @@ class TensorBlock {
     add(kernels_.input_grad, scattered ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
         shape_.parallelism.overlap_tensor);
     // W needs the whole input again.
-    if (scattered) add(kernels_.weight_grad, CollectiveOp::kAllGather, true);
+    if (scattered && shape_.parallelism.adapter_rank == 0) add(kernels_.weight_grad, CollectiveOp::kAllGather, true);
   }
 
  private:
@@ -70,9 +73,11 @@ class TensorBlock {
     const std::int64_t parts = shape_.parallelism.tensor;
     if (parts < 2) return;
     const bool in_parts = shape_.parallelism.overlap_products && shape_.parallelism.sequence_parallel && !hidden;
-    const double first = in_parts ? values_ / static_cast<double>(parts) : values_;
+    // What products read is gathered as they read it; what is summed stays in 16 bits.
+    const double bytes = op == CollectiveOp::kAllGather ? values_ * shape_.parallelism.gathered_share() : values_;
+    const double first = in_parts ? bytes / static_cast<double>(parts) : bytes;
     pass.collective(op, GroupAxis::kTensor, first, hidden);
-    if (in_parts) pass.collective(op, GroupAxis::kTensor, values_ - first, true);
+    if (in_parts) pass.collective(op, GroupAxis::kTensor, bytes - first, true);
   }
 
   LayerKernels& kernels_;

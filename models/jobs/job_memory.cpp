@@ -1,9 +1,12 @@
 #include "models/jobs/job_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/jobs/activation_peaks.hpp"
+#include "models/jobs/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
+#include "models/network/layer_shape.hpp"
 
 namespace plumb {
 namespace {
@@ -99,18 +102,61 @@ DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobSh
   return sum;
 }
 
+namespace {
+
+/// Parameters that have gradients and optimizer state: all, or those of the adapters.
+DeviceParameters trained_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
+  const Parallelism& job = shape.parallelism;
+  if (job.adapter_rank == 0) return stage_parameters(layers, shape);
+  DeviceParameters sum;
+  for (const LayerSpec& layer : layers) {
+    sum.dense += trained_parameters(layer.body, shape).dense + trained_parameters(layer.shortcut, shape).dense;
+    if (layer.kind != LayerKind::kAttention) continue;
+    sum.dense += job.adapter_rank * (layer.width + qkv_width(layer) / job.tensor);
+  }
+  return sum;
+}
+
+/// Matrices that products read in the job's format.
+DeviceParameters cast_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
+  DeviceParameters sum;
+  for (const LayerSpec& layer : layers) {
+    const DeviceParameters inside = cast_parameters(layer.body, shape);
+    const bool reads = keeps_mask(layer.kind);  // attention, MLP, experts, Mamba
+    const DeviceParameters own = reads ? device_parameters(layer, shape) : DeviceParameters{};
+    sum = {sum.dense + inside.dense + own.dense, sum.expert + inside.expert + own.expert};
+  }
+  return sum;
+}
+
+/// Bytes that a cast weight has beyond those of one in 16 bits: its copies, instead of it where it is kept in no other
+/// way, or beside it.
+double cast_weight_bytes(const Parallelism& job) {
+  if (job.format == MatrixFormat::kBf16) return 0;
+  const FormatCosts& costs = format_costs(job.format);
+  const double copies = (costs.both_kept ? 2 : 1) * costs.number_bytes;
+  return costs.gathers ? copies - static_cast<double>(job.precision.weight_bytes) : copies;
+}
+
+}  // namespace
+
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
   const Parallelism& job = shape.parallelism;
   const DeviceParameters parameters = stage_parameters(layers, shape);
   std::int64_t largest = 0;
   for (const LayerSpec& layer : layers) largest = std::max(largest, device_parameters(layer, shape).all());
-  const auto bytes = [&](std::int64_t each, ZeroStage from) {
+  const auto held_of = [&](const DeviceParameters& some, double each, ZeroStage from) {
     const bool divided = job.zero >= from;
-    return sharded(parameters.dense * each, divided, job.replicas()) +
-           sharded(parameters.expert * each, divided, job.expert_replicas());
+    const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };
+    return sharded(of(some.dense), divided, job.replicas()) + sharded(of(some.expert), divided, job.expert_replicas());
+  };
+  const DeviceParameters trained = trained_parameters(layers, shape);
+  const auto bytes = [&](std::int64_t each, ZeroStage from) {
+    return held_of(trained, static_cast<double>(each), from);
   };
   StageMemory memory;
-  memory.weight_bytes = bytes(job.precision.weight_bytes, ZeroStage::kWeights);
+  memory.weight_bytes = held_of(parameters, static_cast<double>(job.precision.weight_bytes), ZeroStage::kWeights) +
+                        held_of(cast_parameters(layers, shape), cast_weight_bytes(job), ZeroStage::kWeights);
   memory.gradient_bytes = bytes(job.precision.gradient_bytes, ZeroStage::kGradients);
   memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
   memory.stash = stage_stash(layers, shape);

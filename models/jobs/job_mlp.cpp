@@ -3,12 +3,19 @@
 namespace plumb {
 
 void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, const MlpShape& mlp) {
-  const auto [tokens, features, hidden, copies] = mlp;
+  const auto& [tokens, features, hidden, copies, routed] = mlp;
   const std::int64_t inner = layer.gated ? 2 * hidden : hidden;
   LayerKernels in;
   LayerKernels out;
-  add_linear(in, shape, {tokens, features, inner, copies});
-  add_linear(out, shape, {tokens, hidden, features, copies});
+  add_linear(in, shape,
+             {.tokens = tokens,
+              .inputs = features,
+              .outputs = inner,
+              .copies = copies,
+              .input_cast = !routed,
+              .gradient_cast = true});
+  add_linear(out, shape,
+             {.tokens = tokens, .inputs = hidden, .outputs = features, .copies = copies, .input_cast = true});
   if (layer.bias && copies == 1) {
     add_bias(in, shape, tokens, inner, false);  // added with the activation
     add_bias(out, shape, shape.norm_tokens(), features, false);

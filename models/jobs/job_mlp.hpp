@@ -11,6 +11,7 @@ struct MlpShape {
   std::int64_t features = 0;
   std::int64_t hidden = 0;
   std::int64_t copies = 1;
+  bool routed = false;  ///< tokens come from a permutation, not from a norm
 };
 
 /// Appends its kernels; the activation runs again where the job recomputes it.

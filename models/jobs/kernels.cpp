@@ -1,6 +1,6 @@
 #include "models/jobs/kernels.hpp"
 
-#include "models/jobs/low_precision.hpp"
+#include "models/jobs/format_costs.hpp"
 
 namespace plumb {
 

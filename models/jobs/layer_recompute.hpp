@@ -18,10 +18,10 @@ enum class ActivationRecompute : std::uint8_t {
 
 /// Parts of a layer that can run again in the backward instead of being kept (Megatron's --recompute-modules).
 enum class RecomputeModule : std::uint8_t {
-  kNorm,         ///< the output of the norm before attention and MLP
-  kActivation,   ///< the output of the activation between the products of an MLP or an expert
-  kMoe,          ///< a whole layer of experts, with its exchanges; its input is kept
-  kMlaUpProj,    ///< latent attention: queries, keys and values made of the latents
+  kNorm,        ///< the output of the norm before attention and MLP
+  kActivation,  ///< the output of the activation between the products of an MLP or an expert
+  kMoe,         ///< a whole layer of experts, with its exchanges; its input is kept
+  kMlaUpProj,   ///< latent attention: queries, keys and values made of the latents
 };
 
 inline constexpr std::size_t kRecomputeModuleCount = 4;
@@ -39,7 +39,9 @@ class RecomputeModules {
   friend bool operator==(const RecomputeModules&, const RecomputeModules&) = default;
 
  private:
-  static std::uint8_t bit(RecomputeModule module) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(module)); }
+  static std::uint8_t bit(RecomputeModule module) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(module));
+  }
 
   std::uint8_t bits_ = 0;
 };

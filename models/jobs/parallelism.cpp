@@ -3,7 +3,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "models/jobs/low_precision.hpp"
+#include "models/jobs/format_costs.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
@@ -71,6 +71,10 @@ void check_expert_ranks(const Parallelism& job) {
 double Parallelism::gathered_weight_bytes() const {
   const FormatCosts& costs = format_costs(format);
   return costs.gathers ? costs.number_bytes : static_cast<double>(precision.weight_bytes);
+}
+
+double Parallelism::gathered_share() const {
+  return format_costs(format).number_bytes / format_costs(MatrixFormat::kBf16).number_bytes;
 }
 
 void check_parallelism(const Network& network, const Parallelism& job) {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
+#include "models/jobs/dispatcher.hpp"
 #include "models/jobs/layer_recompute.hpp"
 #include "models/jobs/matrix_format.hpp"
 #include "models/network/network.hpp"
@@ -27,14 +26,6 @@ enum class WeightGradients : std::uint8_t {
   kPlaceholders,  ///< as kPassed, but of layers one empty tensor per shape is kept (Transformer Engine since 2.3)
 };
 
-/// How tokens come to their experts and back.
-enum class Dispatcher : std::uint8_t {
-  kAllToAll,     ///< every copy of a token is a message of its own to the rank of its expert
-  kOncePerNode,  ///< a token crosses to a node once and is copied inside (DeepEP, HybridEP; DeepSeek-AI 2024)
-};
-
-inline constexpr std::array<std::string_view, 2> kDispatcherNames{"all-to-all", "deepep"};
-
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
 /// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. The layers with
@@ -52,9 +43,9 @@ struct Parallelism {
   std::int64_t microbatch_size = 0;  ///< samples of one data rank; 0: the network's
   std::int64_t sequence = 0;         ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
-  bool flash_attention = true;     ///< nothing of size sequence x sequence is kept or moved
-  std::optional<bool> dropout{};   ///< one-byte masks are kept; without a value: networks with biases in attention
-  bool fused_loss = false;         ///< the loss writes its gradient over the logits: no copy of them in 32 bits
+  bool flash_attention = true;    ///< nothing of size sequence x sequence is kept or moved
+  std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
+  bool fused_loss = false;        ///< the loss writes its gradient over the logits: no copy of them in 32 bits
   WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
@@ -66,13 +57,14 @@ struct Parallelism {
   std::int64_t expert_tensor = 0;  ///< ranks that divide every expert; 0: as `tensor`
   Dispatcher dispatcher = Dispatcher::kAllToAll;
   bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
-  bool overlap_experts = false;   ///< tokens travel to experts and back beside the kernels of the pass
-  bool overlap_products = false;  ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
-  bool captured = false;          ///< the host starts a captured graph of the whole pass instead of every kernel
-  RecomputeModules modules{};     ///< parts of a layer that run again, beside `recompute`
+  bool overlap_experts = false;     ///< tokens travel to experts and back beside the kernels of the pass
+  bool overlap_products = false;    ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
+  bool captured = false;            ///< the host starts a captured graph of the whole pass instead of every kernel
+  RecomputeModules modules{};       ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;  ///< low-rank adapters (LoRA, Hu et al. 2021) are trained and nothing else; 0: all is
+  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
+                                  ///< trained; 0: everything is
 
   /// Devices of one pipeline stage.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
@@ -83,6 +75,8 @@ struct Parallelism {
   std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
   /// Bytes of a weight on its way from the ranks that ZeRO keeps it on.
   double gathered_weight_bytes() const;
+  /// Bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
+  double gathered_share() const;
   /// Tokens of the fullest expert rank, relative to the mean.
   double expert_load() const { return expert_capacity > 0 ? expert_capacity : expert_imbalance; }
 

@@ -4,8 +4,8 @@ namespace plumb {
 
 /// A router, softmax over the experts, and MLPs of which a token goes through `experts_per_token` routed and all shared
 /// ones (Shazeer et al. 2017; shared experts: DeepSeekMoE 2024). With a latent width, routed experts read and make
-/// tokens of that width, and two products lead there and back (LatentMoE, Nemotron 3). FLOPs are those of the experts that a token reaches;
-/// parameters are all of them.
+/// tokens of that width, and two products lead there and back (LatentMoE, Nemotron 3). FLOPs are those of the experts
+/// that a token reaches; parameters are all of them.
 LayerFacts describe_moe(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
   const std::int64_t width = spec.width;

@@ -108,7 +108,8 @@ constexpr std::array<std::string_view, 5> kActivations{"", "gelu_tanh", "gelu", 
 constexpr std::int64_t kMostExperts = 1 << 16;
 
 constexpr std::array kMoeNumbers{
-    kWidth, LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kRequired},
+    kWidth,
+    LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kRequired},
     LayerNumber{"experts", &LayerSpec::experts, 1, kMostExperts, Default::kRequired},
     LayerNumber{"experts_per_token", &LayerSpec::experts_per_token, 1, kMostExperts, Default::kRequired},
     LayerNumber{"shared_experts", &LayerSpec::shared_experts, 0, kMostExperts, Default::kZero},

@@ -47,9 +47,7 @@ double scan_flops(const LayerSpec& layer) {
   return scores + inside + between;
 }
 
-std::int64_t expert_width(const LayerSpec& layer) {
-  return layer.latent_width > 0 ? layer.latent_width : layer.width;
-}
+std::int64_t expert_width(const LayerSpec& layer) { return layer.latent_width > 0 ? layer.latent_width : layer.width; }
 
 bool reads_data(const LayerSpec& layer) {
   return begins_network(layer.kind) || ends_network(layer.kind) || layer.padded;

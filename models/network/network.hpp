@@ -77,21 +77,21 @@ struct LayerSpec {
   std::int64_t state = 0;              ///< Mamba: numbers that a feature of a head remembers
   std::int64_t query_rank = 0;         ///< latent attention: width of the latent queries; 0: no latent
   std::int64_t key_rank = 0;           ///< latent attention: width of the latent keys and values
-  std::int64_t head_width = 0;         ///< attention, Mamba: of a head, 0: width / heads; latent attention: of a query and
-                                       ///< key without its rotary part
-  std::int64_t rotary_width = 0;       ///< latent attention: rotary part of a query and key; keys share one
-  std::int64_t value_width = 0;        ///< latent attention: of a head's value
-  std::int64_t side_parameters = 0;    ///< head: of small branches beside it (pooler, second classifier), no work
-  bool causal = true;                  ///< attention
-  bool rotary = false;                 ///< attention: rotary position embedding
-  bool gated = false;                  ///< MLP, MoE: the activation of one half times the other half
-  bool bias = true;                    ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
-  bool qkv_bias = false;               ///< attention without `bias`: queries, keys and values have one all the same
-  bool head_norm = false;              ///< attention: an RMS norm of every head's query and key (costs only)
-  bool tied = false;                   ///< head: uses the last embedding's weight (without bias)
-  bool target = false;                 ///< embedding: reads the target tokens
-  bool sinusoidal = false;             ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
-  bool padded = false;                 ///< attention core: does not see the padding after the last token of a sample
+  std::int64_t head_width = 0;    ///< attention, Mamba: of a head, 0: width / heads; latent attention: of a query and
+                                  ///< key without its rotary part
+  std::int64_t rotary_width = 0;  ///< latent attention: rotary part of a query and key; keys share one
+  std::int64_t value_width = 0;   ///< latent attention: of a head's value
+  std::int64_t side_parameters = 0;  ///< head: of small branches beside it (pooler, second classifier), no work
+  bool causal = true;                ///< attention
+  bool rotary = false;               ///< attention: rotary position embedding
+  bool gated = false;                ///< MLP, MoE: the activation of one half times the other half
+  bool bias = true;                  ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
+  bool qkv_bias = false;             ///< attention without `bias`: queries, keys and values have one all the same
+  bool head_norm = false;            ///< attention: an RMS norm of every head's query and key (costs only)
+  bool tied = false;                 ///< head: uses the last embedding's weight (without bias)
+  bool target = false;               ///< embedding: reads the target tokens
+  bool sinusoidal = false;           ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
+  bool padded = false;               ///< attention core: does not see the padding after the last token of a sample
   Activation activation = Activation::kUsual;  ///< MLP, MoE
   double epsilon = kUsualEpsilon;              ///< norms
   RotaryTurns turns{};                         ///< attention with `rotary`

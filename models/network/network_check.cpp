@@ -79,7 +79,7 @@ class LayerCheck {
 /// Widths of what flows; 0 where it is not known.
 class WidthCheck {
  public:
-  explicit WidthCheck(const Flow& flow) : flow_(flow) {
+  explicit WidthCheck(const Flow& flow) {
     for (const FlowNode& node : flow.nodes) {
       if (node.is_sum()) {
         widths_.push_back(sum(node));
@@ -112,7 +112,6 @@ class WidthCheck {
     return made;
   }
 
-  const Flow& flow_;
   std::vector<std::int64_t> widths_;  ///< by node
 };
 

@@ -220,6 +220,14 @@ class LayerReader {
   std::map<std::string, Extent> made_;  ///< by layer
 };
 
+Json layer_to_json(const LayerSpec& layer);
+
+Json layers_to_json(const std::vector<LayerSpec>& layers) {
+  Json list = Json::array();
+  for (const LayerSpec& layer : layers) list.push_back(layer_to_json(layer));
+  return list;
+}
+
 Json layer_to_json(const LayerSpec& layer) {
   const LayerFields& fields = layer_fields()[static_cast<std::size_t>(layer.kind)];
   const LayerSpec defaults;
@@ -243,8 +251,8 @@ Json layer_to_json(const LayerSpec& layer) {
   if (layer.kind == LayerKind::kProfiled) {
     for (const ProfiledField& figure : kProfiledFields) json[std::string(figure.key)] = layer.profiled.*figure.field;
   }
-  for (const LayerSpec& inner : layer.body) json["body"].push_back(layer_to_json(inner));
-  for (const LayerSpec& inner : layer.shortcut) json["shortcut"].push_back(layer_to_json(inner));
+  if (!layer.body.empty()) json["body"] = layers_to_json(layer.body);
+  if (!layer.shortcut.empty()) json["shortcut"] = layers_to_json(layer.shortcut);
   return json;
 }
 

@@ -17,11 +17,7 @@ Measured read_measured(const JsonValue& json);
 /// The same as an object of the library of the source that asks for it.
 template <class Json>
 Json measured_to_json(const Measured& measured) {
-  Json json;
-  json["median"] = measured.median_ns;
-  json["p10"] = measured.p10_ns;
-  json["p90"] = measured.p90_ns;
-  json["n"] = measured.count;
+  Json json{{"median", measured.median_ns}, {"p10", measured.p10_ns}, {"p90", measured.p90_ns}, {"n", measured.count}};
   if (measured.mean_ns > 0) json["mean"] = measured.mean_ns;
   return json;
 }

@@ -22,23 +22,27 @@ struct Operators {
   double b = 0;
   double i = 0;
   double w = 0;
+  double u = 0;
 
   void add(const Operators& other, double share) {
     f += share * other.f;
     b += share * other.b;
     i += share * other.i;
     w += share * other.w;
+    u += share * other.u;
   }
 };
 
-/// `inside` of the passes; of one that the run did not have, that of the other kind of backward.
+/// `inside` of the passes; of one that the run did not have, that of the other kind of backward. What a B does once an
+/// I and a W do both, each a part of it: its time is taken to lie between theirs.
 Operators inside_of(const RunProfile& profile) {
   const MeasuredPasses& inside = profile.inside;
   const Measured& split = inside.i.count > 0 ? inside.i : inside.b;
+  const Measured& weight = inside.w.count > 0 ? inside.w : split;
   return {.f = expected(inside.f),
-          .b = expected(inside.b.count > 0 ? inside.b : split),
+          .b = inside.b.count > 0 ? expected(inside.b) : (expected(split) + expected(weight)) / 2,
           .i = expected(split),
-          .w = expected(inside.w.count > 0 ? inside.w : split)};
+          .w = expected(weight)};
 }
 
 double without(const Measured& measured, double inside) { return std::max(0.0, expected(measured) - inside); }
@@ -67,16 +71,15 @@ class RunStages {
 
  private:
   void add(const MeasuredPasses& stage) {
-    Operators operators{.f = without(stage.f, inside_.f)};
-    const bool split = stage.i.count > 0 && stage.w.count > 0;
-    const bool works = split && expected(stage.i) >= kNothing * expected(stage.w);
+    Operators operators{.f = without(stage.f, inside_.f), .u = expected(stage.u)};
+    const bool works = stage.i.count > 0 && stage.w.count > 0 && !skips_input_grad(stage);
     if (works) {
       operators.i = without(stage.i, inside_.i);
       operators.w = without(stage.w, inside_.w);
     }
     operators.b = stage.b.count > 0 ? without(stage.b, inside_.b)
                   : works           ? operators.i + operators.w
-                                    : without(stage.w, inside_.w);
+                                    : without(stage.w, inside_.b);
     if (!works) unsplit_.push_back(stages_.size());
     stages_.push_back(operators);
   }
@@ -107,11 +110,12 @@ StageTimes times_of(const Operators& operators, const Operators& inside) {
   times.i = std::llround(operators.i + inside.i);
   times.w = std::llround(operators.w + inside.w);
   times.r = times.f;
+  times.u = std::llround(operators.u);
   return times;
 }
 
 RuntimeCosts runtime_of(const RunProfile& profile) {
-  const auto& [f, b, i, w] = profile.host;
+  const auto& [f, b, i, w, u] = profile.host;
   const auto or_else = [](const Measured& one, const Measured& other, const Measured& third) {
     return (one.count > 0 ? one : other.count > 0 ? other : third).expected_ns();
   };
@@ -120,9 +124,8 @@ RuntimeCosts runtime_of(const RunProfile& profile) {
   costs.b_ns = or_else(b, i, f);
   costs.i_ns = or_else(i, b, f);
   costs.w_ns = or_else(w, i, b);
-  costs.send_ns = or_else(profile.send, profile.send_posted, profile.send);
-  costs.send_posted_ns = or_else(profile.send_posted, profile.send, profile.send);
-  costs.receive_ns = profile.receive.expected_ns();
+  const MessageTimes calls = message_times(profile.messages, profile.message_bytes);
+  costs.calls = {{.send_ns = calls.send_ns, .send_posted_ns = calls.send_posted_ns, .receive_ns = calls.receive_ns}};
   return costs;
 }
 
@@ -138,7 +141,7 @@ RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages) {
     result.costs.times.push_back(times_of(stages.between(begin, end), stages.inside()));
   }
   result.costs.runtime = runtime_of(profile);
-  result.costs.message_bytes = profile.message.expected_ns();
+  result.costs.message_bytes = message_times(profile.messages, profile.message_bytes).message_ns;
   if (static_cast<std::size_t>(num_stages) != profile.stages.size()) {
     result.notes.push_back("the run's " + std::to_string(profile.stages.size()) + " stages cut into " +
                            std::to_string(num_stages) + " equal parts");
@@ -154,10 +157,23 @@ Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices)
   cluster.devices.resize(static_cast<std::size_t>(num_devices));
   cluster.devices_per_node = num_devices;
   cluster.intra_node.bytes_per_s = kBytesPerSecond;
-  cluster.intra_node.shared = profile.message_capacity > 0;
-  cluster.intra_node.shared_bytes_per_s = profile.message_capacity * kBytesPerSecond;
+  const double capacity = message_times(profile.messages, profile.message_bytes).capacity;
+  cluster.intra_node.shared = capacity > 0;
+  cluster.intra_node.shared_bytes_per_s = capacity * kBytesPerSecond;
   cluster.finish();
   return cluster;
+}
+
+bool skips_input_grad(const MeasuredPasses& stage) {
+  return stage.i.count > 0 && expected(stage.i) < kNothing * expected(stage.w);
+}
+
+void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>& sizes) {
+  for (const MeasuredMessages& size : sizes) {
+    if (std::ranges::find(profile.messages, size.bytes, &MeasuredMessages::bytes) == profile.messages.end())
+      profile.messages.push_back(size);
+  }
+  std::ranges::sort(profile.messages, {}, &MeasuredMessages::bytes);
 }
 
 void skip_first_input_grad(StageCosts& costs) {

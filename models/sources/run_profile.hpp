@@ -7,37 +7,41 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
+#include "models/sources/measured_messages.hpp"
 #include "models/sources/profile.hpp"
 
 namespace plumb {
 
-/// Times of the four passes. `count` 0: the run did not have them.
+/// Times of the four passes and of the update. `count` 0: the run did not have them.
 struct MeasuredPasses {
   Measured f = {};
   Measured b = {};
   Measured i = {};
   Measured w = {};
+  Measured u = {};
 
   friend bool operator==(const MeasuredPasses&, const MeasuredPasses&) = default;
 };
 
-/// What a traced run of a real runtime tells about its costs (document: models/sources/COSTS.md). It knows no network:
-/// its stages are those of the run, in the order of the data, and its messages are of the run's size.
+/// What a real run tells about its costs (document: models/sources/COSTS.md). It knows no network: its stages are those
+/// of the run, in the order of the data, and its messages are of one size.
 struct RunProfile {
   std::string machine;                 ///< "traced by PyTorch, 4 ranks, gloo"
   std::string runtime;                 ///< whose order rules it followed, as in `--runtime`
   std::vector<MeasuredPasses> stages;  ///< of one microbatch, from the end of the wait to the end of the action
   MeasuredPasses inside;  ///< the part of an action in which no operator runs; it stays when a stage is cut
   MeasuredPasses host;    ///< from the end of what the lane did before to the action, when nothing was waited for
-  Measured send;          ///< a call that sends while the receive is not posted
-  Measured send_posted;   ///< the same when the receive was posted before
-  Measured receive;       ///< a call that posts a receive
-  Measured message;  ///< alone: from the begin of the call that sends, or the post of the receive where that is later,
-                     ///< to the arrival, where the receiver waited for most of it
-  double message_capacity = 0;  ///< so many go at full speed beside each other; more share that; 0: any number
+  std::vector<MeasuredMessages> messages;  ///< of the run, and of others on the same machine; by ascending bytes
+  std::int64_t message_bytes = 0;          ///< of the messages that are to be predicted: those of the run
 
   friend bool operator==(const RunProfile&, const RunProfile&) = default;
 };
+
+/// Whether a stage's I did nothing (less than a twentieth of its W), so that its W was the whole backward.
+bool skips_input_grad(const MeasuredPasses& stage);
+
+/// Adds what another run or a ping-pong tells of messages of other sizes; what is known of a size already stays.
+void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>& sizes);
 
 /// Whether the document is of a traced run, and not one of `plumbline profile`.
 bool is_run_profile(std::string_view text, std::string_view file_name);
@@ -57,10 +61,11 @@ struct RunCosts {
 /// Costs of `num_stages` stages. Where that is not the number of the run, the model is cut anew into equal parts of the
 /// run's stages: the time of operators is shared, the time `inside` an action that is none stays with every action.
 /// Where the run had no I and W, its B is split one to one; where it had no B, B is I + W. A first stage whose I did
-/// nothing (`skips_first_input_grad`) is split as the other stages are on average.
+/// nothing (`skips_first_input_grad`) is split as the other stages are on average. Throws `Error` where it is not known
+/// what messages of `message_bytes` take.
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages);
 
-/// Devices whose messages take the time of the run's messages, and slow each other down as they did there.
+/// Devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.
 Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices);
 
 /// The first stage computes no gradient of its input: its I takes no time, its W takes that of the whole backward.

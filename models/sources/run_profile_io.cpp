@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/sources/measured_json.hpp"
 #include "models/sources/run_profile.hpp"
@@ -16,21 +17,26 @@ struct PassField {
   Measured MeasuredPasses::*field;
 };
 
-constexpr std::array<PassField, 4> kPassFields{
-    {{"F", &MeasuredPasses::f}, {"B", &MeasuredPasses::b}, {"I", &MeasuredPasses::i}, {"W", &MeasuredPasses::w}}};
+constexpr std::array<PassField, 5> kPassFields{{{"F", &MeasuredPasses::f},
+                                                {"B", &MeasuredPasses::b},
+                                                {"I", &MeasuredPasses::i},
+                                                {"W", &MeasuredPasses::w},
+                                                {"U", &MeasuredPasses::u}}};
 
-struct CallField {
+struct MessageField {
   std::string_view key;
-  Measured RunProfile::*field;
+  Measured MeasuredMessages::*field;
 };
 
-constexpr std::array<CallField, 4> kCallFields{{{"send_ns", &RunProfile::send},
-                                                {"send_posted_ns", &RunProfile::send_posted},
-                                                {"receive_ns", &RunProfile::receive},
-                                                {"message_ns", &RunProfile::message}}};
+constexpr std::array<MessageField, 4> kMessageFields{{{"send_ns", &MeasuredMessages::send},
+                                                      {"send_posted_ns", &MeasuredMessages::send_posted},
+                                                      {"receive_ns", &MeasuredMessages::receive},
+                                                      {"message_ns", &MeasuredMessages::message}}};
+
+constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 50U;
 
 MeasuredPasses read_passes(const JsonValue& json) {
-  json.allow_only({"F", "B", "I", "W"});
+  json.allow_only({"F", "B", "I", "W", "U"});
   MeasuredPasses passes;
   for (const PassField& pass : kPassFields) {
     if (const auto value = json.find(pass.key)) passes.*pass.field = read_measured(*value);
@@ -44,6 +50,50 @@ MeasuredPasses read_stage_passes(const JsonValue& json) {
   if (passes.f.count == 0) json.at("F");
   if ((passes.i.count > 0) != (passes.w.count > 0)) json.fail("has I or W alone, expected both or B");
   return passes;
+}
+
+MeasuredMessages read_messages(const JsonValue& json) {
+  json.allow_only({"bytes", "send_ns", "send_posted_ns", "receive_ns", "message_ns", "capacity"});
+  MeasuredMessages messages;
+  if (const auto bytes = json.find("bytes")) messages.bytes = bytes->integer(1, kMostMessageBytes);
+  for (const MessageField& field : kMessageFields) {
+    if (const auto value = json.find(field.key)) messages.*field.field = read_measured(*value);
+  }
+  if (const auto capacity = json.find("capacity")) messages.capacity = capacity->number(1, 1e6);
+  return messages;
+}
+
+/// By ascending size, each once; which one is to be predicted is told where there are several.
+void read_sizes(const JsonValue& root, RunProfile& profile) {
+  const auto sizes = root.find("messages");
+  const auto own = root.find("message_bytes");
+  if (sizes) {
+    for (const JsonValue& size : sizes->elements()) {
+      profile.messages.push_back(read_messages(size));
+      const std::size_t last = profile.messages.size() - 1;
+      if (last > 0 && profile.messages[last].bytes <= profile.messages[last - 1].bytes)
+        size.fail("expected sizes in ascending order, and each once");
+    }
+  }
+  if (own) profile.message_bytes = own->integer(1, kMostMessageBytes);
+  if (!own && profile.messages.size() == 1) profile.message_bytes = profile.messages.front().bytes;
+  if (!own && profile.messages.size() > 1) root.at("message_bytes");
+  try {
+    message_times(profile.messages, profile.message_bytes);
+  } catch (const Error& error) {
+    root.fail(error.what());
+  }
+}
+
+nlohmann::ordered_json messages_to_json(const MeasuredMessages& messages) {
+  auto json = nlohmann::ordered_json::object();
+  if (messages.bytes > 0) json["bytes"] = messages.bytes;
+  for (const MessageField& field : kMessageFields) {
+    if ((messages.*field.field).count > 0)
+      json[std::string(field.key)] = measured_to_json<nlohmann::ordered_json>(messages.*field.field);
+  }
+  if (messages.capacity > 0) json["capacity"] = messages.capacity;
+  return json;
 }
 
 nlohmann::ordered_json passes_to_json(const MeasuredPasses& passes) {
@@ -68,8 +118,8 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
   check_format(root, kRunProfileFormat, 1);
-  root.allow_only({"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "send_ns",
-                   "send_posted_ns", "receive_ns", "message_ns", "message_capacity"});
+  root.allow_only(
+      {"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "messages", "message_bytes"});
   RunProfile profile;
   profile.machine = root.at("machine").text();
   profile.runtime = root.at("runtime").text();
@@ -78,10 +128,7 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   if (profile.stages.empty()) stages.fail("expected at least one stage");
   if (const auto inside = root.find("inside_ns")) profile.inside = read_passes(*inside);
   if (const auto host = root.find("host_ns")) profile.host = read_passes(*host);
-  for (const CallField& call : kCallFields) {
-    if (const auto value = root.find(call.key)) profile.*call.field = read_measured(*value);
-  }
-  if (const auto capacity = root.find("message_capacity")) profile.message_capacity = capacity->number(1, 1e6);
+  read_sizes(root, profile);
   return profile;
 }
 
@@ -95,12 +142,12 @@ std::string run_profile_to_json(const RunProfile& profile) {
   }
   text += "\n  ],\n  \"inside_ns\": " + passes_to_json(profile.inside).dump() +
           ",\n  \"host_ns\": " + passes_to_json(profile.host).dump();
-  for (const CallField& call : kCallFields) {
-    if ((profile.*call.field).count == 0) continue;
-    text += ",\n  \"" + std::string(call.key) +
-            "\": " + measured_to_json<nlohmann::ordered_json>(profile.*call.field).dump();
+  text += ",\n  \"messages\": [";
+  for (std::size_t k = 0; k < profile.messages.size(); ++k) {
+    text += (k == 0 ? "\n    " : ",\n    ") + messages_to_json(profile.messages[k]).dump();
   }
-  if (profile.message_capacity > 0) text += ",\n  \"message_capacity\": " + Json(profile.message_capacity).dump();
+  text += profile.messages.empty() ? "]" : "\n  ]";
+  if (profile.message_bytes > 0) text += ",\n  \"message_bytes\": " + std::to_string(profile.message_bytes);
   return text + "\n}\n";
 }
 

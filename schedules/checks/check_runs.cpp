@@ -15,15 +15,6 @@
 namespace plumb {
 namespace {
 
-/// Devices whose links take no time.
-Cluster free_links(std::int32_t devices) {
-  Cluster cluster;
-  cluster.devices.resize(static_cast<std::size_t>(devices));
-  cluster.devices_per_node = devices;
-  cluster.finish();
-  return cluster;
-}
-
 /// Position in the device's list of the action that its lane cannot take; the end for one that lowering has added.
 std::size_t position_of(const Schedule& schedule, const Deadlock& deadlock) {
   std::size_t position = 0;
@@ -49,32 +40,35 @@ bool has_messages(const Schedule& schedule) {
   });
 }
 
-/// One schedule with costs of nothing.
+/// One schedule with costs of nothing, over links that take no time.
 class RunCheck {
  public:
-  explicit RunCheck(const Schedule& schedule) : schedule_(schedule), links_(free_links(schedule.num_devices)) {
+  explicit RunCheck(const Schedule& schedule) : schedule_(schedule) {
+    costs_.comm = 0;
     costs_.times.resize(static_cast<std::size_t>(schedule.num_stages));
   }
 
   /// Without messages, then with those of the document, which leave where it sends them.
   std::optional<Violation> fault() {
-    if (auto found = fault_of({TransferMode::kFifo}, nullptr, {}); !found.empty()) return std::move(found.front());
+    if (auto found = fault_of({TransferMode::kFifo}, {}); !found.empty()) return std::move(found.front());
     if (!has_messages(schedule_)) return std::nullopt;
-    if (auto found = fault_of({TransferMode::kFifo}, &links_, {}); !found.empty()) return std::move(found.front());
+    if (auto found = fault_of({TransferMode::kFifo}, {.messages = true}); !found.empty())
+      return std::move(found.front());
     return std::nullopt;
   }
 
   std::vector<Violation> faults(std::span<const TransferMode> modes, const LowerOptions& options) {
-    return fault_of({modes.begin(), modes.end()}, &links_, options, true);
+    LowerOptions with_messages = options;
+    with_messages.messages = true;
+    return fault_of({modes.begin(), modes.end()}, with_messages, true);
   }
 
  private:
-  std::vector<Violation> fault_of(const std::vector<TransferMode>& modes, const Cluster* links,
-                                  const LowerOptions& options, bool names_mode = false) {
+  std::vector<Violation> fault_of(const std::vector<TransferMode>& modes, const LowerOptions& options,
+                                  bool names_mode = false) {
     std::vector<Violation> found;
-    costs_.comm = links == nullptr ? std::optional<Ticks>(0) : std::nullopt;
     try {
-      const Program program = lower(schedule_, costs_, links, options);
+      const Program program = lower(schedule_, costs_, nullptr, options);
       for (const TransferMode mode : modes) {
         const std::string name(kTransferModeNames[static_cast<std::size_t>(mode)]);
         if (const auto deadlock = find_deadlock(program, mode)) {
@@ -91,7 +85,6 @@ class RunCheck {
 
   const Schedule& schedule_;
   StageCosts costs_;
-  Cluster links_;
 };
 
 }  // namespace

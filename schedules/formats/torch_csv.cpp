@@ -251,6 +251,28 @@ void check_beside_lists(const Schedule& schedule) {
   }
 }
 
+/// What an action that PyTorch has not does.
+std::string_view work_of(const Action& action) {
+  if (action.merged > 0) return "one action for several microbatches";
+  switch (action.op) {
+    case Op::kR:
+    case Op::kSendR:
+    case Op::kRecvR:
+      return "recomputation";
+    case Op::kV:
+      return "post-validation of updates";
+    case Op::kX:
+      return "work besides forwards and backwards";
+    case Op::kSyncWeights:
+      return "copies of weights that are synchronized";
+    case Op::kEvict:
+    case Op::kLoad:
+      return "copies to and from another memory";
+    default:
+      return "another kind of action";
+  }
+}
+
 }  // namespace
 
 void check_torch_writable(const Schedule& schedule) {
@@ -259,7 +281,8 @@ void check_torch_writable(const Schedule& schedule) {
     for (const Action& action : list.actions) {
       const bool known = in_torch(action.op) || action.op == Op::kU;
       if (known && action.merged == 0) continue;
-      refuse_to_write(schedule, "it has " + to_string(action) + ", for which PyTorch has no action");
+      refuse_to_write(schedule, "it has " + std::string(work_of(action)) + " (" + to_string(action) +
+                                    "), for which PyTorch has no action");
     }
   }
 }

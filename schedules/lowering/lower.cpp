@@ -86,7 +86,7 @@ void describe(State& state) {
   program.memory = state.costs.memory;
   if (!program.memory.empty()) program.part_memory = state.part_costs.memory();
   program.memory_units_per_one = state.costs.memory_units_per_one;
-  program.comm = state.costs.comm;
+  if (!state.has_transfers()) program.comm = state.costs.comm;
   program.work = mean_work(state.costs.work, schedule.microbatch_sizes);
   if (state.cluster == nullptr) return;
   program.shared_links = state.cluster->shared_links;
@@ -95,9 +95,30 @@ void describe(State& state) {
   program.device_specs.assign(state.cluster->devices.begin(), state.cluster->devices.begin() + schedule.num_devices);
 }
 
-/// Requires all rows.
+/// Those of the costs; without any those of the cluster.
+const RuntimeCosts& runtime_costs(const State& state) {
+  const bool known = state.cluster == nullptr || state.costs.runtime != RuntimeCosts{};
+  return known ? state.costs.runtime : state.cluster->runtime;
+}
+
+/// Copies to another memory take no calls.
+void add_calls(State& state) {
+  const std::vector<CallCosts>& costs = runtime_costs(state).calls;
+  Program& program = state.program;
+  const std::int64_t per_ns = state.costs.base.ticks_per_ns;
+  const auto takes_time = [](const CallCosts& c) { return c.send_ns + c.send_posted_ns + c.receive_ns > 0; };
+  if (!state.has_transfers() || std::ranges::none_of(costs, takes_time)) return;
+  program.runtime.calls.resize(program.transfers.size());
+  for (std::uint32_t transfer = 0; transfer < program.transfers.size(); ++transfer) {
+    if (program.is_move(transfer)) continue;
+    const CallCosts call = calls_of(costs, program.transfers[transfer].bytes);
+    program.runtime.calls[transfer] = {call.send_ns * per_ns, call.send_posted_ns * per_ns, call.receive_ns * per_ns};
+  }
+}
+
+/// Requires all rows and transfers.
 void add_runtime(State& state) {
-  const RuntimeCosts& costs = state.costs.runtime;
+  const RuntimeCosts& costs = runtime_costs(state);
   if (costs == RuntimeCosts{}) return;
   const std::int64_t per_ns = state.costs.base.ticks_per_ns;
   RuntimeTicks& runtime = state.program.runtime;
@@ -110,10 +131,7 @@ void add_runtime(State& state) {
                                                : 0;
     runtime.host.push_back(ns * per_ns);
   }
-  if (!state.has_transfers()) return;
-  runtime.send = costs.send_ns * per_ns;
-  runtime.send_posted = costs.send_posted_ns * per_ns;
-  runtime.receive = costs.receive_ns * per_ns;
+  add_calls(state);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Ticks given_time(const StageTimes& times, Op op) { return op == Op::kEvict ? tim
 
 bool CopyLanes::takes_link(const StageTimes& times, Op op, DeviceId guest) const {
   if (!state_.has_transfers() || (given_time(times, op) != 0 && !state_.costs.from_network)) return false;
-  return guest != Move::kHost || state_.cluster->host_link.bytes_per_s > 0;
+  return guest != Move::kHost || (state_.cluster != nullptr && state_.cluster->host_link.bytes_per_s > 0);
 }
 
 void CopyLanes::send(Transfer& transfer, DeviceId device, const Action& move, DeviceId guest, std::int64_t bytes) {
@@ -33,7 +33,7 @@ std::uint32_t CopyLanes::lane(const Key& key, bool on_link) {
     channel.route = state_.cluster->host_route(device, op == Op::kEvict);
   } else {
     const auto [from, to] = op == Op::kEvict ? std::pair(device, guest) : std::pair(guest, device);
-    channel.route = state_.cluster->route(from, to);
+    channel.route = state_.route(from, to);
     const bool half_duplex = std::exchange(channel.route.half_duplex, false);
     if (channel.route.shared.empty()) ways_.push_back({entry->second, from, to, half_duplex});
   }

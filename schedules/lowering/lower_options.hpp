@@ -2,6 +2,9 @@
 
 #include <cstdint>
 
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
+
 namespace plumb {
 
 /// Where receives stand when the document does not say.
@@ -18,6 +21,15 @@ struct LowerOptions {
   /// Updates need the norm of the gradients of all stages. A document with V already has it; otherwise V is put after
   /// the updates of every device, and waits for those of all devices.
   bool global_norm = false;
+  /// Devices exchange messages also where all edges between them have one time (`StageCosts::comm`), which is then the
+  /// latency of every message. Otherwise such edges are latencies that no transfer mode changes.
+  bool messages = false;
 };
+
+/// Whether devices exchange messages: over the links of `cluster`, or with `costs.comm` as latency where `options` ask
+/// for messages.
+inline bool makes_transfers(const StageCosts& costs, const Cluster* cluster, const LowerOptions& options) {
+  return costs.comm ? options.messages : cluster != nullptr;
+}
 
 }  // namespace plumb

@@ -66,7 +66,9 @@ struct State {
   bool adds_validations = false;  ///< ... or because `LowerOptions::global_norm` wants it
   std::vector<std::pair<InstrIndex, InstrIndex>> validation_waits;  ///< (V, U): of the added ones
 
-  bool has_transfers() const { return !costs.comm && cluster != nullptr; }
+  bool has_transfers() const { return makes_transfers(costs, cluster, options); }
+  /// The way of a message; a link of its own where all edges have one time.
+  Route route(DeviceId from, DeviceId to) const;
 };
 
 /// Marks a wait for a value from another device until its transfer is known.

@@ -103,7 +103,8 @@ class TransferWriter {
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
-    transfer.bytes = program_.memory.empty() ? state_.costs.message_bytes : shared_bytes(producer, consumer);
+    const bool given = state_.costs.message_bytes > 0 || program_.memory.empty();
+    transfer.bytes = given ? state_.costs.message_bytes : shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
 
@@ -167,7 +168,7 @@ class TransferWriter {
       }
       if (channel_to[index(to)] == kNone) {
         channel_to[index(to)] = static_cast<std::uint32_t>(program_.channels.size());
-        program_.channels.push_back({from, to, state_.cluster->route(from, to)});
+        program_.channels.push_back({from, to, state_.route(from, to)});
       }
       transfer.channel = channel_to[index(to)];
       program_.waits[edges_[i].wait].via = i;

@@ -38,7 +38,7 @@ class WaitWriter {
   explicit WaitWriter(State& state)
       : state_(state),
         program_(state.program),
-        edge_via_(state.costs.comm.value_or(0) > 0 ? Wait::kLatency : Wait::kDirect),
+        edge_via_(state.program.comm.value_or(0) > 0 ? Wait::kLatency : Wait::kDirect),
         value_via_(state.has_transfers() ? kPendingTransfer : edge_via_),
         extra_edges_(found_extra_edges(state)) {}
 

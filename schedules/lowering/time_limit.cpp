@@ -82,8 +82,10 @@ WideTicks runtime_time(const Program& program) {
   if (!runtime.costs()) return 0;
   WideTicks sum = 0;
   add(sum, program.size(), static_cast<WideTicks>(std::ranges::max(runtime.host)));
-  add(sum, program.transfers.size(), static_cast<WideTicks>(std::max(runtime.send, runtime.send_posted)));
-  add(sum, program.transfers.size(), static_cast<WideTicks>(runtime.receive));
+  for (const CallTicks& call : runtime.calls) {
+    add(sum, 1, static_cast<WideTicks>(std::max(call.send, call.send_posted)));
+    add(sum, 1, static_cast<WideTicks>(call.receive));
+  }
   return sum;
 }
 

@@ -134,6 +134,13 @@ void judge_memory(Comparison& comparison) {
   }
 }
 
+void judge_noise(double bound, Comparison& comparison) {
+  if (comparison.noise_level() <= bound) return;
+  comparison.verdict = Verdict::kNoisy;
+  comparison.findings.push_back("noisy: noise " + percent(comparison.noise_level()) + ", expected at most " +
+                                percent(bound) + ", so that this is no answer");
+}
+
 void judge_time(double bound, Comparison& comparison) {
   if (std::abs(comparison.model_error()) <= bound) return;
   const bool noise = comparison.split && comparison.split->noise_ns != 0;
@@ -150,9 +157,10 @@ void judge_time(double bound, Comparison& comparison) {
 }
 
 void judge(const CompareOptions& options, Comparison& comparison) {
-  if (!options.max_error && !options.memory_exact) return;
+  if (!options.max_error && !options.max_noise && !options.memory_exact) return;
   comparison.verdict = Verdict::kPass;
-  if (options.max_error) judge_time(*options.max_error, comparison);
+  if (options.max_noise) judge_noise(*options.max_noise, comparison);
+  if (options.max_error && comparison.verdict == Verdict::kPass) judge_time(*options.max_error, comparison);
   const std::size_t about_time = comparison.findings.size();
   if (options.memory_exact) judge_memory(comparison);
   if (comparison.findings.size() > about_time) comparison.verdict = Verdict::kFail;
@@ -165,26 +173,34 @@ struct Runs {
   double spread = 0;
 };
 
-Runs summarize(std::span<const Timeline> measured) {
+Runs summarize(std::span<const Timeline> measured, std::optional<std::size_t> shown) {
   std::vector<const Timeline*> order;
   for (const Timeline& run : measured) order.push_back(&run);
   const auto step = [](const Timeline* run) { return ns(run->step_time, *run); };
   std::ranges::stable_sort(order, {}, step);
   const Timeline* low = order[(order.size() - 1) / 2];
   const double median = (step(low) + step(order[order.size() / 2])) / 2;
-  return {low, median, median > 0 ? (step(order.back()) - step(order.front())) / median : 0};
+  const double spread = median > 0 ? (step(order.back()) - step(order.front())) / median : 0;
+  if (shown) return {&measured[*shown], step(&measured[*shown]), spread};
+  return {low, median, spread};
 }
 
 }  // namespace
+
+std::size_t middle_run(std::span<const Timeline> runs) {
+  return static_cast<std::size_t>(summarize(runs, std::nullopt).middle - runs.data());
+}
 
 double Comparison::model_error() const {
   if (!split || split->measured_ns == 0) return step_time_ns.error;
   return static_cast<double>(split->model_ns) / static_cast<double>(split->measured_ns);
 }
 
+double Comparison::noise_level() const { return std::max(std::abs(noise()), runs > 1 ? spread : 0); }
+
 Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, const CompareOptions& options) {
   assert(!runs.empty());
-  const Runs summary = summarize(runs);
+  const Runs summary = summarize(runs, options.shown);
   const Timeline& measured = *summary.middle;
   Comparison comparison;
   comparison.predicted_schedule = predicted.schedule;

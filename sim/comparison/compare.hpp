@@ -74,9 +74,13 @@ struct Offender {
 };
 
 struct CompareOptions {
-  std::optional<double> max_error = std::nullopt;  ///< bound of the model's part of the step time's error, e.g. 0.05;
-                                                   ///< of all of it where the error is not split
-  bool memory_exact = false;                       ///< peaks must be equal to the byte, in all and by class
+  std::optional<double> max_error = std::nullopt;   ///< bound of the model's part of the step time's error, e.g. 0.05;
+                                                    ///< of all of it where the error is not split
+  std::optional<double> max_noise = std::nullopt;   ///< bound of what the step time differs by from what is usual, and
+                                                    ///< of the spread of several runs; beyond it there is no answer
+  bool memory_exact = false;                        ///< peaks must be equal to the byte, in all and by class
+  std::optional<std::size_t> shown = std::nullopt;  ///< the run that stands for all; without it the one of (lower)
+                                                    ///< median step time, and the step time is that of the median
   std::size_t most_offenders = 10;
   std::size_t most_part_actions = 3;  ///< named of every part of the error
 };
@@ -85,7 +89,7 @@ enum class Verdict : std::uint8_t {
   kNone,  ///< no bound was given
   kPass,
   kFail,   ///< see `findings`
-  kNoisy,  ///< beyond the bound, but the measured runs spread by more than the bound themselves: no answer
+  kNoisy,  ///< no answer: more noise than `max_noise`, or beyond the bound of runs that spread by more than it
 };
 
 struct Comparison {
@@ -115,6 +119,8 @@ struct Comparison {
   double model_error() const;
   /// The rest of it: by how much the run that stands for all differs from what is usual in the runs.
   double noise() const { return step_time_ns.error - model_error(); }
+  /// How noisy the runs are: the larger of `noise()`, without its sign, and their spread.
+  double noise_level() const;
 
   Verdict verdict = Verdict::kNone;
   std::vector<std::string> findings;  ///< everything that is wrong
@@ -128,6 +134,9 @@ Comparison compare(const Timeline& predicted, const Timeline& measured, const Co
 /// As above with several runs of the same thing (at least one): the step time is compared with their median (mean of
 /// the middle two), everything else with the run whose step time is the (lower) middle one.
 Comparison compare(const Timeline& predicted, std::span<const Timeline> measured, const CompareOptions& options = {});
+
+/// The run whose step time is the (lower) middle one. Requires one.
+std::size_t middle_run(std::span<const Timeline> runs);
 
 /// As a document: {"format":"plumbline-comparison","version":1,...} (README.md).
 std::string comparison_to_json(const Comparison& comparison);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/comparison/alignment.hpp"
+#include "sim/comparison/moved_units.hpp"
 #include "sim/comparison/replay.hpp"
 #include "sim/comparison/replay_inputs.hpp"
 
@@ -123,6 +124,28 @@ class Splitter {
   std::int64_t replayed_ns_ = 0;
 };
 
+/// Keeps the actions with the largest errors, largest first.
+void keep_largest(std::vector<ErrorAction>& actions, std::size_t most) {
+  std::ranges::stable_sort(actions, std::ranges::greater(),
+                           [](const ErrorAction& action) { return std::abs(action.error_ns); });
+  if (actions.size() > most) actions.resize(most);
+}
+
+/// What the last replay still differs from the run: units that ran in another order, by how much later each begins in
+/// the predicted one.
+PartOfError order_part(const ReplayGraph& graph, const ReplayInputs& run, const Timeline& timeline,
+                       std::span<const Span* const> spans) {
+  PartOfError part;
+  part.part = ErrorPart::kOrder;
+  const std::vector<std::int64_t> starts = replay_starts(graph, run);
+  for (const std::size_t u : moved_units(graph, spans)) {
+    const ReplayUnit& unit = graph.units[u];
+    const std::int64_t was = to_ns(spans[unit.member]->start, timeline.base);
+    part.largest.push_back({unit.device, graph.members[unit.member]->action, starts[u], was, starts[u] - was});
+  }
+  return part;
+}
+
 }  // namespace
 
 std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const Timeline> runs, std::size_t shown,
@@ -131,10 +154,13 @@ std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const
   if (graph.order.empty()) return std::nullopt;
   const ReplayInputs inputs = replay_inputs(graph, predicted, graph.members);
   std::vector<ReplayInputs> measured;
+  std::vector<const Span*> spans_shown;
   for (const Timeline& run : runs) {
     const Alignment alignment = align(predicted, run);
     if (!alignment.complete()) return std::nullopt;
-    measured.push_back(measured_inputs(graph, inputs, run, replay_spans(graph, alignment)));
+    const std::vector<const Span*> spans = replay_spans(graph, alignment);
+    measured.push_back(measured_inputs(graph, inputs, run, spans));
+    if (&run == &runs[shown]) spans_shown = spans;
   }
   const ReplayInputs usual = usual_inputs(graph, inputs, measured);
   ErrorSplit split;
@@ -145,8 +171,10 @@ std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const
     split.parts.push_back(splitter.take(kind, usual, measured[shown], most_actions));
   }
   // What no replay explains, of the prediction and of the run.
-  const std::int64_t order = split.predicted_ns - splitter.replayed_ns() + splitter.now_ns() - split.measured_ns;
-  split.parts.push_back({ErrorPart::kOrder, order, 0, {}});
+  PartOfError order = order_part(graph, measured[shown], runs[shown], spans_shown);
+  order.model_ns = split.predicted_ns - splitter.replayed_ns() + splitter.now_ns() - split.measured_ns;
+  keep_largest(order.largest, most_actions);
+  split.parts.push_back(std::move(order));
   for (const PartOfError& part : split.parts) {
     split.model_ns += part.model_ns;
     split.noise_ns += part.noise_ns;

@@ -27,7 +27,8 @@ inline constexpr std::array<std::string_view, kErrorPartCount> kErrorPartNames{"
 inline constexpr std::array<std::string_view, kErrorPartCount> kErrorPartTitles{
     "durations of actions", "host time", "messages", "collectives and copies", "order and structure"};
 
-/// An action that takes part in an error: its own duration, or the time before it.
+/// An action that takes part in an error: its own duration, or the time before it. Of the order: the moment when it
+/// begins, with the times of the run in the predicted order, and in the run.
 struct ErrorAction {
   DeviceId device{};
   Action action;

@@ -142,6 +142,19 @@ class Changing {
 
 }  // namespace
 
+std::vector<std::int64_t> replay_starts(const ReplayGraph& graph, const ReplayInputs& inputs) {
+  std::vector<std::int64_t> starts(graph.units.size(), 0);
+  const auto end = [&](std::size_t at) { return starts[at] + inputs.units[at].front(); };
+  for (const std::size_t at : graph.order) {
+    const ReplayUnit& unit = graph.units[at];
+    starts[at] = (unit.first ? 0 : end(at - 1)) + lag_of(inputs.units[at]);
+    for (std::size_t edge = unit.edge; edge < unit.edges_end; ++edge) {
+      starts[at] = std::max(starts[at], end(graph.edges[edge].maker) + lag_of(inputs.hops[edge]));
+    }
+  }
+  return starts;
+}
+
 ReplayChange replay_change(const ReplayGraph& graph, const ReplayInputs& from, const ReplayInputs& to,
                            const ReplayTarget& target) {
   Changing changing(graph, from, to, target);

@@ -64,6 +64,9 @@ struct ReplayInputs {
   std::int64_t tail_ns = 0;        ///< after the last unit, up to the makespan
 };
 
+/// When each unit starts.
+std::vector<std::int64_t> replay_starts(const ReplayGraph& graph, const ReplayInputs& inputs);
+
 /// The moment that a replay is asked for: the latest end of some units, plus the tail if `with_tail`.
 struct ReplayTarget {
   std::vector<std::size_t> units;

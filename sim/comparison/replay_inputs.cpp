@@ -21,6 +21,7 @@ ReplayKind kind_of_wait(IdleCause cause) {
     case IdleCause::kCompute:
     case IdleCause::kCollective:
     case IdleCause::kMemory:
+    case IdleCause::kUnknown:
       return ReplayKind::kWait;
     default:
       return ReplayKind::kHost;

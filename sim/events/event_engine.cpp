@@ -50,7 +50,7 @@ class EventEngine {
         jitter_(has_jitter(program)),
         contended_(is_contended(program)),
         hosted_(program.runtime.costs()),
-        calls_(program.runtime.has_calls() && !program.transfers.empty()),
+        calls_(program.runtime.has_calls()),
         behind_links_(static_cast<std::uint32_t>(program.num_devices) +
                       static_cast<std::uint32_t>(program.channels.size())),
         queue_(behind_links_ + ComputeShare::slots(program)),
@@ -288,7 +288,8 @@ class EventEngine {
       if (!be_there(lane, self, now)) return false;
       const auto [at, transfer, channel] = offers[lane.offer];
       const bool posted = links_.was_posted(channel, now);
-      if (!program_.is_move(transfer)) lane.clock += posted ? program_.runtime.send_posted : program_.runtime.send;
+      const CallTicks& call = program_.runtime.calls[transfer];
+      lane.clock += posted ? call.send_posted : call.send;
       times_.called[transfer] = now;
       links_.offer(channel, transfer, now);
     }
@@ -304,7 +305,7 @@ class EventEngine {
       const TransferNote& note = notes_.posts[lane.posting];
       const bool in_batch = (note.channel & TransferNote::kBatchBit) != 0;
       if (in_batch != batched) continue;
-      if (calls_ && !lane.in_call && !program_.is_move(note.transfer)) lane.clock += program_.runtime.receive;
+      if (calls_ && !lane.in_call) lane.clock += program_.runtime.calls[note.transfer].receive;
       lane.in_call = true;
       if (calls_ && !be_there(lane, self, now)) return false;
       lane.in_call = false;

@@ -28,12 +28,13 @@ enum class IdleCause : std::uint8_t {
   kCollective,         ///< a collective or update
   kMemory,             ///< a copy to or from another memory (EVICT, LOAD), or a memory limit
   kOverhead,           ///< the runtime itself: its host, calls that send and receive
+  kUnknown,            ///< a device of which nothing is known (a rank whose trace is missing)
 };
 
-inline constexpr std::size_t kIdleCauseCount = 9;
+inline constexpr std::size_t kIdleCauseCount = 10;
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleCauseNames{
     "warmup",         "drain",      "compute", "transfer_latency", "transfer_bandwidth",
-    "transfer_queue", "collective", "memory",  "overhead"};
+    "transfer_queue", "collective", "memory",  "overhead",         "unknown"};
 
 /// What a span occupies; the rows of a device in a picture.
 enum class Lane : std::uint8_t { kCompute, kTransfer, kCollective };

@@ -67,6 +67,21 @@ std::vector<std::int64_t> feasible(const Slacks& slacks) {
 
 }  // namespace
 
+Slacks message_slacks(std::span<const RankRun> runs, const TracedProducers& producers,
+                      std::optional<std::int32_t> step) {
+  Slacks slacks(runs.size());
+  for (std::size_t rank = 0; rank < runs.size(); ++rank) {
+    for (const TracedAction& work : runs[rank].work) {
+      if (step && work.step != *step) continue;
+      const auto producer = producers.of(work);
+      if (producer && producer->rank != rank) {
+        slacks.add(producer->rank, rank, work.start_ns - runs[producer->rank].work[producer->at].end_ns);
+      }
+    }
+  }
+  return slacks;
+}
+
 ClockOffsets clock_offsets(const Slacks& slacks) {
   ClockOffsets offsets{.add_ns = std::vector<std::int64_t>(slacks.ranks(), 0)};
   if (worst(slacks, offsets.add_ns) == 0) return offsets;

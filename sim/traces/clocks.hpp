@@ -3,7 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 #include <vector>
+
+#include "sim/traces/producers.hpp"
 
 namespace plumb {
 
@@ -29,6 +33,13 @@ class Slacks {
   std::size_t ranks_;
   std::vector<std::int64_t> least_;
 };
+
+/// Clocks of one machine are read in different processes; what is less than this is no finding.
+inline constexpr std::int64_t kClockNoiseNs = 1000;
+
+/// The slacks of all values that one rank of `runs` took of another, of one step or of all.
+Slacks message_slacks(std::span<const RankRun> runs, const TracedProducers& producers,
+                      std::optional<std::int32_t> step);
 
 struct ClockOffsets {
   std::vector<std::int64_t> add_ns;  ///< what to add to the times of each rank

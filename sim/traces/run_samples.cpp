@@ -6,13 +6,14 @@
 #include <numeric>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "sim/traces/crowd.hpp"
 
 namespace plumb {
 namespace {
 
-/// Longer steps, relative to the shortest, were disturbed.
+/// Longer steps, relative to the median, were disturbed.
 constexpr double kCalm = 1.25;
 /// So were times of more than so many medians.
 constexpr std::int64_t kMostMedians = 4;
@@ -44,7 +45,7 @@ struct PassSamples {
 
   MeasuredPasses measure() {
     const auto of = [&](Op op) { return measured(by_op[op]); };
-    return {.f = of(Op::kF), .b = of(Op::kB), .i = of(Op::kI), .w = of(Op::kW)};
+    return {.f = of(Op::kF), .b = of(Op::kB), .i = of(Op::kI), .w = of(Op::kW), .u = of(Op::kU)};
   }
 };
 
@@ -68,10 +69,11 @@ class SampleReader {
     for (PassSamples& stage : stages_) profile.stages.push_back(stage.measure());
     profile.inside = inside_.measure();
     profile.host = host_.measure();
-    profile.send = measured(send_);
-    profile.send_posted = measured(send_posted_);
-    profile.receive = measured(receive_);
-    add_messages(profile);
+    MeasuredMessages messages = measured_messages();
+    messages.send = measured(send_);
+    messages.send_posted = measured(send_posted_);
+    messages.receive = measured(receive_);
+    if (messages != MeasuredMessages{}) profile.messages = {std::move(messages)};
     return profile;
   }
 
@@ -79,6 +81,7 @@ class SampleReader {
   /// What a message carries: the stage that made it, whether it is a gradient, the microbatch.
   using Value = std::tuple<StageId, bool, MicrobatchId>;
 
+  static bool is_sampled(Op op) { return op <= Op::kW || op == Op::kU; }
   static bool is_gradient(Op op) { return is_backward(op) || op == Op::kSendB || op == Op::kRecvB; }
 
   static Value value_of(const Action& action) {
@@ -110,7 +113,7 @@ class SampleReader {
     std::int64_t free = -1;
     for (const TracedAction* one : lane_of(runs_[rank])) {
       const std::int64_t begin = free < 0 ? one->begin_ns : std::min(free, one->begin_ns);
-      if (is_compute(one->action.op)) {
+      if (is_sampled(one->action.op)) {
         read_work(rank, *one, begin);
       } else if (is_send(one->action.op)) {
         const auto receive = receives_.find(value_of(one->action));
@@ -158,7 +161,8 @@ class SampleReader {
   }
 
   /// What a message takes alone; with all of them where none was alone.
-  void add_messages(RunProfile& profile) {
+  MeasuredMessages measured_messages() {
+    MeasuredMessages result;
     Samples all;
     for (const CrowdedMessage& message : messages_) all.push_back(message.took_ns);
     const Measured usual = measured(all);
@@ -167,10 +171,11 @@ class SampleReader {
     for (const CrowdedMessage& message : messages_) {
       if (message.mean < kAlone) alone.push_back(message.took_ns);
     }
-    profile.message = alone.empty() ? usual : measured(alone);
+    result.message = alone.empty() ? usual : measured(alone);
     if (!alone.empty()) {
-      profile.message_capacity = message_capacity(messages_, static_cast<double>(profile.message.expected_ns()));
+      result.capacity = message_capacity(messages_, static_cast<double>(result.message.expected_ns()));
     }
+    return result;
   }
 
   /// When the message that the work needs could start; nothing where it needs none.
@@ -207,7 +212,10 @@ class SampleReader {
 std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns) {
   std::vector<std::int32_t> calm;
   if (step_ns.empty()) return calm;
-  const double longest = kCalm * static_cast<double>(*std::ranges::min_element(step_ns));
+  std::vector<std::int64_t> sorted(step_ns.begin(), step_ns.end());
+  const auto middle = sorted.begin() + (std::ssize(sorted) - 1) / 2;
+  std::ranges::nth_element(sorted, middle);
+  const double longest = kCalm * static_cast<double>(*middle);
   for (std::size_t k = 0; k < step_ns.size(); ++k) {
     if (static_cast<double>(step_ns[k]) <= longest) calm.push_back(static_cast<std::int32_t>(k));
   }

@@ -110,7 +110,7 @@ class StepReader {
       }
     }
     until(work.begin_ns, IdleCause::kOverhead);
-    until(work.start_ns, producers_.is_missing(work) ? IdleCause::kCompute : IdleCause::kOverhead);
+    until(work.start_ns, producers_.is_missing(work) ? IdleCause::kUnknown : IdleCause::kOverhead);
     return causes;
   }
 

@@ -1,20 +1,21 @@
 #include "sim/traces/traced_run.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "sim/timeline/timeline_io.hpp"
+#include "sim/traces/chunk_placement.hpp"
 #include "sim/traces/clocks.hpp"
 #include "sim/traces/readers/megatron_timers.hpp"
+#include "sim/traces/readers/timeline_ranks.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "sim/traces/step_timeline.hpp"
 #include "sim/traces/traced_pipeline.hpp"
 
 namespace plumb {
 namespace {
-
-/// Clocks of one machine are read in different processes; what is less than this is no finding.
-constexpr std::int64_t kClockNoiseNs = 1000;
 
 void check_steps(const std::vector<RankRun>& runs) {
   for (const RankRun& run : runs) {
@@ -27,17 +28,7 @@ void check_steps(const std::vector<RankRun>& runs) {
 /// The offsets that align one step, or all of them.
 ClockOffsets offsets_of(const std::vector<RankRun>& runs, const TracedProducers& producers,
                         std::optional<std::int32_t> step) {
-  Slacks slacks(runs.size());
-  for (std::size_t rank = 0; rank < runs.size(); ++rank) {
-    for (const TracedAction& work : runs[rank].work) {
-      if (step && work.step != *step) continue;
-      const auto producer = producers.of(work);
-      if (producer && producer->rank != rank) {
-        slacks.add(producer->rank, rank, work.start_ns - runs[producer->rank].work[producer->at].end_ns);
-      }
-    }
-  }
-  const ClockOffsets offsets = clock_offsets(slacks);
+  const ClockOffsets offsets = clock_offsets(message_slacks(runs, producers, step));
   if (offsets.residual_ns > kClockNoiseNs) {
     throw Error(runs.front().file + ": the clocks of the ranks cannot be aligned: a message would arrive " +
                 std::to_string(offsets.residual_ns) + " ns before it was sent, whatever is added to them");
@@ -113,27 +104,62 @@ void choose_step(TracedRun& traced, std::optional<std::int32_t> step, const std:
 TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int32_t> step) {
   const TraceFile& file = files.front();
   if (files.size() != 1) throw Error(file.name + ": is one of several files, expected the log of Megatron-LM alone");
-  const std::vector<Timeline> timelines = read_timer_log(file.bytes, file.name);
   TracedRun traced;
-  for (const Timeline& timeline : timelines) traced.step_ns.push_back(timeline.makespan);
+  traced.steps = read_timer_log(file.bytes, file.name);
+  for (const Timeline& timeline : traced.steps) traced.step_ns.push_back(timeline.makespan);
   choose_step(traced, step, file.name);
-  traced.timeline = timelines[static_cast<std::size_t>(traced.step)];
+  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
   for (std::size_t rank = 0; rank < traced.timeline.devices.size(); ++rank) {
     traced.ranks.push_back(static_cast<std::int32_t>(rank));
   }
+  traced.no_profile = file.name + ": the log of timers has no single actions, expected traces or dumps of all ranks";
+  return traced;
+}
+
+bool is_timeline(const TraceFile& file) {
+  constexpr std::size_t kHead = 200;
+  return std::string_view(file.bytes).substr(0, kHead).find("\"plumbline-timeline\"") != std::string_view::npos;
+}
+
+RunProfile profile_of(const std::vector<TimelineFile>& files) {
+  const std::vector<RankRun> runs = ranks_of_timelines(files);
+  std::vector<std::int64_t> updates_ns;
+  for (std::int32_t step = 0; step < runs.front().steps; ++step) {
+    const auto [begin, end] = step_bounds(runs, step);
+    updates_ns.push_back(end - begin);
+  }
+  RunProfile profile = run_samples(runs, TracedProducers(runs), calm_steps(updates_ns));
+  profile.machine = "measured, " + std::to_string(runs.size()) + " devices, " + files.front().timeline.machine;
+  profile.runtime = runs.front().runtime;
+  return profile;
+}
+
+/// Timelines that the trainer measured: every file is a run of all devices, and one of them is shown as it is.
+TracedRun run_of_timelines(std::vector<TraceFile> files, std::optional<std::int32_t> step) {
+  std::vector<TimelineFile> runs;
+  for (TraceFile& file : files) {
+    if (!is_timeline(file)) throw Error(file.name + ": is no timeline, expected the same kind of file as the others");
+    runs.push_back({file.name, timeline_from_json(std::move(file.bytes), file.name)});
+  }
+  TracedRun traced;
+  for (const TimelineFile& run : runs) {
+    traced.steps.push_back(run.timeline);
+    traced.step_ns.push_back(run.timeline.step_time);
+  }
+  choose_step(traced, step, runs.front().name);
+  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
+  for (std::size_t device = 0; device < traced.timeline.devices.size(); ++device)
+    traced.ranks.push_back(static_cast<std::int32_t>(device));
+  traced.no_profile = profile_fault(runs);
+  if (traced.no_profile.empty()) traced.profile = profile_of(runs);
   return traced;
 }
 
 }  // namespace
 
 const RunProfile& TracedRun::known_profile() const {
-  if (profile) return *profile;
-  if (missing_ranks.empty()) {
-    throw Error(
-        "the log of timers has no single actions, so it gives no profile; expected traces or dumps of all ranks");
-  }
-  throw Error("rank " + std::to_string(missing_ranks.front()) +
-              " has no trace, so the run gives no profile; expected the traces of all ranks");
+  if (!profile) throw Error(no_profile + ", so it gives no profile");
+  return *profile;
 }
 
 TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32_t> step) {
@@ -141,8 +167,10 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   if (std::ranges::any_of(files, [](const TraceFile& file) { return is_timer_log(file.bytes); })) {
     return run_of_log(files, step);
   }
+  if (std::ranges::any_of(files, is_timeline)) return run_of_timelines(std::move(files), step);
   std::vector<RankRun> given = read_rank_runs(std::move(files));
   check_steps(given);
+  place_chunks(given);
   const TracedPipeline pipeline = traced_pipeline(given);
   const std::string file = given.front().file;
   const std::string backend = given.front().backend;
@@ -156,11 +184,17 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   const std::vector<RankRun> runs =
       with_missing(std::move(given), pipeline, offsets[static_cast<std::size_t>(traced.step)], traced);
   const TracedProducers producers(runs);
-  traced.timeline = step_timeline(runs, producers, traced.step);
-  traced.timeline.schedule = "traced run";
-  traced.timeline.machine =
-      "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
-  if (traced.missing_ranks.empty()) {
+  for (std::int32_t k = 0; k < std::ssize(traced.step_ns); ++k) {
+    Timeline& timeline = traced.steps.emplace_back(step_timeline(runs, producers, k));
+    timeline.schedule = "traced run";
+    timeline.machine = "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
+  }
+  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
+  traced.backend = backend;
+  if (!traced.missing_ranks.empty()) {
+    traced.no_profile = "rank " + std::to_string(traced.missing_ranks.front()) +
+                        " of the run has no trace, expected the traces of all ranks";
+  } else {
     traced.profile = run_samples(runs, producers, calm_steps(traced.step_ns));
     traced.profile->machine = traced.timeline.machine;
     traced.profile->runtime = runs.front().runtime;

@@ -14,14 +14,17 @@ namespace plumb {
 /// A run that a profiler traced, rank by rank.
 struct TracedRun {
   Timeline timeline;                           ///< of one step
+  std::vector<Timeline> steps;                 ///< of every traced step; one of them is `timeline`
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
   std::int32_t step = 0;                       ///< the one that `timeline` shows
   std::vector<std::int32_t> ranks;             ///< of each device
   std::vector<std::int32_t> missing_ranks;     ///< of those, the ones without a trace; their devices are not `known`
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each device, in the step shown
   std::int64_t clock_residual_ns = 0;          ///< by how much a message still arrives before it was sent
+  std::string backend;                         ///< what the ranks talk by: "gloo", "nccl"; empty: not told
   /// What the undisturbed steps cost; none where ranks are missing, or only busy times are known.
   std::optional<RunProfile> profile;
+  std::string no_profile;  ///< why there is none
 
   /// The profile. Throws `Error` where there is none, with the reason.
   const RunProfile& known_profile() const;
@@ -32,12 +35,16 @@ struct TracedRun {
 /// `step`: which one (from 0); without it the one of (lower) median length. Devices are the ranks of the pipeline
 /// (`traced_pipeline.hpp`). Work lasts from the end of the wait for its message (`runtime_ranges.hpp`) to its end;
 /// everything else is idle time with a cause:
-/// - `compute`: until the producer's work ended, on another rank; where that rank's trace is missing, all of the wait;
+/// - `compute`: until the producer's work ended, on another rank;
+/// - `unknown`: all of the wait for a value of a rank whose trace is missing;
 /// - `transfer_bandwidth`: of a message, as much as the fastest one between these two ranks took, call to arrival;
 /// - `transfer_queue`: what it took longer;
 /// - `overhead`: the host: between the end of work and the program's turning to the next one, between the end of the
 ///   producer's work and the call that sends;
 /// - `warmup` and `drain` as in simulated runs.
+///
+/// Timelines that the trainer measured (`train --json`) are runs of one configuration, a file for each; the one of
+/// median step time is shown as it is, and all of them make the profile (`timeline_ranks.hpp`).
 ///
 /// A log of Megatron-LM's timers has sums per rank only (`megatron_timers.hpp`): busy and idle time, no spans, no
 /// causes.

@@ -33,6 +33,27 @@ std::string pairs() {
        .sections = {{.title = "1F1B", .first = &predicted, .second = &measured}, {.title = "GPipe", .first = &gpipe}}});
 }
 
+/// Two steps of one run against their prediction, the second one shown at first, and what an adviser says.
+std::string steps() {
+  const Timeline predicted = synthetic_timeline({.transfer_ns = 200'000});
+  const Timeline first = synthetic_timeline({.transfer_ns = 250'000, .kind = Timeline::Kind::kMeasured});
+  const Timeline second = synthetic_timeline({.transfer_ns = 300'000, .kind = Timeline::Kind::kMeasured});
+  const char* advice = R"({"format": "plumbline-advice", "version": 1, "runtime": "pytorch", "devices": 4,
+    "microbatches": 8, "measured_step_ns": 40000000, "measured_steps": 2, "predicted_step_ns": 39000000, "spread": 0.01,
+    "uncertainty": 0.03, "assumptions": ["Messages keep their size."], "left_out": [], "schedules": [
+    {"schedule": "zb-h1", "stages_per_device": 1, "pipeline_ranks": 4, "replicas": 1, "step_ns": 35000000,
+     "low_ns": 33000000, "high_ns": 37000000, "saves": 0.125, "bubble_fraction": 0.1, "stashes": 4, "fits": true,
+     "this_run": false, "ties": true, "command": "plumbline schedule zb-h1"},
+    {"schedule": "1f1b", "stages_per_device": 1, "pipeline_ranks": 4, "replicas": 1, "step_ns": 40000000,
+     "low_ns": 39000000, "high_ns": 41000000, "saves": 0, "bubble_fraction": 0.2, "stashes": 4, "fits": true,
+     "this_run": true, "ties": false, "command": "plumbline schedule 1f1b"}]})";
+  return html_report(
+      {.title = "steps",
+       .sections = {{.title = "1F1B", .first = &predicted, .second = &first, .choice = "step 0", .chosen = false},
+                    {.title = "1F1B", .first = &predicted, .second = &second, .choice = "step 1"}},
+       .advice = advice});
+}
+
 std::string large() {
   const Timeline run = synthetic_timeline({.devices = 64, .microbatches = 800, .transfer_ns = 100'000});
   return html_report({.title = "large", .sections = {{.title = "1f1b", .note = "", .first = &run}}});
@@ -79,6 +100,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder(argv[1]);
   std::filesystem::create_directories(folder);
   write(folder / "pairs.html", pairs());
+  write(folder / "steps.html", steps());
   write(folder / "large.html", large());
   write(folder / "hostile.html", hostile());
   write(folder / "plots.html", plots());

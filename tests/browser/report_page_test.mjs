@@ -123,6 +123,30 @@ const tests = {
     assert.ok(await tab.evaluate("document.querySelector('.composition').innerText.includes('layer0.mlp.in')"));
   },
 
+  "steps of a run are shown one by one or below each other, measured above predicted": async (open) => {
+    const tab = await open("steps.html");
+    const hidden = "[...document.querySelectorAll('section')].map((section) => section.hidden)";
+    assert.deepEqual(await tab.evaluate(hidden), [true, false]);
+    assert.deepEqual(await tab.evaluate("plumbline.sections[1].timeline.layout.tracks.slice(0, 2).map((track) => track.r)"), [1, 0]);
+    const press = (text) => tab.evaluate(`[...document.querySelectorAll('button')].find((button) => button.textContent === ${JSON.stringify(text)}).click()`);
+    await press("step 0");
+    await tab.frame();
+    assert.deepEqual(await tab.evaluate(hidden), [false, true]);
+    assert.equal(await tab.evaluate(`${VIEW}.layout.tracks.length`), 8);
+    await press("all");
+    assert.deepEqual(await tab.evaluate(hidden), [false, false]);
+  },
+
+  "the adviser's list says what each schedule saves, how sure that is, and how to have the fastest": async (open) => {
+    const tab = await open("steps.html");
+    const text = await tab.evaluate("document.querySelector('.card').innerText");
+    for (const part of ["zb-h1 would save 12.5 % of a step.", "35 ms", "33 ms – 37 ms", "+12.5 %", "tie", "this run", "plumbline schedule zb-h1", "Messages keep their size."]) {
+      assert.ok(text.includes(part), `'${part}' in: ${text}`);
+    }
+    const [interval, step] = await tab.evaluate(`[...document.querySelectorAll('.advice tbody tr:first-child i')].map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => [left, right])`);
+    assert.ok(interval[0] < step[0] && step[1] < interval[1], "the step lies in its interval");
+  },
+
   "one of two runs can be shown alone": async (open) => {
     const tab = await open("pairs.html");
     assert.equal(await tab.evaluate(`${VIEW}.layout.tracks.length`), 8);

@@ -43,8 +43,10 @@ void check(const LayerCase& of) {
     CAPTURE(name);
     CHECK(distance(results.at(name), expected) < tolerance);
   }
-  cuda_on_cpu::set_order(Order::kShuffled);
-  CHECK(same_bits(run_on_device<T>(of), results));
+  for (const Order order : {Order::kShuffled, Order::kWarpsAhead}) {
+    cuda_on_cpu::set_order(order);
+    CHECK(same_bits(run_on_device<T>(of), results));
+  }
   cuda_on_cpu::set_order(Order::kForward);
 }
 

@@ -3,6 +3,7 @@
 //
 //   PLUMB_FAULT=KIND:N:ERROR      the N-th call (from 1) of KIND fails once with the number ERROR
 //   PLUMB_FAULT=KIND:N:ERROR:on   and all calls of KIND after it
+//   PLUMB_FAULT=KIND:N:ERROR:each every N-th call, each in a process of its own (copied_run.hpp)
 //   PLUMB_FAULT_COUNTS=FILE       at its end the program writes how many calls of each kind there were
 //
 // Kinds: open (for writing, and of folders), write, fsync, rename, link, mkdir, close (of what was written),
@@ -26,6 +27,8 @@
 #include <new>
 #include <string_view>
 
+#include "copied_run.hpp"
+
 namespace {
 
 enum Kind { kOpen, kWrite, kFsync, kRename, kLink, kMkdir, kClose, kNew, kShort, kInterrupted, kKinds };
@@ -38,6 +41,7 @@ struct WantedFault {
   long at = 0;
   int error = 0;
   bool goes_on = false;
+  bool each = false;
 
   WantedFault() {
     const char* text = std::getenv("PLUMB_FAULT");
@@ -49,6 +53,7 @@ struct WantedFault {
       at = std::strtol(text + name.size() + 1, &rest, 10);
       if (*rest == ':') error = static_cast<int>(std::strtol(rest + 1, &rest, 10));
       goes_on = std::strcmp(rest, ":on") == 0;
+      each = std::strcmp(rest, ":each") == 0;
       kind = i;
     }
   }
@@ -70,7 +75,17 @@ bool fails(Kind kind) {
   if (!begun) return false;
   const long number = ++counts[kind];
   const WantedFault& wanted = wanted_fault();
-  if (wanted.kind != kind || (wanted.goes_on ? number < wanted.at : number != wanted.at)) return false;
+  if (wanted.kind != kind) return false;
+  if (wanted.each) {
+    if ((number - 1) % wanted.at != 0) return false;
+    begun = false;  // what the copy needs, and what the child does afterwards, does not fail
+    if (!copied_run::goes_on_in_copy(number)) {
+      begun = true;
+      return false;
+    }
+  } else if (wanted.goes_on ? number < wanted.at : number != wanted.at) {
+    return false;
+  }
   errno = wanted.error;
   return true;
 }

@@ -4,20 +4,25 @@
     faults.py PROGRAM SHIM                   every call of every case; a table
     faults.py PROGRAM SHIM --sample 12       at most so many calls of each kind per case (the test)
     faults.py PROGRAM SHIM simulate train    only these cases
+    faults.py PROGRAM SHIM --allocations 0 --kinds new   every single allocation, and nothing else
 
 SHIM is fault_shim.cpp as a library. Each case first runs undisturbed, with the calls counted. Then, for every call of every
 kind, it runs again with that call failing: with ENOSPC and EIO, that call alone and that call with all later ones. Afterwards
 every file must be the old one or the new one as a whole, the exit status 1 or 2, standard error one line, and no other file
 there. Where half of a write is written, or a write is interrupted, the command must succeed. Memory (operator new) fails at
-every call up to a limit, beyond it at calls evenly spread.
+calls evenly spread, or at every one, in one run: at each the process forks, and the child goes on without the memory in a copy
+of the folder (copied_run.hpp), on one processor, so that no other thread is lost. Without the right to mount every call takes
+a run of its own.
 """
 import argparse
 import collections
 import errno
+import hashlib
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -85,6 +90,7 @@ class Runner:
     def __init__(self, program, shim, scratch):
         self.program, self.shim, self.scratch = program, shim, scratch
         self.number = 0
+        self.forks = subprocess.run(['unshare', '--mount', 'true'], capture_output=True).returncode == 0
 
     def run(self, case, fault=None, counts=None):
         """Status, standard error and the folder afterwards. The folder holds old files before."""
@@ -102,6 +108,38 @@ class Runner:
         except subprocess.TimeoutExpired:
             return 'hang', b'', b'', folder
         return done.returncode, done.stderr, done.stdout, folder
+
+    def run_each(self, case, fault, judge):
+        """One run that forks at every call which the fault names; `judge(number, status, stderr, stdout, folder)` sees the end
+        of each child."""
+        root = self.scratch / 'each' / 'run'
+        shutil.rmtree(root.parent, ignore_errors=True)
+        shutil.copytree(self.scratch / 'prepared', root / 'folder')
+        ask, told = os.pipe()
+        answered, answer = os.pipe()
+        environment = {**os.environ, 'LD_PRELOAD': str(self.shim), 'PLUMB_FAULT': fault, 'PLUMB_FAULT_FOLDER': str(root),
+                       'PLUMB_FAULT_ASK': str(told), 'PLUMB_FAULT_ANSWER': str(answered)}
+        processor = {min(os.sched_getaffinity(0))}
+        with open(root / 'stdout', 'wb') as stdout, open(root / 'stderr', 'wb') as stderr:
+            process = subprocess.Popen([self.program, *case.command], cwd=root / 'folder', env=environment, stdout=stdout,
+                                       stderr=stderr, pass_fds=(told, answered),
+                                       preexec_fn=lambda: os.sched_setaffinity(0, processor))
+        os.close(told)
+        os.close(answered)
+        with open(ask) as ends:
+            for line in ends:
+                number, status = (int(word) for word in line.split())
+                code = os.waitstatus_to_exitcode(status)
+                copy = root.parent / str(number)
+                said_before = (root / 'stderr').stat().st_size  # notes of progress, which depend on the time
+                judge(number, 'hang' if code == -signal.SIGALRM else code, (copy / 'stderr').read_bytes()[said_before:],
+                      (copy / 'stdout').read_bytes(), copy / 'folder')
+                shutil.rmtree(copy)
+                os.write(answer, b'.')
+        os.close(answer)
+        if process.wait() != 0:
+            sys.exit(f'{" ".join(case.command)}: the run that forks ended with {process.returncode}: '
+                     f'{(root / "stderr").read_text()}')
 
     def prepare(self, case):
         folder = self.scratch / 'prepared'
@@ -135,8 +173,9 @@ class Check:
                 sys.exit(f'{" ".join(case.command)}: {name} was not written')
         shutil.rmtree(folder)
         self.counts = {line.split()[0]: int(line.split()[1]) for line in counts.read_text().splitlines()}
-        # Checkpoints are judged by what a run makes of them.
+        # Checkpoints are judged by what a run makes of them, the same ones once.
         self.resumes = '--checkpoint' in case.command
+        self.resumptions = {}
 
     def same(self, name, content):
         """Whether the content is that of the undisturbed run."""
@@ -192,6 +231,13 @@ class Check:
 
     def resumed(self, folder):
         """The run goes on from whatever was saved to the same losses."""
+        saved = tuple(sorted((name, content) for name, content in files_of(folder).items() if name not in self.case.writes))
+        key = hashlib.sha256(repr(saved).encode()).digest()
+        if key not in self.resumptions:
+            self.resumptions[key] = self.resume(folder)
+        return self.resumptions[key]
+
+    def resume(self, folder):
         command = [self.runner.program, *self.case.command, '--resume']
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=SECONDS)
         if done.returncode != 0:
@@ -200,26 +246,35 @@ class Check:
             return ['--resume came to other losses']
         return []
 
-    def faults(self, sample, allocations):
-        """Kind and text of every fault."""
-        for kind, errors in {**FAILING, **PASSING}.items():
-            count = self.counts[kind]
-            most = min(count, allocations if kind == 'new' else sample or count)
-            for number in sorted({1 + round(i * (count - 1) / max(1, most - 1)) for i in range(most)}):
-                for error in errors:
-                    yield kind, f'{kind}:{number}:{getattr(errno, error)}'
-                if kind in ('write', 'fsync', 'open') and not sample:
-                    yield kind, f'{kind}:{number}:{errno.ENOSPC}:on'
+    def faults(self, kind, sample):
+        """Texts of the faults of a kind, each for a run of its own."""
+        count = self.counts[kind]
+        most = min(count, sample or count)
+        for number in sorted({1 + round(i * (count - 1) / max(1, most - 1)) for i in range(most)}):
+            for error in {**FAILING, **PASSING}[kind]:
+                yield f'{kind}:{number}:{getattr(errno, error)}'
+            if kind in ('write', 'fsync', 'open') and not sample:
+                yield f'{kind}:{number}:{errno.ENOSPC}:on'
 
-    def run(self, sample, allocations):
+    def run(self, kinds, sample, allocations):
         """Failures per kind and problems."""
         injected = collections.Counter()
         problems = []
-        for kind, fault in self.faults(sample, allocations):
-            status, stderr, output, folder = self.runner.run(self.case, fault)
+
+        def judge(kind, fault, *end):
             injected[kind] += 1
-            problems += [(fault, problem) for problem in self.problems(kind, status, stderr, output, folder)]
-            shutil.rmtree(folder, ignore_errors=True)
+            problems.extend((fault, problem) for problem in self.problems(kind, *end))
+
+        for kind in kinds:
+            if kind == 'new' and self.runner.forks:
+                every = max(1, self.counts[kind] // allocations if allocations else 1)
+                self.runner.run_each(self.case, f'new:{every}:{errno.ENOMEM}:each',
+                                     lambda number, *end: judge('new', f'new:{number}:{errno.ENOMEM}', *end))
+                continue
+            for fault in self.faults(kind, allocations if kind == 'new' else sample):
+                status, stderr, output, folder = self.runner.run(self.case, fault)
+                judge(kind, fault, status, stderr, output, folder)
+                shutil.rmtree(folder, ignore_errors=True)
         return injected, problems
 
 
@@ -230,9 +285,10 @@ def main():
     parser.add_argument('shim', type=pathlib.Path)
     parser.add_argument('cases', nargs='*', metavar='CASE', help=', '.join(CASES))
     parser.add_argument('--sample', type=int, default=0, metavar='N', help='calls of each kind per case at most')
-    parser.add_argument('--allocations', type=int, default=400, metavar='N', help='of them, per case at most')
+    parser.add_argument('--allocations', type=int, default=400, metavar='N', help='about so many of each case; 0 for all of them')
+    parser.add_argument('--kinds', nargs='+', choices=[*FAILING, *PASSING], default=[*FAILING, *PASSING], help='of calls')
     arguments = parser.parse_intermixed_args()
-    kinds = [*FAILING, *PASSING]
+    kinds = arguments.kinds
     print('| command | ' + ' | '.join(kinds) + ' | problems |\n|---' + '|---:' * (len(kinds) + 1) + '|', flush=True)
     failed = []
     total = collections.Counter()
@@ -241,7 +297,7 @@ def main():
             started = time.monotonic()
             runner = Runner(arguments.program.resolve(), arguments.shim.resolve(), pathlib.Path(scratch) / 'runs')
             check = Check(runner, CASES[name])
-            injected, problems = check.run(arguments.sample, arguments.allocations)
+            injected, problems = check.run(kinds, arguments.sample, arguments.allocations)
             total.update(injected)
             failed += [(name, *problem) for problem in problems]
             cells = [f'{injected[kind]} of {check.counts[kind]}' if kind == 'new' else str(injected[kind]) for kind in kinds]

@@ -13,5 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         testing::promise(again.intra_node == cluster.intra_node && again.inter_node == cluster.inter_node,
                          "the same networks");
         testing::promise(again.shared_links == cluster.shared_links, "the same shared links");
+        testing::promise(again.runtime == cluster.runtime, "the same runtime");
       });
 }

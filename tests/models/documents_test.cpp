@@ -69,7 +69,7 @@ bool reads_or_refuses(const std::string& text) {
 
 TEST_CASE("the example documents of models are valid and say what the text says") {
   const std::vector<std::string> blocks = examples();
-  REQUIRE(blocks.size() == 5);
+  REQUIRE(blocks.size() == 6);
   const Network network = network_from_json(blocks[0], "example");
   CHECK(network.layers == load_network("gpt2-small").layers);
   CHECK(parameter_count(network) == 124'439'808);
@@ -77,15 +77,20 @@ TEST_CASE("the example documents of models are valid and say what the text says"
   CHECK(cluster.devices.size() == 4);
   CHECK(cluster.devices[3].speed == 0.8);
   CHECK(cluster.shared_links.size() == 8);
-  const Cluster contended = cluster_from_json(blocks[2], "example");
+  const Cluster hosted = cluster_from_json(blocks[2], "example");
+  CHECK(hosted.runtime.b_ns == 10000);
+  CHECK(calls_of(hosted.runtime.calls, 4'194'304).send_posted_ns == 1'500'000);
+  CHECK(cluster_from_json(cluster_to_json(hosted), "again").runtime == hosted.runtime);
+  const Cluster contended = cluster_from_json(blocks[3], "example");
   CHECK(contended.contention.slowdowns.size() == 2);
   CHECK(contended.contention.clock->points.back().clock == 0.93);
   CHECK(contended.shared_links[0].bytes_per_s == 100e9);
-  const Profile profile = profile_from_json(blocks[3], "example");
+  const Profile profile = profile_from_json(blocks[4], "example");
   CHECK(to_string(profiled_partition(profile)) == "1,1");
-  const RunProfile run = run_profile_from_json(blocks[4], "example");
+  const RunProfile run = run_profile_from_json(blocks[5], "example");
   CHECK(run_profile_costs(run, 4).costs.times[3].f == (900 - 90) / 2 + 90);
-  CHECK(run.message_capacity == 1.5);
+  CHECK(run.messages[0].capacity == 1.5);
+  CHECK(message_times(run.messages, run.message_bytes).message_ns == 400);
 }
 
 TEST_CASE("the documents name every built-in network and cluster") {

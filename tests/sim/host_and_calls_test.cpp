@@ -56,7 +56,7 @@ Ticks overhead(const DeviceSummary& device) {
 
 TEST_CASE("§5.7: host time before a wait costs nothing where the lane must wait longer anyway") {
   // F on device 0 from 5 to 105. Its message is there at 135: device 1 was ready at 5. B on device 1 from 235 + 7.
-  const Timeline timeline = simulate(there_and_back({.f_ns = 5, .b_ns = 7}), by_rendezvous());
+  const Timeline timeline = simulate(there_and_back({.f_ns = 5, .b_ns = 7, .calls = {}}), by_rendezvous());
   CHECK(timeline.spans[0].start == 5);
   CHECK(timeline.makespan == 5 + 100 + 30 + 100 + 7 + 200 + 30 + 200);
   CHECK(overhead(timeline.devices[1]) == 7);
@@ -64,7 +64,7 @@ TEST_CASE("§5.7: host time before a wait costs nothing where the lane must wait
 }
 
 TEST_CASE("§5.7: a message is offered when the call that sends it begins, and the lane goes on when it ends") {
-  const RuntimeCosts calls{.send_ns = 11, .send_posted_ns = 40, .receive_ns = 3};
+  const RuntimeCosts calls{.calls = {{.send_ns = 11, .send_posted_ns = 40, .receive_ns = 3}}};
   const Program program = there_and_back(calls, ReceivePlacement::kLate);
   const Timeline timeline = simulate(program, by_rendezvous());
   // Both receives were posted long before: F's at 3 on device 1; B's at 143 on device 0, after the call that sends,
@@ -77,11 +77,31 @@ TEST_CASE("§5.7: a message is offered when the call that sends it begins, and t
   CHECK(times->ready[program.lane_begin[0] + 1] == 143);
 }
 
+TEST_CASE("§5.7: calls take longer for longer messages, and a cluster tells what they take where costs do not") {
+  const Schedule schedule = generate("1f1b", {.num_devices = 2, .num_microbatches = 1});
+  StageCosts costs = even_costs(2, {});
+  Cluster cluster = linked(2, 30);
+  cluster.runtime.calls = {{.bytes = 100, .send_ns = 10, .send_posted_ns = 20, .receive_ns = 3},
+                           {.bytes = 300, .send_ns = 10, .send_posted_ns = 40, .receive_ns = 4}};
+  const auto busy_until = [&](std::int64_t bytes) {
+    costs.message_bytes = bytes;
+    const auto times =
+        run_events(lower(schedule, costs, &cluster, {.receives = ReceivePlacement::kLate}), by_rendezvous());
+    REQUIRE(times);
+    return times->issued[0];
+  };
+  CHECK(busy_until(50) == 100 + 20);
+  CHECK(busy_until(200) == 100 + 30);
+  CHECK(busy_until(400) == 100 + 50);
+  costs.runtime.calls = {{.send_ns = 1, .send_posted_ns = 1, .receive_ns = 1}};
+  CHECK(busy_until(400) == 100 + 1);
+}
+
 TEST_CASE("§5.7: a call is short while the receive is not posted") {
   // Device 1 turns to the receive of microbatch 1 only after B of microbatch 0: its sender does not move the bytes.
   const Schedule schedule = generate("1f1b", {.num_devices = 2, .num_microbatches = 2});
   const Cluster cluster = linked(2, 30);
-  const RuntimeCosts calls{.send_ns = 1, .send_posted_ns = 50, .receive_ns = 1};
+  const RuntimeCosts calls{.calls = {{.send_ns = 1, .send_posted_ns = 50, .receive_ns = 1}}};
   const Program program =
       lower(schedule, even_costs(2, calls), &cluster, {.receives = ReceivePlacement::kLate, .send_buffers = 9});
   const auto times = run_events(program, by_rendezvous());
@@ -94,8 +114,9 @@ TEST_CASE("§5.7: a call is short while the receive is not posted") {
 
 TEST_CASE("§5.7: calls that send and receive go to the event engine, host time to either one") {
   const SimOptions options = by_rendezvous();
-  CHECK_FALSE(why_not_one_pass(there_and_back({.f_ns = 5}), options));
-  CHECK(why_not_one_pass(there_and_back({.receive_ns = 5}), options) == "calls that send and receive occupy the lanes");
+  CHECK_FALSE(why_not_one_pass(there_and_back({.f_ns = 5, .calls = {}}), options));
+  CHECK(why_not_one_pass(there_and_back({.calls = {{.receive_ns = 5}}}), options) ==
+        "calls that send and receive occupy the lanes");
 }
 
 TEST_CASE("§5.7: both engines agree on random programs with host time") {
@@ -121,7 +142,7 @@ TEST_CASE("§5.7: both engines agree on random programs with host time") {
 
 TEST_CASE("§9: causes add up to idle time, and the critical path to the makespan, in every mode with host and calls") {
   const RuntimeCosts costs{
-      .f_ns = 4, .b_ns = 6, .i_ns = 5, .w_ns = 3, .send_ns = 7, .send_posted_ns = 19, .receive_ns = 2};
+      .f_ns = 4, .b_ns = 6, .i_ns = 5, .w_ns = 3, .calls = {{.send_ns = 7, .send_posted_ns = 19, .receive_ns = 2}}};
   int runs = 0;
   for (const char* name : {"1f1b", "gpipe", "zb-h1", "interleaved", "zb-v", "dualpipev", "hanayo"}) {
     const Schedule schedule = generate(name, {.num_devices = 4, .num_microbatches = 8});

@@ -1,24 +1,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/traces/traced_run.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "tools/advice/candidates.hpp"
+#include "tools/advice/run_predictor.hpp"
 
 namespace plumb {
 
 /// A schedule that the runtime of a traced run can run, predicted with the costs of that run.
 struct AdvisedSchedule {
-  std::string name;  ///< in the catalogue
-  Schedule schedule;
-  std::int32_t chunks = 0;  ///< as given to the generator; 0: its default
+  Candidate candidate;
   std::int32_t stages_per_device = 1;
   double step_ns = 0;  ///< the run's measured step times predicted over the run's own predicted step
-  double low_ns = 0;   ///< `step_ns` less and plus the uncertainty of the advice
+  double low_ns = 0;   ///< `step_ns` may be as short, and as long, as this
   double high_ns = 0;
   double saves = 0;  ///< share of the run's step that it saves; negative where it is slower
   double bubble_fraction = 0;
@@ -26,13 +23,11 @@ struct AdvisedSchedule {
   std::int64_t memory_bytes = 0;  ///< of the fullest device; 0: no network was given
   bool fits = true;               ///< in the memory limit
   bool is_run = false;            ///< the order that was run
+  bool ties = false;              ///< within `kSameStep` of the fastest one that fits: which is faster is not known
 };
 
-/// A schedule of the catalogue that was left out, and why.
-struct UnfitSchedule {
-  std::string name;
-  std::string reason;
-};
+/// Steps that are predicted closer to each other are not told apart, as in `compare --ranking`.
+inline constexpr double kSameStep = 0.02;
 
 struct Advice {
   std::string runtime;  ///< that runs the advised schedules, as in `--runtime`
@@ -43,27 +38,37 @@ struct Advice {
   std::int64_t steps = 0;   ///< how many these are
   double predicted_ns = 0;  ///< the run's own order, with the run's own costs
   double spread = 0;        ///< half the range of the calm steps over their median
-  /// Share by which a prediction may be off: as far as the run's own is, and the spread of its steps.
+  /// Share by which every prediction may be off: as far as the run's own is, and the spread of its steps.
   double uncertainty = 0;
+  std::vector<std::string> assumptions;    ///< sentences, about the advised schedules
   std::vector<AdvisedSchedule> schedules;  ///< fastest first; those that do not fit last
   std::vector<UnfitSchedule> left_out;
 
   /// The fastest one that fits; none where nothing does.
   const AdvisedSchedule* best() const;
+  /// The fastest one called `name`. Throws `Error` for others, with the nearest name.
+  const AdvisedSchedule& named(const std::string& name) const;
   /// Whether the best one saves more than the uncertainty.
   bool has_gain() const;
 };
 
-struct AdviceOptions {
-  std::optional<double> memory_limit = {};  ///< of a device: bytes with a network, else stashes of 1/p of the model
-  std::optional<Network> network = {};      ///< whose memory is counted, cut into equal parts
-};
-
-/// Every synchronous schedule of the catalogue that `run`'s runtime can run on as many devices and microbatches, with
-/// one, two and four stages per device where it takes them. Stages are cut anew in equal parts (`run_profile_costs`).
+/// Every candidate (`find_candidates`) for the run's devices, microbatches and runtime, predicted and in order. Stages
+/// are cut anew in equal parts of the run's stages (`run_profile_costs`).
 ///
 /// Predictions share what they have wrong of this machine, so a step is predicted as the measured one times the ratio
-/// of two predictions. Throws `Error` where the run's order is not one of whole updates.
+/// of two predictions. The interval of each adds, as squares, the uncertainty of all and by how much that ratio changes
+/// when messages, the host, or what stays of an action when stages are cut take the 10th or 90th percentile of their
+/// times.
+///
+/// Throws `Error` where the run's order is not one of whole updates.
 Advice advise(const TracedRun& run, const AdviceOptions& options);
+
+/// Predictions with all actions, for a page.
+struct AdvisedTimelines {
+  Timeline own;      ///< the order that was run
+  Timeline fastest;  ///< `best`; without devices where none fits
+};
+
+AdvisedTimelines advised_timelines(const TracedRun& run, const Advice& advice, const AdviceOptions& options);
 
 }  // namespace plumb

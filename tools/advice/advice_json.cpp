@@ -10,8 +10,10 @@ std::string advice_to_json(const Advice& advice) {
   const auto whole = [](double ns) { return std::llround(ns); };
   Json schedules = Json::array();
   for (const AdvisedSchedule& each : advice.schedules) {
-    Json row{{"schedule", each.name},
+    Json row{{"schedule", each.candidate.name},
              {"stages_per_device", each.stages_per_device},
+             {"pipeline_ranks", each.candidate.schedule.num_devices},
+             {"replicas", each.candidate.replicas},
              {"step_ns", whole(each.step_ns)},
              {"low_ns", whole(each.low_ns)},
              {"high_ns", whole(each.high_ns)},
@@ -20,6 +22,7 @@ std::string advice_to_json(const Advice& advice) {
              {"stashes", each.stashes},
              {"fits", each.fits},
              {"this_run", each.is_run},
+             {"ties", each.ties},
              {"command", schedule_command(advice, each)}};
     if (each.memory_bytes > 0) row["memory_bytes"] = each.memory_bytes;
     schedules.push_back(std::move(row));
@@ -37,6 +40,7 @@ std::string advice_to_json(const Advice& advice) {
                       {"predicted_step_ns", whole(advice.predicted_ns)},
                       {"spread", advice.spread},
                       {"uncertainty", advice.uncertainty},
+                      {"assumptions", advice.assumptions},
                       {"schedules", schedules},
                       {"left_out", left_out}};
   return document.dump(1) + '\n';

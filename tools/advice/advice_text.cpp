@@ -9,16 +9,13 @@
 namespace plumb {
 namespace {
 
-/// "-2.7 %", "+0.4 %".
-std::string gain_text(double share) { return (share < 0 ? "" : "+") + fixed_text(100 * share, 1) + " %"; }
-
 std::string run_text(const Advice& advice) {
   const auto own = std::ranges::find_if(advice.schedules, &AdvisedSchedule::is_run);
   std::string text = "this run         " + std::to_string(advice.num_devices) + " devices, " +
                      std::to_string(advice.num_microbatches) + " microbatches, " + ns_text(advice.measured_ns) +
                      " a step (median of " + std::to_string(advice.steps) + ")\n";
   text += "its order        ";
-  text += own == advice.schedules.end() ? "none of the catalogue's" : own->name;
+  text += own == advice.schedules.end() ? "none of the catalogue's" : own->candidate.name;
   text += ", predicted " + ns_text(advice.predicted_ns) + " (" +
           gain_text(advice.predicted_ns / advice.measured_ns - 1) + ")\n";
   text += "uncertainty      " + fixed_text(100 * advice.uncertainty, 1) +
@@ -26,23 +23,55 @@ std::string run_text(const Advice& advice) {
   return text;
 }
 
+/// "dualpipev", "1f1b, 2 replicas".
+std::string name_text(const AdvisedSchedule& schedule) {
+  const std::int32_t replicas = schedule.candidate.replicas;
+  return schedule.candidate.name + (replicas > 1 ? ", " + std::to_string(replicas) + " replicas" : "");
+}
+
+/// Others that are as fast as the fastest one, as far as predictions can tell.
+std::string ties_text(const Advice& advice) {
+  std::string names;
+  for (const AdvisedSchedule& each : advice.schedules) {
+    if (each.ties && &each != advice.best()) names += (names.empty() ? "" : "; ") + name_text(each);
+  }
+  if (names.empty()) return "";
+  return "Within " + fixed_text(100 * kSameStep, 0) + " % of it, which is too close to call: " + names + ".\n";
+}
+
+std::string note_text(const AdvisedSchedule& schedule) {
+  if (schedule.is_run) return "this run";
+  if (!schedule.fits) return "does not fit";
+  return schedule.ties ? "tie" : "";
+}
+
 std::string verdict_text(const Advice& advice) {
   const AdvisedSchedule* best = advice.best();
   if (best == nullptr) return "No schedule fits in the memory limit.\n";
-  if (best->is_run) return "The run's own schedule is the fastest one that its runtime can run.\n";
-  std::string text = best->name + " would save " + fixed_text(100 * best->saves, 1) + " % of a step";
+  if (best->is_run) return "The run's own schedule is the fastest one that its runtime can run.\n" + ties_text(advice);
+  std::string text = name_text(*best) + " would save " + fixed_text(100 * best->saves, 1) + " % of a step";
   text += advice.has_gain() ? ":\n" : ", which is within the uncertainty:\n";
-  return text + "  " + schedule_command(advice, *best) + " -o " + best->name +
-         (advice.format == "megatron" ? ".megatron" : ".csv") + '\n';
+  return text + "  " + schedule_command(advice, *best) + '\n' + ties_text(advice);
+}
+
+/// Whether pipelines of fewer ranks are among the rows.
+bool has_replicas(const Advice& advice) {
+  return std::ranges::any_of(advice.schedules, [](const auto& one) { return one.candidate.replicas > 1; });
 }
 
 }  // namespace
 
+std::string gain_text(double share) { return (share < 0 ? "" : "+") + fixed_text(100 * share, 1) + " %"; }
+
 std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule) {
-  std::string command = "plumbline schedule " + schedule.name + " -p " + std::to_string(advice.num_devices) + " -m " +
-                        std::to_string(advice.num_microbatches);
-  if (schedule.chunks > 0) command += " -v " + std::to_string(schedule.chunks);
-  return command + " --format " + advice.format;
+  const Candidate& candidate = schedule.candidate;
+  const std::string file = candidate.name + (advice.format == "megatron" ? ".megatron" : ".csv");
+  if (candidate.for_costs) return "plumbline advise FILES --schedule " + candidate.name + " --save " + file;
+  std::string command = "plumbline schedule " + candidate.name + " -p " +
+                        std::to_string(candidate.schedule.num_devices) + " -m " +
+                        std::to_string(candidate.schedule.num_microbatches);
+  if (candidate.chunks > 0) command += " -v " + std::to_string(candidate.chunks);
+  return command + " --format " + advice.format + " -o " + file;
 }
 
 std::string advice_text(const Advice& advice, std::size_t rows) {
@@ -60,19 +89,19 @@ std::string advice_text(const Advice& advice, std::size_t rows) {
   for (std::size_t k = 0; k < advice.schedules.size(); ++k) {
     const AdvisedSchedule& each = advice.schedules[k];
     if (k >= shown && !each.is_run) continue;
-    table.add_row({each.name, std::to_string(each.stages_per_device), ns_text(each.step_ns), ns_text(each.low_ns),
+    table.add_row({name_text(each), std::to_string(each.stages_per_device), ns_text(each.step_ns), ns_text(each.low_ns),
                    ns_text(each.high_ns), gain_text(each.saves), percent_text(each.bubble_fraction),
-                   knows_bytes ? bytes_text(each.memory_bytes) : number_text(each.stashes),
-                   each.is_run  ? "this run"
-                   : !each.fits ? "does not fit"
-                                : ""});
+                   knows_bytes ? bytes_text(each.memory_bytes) : number_text(each.stashes), note_text(each)});
   }
   std::string text = run_text(advice) + '\n' + table.to_string() + '\n';
   if (shown < advice.schedules.size()) {
     text += "Of " + std::to_string(advice.schedules.size()) + " schedules the " + std::to_string(shown) +
             " fastest are shown; --all shows all.\n";
   }
-  if (!knows_bytes) text += "Stashes are of 1/p of the model; --network tells bytes.\n";
+  if (!knows_bytes)
+    text += "Stashes are of 1/p of the model; --network tells bytes, and adds layouts of fewer ranks.\n";
+  if (has_replicas(advice)) text += "Replicas are pipelines beside each other that share the microbatches.\n";
+  for (const std::string& sentence : advice.assumptions) text += sentence + '\n';
   return text + '\n' + verdict_text(advice);
 }
 

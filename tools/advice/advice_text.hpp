@@ -13,7 +13,11 @@ std::string advice_text(const Advice& advice, std::size_t rows);
 /// As a document: {"format":"plumbline-advice","version":1,...} (tools/commands/advise.md).
 std::string advice_to_json(const Advice& advice);
 
-/// The command that writes a schedule for the run's runtime, without its output.
+/// "-2.7 %", "+0.4 %".
+std::string gain_text(double share);
+
+/// The command that writes a schedule to a file for the run's runtime: `plumbline schedule ...`, or `plumbline advise
+/// FILES ...` where the order was made for the costs of the run.
 std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule);
 
 }  // namespace plumb

@@ -3,6 +3,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
+#include "sim/comparison/compare.hpp"
+#include "sim/traces/run_samples.hpp"
 #include "tools/advice/advice_text.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
@@ -10,6 +12,7 @@
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/reports/report_html.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -21,7 +24,9 @@ struct AdviseArguments {
   std::vector<std::string> files;
   std::string memory_limit;
   std::string network;
+  std::string schedule;
   std::string save;
+  std::string html;
   std::string json;
   bool all = false;
 
@@ -30,19 +35,23 @@ struct AdviseArguments {
         "advise FILE... [options]",
         "Says what other schedules would give: from the traces of one run (a FILE per rank, as for `trace`) it "
         "predicts\n"
-        "every schedule that the same runtime can run, and ranks them. Stages are cut anew into equal parts where a\n"
-        "schedule has more or fewer of them.");
+        "every schedule that the same runtime can run, and ranks them. Stages are merged, or cut into equal parts, "
+        "where\n"
+        "a schedule has fewer or more of them.");
     parser.positionals(files, 1, "FILE")
         .text("memory-limit", memory_limit, "LIMIT",
               "most that a device may hold: stashes of 1/p of the model, or bytes (40GiB) with --network")
         .text("network", network, "NAME|FILE", "the model that was run, for memory in bytes; see `plumbline networks`")
         .flag("all", all, "show all schedules, and those that the runtime cannot run")
-        .text("save", save, "FILE", "write the fastest schedule for the runtime (- is standard output)")
+        .text("schedule", schedule, "NAME", "with --save: the schedule to write (default: the fastest)")
+        .text("save", save, "FILE", "write the schedule for the runtime (- is standard output)")
+        .text("html", html, "FILE", "page for a browser: the list, the run above its prediction, and the fastest")
         .text("json", json, "FILE", "the whole answer as JSON (- is standard output)");
     return parser.parse(arguments);
   }
 
   AdviceOptions options() const {
+    if (!schedule.empty() && save.empty()) throw Error("--schedule: says what is saved, expected --save FILE with it");
     AdviceOptions options;
     if (!network.empty()) options.network = load_network(network);
     options.memory_limit = parse_memory_limit(memory_limit, options.network.has_value()).value;
@@ -56,13 +65,38 @@ std::string left_out_text(const Advice& advice) {
   return text;
 }
 
-/// The fastest schedule as the runtime takes it.
-std::string best_schedule(const Advice& advice) {
-  const AdvisedSchedule* best = advice.best();
-  if (best == nullptr) throw Error("advise: --save: no schedule fits in the memory limit, expected a higher one");
-  const auto text = written_schedule(best->name, schedule_format(advice.format, {}), best->schedule);
-  if (!text) throw Error("advise: --save: " + best->name + " cannot be written for " + advice.runtime);
+/// The schedule called `name`, or the fastest one, as the runtime takes it.
+std::string saved_schedule(const Advice& advice, const std::string& name) {
+  const AdvisedSchedule* chosen = name.empty() ? advice.best() : &advice.named(name);
+  if (chosen == nullptr) throw Error("advise: --save: no schedule fits in the memory limit, expected a higher one");
+  const Candidate& candidate = chosen->candidate;
+  const auto text = written_schedule(candidate.name, schedule_format(advice.format, {}), candidate.schedule);
+  if (!text) throw Error("advise: --save: " + candidate.name + " cannot be written for " + advice.runtime);
   return *text;
+}
+
+/// The list, every calm step of the run above its prediction, and the fastest schedule beside the run.
+std::string page(const TracedRun& run, const Advice& advice, const AdviceOptions& options) {
+  const AdvisedTimelines predicted = advised_timelines(run, advice, options);
+  HtmlReport report{.title = "What another schedule would give", .advice = advice_to_json(advice)};
+  std::vector<Timeline> steps;
+  const std::vector<std::int32_t> calm = calm_steps(run.step_ns);
+  for (const std::int32_t step : calm) steps.push_back(run.steps[static_cast<std::size_t>(step)]);
+  const std::size_t middle = middle_run(steps);
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    report.sections.push_back({.title = "This run, and its own order as predicted from it",
+                               .first = &predicted.own,
+                               .second = &steps[k],
+                               .comparison = compare(predicted.own, steps, {.shown = k}),
+                               .choice = steps.size() > 1 ? "step " + std::to_string(calm[k]) : "",
+                               .chosen = k == middle});
+  }
+  if (advice.best() != nullptr && !advice.best()->is_run) {
+    report.sections.push_back({.title = predicted.fastest.schedule + ", predicted, and this run",
+                               .first = &predicted.fastest,
+                               .second = &run.timeline});
+  }
+  return html_report(report);
 }
 
 }  // namespace
@@ -70,15 +104,20 @@ std::string best_schedule(const Advice& advice) {
 ExitStatus run_advise(const CommandLine& command_line) {
   AdviseArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  check_distinct_outputs({arguments.save, arguments.json});
+  check_distinct_outputs({arguments.save, arguments.json, arguments.html});
+  const AdviceOptions options = arguments.options();
   std::optional<OutputFile> save;
+  std::optional<OutputFile> html;
   std::optional<OutputFile> json;
   if (!arguments.save.empty()) save.emplace(arguments.save);
   if (!arguments.json.empty()) json.emplace(arguments.json);
-  const Advice advice = advise(read_traces(arguments.files), arguments.options());
-  if (save) save->finish(best_schedule(advice));
+  if (!arguments.html.empty()) html.emplace(arguments.html);
+  const TracedRun run = read_traces(arguments.files);
+  const Advice advice = advise(run, options);
+  if (save) save->finish(saved_schedule(advice, arguments.schedule));
+  if (html) html->finish(page(run, advice, options));
   if (json) json->finish(advice_to_json(advice));
-  if (arguments.save != "-" && arguments.json != "-") {
+  if (arguments.save != "-" && arguments.json != "-" && arguments.html != "-") {
     print(advice_text(advice, arguments.all ? 0 : kSchedulesShown) + (arguments.all ? left_out_text(advice) : ""));
   }
   return advice.best() == nullptr ? ExitStatus::kNo : ExitStatus::kDone;

@@ -16,12 +16,16 @@
 namespace plumb {
 namespace {
 
+/// As much longer than the shortest one, a traced step counts as disturbed (`calm_steps`).
+constexpr double kMostNoise = 0.25;
+
 struct CompareArguments {
   std::string first;
   std::vector<std::string> others;
   std::string html;
   std::string json;
   std::string max_error;
+  std::string max_noise;
   bool memory_exact = false;
   bool ranking = false;
   std::optional<std::int64_t> first_step;
@@ -42,6 +46,9 @@ struct CompareArguments {
         .text("max-error", max_error, "X%",
               "fail (exit status 3) if the model's part of the step time's error is more than this (all of the error "
               "where it cannot be split)")
+        .text("max-noise", max_noise, "X%",
+              "no answer (exit status 4) if noise, or the spread of several runs, is more than this share of the step "
+              "(default: 25% with --max-error)")
         .flag("memory-exact", memory_exact, "fail (exit status 3) if the peak memory of any device differs")
         .flag("ranking", ranking,
               "the files are pairs (predicted, measured, predicted, measured, ...): check that configurations rank in "
@@ -57,11 +64,16 @@ struct CompareArguments {
     if (first_step || !max_idle.empty()) {
       throw Error("--first-step and --max-idle apply to --ranking only, expected --ranking with them");
     }
-    return {.max_error = share(max_error, "--max-error"), .memory_exact = memory_exact};
+    CompareOptions options{.max_error = share(max_error, "--max-error"),
+                           .max_noise = share(max_noise, "--max-noise"),
+                           .memory_exact = memory_exact};
+    if (options.max_error && !options.max_noise) options.max_noise = kMostNoise;
+    return options;
   }
 
   RankingOptions ranking_options() const {
-    if (memory_exact || !html.empty()) throw Error("--ranking: cannot be combined with --memory-exact or --html");
+    if (memory_exact || !html.empty() || !max_noise.empty())
+      throw Error("--ranking: cannot be combined with --memory-exact, --max-noise or --html");
     if (others.size() % 2 == 0) {
       throw Error("--ranking: found " + std::to_string(others.size() + 1) +
                   " files, expected pairs: predicted, measured");
@@ -80,6 +92,11 @@ struct CompareArguments {
     if (value < 0) throw Error(std::string(option) + ": '" + text + "' is negative, expected a share such as 5%");
     return percent ? value / 100 : value;
   }
+};
+
+struct NamedRun {
+  Timeline run;
+  std::string name;
 };
 
 std::string kind_text(const Timeline& timeline) {
@@ -101,33 +118,40 @@ std::string title(const Timeline& first, const std::string& first_name, const Ti
   return one + " and " + other;
 }
 
-/// A section for every run. `comparison` is shown where it is of one run.
-std::string page(const NamedRuns& first, const NamedRuns& others, const Comparison& comparison) {
+/// A section for every run; with several, at first the one that stands for all is shown.
+std::string page(const NamedRun& first, const NamedRuns& others, CompareOptions options) {
+  const bool several = others.runs.size() > 1;
+  const std::size_t middle = middle_run(others.runs);
   HtmlReport report;
   for (std::size_t i = 0; i < others.runs.size(); ++i) {
-    report.sections.push_back({.title = title(first.runs.front(), first.names.front(), others.runs[i], others.names[i]),
-                               .note = first.names.front() + " and " + others.names[i],
-                               .first = &first.runs.front(),
+    if (several) options.shown = i;
+    report.sections.push_back({.title = title(first.run, first.name, others.runs[i], others.names[i]),
+                               .note = first.name + " and " + others.names[i],
+                               .first = &first.run,
                                .second = &others.runs[i],
-                               .comparison = others.runs.size() == 1 ? &comparison : nullptr});
+                               .comparison = compare(first.run, others.runs, options),
+                               .choice = several ? others.short_names[i] : "",
+                               .chosen = i == middle});
   }
   report.title = report.sections.front().title;
+  if (others.traced) report.note = "What another schedule would give: plumbline advise FILES --html advice.html";
   return html_report(report);
 }
 
 /// Says what was asked for; the rest of the answer is in the tables.
 ExitStatus tell_verdict(const Comparison& comparison) {
   for (const std::string& finding : comparison.findings) std::cerr << finding << '\n';
-  const bool refused = comparison.verdict == Verdict::kFail || comparison.verdict == Verdict::kNoisy;
-  return refused ? ExitStatus::kNo : ExitStatus::kDone;
+  if (comparison.verdict == Verdict::kNoisy) return ExitStatus::kNoAnswer;
+  return comparison.verdict == Verdict::kFail ? ExitStatus::kNo : ExitStatus::kDone;
 }
 
 ExitStatus run_ranking(const CompareArguments& arguments) {
   const RankingOptions options = arguments.ranking_options();
   std::vector<std::string> files{arguments.first};
   files.insert(files.end(), arguments.others.begin(), arguments.others.end());
-  std::vector<Timeline> read = read_runs(files).runs;
-  if (read.size() != files.size())
+  NamedRuns named = read_runs(files);
+  std::vector<Timeline>& read = named.runs;
+  if (named.traced)
     throw Error("--ranking: takes timeline documents; `plumbline trace` makes one of the traces of a run");
   std::vector<std::pair<Timeline, Timeline>> runs;
   for (std::size_t i = 0; i + 1 < read.size(); i += 2) runs.emplace_back(std::move(read[i]), std::move(read[i + 1]));
@@ -147,18 +171,18 @@ ExitStatus run_compare(const CommandLine& command_line) {
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   if (arguments.ranking) return run_ranking(arguments);
   const CompareOptions options = arguments.options();
-  const NamedRuns first = read_runs(std::span(&arguments.first, 1));
+  const NamedRun first{read_run(arguments.first), arguments.first};
   const NamedRuns others = read_runs(arguments.others);
   check_distinct_outputs({arguments.html, arguments.json});
   std::optional<OutputFile> html;
   std::optional<OutputFile> json;
   if (!arguments.html.empty()) html.emplace(arguments.html);
   if (!arguments.json.empty()) json.emplace(arguments.json);
-  const Comparison comparison = compare(first.runs.front(), others.runs, options);
-  if (html) html->finish(page(first, others, comparison));
+  const Comparison comparison = compare(first.run, others.runs, options);
+  if (html) html->finish(page(first, others, options));
   if (json) json->finish(comparison_to_json(comparison));
   if (arguments.json != "-" && arguments.html != "-") {
-    print(comparison_text(comparison, names_of(first.runs.front(), others.runs.front())));
+    print(comparison_text(comparison, names_of(first.run, others.runs.front())));
   }
   return tell_verdict(comparison);
 }

@@ -139,7 +139,7 @@ PredictedRun predict(const SimulateArguments& arguments, const Schedule& schedul
   std::optional<Program> program;
   options.on_full_run = announce;
   if (spans || delays || arguments.peak || !arguments.what_if.empty()) {
-    check_run_size(schedule, input.cluster && !input.costs.comm, options);
+    check_run_size(schedule, makes_transfers(input.costs, input.cluster_pointer(), lowering), options);
     options.on_full_run = nullptr;
     program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
   }
@@ -177,6 +177,7 @@ void print_prediction(const PredictedRun& prediction, const SimulateArguments& a
 ExitStatus run_simulate(const CommandLine& command_line) {
   SimulateArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  check_schedule_name(arguments.schedule);
   const CostDocuments documents = load_cost_documents(arguments.costs);
   const auto devices = static_cast<std::int32_t>(arguments.size.devices.value_or(1));
   Schedule schedule =

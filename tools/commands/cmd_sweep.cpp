@@ -90,9 +90,10 @@ std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
   ScheduleParams base;
   base.updates = arguments.updates.value_or(0);
   for (const std::string& option : arguments.options) base.options.insert(parse_assignment(option, "--opt"));
+  const std::vector<std::string> names = names_of(arguments);
   if (arguments.devices.empty()) throw Error("sweep: the numbers of devices are missing, expected -p RANGE");
   if (arguments.microbatches.empty()) throw Error("sweep: the numbers of microbatches are missing, expected -m RANGE");
-  return sweep_grid({.schedules = names_of(arguments),
+  return sweep_grid({.schedules = names,
                      .devices = parse_range(arguments.devices, "sweep: --devices"),
                      .chunks = arguments.chunks.empty() ? std::vector<std::int64_t>{0}
                                                         : parse_range(arguments.chunks, "sweep: --chunks"),
@@ -124,6 +125,7 @@ std::string sweep_text(const std::vector<SweepResult>& results) {
     text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
             pareto_table(results);
   }
+  if (!results.front().stands_on.empty()) text += "\n" + results.front().stands_on + "\n";
   return text;
 }
 

@@ -1,9 +1,9 @@
 #include <array>
-#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/ground/text_stream.hpp"
 #include "schedules/checks/check_runs.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "tools/commands/command.hpp"
@@ -33,7 +33,7 @@ std::vector<Enum> several(const std::array<std::string_view, count>& names, std:
 std::string size_text(const std::string& path, const Schedule& schedule) {
   std::int64_t actions = 0;
   for (const DeviceList& list : schedule.devices) actions += expanded_size(list);
-  std::ostringstream out;
+  TextStream out;
   out << printable(path) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
       << schedule.num_microbatches << " microbatches, " << actions << " actions\n";
   return out.str();
@@ -70,15 +70,23 @@ ExitStatus run_validate(const CommandLine& arguments) {
       .text("transfers", modes, "MODES",
             "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
             "batched or pair-fifo (several with commas, or all)");
+  parser.text("runtime", simulation.runtime, "SYSTEM",
+              "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
+              "torchtitan, megatron or deepspeed");
   simulation.add_receives_to(parser);
   parser.text("torch-transfers", models, "MODELS",
               "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
               "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)");
   size.add_to(parser);
   if (!parser.parse(arguments)) return ExitStatus::kDone;
-  const auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
+  auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
   const auto chosen_models = several<TransferModel>(kTransferModelNames, "transfer model", models);
-  const Schedule schedule = format.empty() ? load_schedule(path, size) : read_schedule(path, format);
+  Schedule schedule = format.empty() ? load_schedule(path, size) : read_schedule(path, format);
+  if (!simulation.runtime.empty()) {
+    if (chosen_modes.empty()) chosen_modes.push_back(simulation.simulation(schedule).transfers);
+    CostInput no_costs;
+    simulation.adapt(schedule, no_costs);
+  }
   const auto violations = violations_of(schedule, chosen_modes, chosen_models, simulation.lowering(schedule));
   if (!violations.empty()) {
     print(findings_text(path, violations));

@@ -1,9 +1,9 @@
 #include "tools/commands/command.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -19,7 +19,7 @@ std::function<ExitStatus(const CommandLine&)> of_trainer(const char* name, Train
 }
 
 void print_help(const std::vector<Command>& commands) {
-  std::ostringstream out;
+  TextStream out;
   out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
          "usage: plumbline COMMAND [OPTIONS]\n\n";
   for (const Command& command : commands) {
@@ -61,6 +61,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"reproduce", "reproduce published results", of_trainer("reproduce", trainer.reproduce)},
       {"networks", "list the built-in models, or print one", run_networks},
       {"clusters", "list the built-in clusters, or print one", run_clusters},
+      {"device", "measure, import or fit how fast a type of device is", run_device},
       {"demo", "predict, train and compare a small model on this machine", of_trainer("demo", trainer.demo)},
       {"version", "print the version and the back ends of this build", version},
   };

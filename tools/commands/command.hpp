@@ -52,6 +52,7 @@ ExitStatus run_convert(const CommandLine& arguments);
 ExitStatus run_plan(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);
+ExitStatus run_device(const CommandLine& arguments);
 /// `abilities` is null in a program without the trainer.
 ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)());
 

@@ -4,6 +4,7 @@
 
 #include "models/ground/text_file.hpp"
 #include "sim/timeline/timeline_io.hpp"
+#include "sim/traces/run_samples.hpp"
 
 namespace plumb {
 
@@ -27,8 +28,14 @@ NamedRuns read_runs(std::span<const std::string> paths) {
   const auto take_traces = [&] {
     if (traces.empty()) return;
     const std::size_t more = traces.size() - 1;
-    read.names.push_back(traces.front().name + (more > 0 ? " and " + std::to_string(more) + " more" : ""));
-    read.runs.push_back(read_traced_run(std::exchange(traces, {})).timeline);
+    const std::string name = traces.front().name + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+    TracedRun run = read_traced_run(std::exchange(traces, {}));
+    for (const std::int32_t step : calm_steps(run.step_ns)) {
+      read.short_names.push_back("step " + std::to_string(step));
+      read.names.push_back(name + ", " + read.short_names.back());
+      read.runs.push_back(std::move(run.steps[static_cast<std::size_t>(step)]));
+    }
+    read.traced = true;
   };
   for (const std::string& path : paths) {
     std::string bytes = bytes_of(path);
@@ -39,9 +46,16 @@ NamedRuns read_runs(std::span<const std::string> paths) {
     take_traces();
     read.runs.push_back(timeline_from_json(std::move(bytes), path));
     read.names.push_back(path);
+    read.short_names.push_back(path);
   }
   take_traces();
   return read;
+}
+
+Timeline read_run(const std::string& path) {
+  std::string bytes = bytes_of(path);
+  if (!is_traced_run(bytes)) return timeline_from_json(std::move(bytes), path);
+  return read_traced_run({{path, std::move(bytes)}}).timeline;
 }
 
 }  // namespace plumb

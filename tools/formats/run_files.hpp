@@ -14,15 +14,20 @@ namespace plumb {
 /// The run whose traces these files are, one per rank. `-` is standard input. Throws `Error` as `read_traced_run` does.
 TracedRun read_traces(std::span<const std::string> paths, std::optional<std::int32_t> step = std::nullopt);
 
-/// Runs, and what to call them: the name of the file, "rank0.json and 3 more" for the traces of one run.
+/// Runs, and what to call them: the name of the file; of traces "rank0.json and 3 more, step 1", in short "step 1".
 struct NamedRuns {
   std::vector<Timeline> runs;
   std::vector<std::string> names;
+  std::vector<std::string> short_names;
+  bool traced = false;  ///< some are of traces
 };
 
 /// The runs in these files, in their order. A timeline document is a run; all traces of a profiler that stand next to
-/// each other are one run, a file per rank (sim/traces/traced_run.hpp). `-` is standard input. Throws `Error` as the
-/// readers do.
+/// each other, a file per rank, give a run for each of their steps that was not disturbed (`calm_steps`). `-` is
+/// standard input. Throws `Error` as the readers do.
 NamedRuns read_runs(std::span<const std::string> paths);
+
+/// The one run in a file: a timeline document, or the step of median length of a trace.
+Timeline read_run(const std::string& path);
 
 }  // namespace plumb

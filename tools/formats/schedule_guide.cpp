@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <sstream>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
@@ -118,7 +118,7 @@ void explain_torch(std::ostream& out, const Schedule& schedule, const std::vecto
 void explain_megatron(std::ostream& out, const Schedule& schedule, const std::vector<std::int64_t>& layers) {
   out << "\nMegatron-LM\n";
   try {
-    std::istringstream options(to_string(megatron_plan(schedule)));
+    TextStream options(to_string(megatron_plan(schedule)));
     for (std::string line; std::getline(options, line);) {
       const bool replaced = !layers.empty() && line.starts_with("--num-virtual-stages");  // the layout says it
       if (!replaced) out << "  " << line << "\n";
@@ -170,7 +170,7 @@ std::string schedule_guide(const Schedule& schedule, const std::vector<std::int6
     throw Error("schedule '" + schedule.name + "' has " + std::to_string(expanded_size(list)) +
                 " actions on a device, expected at most " + std::to_string(kMostActions) + " for --explain");
   }
-  std::ostringstream out;
+  TextStream out;
   out << schedule.name << ": " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
       << schedule.num_microbatches << " microbatches\n";
   explain_torch(out, schedule, layers);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -58,8 +60,37 @@ std::string seconds_text(std::chrono::milliseconds time) {
   return time.count() % 1000 == 0 ? whole + " s" : whole + "." + std::string(3 - rest.size(), '0') + rest + " s";
 }
 
+std::atomic<pid_t> group_that_ends_with_us = 0;
+static_assert(std::atomic<pid_t>::is_always_lock_free);
+
+/// While this object lives, a signal that ends us ends a group of processes, too. The terminal sends it to its own
+/// group only.
+class EndsWithUs {
+ public:
+  explicit EndsWithUs(pid_t group) {
+    group_that_ends_with_us = group;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      before_[i] = std::signal(kSignals[i], [](int signal) {
+        ::kill(-group_that_ends_with_us, SIGKILL);
+        std::signal(signal, SIG_DFL);
+        std::raise(signal);
+      });
+      if (before_[i] == SIG_IGN) std::signal(kSignals[i], SIG_IGN);
+    }
+  }
+  EndsWithUs(const EndsWithUs&) = delete;
+  EndsWithUs& operator=(const EndsWithUs&) = delete;
+  ~EndsWithUs() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  std::array<void (*)(int), kSignals.size()> before_{};
+};
+
 /// A program that is running, with its standard output in a pipe. It is the first of a group of processes of its own,
-/// which is killed with this object, and it is killed when we die.
+/// which is killed with this object and when a signal ends us; the program itself is killed whenever we die.
 class RunningProgram {
  public:
   RunningProgram(std::string path, const std::vector<std::string>& arguments, const ProgramLimits& limits)
@@ -71,6 +102,7 @@ class RunningProgram {
   ~RunningProgram() {
     if (child_ <= 0) return;
     ::kill(-child_, SIGKILL);
+    group_.reset();
     while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
@@ -102,6 +134,7 @@ class RunningProgram {
       if (ended == 0) poll(nullptr, 0, static_cast<int>(kPause.count()));
     }
     ::kill(-child_, SIGKILL);  // what it has started and left behind
+    group_.reset();
     child_ = -1;
     return status;
   }
@@ -119,6 +152,7 @@ class RunningProgram {
     if (child_ < 0) throw Error(path_ + ": cannot run: " + std::strerror(errno));
     if (child_ == 0) run(argv, failure, parent);
     setpgid(child_, child_);  // both do it, since either may come first
+    group_.emplace(child_);
     failure.close_end(1);
     output_.close_end(1);
     int reason = 0;
@@ -157,6 +191,7 @@ class RunningProgram {
   WallClock::time_point deadline_;
   Pipe output_;
   pid_t child_ = -1;
+  std::optional<EndsWithUs> group_;
 };
 
 }  // namespace

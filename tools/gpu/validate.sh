@@ -10,7 +10,7 @@ root=$(cd -- "$here/../.." && pwd)
 
 # Parts in order: name, seconds on a GPU, seconds in a dry run.
 parts=(
-  "probe 60 5" "correctness 40 8" "bits 30 6" "memory 40 6" "modes 30 5" "calibrate 90 10" "fidelity 200 14"
+  "probe 60 5" "correctness 50 8" "bits 30 6" "memory 40 6" "modes 30 5" "calibrate 90 10" "fidelity 200 14"
   "speed 70 8" "torch 150 5" "contention 120 12"
 )
 
@@ -45,12 +45,13 @@ fi
 # What is run: on a GPU the sizes of the fidelity study, in a dry run the smallest that takes the same way.
 if ((dry)); then
   backend=(--backend cpu) streams=(--backend cpu --executor streams) sms=() network=gpt-tiny small=gpt-tiny
-  sizes=(2) large_p=2 large_m=4 other_m=6 steps=4 first_step=1 rounds=1 link=() max_error=500% max_idle=100%
+  sizes=(2) large_p=2 large_m=4 other_m=6 steps=4 first_step=1 rounds=1 link=() max_error=500% max_idle=100% mode_updates=6
   loose_error=500% speed_networks=(gpt-tiny) speed_samples=2 torch_flags=(--dry-run) probe_flags=(--dry-run)
 else
-  backend=(--backend cuda) streams=(--backend cuda) sms=(--device-sms 8) network=$here/gpt_fidelity.json small=gpt-tiny
+  # The watchdog names the action that hangs before the part is ended.
+  backend=(--backend cuda --watchdog 15) streams=(--backend cuda --watchdog 15) sms=(--device-sms 8) network=$here/gpt_fidelity.json small=gpt-tiny
   sizes=(2 4) large_p=8 large_m=16 other_m=32 steps=35 first_step=5 rounds=2 link=(--link-latency 5 --link-bandwidth 50GB)
-  max_error=2% max_idle=2% loose_error=5% speed_networks=(gpt2-small gpt2-medium) speed_samples=8 torch_flags=() probe_flags=()
+  max_error=2% max_idle=2% mode_updates=20 loose_error=5% speed_networks=(gpt2-small gpt2-medium) speed_samples=8 torch_flags=() probe_flags=()
 fi
 work=${PLUMB_WORK:-}
 # Numbers of the fidelity and speed runs: bf16 where the program has it on the GPU.
@@ -114,16 +115,33 @@ part_correctness() {
       NR > 1 { off = ($2 - $4) / $2; if (off < 0) off = -off; if (off > worst) worst = off; rows++ }
       END { printf "%s: %d losses, off by at most %.2e, expected 1e-4\n", name, rows, worst; exit !(rows > 0 && worst <= 1e-4) }' || return 1
   done
+  ((${#numbers[@]} == 0)) || half_precision
 }
 
-# The same bits as without a pipeline, on a partition of the same size, with op graphs and without them.
+# bf16 at the sizes of the speed runs, held against float32 of the same kernels' slower path: heads of width 64, several tiles.
+half_precision() {
+  local name=${speed_networks[0]} options
+  options=(train 1f1b -p 1 -m 1 --network "$name" --samples 1 "${streams[@]}" --steps 3)
+  plumbline "${options[@]}" --losses "$work/full.csv" >/dev/null && plumbline "${options[@]}" "${numbers[@]}" --losses "$work/half.csv" >/dev/null || return 1
+  paste -d, "$work/full.csv" "$work/half.csv" | awk -F, -v name="$name" '
+    NR > 1 { off = ($2 - $4) / $2; if (off < 0) off = -off; if (off > worst) worst = off; rows++ }
+    END { printf "%s, bf16 beside float32: %d losses, off by at most %.2e, expected 1e-2\n", name, rows, worst; exit !(rows > 0 && worst <= 1e-2) }'
+}
+
+# The same bits as without a pipeline, on a partition of the same size, with op graphs and without them, in float32 and
+# in the numbers of the fidelity runs.
 part_bits() {
+  bits_with && { ((${#numbers[@]} == 0)) || bits_with "${numbers[@]}"; }
+}
+
+# bits_with OPTION...
+bits_with() {
   local schedule first='' found
   for schedule in "1f1b -p 1 -m 8" "1f1b -p 2 -m 8" "zb-h1 -p 2 -m 8" "1f1b -p 2 -m 8 --no-graphs"; do
     # shellcheck disable=SC2086
-    plumbline train $schedule --network "$small" "${streams[@]}" "${sms[@]}" --steps 3 --json "$work/bits.json" >/dev/null || return 1
+    plumbline train $schedule --network "$small" "$@" "${streams[@]}" "${sms[@]}" --steps 3 --json "$work/bits.json" >/dev/null || return 1
     found=$(hash_of "$work/bits.json")
-    echo "$schedule: weights $found"
+    echo "$schedule $*: weights $found"
     [[ -n $found ]] || return 1
     first=${first:-$found}
     [[ $found == "$first" ]] || { echo "expected $first" && return 1; }
@@ -149,7 +167,7 @@ part_modes() {
   local flag
   for flag in '' --no-graphs; do
     # shellcheck disable=SC2086
-    plumbline train 1f1b -p "$large_p" -m "$large_m" --updates 6 --network "$network" "${samples[@]}" "${numbers[@]}" "${streams[@]}" "${sms[@]}" "${link[@]}" $flag \
+    plumbline train 1f1b -p "$large_p" -m "$large_m" --updates "$mode_updates" --network "$network" "${samples[@]}" "${numbers[@]}" "${streams[@]}" "${sms[@]}" "${link[@]}" $flag \
       --json "$work/modes.json" >/dev/null || return 1
     echo "${flag:-op graphs}: $(grep -o '"step_time_ns":[0-9]*' "$work/modes.json"), $(grep -o '"machine":"[^"]*"' "$work/modes.json")"
   done
@@ -161,8 +179,14 @@ profile_of() {
     --calm -o "$work/profile.$1.$2.json"
 }
 
+# Virtual devices have multiprocessors of their own; otherwise nothing that follows means anything.
 part_calibrate() {
   local p failed=0
+  plumbline train 1f1b -p "$large_p" -m "$large_m" --updates 1 --network "$small" "${streams[@]}" "${sms[@]}" --json "$work/machine.json" >/dev/null || return 1
+  if grep -q 'share all SMs' "$work/machine.json"; then
+    echo "virtual devices share all SMs, so that fidelity cannot be measured: $(grep -o '"machine":"[^"]*"' "$work/machine.json")"
+    return 1
+  fi
   profile_of "$large_p" "$large_p" || failed=1
   profile_of $((2 * large_p)) "$large_p" || failed=1
   for p in "${sizes[@]}"; do

@@ -74,6 +74,8 @@ CsvTable::CsvTable(std::string_view text, std::string file_name) : file_name_(st
   }
 }
 
+bool CsvTable::has(std::string_view column) const { return std::ranges::find(header_, column) != header_.end(); }
+
 const std::string& CsvTable::cell(std::size_t row, std::string_view column) const {
   const auto at = std::ranges::find(header_, column);
   if (at == header_.end()) throw Error(file_name_ + ": has no column '" + std::string(column) + "'");

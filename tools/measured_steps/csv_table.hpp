@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -15,10 +14,10 @@ class CsvTable {
   CsvTable(std::string_view text, std::string file_name);
 
   std::size_t size() const { return rows_.size(); }
+  bool has(std::string_view column) const;
   /// The cell of `row` under `column`; throws `Error` when there is no such column.
   const std::string& cell(std::size_t row, std::string_view column) const;
   const std::vector<std::string>& header() const { return header_; }
-  bool has(std::string_view column) const { return std::ranges::find(header_, column) != header_.end(); }
   /// "file:line" where `row` begins.
   std::string where(std::size_t row) const;
 

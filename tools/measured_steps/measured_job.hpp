@@ -20,22 +20,25 @@ struct MeasuredJob {
   Network network;
   Parallelism parallelism;
   Cluster cluster;
+  bool overlap_messages = false;  ///< devices compute while messages between stages are on their way
 };
 
-/// What the rows of a table mean, and where the files lie that a recipe names.
-struct StepSource {
-  StepRecipe recipe;
-  std::filesystem::path folder;
+/// What the rows of a table mean, where the files lie that a recipe names, and the machine that all rows ran on, where
+/// that is given: each in its own size.
+struct RecipeSource {
+  StepRecipe recipe{};
+  std::filesystem::path folder{};
+  std::optional<Cluster> cluster{};
 };
 
 /// The recipe of the table `folder`/NAME.csv, which is `folder`/NAME.json; without such a file: none. Throws `Error`.
-StepSource step_source(const std::filesystem::path& folder, const std::string& name);
+RecipeSource step_source(const std::filesystem::path& folder, const std::string& name);
 
 /// The built-in cluster that a row ran on, in its size; none for devices that have no cluster here.
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts = {});
 
 /// The job of a row, by its columns and by what is known of its source; or why it cannot be predicted.
-std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const StepSource& source);
+std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, const RecipeSource& source);
 
 /// What the stages of a row cost. Throws `Error` for rows that contradict themselves.
 JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates);

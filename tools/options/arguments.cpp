@@ -2,11 +2,11 @@
 
 #include <cassert>
 #include <functional>
-#include <sstream>
 
 #include <boost/program_options.hpp>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -35,7 +35,7 @@ struct ArgumentParser::State {
   }
 
   std::string help() const {
-    std::ostringstream out;
+    TextStream out;
     out << "usage: plumbline " << usage << "\n\n" << summary << '\n';
     for (const po::options_description& group : groups) {
       if (!group.options().empty()) out << '\n' << group;

@@ -20,6 +20,7 @@
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/tables/rates_text.hpp"
 
 namespace plumb {
 namespace {
@@ -109,6 +110,17 @@ void check_profile(const CostArguments& arguments) {
   refuse(arguments.precision, "--precision", why);
 }
 
+/// `--message-bytes`: messages of another size than those of the run.
+void predict_message_size(const CostArguments& arguments, RunProfile& profile) {
+  if (arguments.message_bytes.empty()) return;
+  profile.message_bytes = parse_bytes(arguments.message_bytes, "--message-bytes");
+  try {
+    message_times(profile.messages, profile.message_bytes);
+  } catch (const Error& error) {
+    throw Error("--message-bytes: " + std::string(error.what()));
+  }
+}
+
 /// Measured stages hold layers.
 void refuse_vocabulary(const CostShape& shape) {
   if (!shape.vocabulary) return;
@@ -125,6 +137,7 @@ void load_profile(const CostArguments& arguments, CostDocuments& documents) {
     refuse(arguments.cluster, "--cluster",
            "messages take what they took in the traced run, expected no --cluster with it");
     documents.run_profile = run_profile_from_json(text, arguments.profile);
+    predict_message_size(arguments, *documents.run_profile);
     return;
   }
   documents.profile = profile_from_json(text, arguments.profile);
@@ -165,7 +178,8 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
   } else {
     input.costs = roofline_costs(network, *input.partition, cluster, options);
   }
-  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition);
+  input.description = network.name + " on " + cluster.name + ", layers " + to_string(*input.partition) + "; " +
+                      standing_text(arguments, documents, false);
   return input;
 }
 
@@ -187,7 +201,8 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster), format_of(arguments.precision));
+  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster),
+                                                      matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -206,8 +221,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
                      : job_costs(network, *input.partition, machine, parallelism);
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
-  input.description =
-      network.name + " on " + cluster.name + job_text(parallelism) + ", layers " + to_string(*input.partition);
+  input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +
+                      to_string(*input.partition) + "; " + standing_text(arguments, documents, true);
   return input;
 }
 
@@ -267,7 +282,7 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
-  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
   if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
   CostInput input;
   if (job) {
@@ -291,7 +306,8 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
       .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
-      .text("profile", profile, "FILE", "times measured by `plumbline profile`")
+      .text("profile", profile, "FILE",
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("memory-limit", memory_limit, "X",
             "memory for activations on each device, in units of --memory or in bytes (80GiB)");
 }
@@ -309,7 +325,10 @@ void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE",
-            "times measured by `plumbline profile`, or of a traced run (`plumbline trace --profile`)")
+            "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
+      .text("message-bytes", message_bytes, "SIZE",
+            "size of the messages, such as 4MiB, where the profile of a real run knows several (default: that of the "
+            "run)")
       .text("partition", partition, "HOW",
             "how layers are split into stages: balanced by their times, equal (as many blocks in each), finest (one "
             "layer "
@@ -346,12 +365,21 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
       documents.network = load_network(arguments.network);
     }
   }
-  const bool job = arguments.job.any() || format_of(arguments.precision) != MatrixFormat::kBf16;
+  const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
   if (job && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
     throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
   }
+  if (!documents.run_profile) {
+    refuse(arguments.message_bytes, "--message-bytes", "applies to a real run, expected --profile of one with it");
+  }
   if (!arguments.cluster.empty()) documents.cluster = load_cluster(arguments.cluster);
   return documents;
+}
+
+std::string standing_text(const CostArguments& arguments, const CostDocuments& documents, bool job) {
+  if (!documents.network || !documents.cluster || documents.profile) return {};
+  return job ? rates_text(arguments.job.rates_of(documents.cluster->devices.front()))
+             : "rates assumed: the shares of the peaks in the cluster's document";
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
@@ -420,18 +448,18 @@ Partition load_partition(const std::string& partition, const Network& network, s
   return given;
 }
 
-MatrixFormat format_of(const std::string& precision) {
+MatrixFormat matrix_format_of(const std::string& precision) {
   const auto at = std::ranges::find(kMatrixFormatNames, precision);
   return at == kMatrixFormatNames.end() ? MatrixFormat::kBf16
                                         : static_cast<MatrixFormat>(at - kMatrixFormatNames.begin());
 }
 
 Precision precision_of(const std::string& name, const std::string& cluster) {
-  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",   "fp8-current",
+  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",  "fp8-current",
                                                           "fp8-block", "mxfp8",  "nvfp4"};
   const std::string_view usual = cluster == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
-  if (chosen == "mixed" || format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
+  if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
   if (chosen == "single") return Precision{};
   throw_unknown("precision", chosen, kNames);
 }

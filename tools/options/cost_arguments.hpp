@@ -25,6 +25,7 @@ struct CostArguments {
   bool per_device = false;
   std::string memory_limit;
   std::string profile;
+  std::string message_bytes;
   std::string network;
   std::string cluster;
   std::string partition;
@@ -65,6 +66,10 @@ struct CostInput {
   const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }
 };
 
+/// What times of a network on a cluster stand on, in one clause: the rates of a job, or the shares of the peaks in the
+/// cluster's document. Empty where costs are abstract or measured.
+std::string standing_text(const CostArguments& arguments, const CostDocuments& documents, bool job);
+
 /// The costs of every stage of `schedule`. Throws `Error` for a cluster with too few devices and whatever else does not
 /// fit the schedule.
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule);
@@ -90,7 +95,7 @@ Partition load_partition(const std::string& partition, const Network& network, s
                          const std::vector<std::int64_t>& layer_costs);
 
 /// What `--precision` says of matrix products: bf16, unless it is the name of another format.
-MatrixFormat format_of(const std::string& precision);
+MatrixFormat matrix_format_of(const std::string& precision);
 /// "single", or "mixed" and names of formats; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for
 /// anything else.
 Precision precision_of(const std::string& name, const std::string& cluster);

@@ -40,7 +40,7 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .real("capacity", capacity, {},
             "tokens that an expert takes, relative to the average: the rest is dropped (default: it takes all)")
       .real("imbalance", imbalance, {}, "load of the busiest expert rank relative to the average (default: 1)")
-      .whole("adapter-rank", adapter_rank, {}, "train low-rank adapters (LoRA) of this rank and nothing else")
+      .whole("adapter-rank", adapter_rank, {}, "train only adapters (LoRA) of this rank, of queries, keys and values")
       .flag("low-precision-dispatch", low_precision_dispatch, "tokens travel to their experts in 8 bits")
       .flag("no-flash-attention", no_flash_attention, "attention stores its score matrix")
       .flag("dropout", dropout, "store dropout masks (default: for networks whose attention has biases)")

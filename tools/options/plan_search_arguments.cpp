@@ -154,7 +154,7 @@ std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, c
   const DegreeChoices choices = degree_choices(arguments, question);
   Parallelism job;
   job.precision = precision_of(arguments.precision, arguments.cluster);
-  job.format = format_of(arguments.precision);
+  job.format = matrix_format_of(arguments.precision);
   job.sequence = question.network.sequence;
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {

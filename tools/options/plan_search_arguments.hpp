@@ -55,6 +55,8 @@ struct PlanQuestion {
   /// Throughput and price are given per token, or per sample where the network has no tokens.
   std::int64_t tokens() const { return job.batch * network.sequence; }
   const char* unit() const { return network.sequence > 1 ? "tokens" : "samples"; }
+  /// The rates that prices stand on: those given, or what is built in for the devices.
+  KernelRates used_rates() const { return rates ? *rates : kernel_rates_of(cluster.devices.front()); }
   /// The same job on another cluster.
   PlanJob job_on(const Cluster& other, const PricingLimits& other_limits) const;
 };

@@ -28,6 +28,16 @@ constexpr std::array kPresets{
         .format = "torch-comms",
         .what = "_PipelineScheduleRuntime 2.14: receives are posted where its lowering puts them, sends are waited for "
                 "at the end of the step, the first stage has no I"},
+    RuntimePreset{.name = "pytorch-deferred",
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kOnSend,
+                  .send_buffers = kUnlimited,
+                  .skips_first_input_grad = true,
+                  .pairs_in_turn = true,
+                  .defers_receives = true,
+                  .format = "torch-comms-late",
+                  .what = "the same with defer_pp_recv: a receive is posted just before what takes it. Orders whose "
+                          "messages PyTorch would then take for each other are refused"},
     RuntimePreset{
         .name = "pytorch-single",
         .transfers = TransferMode::kBatched,
@@ -89,7 +99,7 @@ const RuntimePreset& runtime_preset(std::string_view name, const Schedule& sched
   std::vector<std::string_view> names;
   for (const RuntimePreset& preset : kPresets) {
     if (preset.name == name && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
-    names.push_back(preset.name);
+    if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
   }
   throw_unknown("runtime", name, names);
 }

@@ -19,6 +19,7 @@ struct RuntimePreset {
   std::int32_t send_buffers = 2;        ///< messages in flight per channel before the sender waits
   bool skips_first_input_grad = false;  ///< the first stage has no I: its W is the whole backward
   bool pairs_in_turn = false;           ///< the halves of an overlapped pair run one after the other
+  bool defers_receives = false;         ///< receives stand where PyTorch's `defer_pp_recv` puts them
   std::string_view format = {};         ///< of the schedules that it can be given, as in `--format`; empty: of none
   std::string_view runs_files_as = {};  ///< the preset of what runs such a file; empty: this one
   std::string_view what;                ///< which part of the system it models

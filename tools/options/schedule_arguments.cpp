@@ -106,6 +106,10 @@ bool is_schedule_file(const std::string& name_or_file) {
          std::filesystem::exists(name_or_file, ignored);
 }
 
+void check_schedule_name(const std::string& name_or_file) {
+  if (!is_schedule_file(name_or_file)) schedule_named(name_or_file);
+}
+
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments, const SearchGoal& goal) {
   if (!arguments.devices) throw Error(name + ": the number of devices is missing, expected -p N");
   if (!arguments.microbatches) throw Error(name + ": the number of microbatches is missing, expected -m N");

@@ -41,6 +41,9 @@ struct SearchGoal {
 /// catalogue never are.
 bool is_schedule_file(const std::string& name_or_file);
 
+/// Throws `Error`, with the nearest name, where `name_or_file` is neither a file nor a schedule of the catalogue.
+void check_schedule_name(const std::string& name_or_file);
+
 /// Parameters of the generator. Throws `Error` when -p or -m is missing.
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments,
                                const SearchGoal& goal = {});

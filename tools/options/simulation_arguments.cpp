@@ -3,7 +3,10 @@
 #include <array>
 #include <limits>
 
+#include "models/ground/error.hpp"
+#include "schedules/formats/torch_lowering.hpp"
 #include "sim/rules/transfer_semantics.hpp"
+#include "tools/formats/findings.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/runtime_presets.hpp"
 
@@ -13,6 +16,16 @@ namespace {
 // Names on the command line, in the order of the enumerators.
 constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
 constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
+
+/// An order with its own sends and receives stays. Messages between two ranks have no names in PyTorch: where late
+/// receives change their order, one is taken for another, and gradients are wrong.
+Schedule with_deferred_receives(const Schedule& schedule, std::string_view runtime) {
+  Schedule lowered = torch_lowered(schedule, {.collectives = false, .late_receives = true});
+  const auto findings = check_schedule(lowered);
+  if (findings.empty()) return lowered;
+  throw Error("--runtime " + std::string(runtime) + ": PyTorch would take messages of '" + schedule.name +
+              "' for each other: " + to_string(findings.front()));
+}
 
 }  // namespace
 
@@ -28,8 +41,9 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
 void SimulationArguments::add_messages_to(ArgumentParser& parser) {
   parser
       .text("runtime", runtime, "SYSTEM",
-            "run as this system does: plumbline, pytorch, pytorch-single (its classes 1F1B and GPipe), torchtitan, "
-            "megatron or deepspeed (default: that of the traced --profile; plumbline)")
+            "run as this system does: plumbline, pytorch, pytorch-deferred (with defer_pp_recv), pytorch-single (its "
+            "classes 1F1B and GPipe), torchtitan, megatron or deepspeed (default: that of the --profile of a real run; "
+            "plumbline)")
       .text("transfers", transfers, "MODE",
             "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "
             "does; "
@@ -61,10 +75,12 @@ void SimulationArguments::take_runtime(const CostDocuments& documents) {
 void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
   const RuntimePreset& preset = runtime_preset(runtime, schedule);
   if (preset.skips_first_input_grad) skip_first_input_grad(input.costs);
-  if (!preset.pairs_in_turn) return;
-  for (DeviceList& list : schedule.devices) {
-    for (Action& action : list.actions) action.overlaps_next = 0;
+  if (preset.pairs_in_turn) {
+    for (DeviceList& list : schedule.devices) {
+      for (Action& action : list.actions) action.overlaps_next = 0;
+    }
   }
+  if (preset.defers_receives) schedule = with_deferred_receives(schedule, preset.name);
 }
 
 LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
@@ -72,6 +88,7 @@ LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
   LowerOptions options{.receives = preset.receives, .send_buffers = preset.send_buffers};
   if (!receives.empty()) options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
   if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
+  options.messages = !transfers.empty() || !receives.empty() || send_buffers || &preset != &runtime_presets().front();
   return options;
 }
 

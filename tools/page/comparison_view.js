@@ -52,11 +52,11 @@ function offenderTable(comparison, names, difference, show) {
 }
 
 /** The verdict of the bound, and how many runs it is based on. */
-function verdictLine(comparison, names) {
+function verdictLine({ comparison, names, choice: one }) {
   const step = comparison.step_time_ns;
   const words = [`step time ${timeText(step.predicted)} ${names[0]}, ${timeText(step.measured)} ${names[1]}: ${differenceText(step.error)}`];
   if (comparison.split) words.push(`model ${differenceText(comparison.model_error)}, noise ${differenceText(step.error - comparison.model_error)}`);
-  if (comparison.runs > 1) words.push(`median of ${comparison.runs} runs that spread by ${percentText(comparison.spread)}`);
+  if (comparison.runs > 1) words.push(`${one ? "one" : "median"} of ${comparison.runs} runs that spread by ${percentText(comparison.spread)}`);
   if (!comparison.aligned) words.push("the runs have different actions, so only their figures are compared");
   const verdict = comparison.verdict === "none" ? null : element("span", { class: `verdict ${comparison.verdict}` }, comparison.verdict);
   return element("p", { class: "verdict-line" }, verdict, verdict ? " " : null, words.join(" · "));
@@ -67,7 +67,7 @@ function comparisonCard(page, section, show) {
   const { comparison, names } = section;
   const difference = differenceName(section);
   return element("div", { class: "card comparison" },
-    element("div", { class: "card-head" }, element("h3", {}, capitalized(`${names[0]} against ${names[1]}`)), verdictLine(comparison, names)),
+    element("div", { class: "card-head" }, element("h3", {}, capitalized(`${names[0]} against ${names[1]}`)), verdictLine(section)),
     comparison.findings.length > 0 ? element("ul", { class: "findings" }, comparison.findings.map((text) => element("li", {}, text))) : null,
     splitView(page, section, difference, show),
     element("div", { class: "pairs" }, [

@@ -96,6 +96,8 @@ function decode(page) {
   for (const section of page.sections) {
     section.runs.forEach((run) => decodeRun(run, page.ops));
     section.names = runNames(section.runs);
+    const kinds = section.runs.map((run) => run.kind);
+    section.order = kinds.join() === "simulated,measured" ? [1, 0] : section.runs.map((_, r) => r);
   }
   return page;
 }

@@ -70,11 +70,12 @@ function knownTime(run) {
 function idleTable(page, section) {
   const rows = [];
   const whole = Math.max(...section.runs.map((run) => run.makespan), 1);
-  section.runs[0].devices.forEach((_, device) => section.runs.forEach((run, r) => {
+  section.runs[0].devices.forEach((_, device) => section.order.forEach((r, k) => {
+    const run = section.runs[r];
     if (device >= run.devices.length) return;
     const parts = deviceParts(page, run, device);
-    rows.push(element("tr", { class: r > 0 ? "second" : "" },
-      element("th", { scope: "row" }, r === 0 ? `device ${device}` : ""),
+    rows.push(element("tr", { class: k > 0 ? "second" : "" },
+      element("th", { scope: "row" }, k === 0 ? `device ${device}` : ""),
       section.runs.length > 1 ? element("td", { class: "run" }, section.names[r]) : null,
       element("td", { class: "wide" }, partsBar(parts, whole)),
       slowedCell(section, run.devices[device]),

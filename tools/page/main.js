@@ -50,7 +50,8 @@ class Section {
       element("button", { type: "button", title: "show everything (0)", click: () => timeline.fit() }, "fit"),
     ];
     if (names.length > 1) {
-      controls.unshift(choice("runs shown", ["both", ...names], 0, (i) => timeline.show(i === 0 ? [0, 1] : [i - 1])));
+      const shown = section.order;
+      controls.unshift(choice("runs shown", ["both", ...shown.map((r) => names[r])], 0, (i) => timeline.show(i === 0 ? shown : [shown[i - 1]])));
     }
     return element("div", { class: "card" },
       element("div", { class: "card-head" }, element("h3", {}, "Timeline"),
@@ -126,6 +127,23 @@ function scaleChoice(sections) {
   return choice("time axis", ["same time axis", "separate time axes"], first, set);
 }
 
+/** Which of several runs of one configuration are shown, such as the steps of a trace: one, or all below each other. */
+function runChoice(sections) {
+  const runs = sections.filter(({ section }) => section.choice !== "");
+  if (runs.length < 2) return null;
+  const show = (i) => runs.forEach((run, k) => { run.element.hidden = i > 0 && k !== i - 1; });
+  const chosen = runs.findIndex(({ section }) => section.chosen);
+  show(chosen + 1);
+  const control = choice("run shown", ["all", ...runs.map(({ section }) => section.choice)], chosen + 1, show);
+  window.addEventListener("hashchange", () => {
+    const k = runs.findIndex((run) => `#${run.element.id}` === location.hash);
+    if (k < 0 || !runs[k].element.hidden) return;
+    control.children[k + 1].click();
+    runs[k].element.scrollIntoView();
+  });
+  return control;
+}
+
 function start() {
   const page = decode(JSON.parse(document.getElementById("data").textContent));
   const sections = page.sections.map((section, number) => new Section(page, section, number));
@@ -133,7 +151,7 @@ function start() {
     forgetTheme();
     sections.forEach((section) => section.repaint());
   };
-  frame(page, [scaleChoice(sections)], repaint,
+  frame(page, [runChoice(sections), scaleChoice(sections)], repaint, adviceCard(page),
     element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
   window.plumbline = { page, sections };
 }

@@ -51,12 +51,13 @@ function bestValue(figure, runs) {
 function summaryView(page) {
   const runs = page.sections.flatMap((section) => section.runs);
   const figures = FIGURES.filter((figure) => runs.some((run) => (figure[1](run) ?? null) !== null));
-  const best = (figure, kind) => bestValue(figure, runs.filter((run) => run.kind === kind));
+  const compared = page.sections.filter((section) => section.choice === "").flatMap((section) => section.runs); // not steps of one run
+  const best = (figure, kind) => bestValue(figure, compared.filter((run) => run.kind === kind));
   const rows = page.sections.flatMap((section, s) => section.runs.map((run, r) => {
     const other = section.runs[1 - r];
     const measured = run.kind === "simulated" && other?.kind === "measured" ? other : null;
     return element("tr", { class: r > 0 ? "second" : "first" },
-      element("th", { scope: "row" }, r === 0 ? element("a", { href: `#section-${s}` }, section.title) : ""),
+      element("th", { scope: "row" }, r === 0 ? element("a", { href: `#section-${s}` }, section.choice ? `${section.title}, ${section.choice}` : section.title) : ""),
       element("td", {}, element("span", { class: `kind ${run.kind}` }, section.names[r])),
       figures.map((figure) => summaryCell(figure, run, measured, best(figure, run.kind))));
   }));

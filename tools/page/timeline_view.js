@@ -19,7 +19,7 @@ class TimelineView {
   constructor(page, section) {
     this.page = page;
     this.section = section;
-    this.shown = section.runs.map((_, r) => r);
+    this.shown = section.order;
     this.left = namesWidth(section.runs[0].devices.length, section.names);
     this.right = RIGHT_OF_PLOT;
     this.ownLimit = Math.max(...section.runs.map((run) => run.makespan), 1);

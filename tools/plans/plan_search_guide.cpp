@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <sstream>
 
+#include "models/ground/text_stream.hpp"
 #include "tools/formats/schedule_guide.hpp"
 #include "tools/plans/plan_search_text.hpp"
 
@@ -47,8 +47,8 @@ void add_megatron(std::ostream& out, const PlanQuestion& question, const Paralle
 std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) {
   const PipelinePlan& plan = best.score.plan;
   const Parallelism& job = plan.parallelism;
-  std::ostringstream out;
-  std::istringstream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
+  TextStream out;
+  TextStream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
   bool megatron = false;  // the line before was its title
   for (std::string line; std::getline(guide, line);) {
     // The plan knows what the guide of a bare schedule has to leave open.

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/plans/plan_search_text.hpp"
+#include "tools/tables/rates_text.hpp"
 
 namespace plumb {
 namespace {
@@ -35,15 +36,25 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
     json["price_per_hour"] = score.price_per_hour;
     json[question.network.sequence > 1 ? "price_per_token" : "price_per_sample"] = plan_cost(score, question);
   }
+  Json staleness = Json::array();
   for (const StageDelays& stage : plan_delays(plan, question.job.price)) {
-    json["staleness"].push_back({{"stage", index(stage.stage)},
-                                 {"tau_fwd", mean_delay(stage.forward)},
-                                 {"tau_bkwd", mean_delay(stage.backward)},
-                                 {"versions", stage.versions}});
+    staleness.push_back({{"stage", index(stage.stage)},
+                         {"tau_fwd", mean_delay(stage.forward)},
+                         {"tau_bkwd", mean_delay(stage.backward)},
+                         {"versions", stage.versions}});
   }
+  if (!staleness.empty()) json["staleness"] = std::move(staleness);
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
   return json;
+}
+
+Json rates_json(const KernelRates& rates) {
+  return {{"device", rates.device},
+          {"basis", rates_basis_name(rates.basis)},
+          {"fitted_rows", rates.fitted_rows},
+          {"expected_error", rates.expected_error},
+          {"source", rates.source}};
 }
 
 }  // namespace
@@ -59,6 +70,7 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
             {"gap", answer.gap()},
             {"proved", answer.exhausted},
             {"simulations", answer.simulated},
+            {"rates", rates_json(question.used_rates())},
             {"seeded", answer.seeded},
             {"setups", answer.setups},
             {"setups_without_memory", answer.without_memory}};

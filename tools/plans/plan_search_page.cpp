@@ -10,15 +10,22 @@
 #include "sim/simulate.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{
-    "filling the pipeline", "draining the pipeline", "waiting for other devices", "link latency",
-    "link bandwidth",       "links that are busy",   "collectives and updates",   "copies to and from other memory",
-    "the runtime"};
+constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{"filling the pipeline",
+                                                                    "draining the pipeline",
+                                                                    "waiting for other devices",
+                                                                    "link latency",
+                                                                    "link bandwidth",
+                                                                    "links that are busy",
+                                                                    "collectives and updates",
+                                                                    "copies to and from other memory",
+                                                                    "the runtime",
+                                                                    "devices of which nothing is known"};
 
 /// Mean over devices that do something, in nanoseconds of one update.
 template <class Figure>
@@ -66,8 +73,8 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
     Timeline timeline =
         simulate(lower(shown_schedule(score.plan, plan.stages), plan.stages.costs, &plan.stages.pipeline));
     timeline.schedule = plan.schedule.name;
-    timeline.machine =
-        question.network.name + " on " + question.cluster.name + ", layers " + to_string(score.plan.partition);
+    timeline.machine = question.network.name + " on " + question.cluster.name + ", layers " +
+                       to_string(score.plan.partition) + "; " + rates_text(question.used_rates());
     timelines.push_back(std::move(timeline));
   }
   HtmlReport report{.title = "Plan of " + question.network.name + " on " + question.cluster.name};

@@ -5,9 +5,11 @@
 #include <limits>
 #include <string_view>
 
+#include "models/jobs/kernel_rates_io.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"
+#include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -77,11 +79,11 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
 }
 
 /// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
-constexpr std::int64_t kMostShownMicrobatches = 4096;
+constexpr std::int64_t kMostPeakMicrobatches = 4096;
 
 /// Whether the fullest device has enough memory, and what takes it; empty where nothing is known beside tensors.
 std::vector<std::string> memory_lines(const PlanQuestion& question, const SimulatedPlan& best) {
-  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostShownMicrobatches) return {};
+  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostPeakMicrobatches) return {};
   const auto place = static_cast<std::size_t>(best.score.worst_place);
   const DeviceSpec& device = best.stages.pipeline.devices[place];
   const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : device.memory_bytes;
@@ -119,6 +121,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
     table.add_row({"largest", memory.back()});
   }
   table.add_row({"layers", to_string(best.plan.partition)});
+  table.add_row({"stands on", rates_text(question.used_rates())});
   table.add_row(
       {"searched", count(answer.simulated, "simulation", "simulations") +
                        (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +

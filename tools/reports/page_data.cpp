@@ -38,7 +38,7 @@ Json titles(const std::array<std::string_view, n>& names, const std::array<std::
 /// The comparison of a section with two runs; null for one.
 Json comparison(const HtmlSection& section) {
   if (section.second == nullptr) return {};
-  if (section.comparison != nullptr) return Json::parse(comparison_to_json(*section.comparison));
+  if (section.comparison) return Json::parse(comparison_to_json(*section.comparison));
   return Json::parse(comparison_to_json(compare(*section.first, *section.second)));
 }
 
@@ -250,6 +250,7 @@ std::string page_data(const HtmlReport& report) {
                {"causes", vocabulary(kIdleCauseNames, kIdleTitles, kIdleColours)},
                {"classes", vocabulary(kMemoryClassNames, kMemoryTitles, kMemoryColours)},
                {"errorParts", titles(kErrorPartNames, kErrorPartTitles)},
+               {"advice", report.advice.empty() ? Json() : Json::parse(report.advice)},
                {"sections", Json::array()}};
   for (const HtmlSection& section : report.sections) {
     Json runs = Json::array();
@@ -258,6 +259,8 @@ std::string page_data(const HtmlReport& report) {
     }
     page["sections"].push_back({{"title", section.title},
                                 {"note", section.note},
+                                {"choice", section.choice},
+                                {"chosen", section.chosen},
                                 {"comparison", comparison(section)},
                                 {"runs", std::move(runs)}});
   }

@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, kOpCount> kOpColours{
 
 /// Fills of idle time, by `IdleCause`: grey for warm-up and drain, colours for waiting.
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleColours{
-    "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#c4436f", "#2fa59a", "#8f6fd6", "#4b5563"};
+    "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#c4436f", "#2fa59a", "#8f6fd6", "#4b5563", "#c9b458"};
 
 /// Fills of memory, by `MemoryClass`.
 inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
@@ -57,7 +57,8 @@ inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleTitles{"warm
                                                                            "transfer: link busy with another message",
                                                                            "collective or update",
                                                                            "memory limit",
-                                                                           "runtime overhead"};
+                                                                           "runtime overhead",
+                                                                           "a rank without a trace"};
 
 inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryTitles{"weights",
                                                                                "weight versions",

@@ -1,11 +1,11 @@
 #include "tools/studies/studies.hpp"
 
 #include <array>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "tools/claims/study_names.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -18,7 +18,7 @@ static_assert(kStudies.size() == kStudyNames.size());
 bool is_call_for_help(std::string_view word) { return word == "help" || word == "--help" || word == "-h"; }
 
 void print_studies() {
-  std::ostringstream out;
+  TextStream out;
   out << "usage: plumbline-studies reproduce STUDY [OPTIONS]\n\n";
   for (const std::string_view name : kStudyNames) out << "  " << name << '\n';
   out << "\nEach fills its folder of results/. plumbline-studies reproduce STUDY --help explains it and its options.\n";

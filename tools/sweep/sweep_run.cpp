@@ -156,6 +156,7 @@ class PointRun {
     result_.semantics = semantics_of(schedule);
     CostInput input = cost_input(costs_, documents_, schedule);
     simulation_.adapt(schedule, input);
+    result_.stands_on = standing_text(costs_, documents_, input.job_rates.has_value());
     const MemoryLimit limit = parse_memory_limit(costs_.memory_limit, input.costs);
     const double share = stage_share(schedule, costs_);
     std::vector<SweepFigures> runs;

@@ -44,8 +44,10 @@ std::string largest_actions(const ErrorSplit& split, const ComparedNames& names)
     for (const ErrorAction& action : part.largest) {
       any = true;
       const bool again = &action != &part.largest.front();
+      const std::string at = part.part == ErrorPart::kOrder ? "at " : "";
       table.add_row({again ? "" : title_of(part), std::to_string(index(action.device)), to_string(action.action),
-                     time_text(action.predicted_ns), time_text(action.measured_ns), signed_time(action.error_ns)});
+                     at + time_text(action.predicted_ns), at + time_text(action.measured_ns),
+                     signed_time(action.error_ns)});
     }
   }
   return any ? "\n" + table.to_string() : "";

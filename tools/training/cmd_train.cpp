@@ -5,12 +5,12 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "schedules/lowering/lower.hpp"
@@ -155,7 +155,7 @@ std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
 
 /// Losses and evaluations, for the timeline document; a loss that is no number is null.
 std::string training_json(const TrainResult& result) {
-  std::ostringstream hash;
+  TextStream hash;
   hash << std::hex << result.weights_hash;
   nlohmann::ordered_json json = {
       {"losses", result.losses}, {"weights_hash", hash.str()}, {"evaluations", nlohmann::ordered_json::array()}};

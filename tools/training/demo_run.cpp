@@ -31,9 +31,20 @@ Schedule demo_schedule(const DemoPlan& plan, const std::string& name) {
   return generate(name, params);
 }
 
+/// The profile with medians in place of means: what is usual, as `compare` sees the runs, and not what interruptions
+/// add.
+Profile usual_times(Profile profile) {
+  for (auto* stages : {&profile.stages, &profile.crowded}) {
+    for (ProfiledTimes& stage : *stages) {
+      for (Measured* time : {&stage.f, &stage.b, &stage.i, &stage.w, &stage.r, &stage.u}) time->mean_ns = 0;
+    }
+  }
+  return profile;
+}
+
 Timeline predict(const Schedule& schedule, const Profile& profile, const Network& network) {
   CostDocuments documents;
-  documents.profile = profile;
+  documents.profile = usual_times(profile);
   documents.network = network;
   const CostInput input = cost_input({}, documents, schedule);
   Timeline timeline = simulate(lower(schedule, input.costs, input.cluster_pointer()));
@@ -130,7 +141,7 @@ std::string verdict_words(const Comparison& comparison) {
     case Verdict::kPass:
       return "as predicted";
     case Verdict::kNoisy:
-      return "no answer: too much noise";
+      return "no answer: runs differ";
     case Verdict::kFail:
     case Verdict::kNone:
       break;
@@ -152,8 +163,10 @@ std::string rounds_text(const DemoRun& run) {
 
 constexpr const char* kDemoWords =
     "error = model + noise. model: how far the prediction is from what is usual in the runs, the medians of all\n"
-    "actions and messages; up to 5 % it counts as predicted. noise: how far this run is from its own medians, because\n"
-    "other programs and the system interrupt it; no prediction can know that.\n";
+    "actions and messages. noise: how far this run is from its own medians, because other programs and the system\n"
+    "interrupt it; no prediction can know that. A schedule is as predicted when the model's part is at most 5 %; when "
+    "it\n"
+    "is more, there is no answer as long as the runs of the same schedule differ among themselves by more than 5 %.\n";
 
 }  // namespace
 
@@ -184,6 +197,7 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
                    {"error", '>'},
                    {"model", '>'},
                    {"noise", '>'},
+                   {"by", '>', "runs differ"},
                    {"verdict"},
                    {"predicted", '>', "bubble"},
                    {"measured", '>', "bubble"},
@@ -195,9 +209,9 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
     table.add_row({result.schedule, time_text(static_cast<std::int64_t>(c.step_time_ns.predicted)),
                    time_text(static_cast<std::int64_t>(c.step_time_ns.measured)),
                    signed_table_share(c.step_time_ns.error), signed_table_share(c.model_error()),
-                   signed_table_share(c.noise()), verdict_words(c), table_share(c.bubble_fraction.predicted),
-                   table_share(c.bubble_fraction.measured), bytes_text(most_memory(result.predicted)),
-                   bytes_text(most_memory(result.measured[result.median])),
+                   signed_table_share(c.noise()), table_share(c.spread), verdict_words(c),
+                   table_share(c.bubble_fraction.predicted), table_share(c.bubble_fraction.measured),
+                   bytes_text(most_memory(result.predicted)), bytes_text(most_memory(result.measured[result.median])),
                    fixed_text(result.first_loss, 2) + " -> " + fixed_text(result.last_loss, 2)});
   }
   std::string text = plan.network + " on " + std::to_string(plan.devices) + " devices, " +
@@ -221,7 +235,7 @@ std::string demo_page(const DemoPlan& plan, const DemoRun& run) {
                                .note = {},
                                .first = &result.predicted,
                                .second = &result.measured[result.median],
-                               .comparison = &result.comparison});
+                               .comparison = result.comparison});
   }
   return html_report(report);
 }

@@ -7,6 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/sources/profile.hpp"
+#include "models/sources/run_profile.hpp"
 #include "trainer/backends/backends.hpp"
 
 namespace plumb {
@@ -62,6 +63,12 @@ void refuse_arithmetic(const TrainArguments& training) {
   if (training.model.evaluate_every) throw Error("--evaluate-every" + why);
 }
 
+/// Abstract times and the profile of a real run know no network.
+bool knows_no_network(const CostArguments& costs) {
+  if (!costs.cost.empty()) return true;
+  return !costs.profile.empty() && is_run_profile(read_text_file(costs.profile, kProfileFile), costs.profile);
+}
+
 }  // namespace
 
 void PaceArguments::add_to(ArgumentParser& parser) {
@@ -78,7 +85,7 @@ void PaceArguments::complete(CostArguments& costs, TrainArguments& training) con
   if (!backend(model.backend).paced) return refuse_with_others(*this);
   refuse_arithmetic(training);
   costs.cluster = cluster;
-  if (!costs.cost.empty()) {
+  if (knows_no_network(costs)) {
     if (model.network.empty()) model.stand_in = stand_in();
     if (model.partition.empty()) model.partition = "equal";
     return;
@@ -104,8 +111,11 @@ void PaceArguments::apply(const CostInput& input, const Schedule& schedule, Trai
   if (input.partition) options.model.partition = *input.partition;
   options.execution.cluster = input.cluster_pointer();
   options.execution.lowering = messages.lowering(schedule);
-  options.execution.pace = PaceOptions{
-      .costs = input.costs, .transfers = messages.simulation(schedule).transfers, .dilation = dilation.value_or(1)};
+  StageCosts costs = input.costs;
+  costs.runtime = {};  // its own host and calls are real
+  options.execution.pace = PaceOptions{.costs = std::move(costs),
+                                       .transfers = messages.simulation(schedule).transfers,
+                                       .dilation = dilation.value_or(1)};
 }
 
 }  // namespace plumb

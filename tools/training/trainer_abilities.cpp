@@ -1,5 +1,5 @@
-#include <sstream>
 
+#include "models/ground/text_stream.hpp"
 #include "tools/training/training.hpp"
 #include "trainer/backends/backends.hpp"
 #include "trainer/executors/executor.hpp"
@@ -18,7 +18,7 @@ std::string process_transports() {
 }  // namespace
 
 std::string trainer_abilities() {
-  std::ostringstream out;
+  TextStream out;
   out << "back ends ";
   for (const Backend& backend : backends()) out << ' ' << backend.name;
   out << "\nexecutors ";

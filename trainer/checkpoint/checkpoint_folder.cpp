@@ -5,11 +5,14 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 
@@ -51,15 +54,22 @@ fs::path renamed(const fs::path& checkpoint, std::string_view begin) {
   return checkpoint.parent_path() / name_of(begin, number.value_or(0));
 }
 
-/// Everything in `directory`; nothing when it does not exist.
+/// Everything in `directory`; nothing when it does not exist. The iterator of the standard library (libstdc++ 12) would
+/// end the program where it gets no memory.
 std::vector<fs::path> entries_of(const fs::path& directory) {
+  const auto fail = [&] { throw Error(directory.string() + ": cannot be read: " + std::strerror(errno)); };
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(directory.c_str()), ::closedir);
+  if (folder == nullptr && errno == ENOENT) return {};
+  if (folder == nullptr) fail();
   std::vector<fs::path> paths;
-  std::error_code failure;
-  fs::directory_iterator at(directory, failure);
-  for (; !failure && at != fs::directory_iterator(); at.increment(failure)) paths.push_back(at->path());
-  if (failure && failure != std::errc::no_such_file_or_directory) {
-    throw Error(directory.string() + ": cannot be read: " + failure.message());
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") paths.emplace_back(directory.native() + "/" + name);
   }
+  if (errno != 0) fail();
   return paths;
 }
 

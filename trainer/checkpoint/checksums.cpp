@@ -49,11 +49,14 @@ void compare_checksum(const std::string& of, std::string_view found, std::string
 }  // namespace
 
 std::string with_checksums(const std::string& state, std::span<const TensorView> tensors) {
-  nlohmann::ordered_json checksums = {{"head", checksum_text(safetensors_head(tensors))}};
-  checksums["tensors"] = nlohmann::ordered_json::object();
-  for (const TensorView& tensor : tensors) checksums["tensors"][tensor.name] = checksum_text(tensor.bytes);
+  // As text, for the reason that `safetensors_head` gives.
   std::string text = state.substr(0, state.rfind("\n}"));
-  text += ",\n \"checksums\": " + checksums.dump();
+  text += ",\n \"checksums\": {\"head\":\"" + checksum_text(safetensors_head(tensors)) + "\",\"tensors\":{";
+  for (const TensorView& tensor : tensors) {
+    text += nlohmann::json(tensor.name).dump() + ":\"" + checksum_text(tensor.bytes) + "\",";
+  }
+  if (!tensors.empty()) text.pop_back();
+  text += "}}";
   const std::string own = checksum_text(text);
   return text + std::string(kBeforeOwn) + own + std::string(kAfterOwn);
 }

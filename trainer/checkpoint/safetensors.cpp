@@ -68,16 +68,22 @@ std::string read_tensors(const std::filesystem::path& path) {
 
 }  // namespace
 
+// As text, because an object of the JSON library needs memory to be destroyed, too: an update that cannot be saved for
+// lack of memory is then removed, instead of the program ended where it stands.
 std::string safetensors_head(std::span<const TensorView> tensors) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  const auto quoted = [](const std::string& word) { return nlohmann::json(word).dump(); };
+  std::string text = "{";
   std::size_t at = 0;
   for (const TensorView& tensor : tensors) {
     assert(tensor_bytes(tensor.dtype, tensor.shape) == static_cast<std::int64_t>(tensor.bytes.size()));
-    header[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
+    text +=
+        (text.size() == 1 ? "" : ",") + quoted(tensor.name) + ":{\"dtype\":" + quoted(tensor.dtype) + ",\"shape\":[";
+    for (const std::int64_t extent : tensor.shape) text += std::to_string(extent) + ",";
+    if (!tensor.shape.empty()) text.pop_back();
+    text += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(at + tensor.bytes.size()) + "]}";
     at += tensor.bytes.size();
   }
-  std::string text = header.dump();
+  text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');
   const std::uint64_t length = text.size();
   std::string head(kLengthBytes, '\0');

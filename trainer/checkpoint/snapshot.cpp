@@ -41,9 +41,7 @@ class Taker {
   explicit Taker(TrainingRun& run) : run_(run), numbers_(run.plan().options.model.numbers) {}
 
   Snapshot take() {
-    Json state;
-    state["format"] = "plumbline-checkpoint";
-    state["version"] = kCheckpointVersion;
+    Json state{{"format", "plumbline-checkpoint"}, {"version", kCheckpointVersion}, {"run", Json::object()}};
     for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) state["run"][name] = value;
     state["pass"] = run_.pass();
     state["positions"] = std::vector<InstrIndex>(run_.positions().begin(), run_.positions().end());

@@ -139,6 +139,7 @@ void CudaStreams::launch(StreamId id, Work work) {
   const Stream& stream = at(id);
   stream.gpu->activate();
   const std::string key = options_.graphs ? work.replay : std::string();
+  if (!work.replay.empty()) ++passes_;
   if (work.waits) {
     count(Held::kHostWaits);
   } else if (graphs_.is_one_launch(key)) {
@@ -164,14 +165,14 @@ void CudaStreams::fill(StreamId stream, std::span<std::byte> bytes, std::byte va
   count();
 }
 
-bool CudaStreams::is_on_device(const std::byte* address) const {
+bool CudaStreams::is_seen_by_kernels(const std::byte* address) const {
   auto memory = memory_.upper_bound(address);
   return memory != memory_.begin() && address < std::prev(memory)->first + std::prev(memory)->second;
 }
 
 void CudaStreams::copy(StreamId stream, std::byte* to, std::span<const std::byte> from) {
   at(stream).gpu->activate();
-  if (is_on_device(to) && is_on_device(from.data())) {
+  if (is_seen_by_kernels(to) && is_seen_by_kernels(from.data())) {
     kernels::copy_bytes(to, from.data(), static_cast<std::int64_t>(from.size()), at(stream).handle);
     return count();
   }
@@ -245,10 +246,12 @@ std::byte* CudaStreams::allocate_shared(std::int64_t bytes) {
   void* storage = nullptr;
   PLUMB_CUDA_CALL(
       cudaHostAlloc(&storage, static_cast<std::size_t>(bytes), cudaHostAllocMapped | cudaHostAllocPortable));
+  memory_[static_cast<std::byte*>(storage)] = bytes;
   return static_cast<std::byte*>(storage);
 }
 
 void CudaStreams::free_shared(std::byte* storage) {
+  memory_.erase(storage);
   if (!abandoned_) cudaFreeHost(storage);
 }
 
@@ -280,6 +283,7 @@ void CudaStreams::open_gates() {
 bool CudaStreams::is_done(EventId id) {
   const Event& event = events_[static_cast<std::size_t>(id)];
   open_gates();
+  for (const auto& gpu : gpus_) gpu->keep_time();
   if (event.gpu == nullptr) return true;
   const cudaError_t status = cudaEventQuery(handle(event));
   if (status == cudaErrorNotReady) {
@@ -318,6 +322,10 @@ StreamPlace CudaStreams::place(StreamId id) const {
 std::string CudaStreams::description() const {
   std::string text;
   for (const auto& gpu : gpus_) text += (text.empty() ? "" : "; ") + gpu->description();
+  if (graphs_.size() > 0) {
+    text += "; " + std::to_string(graphs_.size()) + " op graphs, " + std::to_string(graphs_.replays()) +
+            " replays of " + std::to_string(passes_) + " passes";
+  }
   if (!graphs_.refusal().empty()) text += "; without op graphs (" + graphs_.refusal() + ")";
   return text;
 }

@@ -74,7 +74,7 @@ class CudaStreams : public StreamMachine {
   }
   std::size_t place_of(const Gpu& gpu) const { return static_cast<std::size_t>(gpu.number() - options_.first_gpu); }
   std::size_t gpus() const { return static_cast<std::size_t>(options_.gpus); }
-  bool is_on_device(const std::byte* address) const;
+  bool is_seen_by_kernels(const std::byte* address) const;
   void count(Held work = Held::kCall);
   void open_gates();
   std::int64_t* new_stamp(const Gpu& gpu);
@@ -84,11 +84,12 @@ class CudaStreams : public StreamMachine {
   std::vector<Stream> streams_;
   std::vector<std::vector<StreamId>> of_device_;  ///< by device
   std::vector<Event> events_;
-  std::map<const std::byte*, std::int64_t> memory_;    ///< of devices
+  std::map<const std::byte*, std::int64_t> memory_;    ///< of devices, and shared with them: bytes
   std::vector<std::unique_ptr<ProductTable>> tables_;  ///< of the products, by GPU
   std::vector<std::vector<std::int64_t*>> stamps_;     ///< by GPU: chunks, used from part to part
   std::vector<std::size_t> stamps_used_;               ///< by GPU
   OpGraphs graphs_;
+  std::int64_t passes_ = 0;  ///< launched, replayed or not
   std::string instr_name_;
   HeldWork held_;
   bool checked_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "trainer/cuda/cuda_call.hpp"
@@ -16,8 +17,11 @@ constexpr int kSooner = -1;  ///< priority of copies
 /// A call that waits for the whole GPU (a kernel is loaded, memory is given out) would never come back from a gate that
 /// only the host opens.
 constexpr std::int64_t kLongestGateNs = 200'000'000;
+/// Between two anchors of the clock of events.
+constexpr std::int64_t kAnchorNs = 1'000'000'000;
 /// %smid need not be below the number of multiprocessors.
 constexpr int kMostMultiprocessors = 1024;
+constexpr int kMostLooks = 4;
 
 /// Memory that host and GPU see, for a start-up kernel.
 template <class T>
@@ -36,9 +40,16 @@ class SharedArray {
   T* data_ = nullptr;
 };
 
+float elapsed_ms(cudaEvent_t from, cudaEvent_t to) {
+  float milliseconds = 0;
+  PLUMB_CUDA_CALL(cudaEventElapsedTime(&milliseconds, from, to));
+  return milliseconds;
+}
+
 }  // namespace
 
-Gpu::Gpu(int number, int devices, const StreamOptions& options) : number_(number), devices_(devices) {
+Gpu::Gpu(int number, int devices, const StreamOptions& options)
+    : number_(number), devices_(devices), clock_(elapsed_ms) {
   activate();
   PLUMB_CUDA_CALL(cudaFree(nullptr));  // makes the primary context, before any part of it
   cudaDeviceProp properties{};
@@ -46,7 +57,6 @@ Gpu::Gpu(int number, int devices, const StreamOptions& options) : number_(number
   name_ = properties.name;
   all_sms_ = properties.multiProcessorCount;
   if (devices > 1 || options.sms > 0) cut(options);  // one part alone is what runs are compared with
-  PLUMB_CUDA_CALL(cudaEventCreate(&reference_));
   PLUMB_CUDA_CALL(cudaEventCreateWithFlags(&gate_event_, cudaEventDisableTiming));
   void* gate = nullptr;
   PLUMB_CUDA_CALL(cudaHostAlloc(&gate, sizeof(unsigned int), cudaHostAllocMapped | cudaHostAllocPortable));
@@ -61,19 +71,27 @@ Gpu::~Gpu() {
   for (const OwnStream& stream : streams_) {
     if (stream.owned) cudaStreamDestroy(stream.stream);
   }
-  cudaEventDestroy(reference_);
+  for (cudaEvent_t anchor : anchors_) cudaEventDestroy(anchor);
   cudaEventDestroy(gate_event_);
   cudaFreeHost(const_cast<unsigned int*>(gate_));
 }
 
 void Gpu::activate() const { PLUMB_CUDA_CALL(cudaSetDevice(number_)); }
 
+/// Without parts. Matrix products are told how many multiprocessors they may use.
+void Gpu::share_all(const StreamOptions& options, const std::string& reason) {
+  cudaGetLastError();
+  partition_.reset();
+  if (sms_ == 0) sms_ = options.sms > 0 ? options.sms : all_sms_ / devices_;
+  cut_text_ = std::to_string(devices_) + " virtual devices that share all SMs (" + reason + ")";
+}
+
 void Gpu::cut(const StreamOptions& options) {
   const GreenDriver driver = load_green_driver();
-  if (!driver.complete()) {
-    sms_ = options.sms > 0 ? options.sms : all_sms_ / devices_;
-    cut_text_ = std::to_string(devices_) + " virtual devices that share all SMs (the driver has no green contexts)";
-    return;
+  if (!driver.complete()) return share_all(options, "the driver has no green contexts");
+  CUdevResource all{};
+  if (driver.device_resource(number_, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS) {
+    return share_all(options, "the driver does not tell which SMs there are");
   }
   const PartitionPlan plan = plan_partition(driver, number_, {devices_, options.mode, options.sms});
   sms_ = static_cast<int>(plan.split.sms);
@@ -81,10 +99,7 @@ void Gpu::cut(const StreamOptions& options) {
     partition_ = std::make_unique<GreenPartition>(driver, number_, plan, devices_);
     try_part();
   } catch (const Error& error) {
-    cudaGetLastError();
-    partition_.reset();
-    cut_text_ = std::to_string(devices_) + " virtual devices that share all SMs (" + error.what() + ")";
-    return;
+    return share_all(options, error.what());
   }
   cut_text_ = std::to_string(devices_) + " virtual devices of " + std::to_string(sms_) + " SMs, copies " +
               std::to_string(partition_->sms(GreenPartition::kCopies)) + " SMs, from " + text_of(plan.split);
@@ -135,15 +150,15 @@ SeenMultiprocessors Gpu::look(const OwnStream& stream, OpGraphs* graphs) const {
   };
   const bool copies = stream.part == GreenPartition::kCopies;
   const std::string name = copies ? "copies" : "virtual device " + std::to_string(stream.part);
-  if (graphs != nullptr) {
-    graphs->run(name, stream.stream, [] {});
-    graphs->run(name, stream.stream, count);  // what comes again is captured
-  } else {
-    count();
+  if (graphs != nullptr) graphs->run(name, stream.stream, [] {});
+  SeenMultiprocessors seen{name, std::vector<unsigned int>(kCount), sms_of(stream.part), stream.part};
+  // Blocks end at once, so that some multiprocessor may get none of them: then once more.
+  for (int tries = 0; tries < kMostLooks && used_multiprocessors(seen) < seen.sms; ++tries) {
+    graphs != nullptr ? graphs->run(name, stream.stream, count) : count();  // what comes again is captured
+    PLUMB_CUDA_CALL(cudaDeviceSynchronize());
+    std::copy_n(histogram.data(), kCount, seen.blocks.begin());
   }
-  PLUMB_CUDA_CALL(cudaDeviceSynchronize());
-  return {name, std::vector<unsigned int>(histogram.data(), histogram.data() + kCount), sms_of(stream.part),
-          stream.part};
+  return seen;
 }
 
 void Gpu::check_places() {
@@ -202,27 +217,33 @@ void Gpu::restart_clock() {
   activate();
   read_clock();
   constexpr int kTries = 20;
+  for (cudaEvent_t anchor : std::exchange(anchors_, {})) cudaEventDestroy(anchor);
   std::int64_t narrowest = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < kTries; ++i) {
-    cudaEvent_t candidate = nullptr;
-    PLUMB_CUDA_CALL(cudaEventCreate(&candidate));
     const std::int64_t before = RunClock::steady_ns();
-    PLUMB_CUDA_CALL(cudaEventRecord(candidate, gate_stream_));
-    PLUMB_CUDA_CALL(cudaEventSynchronize(candidate));
+    const cudaEvent_t candidate = new_anchor();
     const std::int64_t after = RunClock::steady_ns();
-    if (after - before < narrowest) {
-      narrowest = after - before;
-      reference_ns_ = before + (after - before) / 2;
-      std::swap(reference_, candidate);
-    }
-    PLUMB_CUDA_CALL(cudaEventDestroy(candidate));
+    if (after - before >= narrowest) continue;
+    narrowest = after - before;
+    anchored_ns_ = before + (after - before) / 2;
+    clock_.restart(candidate, anchored_ns_);
   }
 }
 
-std::int64_t Gpu::time_ns(cudaEvent_t event) const {
-  float milliseconds = 0;
-  PLUMB_CUDA_CALL(cudaEventElapsedTime(&milliseconds, reference_, event));
-  return reference_ns_ + static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+/// A moment that has passed, of a stream that has nothing else to do.
+cudaEvent_t Gpu::new_anchor() {
+  cudaEvent_t& anchor = anchors_.emplace_back(nullptr);
+  PLUMB_CUDA_CALL(cudaEventCreate(&anchor));
+  PLUMB_CUDA_CALL(cudaEventRecord(anchor, gate_stream_));
+  PLUMB_CUDA_CALL(cudaEventSynchronize(anchor));
+  return anchor;
+}
+
+void Gpu::keep_time() {
+  if (RunClock::steady_ns() - anchored_ns_ < kAnchorNs) return;
+  activate();
+  clock_.add(new_anchor());
+  anchored_ns_ = RunClock::steady_ns();
 }
 
 void Gpu::close_gate() {

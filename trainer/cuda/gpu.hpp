@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/cuda/event_clock.hpp"
 #include "trainer/cuda/green_partition.hpp"
 #include "trainer/cuda/partition_check.hpp"
 #include "trainer/streams/stream_machine.hpp"
@@ -46,7 +47,9 @@ class Gpu {
 
   /// A moment from which the times of the following events are counted. Nothing runs.
   void restart_clock();
-  std::int64_t time_ns(cudaEvent_t event) const;
+  std::int64_t time_ns(cudaEvent_t event) const { return clock_.time_ns(event); }
+  /// Call now and then while work is under way and the gate is open, so that times stay exact in long runs.
+  void keep_time();
 
   /// All streams wait from now on, until the gate is opened.
   void close_gate();
@@ -64,12 +67,14 @@ class Gpu {
   };
 
   void cut(const StreamOptions& options);
+  void share_all(const StreamOptions& options, const std::string& reason);
   void try_part();
   SeenMultiprocessors look(const OwnStream& stream, OpGraphs* graphs) const;
   void check_places();
   void check_graphs();
   void check_concurrency();
   void read_clock();
+  cudaEvent_t new_anchor();
   int sms_of(int part) const;
 
   int number_;
@@ -86,8 +91,9 @@ class Gpu {
   cudaStream_t gate_stream_ = nullptr;
   volatile unsigned int* gate_ = nullptr;  ///< in memory that the GPU sees, too
   cudaEvent_t gate_event_ = nullptr;
-  cudaEvent_t reference_ = nullptr;
-  std::int64_t reference_ns_ = 0;
+  std::vector<cudaEvent_t> anchors_;  ///< of the clock
+  EventClock<cudaEvent_t> clock_;
+  std::int64_t anchored_ns_ = 0;  ///< when the last anchor was set, by `RunClock::steady_ns`
 };
 
 }  // namespace plumb::cuda

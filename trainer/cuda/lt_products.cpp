@@ -199,6 +199,9 @@ const char* text_of(const MatrixProduct& of, Epilogue epilogue) {
 }
 
 /// As the library counts: by columns.
+/// Values of which rows begin at multiples of 16 bytes.
+constexpr std::int64_t kPacked = 16;
+
 ProductKey table_key(const MatrixProduct& of, int sms) {
   std::uint32_t alignment = 16;
   const auto look_at = [&](const void* data, std::int64_t stride, NumberKind kind) {
@@ -208,6 +211,9 @@ ProductKey table_key(const MatrixProduct& of, int sms) {
   look_at(of.a.data, of.a.stride, of.operands);
   look_at(of.b.data, of.b.stride, of.operands);
   look_at(of.c, of.c_stride, of.result);
+  // The epilogue reads them in packs, too.
+  if (of.bias != nullptr) look_at(of.bias, kPacked, of.operands);
+  if (of.inner != nullptr) look_at(of.inner, of.inner_stride, of.operands);
   const std::string operand = text_of(of.operands);
   return {.m = of.columns,
           .n = of.rows,

@@ -24,6 +24,8 @@ void OpGraphs::run(const std::string& key, cudaStream_t stream, const std::funct
   } catch (const Error& error) {  // nothing has been done of it
     cudaGetLastError();
     refusal_ = error.what();
+    ++refusals_;
+    seen_.erase(key);
     return work();
   }
   PLUMB_CUDA_CALL(cudaGraphLaunch(graphs_.at(key), stream));

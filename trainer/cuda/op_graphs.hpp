@@ -23,9 +23,10 @@ class OpGraphs {
   void run(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
   /// Whether `run` will be a single launch.
   bool is_one_launch(const std::string& key) const {
-    return !key.empty() && (graphs_.contains(key) || (refusal_.empty() && seen_.contains(key)));
+    return !key.empty() && (graphs_.contains(key) || (refusals_ < kMostRefusals && seen_.contains(key)));
   }
-  /// Why nothing is captured any more: what could not be was done as it is. Empty where all could.
+  /// Why something could not be captured, which is done as it is. After some refusals nothing more is captured. Empty
+  /// where everything could.
   const std::string& refusal() const { return refusal_; }
   std::size_t size() const { return graphs_.size(); }
   std::int64_t replays() const { return replays_; }
@@ -34,11 +35,15 @@ class OpGraphs {
   /// More would not be the same arguments again.
   static constexpr std::size_t kMost = 1U << 14U;
 
+  /// A capture that fails takes time.
+  static constexpr int kMostRefusals = 4;
+
   void capture(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
 
   std::set<std::string> seen_;
   std::unordered_map<std::string, cudaGraphExec_t> graphs_;
   std::int64_t replays_ = 0;
+  int refusals_ = 0;
   std::string refusal_;
 };
 

@@ -16,12 +16,15 @@ std::string text_of_multiprocessors(const std::vector<unsigned int>& blocks) {
   return text;
 }
 
+std::int64_t used_multiprocessors(const SeenMultiprocessors& part) {
+  return std::ranges::count_if(part.blocks, [](unsigned int blocks) { return blocks > 0; });
+}
+
 std::vector<std::string> find_overlaps(const std::vector<SeenMultiprocessors>& parts) {
   std::vector<std::string> findings;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto used = std::ranges::count_if(parts[i].blocks, [](unsigned int blocks) { return blocks > 0; });
-    if (used != parts[i].sms) {
-      findings.push_back(parts[i].name + " runs on " + std::to_string(used) + " SMs (" +
+    if (used_multiprocessors(parts[i]) != parts[i].sms) {
+      findings.push_back(parts[i].name + " runs on " + std::to_string(used_multiprocessors(parts[i])) + " SMs (" +
                          text_of_multiprocessors(parts[i].blocks) + "); expected " + std::to_string(parts[i].sms));
     }
     for (std::size_t j = 0; j < i; ++j) {

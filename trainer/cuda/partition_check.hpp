@@ -15,6 +15,9 @@ struct SeenMultiprocessors {
   int group = 0;
 };
 
+/// On how many multiprocessors some block of the part has run.
+std::int64_t used_multiprocessors(const SeenMultiprocessors& part);
+
 /// What is wrong with a partition: a part that runs elsewhere than on its own multiprocessors, or shares them. Empty
 /// when nothing is.
 std::vector<std::string> find_overlaps(const std::vector<SeenMultiprocessors>& parts);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/ground/text_stream.hpp"
 #include "trainer/ground/permutation.hpp"
 
 namespace plumb {
@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 using Ids = std::map<std::string, std::int32_t, std::less<>>;
 
 Words split(std::string_view text) {
-  std::istringstream stream{std::string(text)};
+  TextStream stream{std::string(text)};
   Words words;
   for (std::string word; stream >> word;) words.push_back(word);
   return words;
@@ -77,7 +77,7 @@ PairData PairData::from_file(const std::filesystem::path& path) {
 
 PairData PairData::from_text(std::string text, const std::filesystem::path& path) {
   constexpr std::size_t kHeldOutEvery = 10;
-  std::istringstream lines(std::move(text));
+  TextStream lines(std::move(text));
   std::vector<WordPair> training;
   std::vector<WordPair> held_out;
   std::size_t number = 0;

@@ -70,6 +70,8 @@ DeviceQueue::DeviceQueue(StreamMachine& machine, StreamOrder& order, TimeMarks& 
 
 DeviceQueue::~DeviceQueue() {
   for (std::byte* scratch : stage_scratch_) machine_.free(device_, scratch);
+  for (const auto& [kind, place] : id_places_) machine_.free(device_, place);
+  if (loss_place_ != nullptr) machine_.free(device_, reinterpret_cast<std::byte*>(loss_place_));
 }
 
 StreamPlace DeviceQueue::make_stage_place(std::int64_t scratch_bytes) {
@@ -127,24 +129,40 @@ MicrobatchIds DeviceQueue::keep(PartData data) {
   if (machine_.host_reads_devices()) return kept.ids;
   const Microbatch& source = kept.part == Microbatch{} ? kept.whole->data : kept.part;
   MicrobatchIds ids = kept.ids;
-  ids.tokens = scratch_.put(source.tokens);
-  ids.targets = scratch_.put(source.targets);
-  ids.target_tokens = scratch_.put(source.target_tokens);
-  ids.values = scratch_.put(source.values);
-  ids.target_values = scratch_.put(source.target_values);
+  ids.tokens = put_on_device(0, source.tokens);
+  ids.targets = put_on_device(1, source.targets);
+  ids.target_tokens = put_on_device(2, source.target_tokens);
+  ids.values = put_on_device(3, source.values);
+  ids.target_values = put_on_device(4, source.target_values);
   return ids;
 }
 
-double* DeviceQueue::loss(const NotedLoss& noted) {
-  auto* place = reinterpret_cast<double*>(scratch_.take(sizeof(double)));
-  *place = 0;
-  losses_.emplace_back(noted, place);
-  return place;
+/// The stream puts them there after the last pass that reads others.
+template <class T>
+const T* DeviceQueue::put_on_device(std::size_t kind, const std::vector<T>& values) {
+  if (values.empty()) return nullptr;
+  const std::span<const std::byte> shared = std::as_bytes(std::span(scratch_.put(values), values.size()));
+  std::byte*& place = id_places_[{kind, shared.size()}];
+  if (place == nullptr) place = machine_.allocate(device_, static_cast<std::int64_t>(shared.size()));
+  memory_->copy(place, shared);
+  return reinterpret_cast<const T*>(place);
+}
+
+double* DeviceQueue::loss() {
+  if (loss_place_ == nullptr) loss_place_ = reinterpret_cast<double*>(machine_.allocate(device_, sizeof(double)));
+  return loss_place_;
+}
+
+void DeviceQueue::note_loss(const NotedLoss& noted) {
+  std::byte* shared = scratch_.take(sizeof(double));
+  memory_->copy(shared, std::as_bytes(std::span(loss_place_, 1)));
+  losses_.emplace_back(noted, reinterpret_cast<const double*>(shared));
 }
 
 void DeviceQueue::begin_part() {
   own_marks_.clear();
   units_.clear();
+  ended_ = 0;
   moves_.clear();
   done_ = StreamOrder::kAlways;
   worked_ = false;
@@ -153,7 +171,7 @@ void DeviceQueue::begin_part() {
 
 void DeviceQueue::finish_part(const RunClock& clock, RunTimes& times) {
   mark_times_.clear();
-  for (const EventId event : own_marks_) mark_times_.push_back(machine_.time_ns(event) - clock.origin_ns());
+  for (const MarkId mark : own_marks_) mark_times_.push_back(marks_.time_ns(mark) - clock.origin_ns());
   for (const Unit& unit : units_) {
     for (InstrIndex at = unit.first; at < unit.end; ++at) {
       times.start[at] = mark_times_[unit.begin_mark];
@@ -177,10 +195,9 @@ std::vector<NotedLoss> DeviceQueue::take_losses() {
 }
 
 std::optional<InstrIndex> DeviceQueue::stuck_at() const {
-  for (const Unit& unit : units_) {
-    if (!machine_.is_done(own_marks_[unit.end_mark])) return unit.first;
-  }
-  return std::nullopt;
+  while (ended_ < units_.size() && marks_.is_done(own_marks_[units_[ended_].end_mark])) ++ended_;
+  if (ended_ == units_.size()) return std::nullopt;
+  return units_[ended_].first;
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -56,10 +57,13 @@ class DeviceQueue {
   Ticks time_of(std::uint32_t mark) const { return mark_times_[mark]; }
   /// An EVICT or LOAD ends with the current unit.
   void note_move(std::uint32_t transfer) { moves_.emplace_back(transfer, units_.size() - 1); }
-  /// Holds the data until the part is finished; the ids are for the device.
+  /// Holds the data until the part is finished. The ids are for the next pass: they lie on the device, at the same
+  /// place for every microbatch, so that passes are replayed.
   MicrobatchIds keep(PartData data);
-  /// Where a pass writes a loss.
-  double* loss(const NotedLoss& noted);
+  /// Where passes write their losses.
+  double* loss();
+  /// The last pass has written `noted`.
+  void note_loss(const NotedLoss& noted);
 
   void begin_part();
   /// After `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
@@ -77,6 +81,8 @@ class DeviceQueue {
     std::uint32_t end_mark = 0;
   };
   void mark();
+  template <class T>
+  const T* put_on_device(std::size_t kind, const std::vector<T>& values);
 
   StreamMachine& machine_;
   StreamOrder& order_;
@@ -88,13 +94,16 @@ class DeviceQueue {
   std::vector<EventId> needed_;
   EventId done_ = StreamOrder::kAlways;
   bool worked_ = false;  ///< since `done_`
-  std::vector<EventId> own_marks_;
+  std::vector<MarkId> own_marks_;
   std::vector<Ticks> mark_times_;
   std::vector<Unit> units_;
+  mutable std::size_t ended_ = 0;                             ///< of `units_`, the first ones
   std::vector<std::pair<std::uint32_t, std::size_t>> moves_;  ///< transfer and unit
   std::vector<PartData> kept_;
   SharedScratch scratch_;
-  std::vector<std::pair<NotedLoss, double*>> losses_;
+  std::map<std::pair<std::size_t, std::size_t>, std::byte*> id_places_;  ///< by kind of ids and bytes
+  double* loss_place_ = nullptr;
+  std::vector<std::pair<NotedLoss, const double*>> losses_;
   std::vector<std::byte*> stage_scratch_;
 };
 

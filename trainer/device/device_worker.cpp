@@ -362,14 +362,16 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
     pass.ids = data.ids;
     pass.loss = &loss;
     if (outputs_.queue != nullptr) pass.ids = outputs_.queue->keep(std::move(data));
-    if (outputs_.queue != nullptr) pass.loss = ends ? outputs_.queue->loss({microbatch, slice, slices, 0}) : nullptr;
+    if (outputs_.queue != nullptr) pass.loss = ends ? outputs_.queue->loss() : nullptr;
   }
   StageBackend& backend = holder.backend(running.part);
   if (again) backend.run(Op::kR, pass);
   const bool passes_on = op == Op::kR && plan_.segment(at).passes;
   backend.run(passes_on ? Op::kF : op, pass);
   if (plan_.options.hooks.on_gradients && (op == Op::kB || op == Op::kW)) show_gradients(holder, microbatch);
-  if (ends && outputs_.queue == nullptr) outputs_.losses.add(microbatch, slice, slices, loss);
+  if (!ends) return;
+  if (outputs_.queue != nullptr) return outputs_.queue->note_loss({microbatch, slice, slices, 0});
+  outputs_.losses.add(microbatch, slice, slices, loss);
 }
 
 void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) {

@@ -95,7 +95,8 @@ std::vector<Access> QueuedStage::accesses(Op op, const PassArguments& arguments)
   const StageLayout& layout = *spec_.layout;
   std::vector<Access> list{
       read(arguments.weights, layout.memory.weight_bytes),
-      write(op == Op::kF || op == Op::kR ? nullptr : arguments.gradients, layout.memory.gradient_bytes)};
+      write(op == Op::kF || op == Op::kR ? nullptr : arguments.gradients, layout.memory.gradient_bytes),
+      write(reinterpret_cast<const std::byte*>(arguments.loss), sizeof(double))};
   for (std::size_t i = 0; i < kStageBlockCount; ++i) {
     const auto which = static_cast<StageBlock>(i);
     const std::byte* block = arguments.blocks.data[i];

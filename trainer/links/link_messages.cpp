@@ -72,7 +72,7 @@ void LinkMessages::connect(ProcessGroup& group) {
          }});
     sent.push_back(setting_.order.record(stream));
   }
-  const auto is_done = [&](EventId event) { return machine.is_done(event); };
+  const auto is_done = [&](EventId event) { return setting_.order.is_done(event); };
   while (!std::ranges::all_of(sent, is_done)) {
     links_.check();
     group.await_end(kBetweenLooksAtEnd);
@@ -175,24 +175,22 @@ void LinkMessages::replace(std::uint32_t transfer) {
 
 bool LinkMessages::is_far_ahead() {
   if (asked_.size() <= kMostAhead) return false;
-  while (!asked_.empty() && (asked_.front() == StreamOrder::kAlways || setting_.machine.is_done(asked_.front()))) {
-    asked_.pop_front();
-  }
+  while (!asked_.empty() && setting_.order.is_done(asked_.front())) asked_.pop_front();
   return asked_.size() > kMostAhead;
 }
 
 bool LinkMessages::is_idle() {
-  const auto is_over = [this](EventId end) { return end == StreamOrder::kAlways || setting_.machine.is_done(end); };
+  const auto is_over = [this](MarkId end) { return end == TimeMarks::kNone || setting_.marks.is_done(end); };
   while (arrived_ < travels_.size() && is_over(travels_[arrived_].end)) ++arrived_;
   return arrived_ == travels_.size() && reductions_.is_idle();
 }
 
 void LinkMessages::finish_part(const RunClock& clock, RunTimes& times) {
   for (const Travel& travel : travels_) {
-    const auto moment = [&](EventId event) { return setting_.machine.time_ns(event) - clock.origin_ns(); };
+    const auto moment = [&](MarkId mark) { return setting_.marks.time_ns(mark) - clock.origin_ns(); };
     TransferTimes& measured = times.transfers[travel.transfer];
     measured = {};
-    if (travel.begin == StreamOrder::kAlways) continue;
+    if (travel.begin == TimeMarks::kNone) continue;
     measured = {moment(travel.begin), moment(travel.end), moment(travel.end)};
     const auto message = incoming_.find(travel.transfer);
     if (message != incoming_.end()) message->second.times = measured;

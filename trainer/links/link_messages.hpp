@@ -77,8 +77,8 @@ class LinkMessages {
   };
   struct Travel {
     std::uint32_t transfer = 0;
-    EventId begin = StreamOrder::kAlways;  ///< always: by the hosts
-    EventId end = StreamOrder::kAlways;
+    MarkId begin = TimeMarks::kNone;  ///< none: by the hosts
+    MarkId end = TimeMarks::kNone;
   };
 
   const Transfer& at(std::uint32_t transfer) const { return setting_.program.transfers[transfer]; }

@@ -177,14 +177,14 @@ bool LinkReductions::collect(std::uint32_t collective, Pieces sum) {
 }
 
 bool LinkReductions::is_idle() {
-  const auto is_over = [&](EventId end) { return setup_.setting.machine.is_done(end); };
+  const auto is_over = [&](EventId end) { return setup_.setting.order.is_done(end); };
   while (!under_way_.empty() && is_over(under_way_.front())) under_way_.pop_front();
   return under_way_.empty();
 }
 
 void LinkReductions::finish_part(const RunClock& clock, std::vector<Ticks>& ends) {
   for (const auto& [collective, mark] : std::exchange(arrivals_, {})) {
-    ends[collective] = std::max(ends[collective], setup_.setting.machine.time_ns(mark) - clock.origin_ns());
+    ends[collective] = std::max(ends[collective], setup_.setting.marks.time_ns(mark) - clock.origin_ns());
   }
   under_way_.clear();
   pool_.restart();

@@ -86,7 +86,7 @@ class LinkReductions {
   std::map<DeviceId, std::deque<Coming>> coming_;
   std::map<std::uint32_t, Reduction> reductions_;
   std::deque<EventId> under_way_;
-  std::vector<std::pair<std::uint32_t, EventId>> arrivals_;  ///< of this part: collective and mark
+  std::vector<std::pair<std::uint32_t, MarkId>> arrivals_;  ///< of this part: collective and mark
 };
 
 }  // namespace plumb

@@ -48,7 +48,7 @@ EventId StagedTransport::copy_out(StreamKind by, Pieces from, const Buffers& to)
 bool StagedTransport::do_what_is_due() {
   bool any = false;
   for (auto at = pending_.begin(); at != pending_.end();) {
-    if (at->after != StreamOrder::kAlways && !setting_.machine.is_done(at->after)) {
+    if (!setting_.order.is_done(at->after)) {
       ++at;
       continue;
     }
@@ -87,7 +87,7 @@ void StagedTransport::look_until(const Ready& ready) {
 }
 
 void StagedTransport::wait_for(EventId event) {
-  look_until([&] { return event == StreamOrder::kAlways || setting_.machine.is_done(event); });
+  look_until([&] { return setting_.order.is_done(event); });
   setting_.order.see(event);
 }
 

@@ -108,7 +108,7 @@ bool StreamMessages::take(std::uint32_t transfer) {
 
 void StreamMessages::finish_part(const RunClock& clock, RunTimes& times) {
   for (const Travel& travel : travels_) {
-    const auto at = [&](EventId event) { return setting_.machine.time_ns(event) - clock.origin_ns(); };
+    const auto at = [&](MarkId mark) { return setting_.marks.time_ns(mark) - clock.origin_ns(); };
     const Channel& link = channel(travel.transfer);
     const Ticks end = at(travel.end);
     const TransferTimes measured{at(travel.begin), end, end + setting_.machine.latency_ns(link.from, link.to)};

@@ -72,8 +72,8 @@ class StreamMessages {
   };
   struct Travel {
     std::uint32_t transfer = 0;
-    EventId begin{};
-    EventId end{};
+    MarkId begin{};
+    MarkId end{};
   };
 
   const Channel& channel(std::uint32_t transfer) const;

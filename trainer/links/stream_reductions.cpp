@@ -78,7 +78,7 @@ void StreamReductions::collect(std::uint32_t collective, DeviceId device) {
 
 void StreamReductions::finish_part(const RunClock& clock, std::vector<Ticks>& ends) {
   for (const auto& [collective, mark] : std::exchange(ends_, {})) {
-    ends[collective] = std::max(ends[collective], setting_.machine.time_ns(mark) - clock.origin_ns());
+    ends[collective] = std::max(ends[collective], setting_.marks.time_ns(mark) - clock.origin_ns());
   }
   for (auto& [collective, reduction] : reductions_) {
     for (Member& member : reduction.members) member.joined = member.reduced = StreamOrder::kAlways;

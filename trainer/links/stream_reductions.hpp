@@ -54,7 +54,7 @@ class StreamReductions {
   NumberType type_;
   StagingPool pool_;
   std::map<std::uint32_t, Reduction> reductions_;
-  std::vector<std::pair<std::uint32_t, EventId>> ends_;  ///< of this part of the run: collective and mark
+  std::vector<std::pair<std::uint32_t, MarkId>> ends_;  ///< of this part of the run: collective and mark
 };
 
 }  // namespace plumb

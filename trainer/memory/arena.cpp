@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace plumb {
 
@@ -68,6 +69,7 @@ std::byte* Arena::take_storage(std::int64_t storage) {
     reserved_ += storage;
     return memory_->reserve(storage);
   }
+  std::ranges::pop_heap(same_size, std::greater{});
   std::byte* data = same_size.back();
   same_size.pop_back();
   return data;
@@ -76,7 +78,9 @@ std::byte* Arena::take_storage(std::int64_t storage) {
 void Arena::release(Block& block) {
   if (options_.poison) memory_->fill(storage_of(block.data_, block.storage_), kPoison);
   memory_->end_block(storage_of(block.data_, block.storage_));
-  free_[block.storage_].push_back(block.data_);
+  std::vector<std::byte*>& same_size = free_[block.storage_];
+  same_size.push_back(block.data_);
+  std::ranges::push_heap(same_size, std::greater{});
   change(block.class_, -block.bytes_);
 }
 

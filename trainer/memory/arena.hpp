@@ -106,7 +106,9 @@ class Arena {
   std::int64_t total_ = 0;
   std::int64_t peak_ = 0;
   std::int64_t reserved_ = 0;
-  std::map<std::int64_t, std::vector<std::byte*>> free_;  ///< by storage size
+  /// By storage size, as heaps: the lowest address is used first, so that equal updates get equal addresses, which is
+  /// what lets their passes be replayed.
+  std::map<std::int64_t, std::vector<std::byte*>> free_;
   std::vector<ArenaEvent> events_;
 };
 

@@ -100,36 +100,25 @@ void check_bfloat16(const TrainOptions& options, const Backend& backend, const P
   }
 }
 
-Cluster free_links(std::int32_t num_devices) {
-  Cluster cluster;
-  cluster.name = "free links";
-  cluster.devices.resize(static_cast<std::size_t>(num_devices));
-  cluster.devices_per_node = num_devices;
-  cluster.finish();
-  return cluster;
-}
-
-/// Times that are given, for the stages of the network; a latency of all edges becomes that of the links, because
-/// devices really exchange messages.
-void take_times(const StageCosts& given, StageCosts& costs, Cluster& cluster) {
+/// Times that are given, for the stages of the network.
+void take_times(const StageCosts& given, StageCosts& costs) {
   costs.base = given.base;
   costs.times = given.times;
   costs.from_network = given.from_network;
   costs.layer_forward = given.layer_forward;
-  if (!given.comm) return;
-  cluster.intra_node = cluster.inter_node = {.latency_ns = *given.comm / given.base.ticks_per_ns};
-  cluster.finish();
+  costs.comm = given.comm;
 }
 
 Program lowered(const TrainOptions& options) {
   const ExecutionOptions& execution = options.execution;
   StageCosts costs =
       untimed_costs(options.model.network, options.model.partition, options.model.shape, precision(options));
-  Cluster cluster = execution.cluster != nullptr ? *execution.cluster : free_links(options.schedule.num_devices);
-  if (execution.pace) take_times(execution.pace->costs, costs, cluster);
+  if (execution.pace) take_times(execution.pace->costs, costs);
+  if (execution.cluster == nullptr && !costs.comm) costs.comm = 0;
   LowerOptions lowering = execution.lowering;
+  lowering.messages = true;
   lowering.global_norm |= options.optimization.clip_norm > 0 && options.optimization.clip_scope == ClipScope::kGlobal;
-  return lower(options.schedule, costs, &cluster, lowering);
+  return lower(options.schedule, costs, execution.cluster, lowering);
 }
 
 void check_pace(const TrainOptions& options, const Backend& backend, const Program& program) {

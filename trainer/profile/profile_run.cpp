@@ -75,7 +75,7 @@ Profile described_profile(const ProfileOptions& options) {
 ProfiledTransfer profiled_transfer(const ProfileOptions& options, const ProfileSamples& samples) {
   const StageCosts costs = untimed_costs(options.network, options.partition, options.shape,
                                          precision_of(options.numbers, options.optimizer));
-  return {largest_message(costs), samples.hand_over().median_ns, kUncountedBytesPerSecond};
+  return {largest_message(costs), samples.hand_over().p10_ns, kUncountedBytesPerSecond};
 }
 
 ProfileOptions with_devices(ProfileOptions options) {

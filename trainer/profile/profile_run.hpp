@@ -43,7 +43,8 @@ struct ProfileOptions {
 /// and is not counted.
 ///
 /// Copying a message is part of the action that sends or takes it, as it is for the thread. What remains of a transfer
-/// is the time until a waiting device goes on, whatever the size: its latency.
+/// is the time until a waiting device goes on, whatever the size: its latency. The 10th percentile counts, because on a
+/// busy machine most threads that are woken wait for a processor, which is the machine's time and not the message's.
 ///
 /// Rounds, and the runs of a round, may alternate with runs of something else, so that both are measured in the same
 /// conditions of the machine.

@@ -21,16 +21,16 @@ bool StreamOrder::knows(const Clock& clock, const Record& record) {
 }
 
 EventId StreamOrder::record(StreamId stream) {
-  if (records_.size() == events_.size()) events_.push_back(machine_.make_event(EventUse::kOrder));
-  const EventId event = events_[records_.size()];
-  places_.resize(std::max(places_.size(), static_cast<std::size_t>(event) + 1));
-  places_[static_cast<std::size_t>(event)] = records_.size();
+  if (records_.size() >= kMany && records_.size() % kEvery == 0) forget_done();
+  if (unused_.empty()) unused_.push_back(machine_.make_event(EventUse::kOrder));
+  const EventId event = unused_.back();
+  unused_.pop_back();
   const auto number = static_cast<std::size_t>(stream);
   Clock& clock = clock_of(number);
   ++clock[number];
-  records_.push_back({number, clock});
+  records_.push_back({event, number, clock});
   machine_.record(event, stream);
-  return event;
+  return EventId{static_cast<std::uint32_t>(seen_ + records_.size() - 1)};
 }
 
 void StreamOrder::wait(StreamId stream, std::span<const EventId> events) {
@@ -38,7 +38,7 @@ void StreamOrder::wait(StreamId stream, std::span<const EventId> events) {
   const Clock& known = clock_of(number);
   std::vector<EventId> needed;
   for (const EventId event : events) {
-    if (event == kAlways || knows(known, record_of(event))) continue;
+    if (is_old(event) || knows(known, record_of(event))) continue;
     if (std::ranges::find(needed, event) == needed.end()) needed.push_back(event);
   }
   const std::vector<EventId> all = needed;
@@ -48,9 +48,11 @@ void StreamOrder::wait(StreamId stream, std::span<const EventId> events) {
   });
   for (const EventId event : needed) {
     join(clock_of(number), record_of(event).clock);
-    machine_.wait(stream, event);
+    machine_.wait(stream, record_of(event).event);
   }
 }
+
+bool StreamOrder::is_done(EventId event) { return is_old(event) || machine_.is_done(record_of(event).event); }
 
 void StreamOrder::synchronize() {
   machine_.synchronize();
@@ -60,13 +62,27 @@ void StreamOrder::synchronize() {
 }
 
 void StreamOrder::see(EventId event) {
-  if (event == kAlways) return;
-  join(host_, record_of(event).clock);
+  if (!is_old(event)) see(record_of(event));
+}
+
+void StreamOrder::see(const Record& record) {
+  join(host_, record.clock);
   for (Clock& clock : clocks_) join(clock, host_);
-  machine_.note_seen(event);
+  machine_.note_seen(record.event);
+}
+
+void StreamOrder::forget_done() {
+  while (!records_.empty() && machine_.is_done(records_.front().event)) {
+    see(records_.front());
+    unused_.push_back(records_.front().event);
+    records_.pop_front();
+    ++seen_;
+  }
 }
 
 void StreamOrder::restart() {
+  for (const Record& record : records_) unused_.push_back(record.event);
+  seen_ += records_.size();
   records_.clear();
   clocks_.clear();
   host_.clear();

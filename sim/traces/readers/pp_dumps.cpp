@@ -77,6 +77,7 @@ class PrimusReader {
     run.world_size = size_.ranks;
     run.stages = size_.ranks * size_.chunks;
     run.own_zeros = true;
+    run.numbers_chunks = size_.chunks > 1;
     run.runtime = "megatron";
     if (run.rank >= size_.ranks) {
       throw Error(run.file + ": is of rank " + std::to_string(run.rank) + ", but config.json says that there are " +
@@ -101,12 +102,21 @@ class PrimusReader {
     if (splits) read_series(iteration, "wgrad", Op::kW, run);
     std::stable_sort(run.work.begin() + static_cast<std::ptrdiff_t>(first), run.work.end(),
                      [](const TracedAction& a, const TracedAction& b) { return a.start_ns < b.start_ns; });
+    const auto of_one_call = [](const TracedAction& a, const TracedAction& b) {
+      return a.start_ns == b.start_ns && a.end_ns == b.end_ns && a.end_ns > a.start_ns;
+    };
+    if (std::adjacent_find(run.work.begin() + static_cast<std::ptrdiff_t>(first), run.work.end(), of_one_call) !=
+        run.work.end()) {
+      iteration.fail(
+          "has a forward and a backward with the same times, so how long each took is not known; expected a "
+          "run that does not combine them in one call");
+    }
   }
 
   void read_series(const JsonValue& iteration, std::string_view series, Op op, RankRun& run) const {
     const std::vector<JsonValue> starts = list_of(iteration, series, "start");
     const std::vector<JsonValue> ends = list_of(iteration, series, "end");
-    const std::vector<JsonValue> numbers = list_of(iteration, series, "minibatch");
+    std::vector<JsonValue> numbers = list_of(iteration, series, "minibatch");
     const std::vector<JsonValue> chunks = list_of(iteration, series, "chunk");
     const auto expected = static_cast<std::size_t>(size_.microbatches) * static_cast<std::size_t>(size_.chunks);
     const auto fits = [&](const std::vector<JsonValue>& names) { return names.empty() || names.size() == expected; };
@@ -119,6 +129,7 @@ class PrimusReader {
       iteration.fail("names no microbatches; expected as many as a multiple of the ranks, or " + std::string(series) +
                      "_minibatch");
     }
+    if (op == Op::kW && numbers.empty()) numbers = numbers_of_queue(iteration);
     for (std::size_t k = 0; k < expected; ++k) {
       auto [chunk, microbatch] = nth(static_cast<std::int32_t>(k), op != Op::kF);
       if (!chunks.empty()) chunk = static_cast<std::int32_t>(chunks[k].integer(0, size_.chunks - 1));
@@ -128,6 +139,13 @@ class PrimusReader {
       run.work.push_back(
           {stage_action(size_, run.rank, op, chunk, microbatch), run.steps, whole_ns(start), whole_ns(start), end});
     }
+  }
+
+  /// Weight gradients of a rank wait in one queue by chunk; with one chunk they come in the order of the backwards.
+  std::vector<JsonValue> numbers_of_queue(const JsonValue& iteration) const {
+    if (size_.chunks > 1)
+      iteration.fail("names no microbatches of weight gradients; expected wgrad_minibatch and wgrad_chunk");
+    return list_of(iteration, "bwd", "minibatch");  // as many, they were read before
   }
 
   /// Chunk and microbatch of the k-th forward or backward of a rank of Megatron-LM.
@@ -180,6 +198,7 @@ RankRun read_timers(const JsonValue& root, std::string_view file_name) {
   run.stages = size.ranks * size.chunks;
   run.steps = 1;
   run.own_zeros = true;
+  run.numbers_chunks = size.chunks > 1;
   run.runtime = "megatron";
   if (run.rank >= size.ranks)
     throw Error(run.file + ": names rank " + std::to_string(run.rank) + " of " + std::to_string(size.ranks));
@@ -203,7 +222,8 @@ RankRun read_timers(const JsonValue& root, std::string_view file_name) {
 
 bool is_pp_dump(std::string_view text) {
   const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
-  return has("\"fwd_start\"") || has("\"forward-0-") || (has("\"pp_size\"") && has("\"train_iters\""));
+  return has("\"fwd_start\"") || has("\"forward-0-") ||
+         (has("\"pp_size\"") && (has("\"train_iters\"") || has("\"micro_batches\"")));
 }
 
 std::vector<RankRun> read_pp_dumps(std::span<const DumpText> files) {

@@ -24,9 +24,10 @@ bool is_pp_dump(std::string_view text);
 /// - the patch of PP-Schedule-Visualization: `event_times_PP4_VPP1_..._pp_rank_3_rank_3.json`, `forward-7-start`,
 ///   `backward-7-end` of one step, or `forward-1-7-start` with the chunk in front.
 ///
-/// The rank comes from the file's name. Chunk c of rank r is stage c p + r, as Megatron-LM places them. Where Primus
-/// names no microbatches, they are those of Megatron-LM's schedules: p in a row of each chunk, forwards from the first
-/// chunk on, backwards from the last. With `wgrad_*` a backward is an I, and they are the W.
+/// The rank comes from the file's name. A dump numbers chunks by rank; chunk c of rank r becomes stage c p + r
+/// (`RankRun::numbers_chunks`). Where Primus names no microbatches, they are those of Megatron-LM's schedules: p in a
+/// row of each chunk, forwards from the first chunk on, backwards from the last. With `wgrad_*` a backward is an I, and
+/// they are the W, in the order of the I where they are not named (its weight gradients wait in a queue).
 ///
 /// Throws `Error` with file and place for everything else.
 std::vector<RankRun> read_pp_dumps(std::span<const DumpText> files);

@@ -39,6 +39,8 @@ struct RankRun {
   std::int32_t stages = 0;  ///< of the pipeline, as far as this rank's work and messages tell
   Numbering numbering = Numbering::kNamed;
   bool own_zeros = false;  ///< times of every step count from a moment of the rank's own
+  /// The trace numbers chunks by rank; stages stand for chunks that go round the ranks (`place_chunks` finds out).
+  bool numbers_chunks = false;
 };
 
 }  // namespace plumb

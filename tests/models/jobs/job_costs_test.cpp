@@ -225,15 +225,80 @@ TEST_CASE("MoE work is that of the experts that tokens reach, and the fullest ex
   CHECK(kernels.forward.flops() == doctest::Approx(2 * one + router));
   std::int64_t exchanges = 0;
   for (const Kernel& kernel : kernels.forward.list) {
-    if (kernel.kind != Kernel::Kind::kCollective) continue;
+    if (kernel.kind != Kernel::Kind::kExchange) continue;
     ++exchanges;
-    CHECK(kernel.op == CollectiveOp::kAllToAll);
-    CHECK(kernel.bytes == doctest::Approx(2.0 * 4096 * 2 * 4096));
+    CHECK(kernel.exchange.dispatcher == Dispatcher::kAllToAll);
+    CHECK(kernel.exchange.copies == 2);
+    CHECK(kernel.exchange.bytes == doctest::Approx(2.0 * 4096 * 4096));
   }
   CHECK(exchanges == 2);
   Parallelism uneven = spread;
-  uneven.expert_capacity = 1.5;
+  uneven.expert_imbalance = 1.5;
   CHECK(layer_kernels(moe, JobShape(network, uneven)).forward.flops() == doctest::Approx(3 * one + router));
+  uneven.expert_capacity = 1.25;  // whoever is busier drops tokens
+  CHECK(layer_kernels(moe, JobShape(network, uneven)).forward.flops() == doctest::Approx(2.5 * one + router));
+}
+
+TEST_CASE("experts take the parts of a divided sequence, gathered by the ranks that divide an expert") {
+  const Network network = load_network("mixtral-8x7b");
+  const LayerSpec& moe = network.layers[2].body[1];
+  Parallelism job{.tensor = 2, .expert = 8, .data = 8, .sequence_parallel = true};
+  const auto tokens = [&] { return JobShape(network, job).expert_tokens(moe); };
+  CHECK(tokens() == 4096 * 2);  // both tensor ranks' halves, on half of each expert
+  job.expert_tensor = 1;
+  CHECK(tokens() == 4096);  // its own half, on whole experts
+  CHECK(job.expert_replicas() == 2);
+  job.expert_tensor = 2;
+  CHECK(job.expert_replicas() == 1);
+}
+
+TEST_CASE("hidden exchanges cost a pass what they take of the multiprocessors, and what outlasts its kernels") {
+  const Network network = load_network("mixtral-8x7b");
+  const Cluster cluster = load_cluster("h100-4x8");
+  const auto times = [&](const Parallelism& job) {
+    return job_costs(network, equal_partition(network, 4), {cluster, 4, plain_rates()}, job).costs.times[1];
+  };
+  Parallelism job{.expert = 8, .data = 8};
+  const StageTimes shown = times(job);
+  job.overlap_experts = true;
+  const StageTimes hidden = times(job);
+  CHECK(hidden.f < shown.f);
+  CHECK(hidden.b < shown.b);
+  CHECK(hidden.w == shown.w);
+}
+
+TEST_CASE("modules of layers run again in the backward and nowhere else") {
+  const Network network = load_network("deepseek-v3");
+  const LayerSpec& attention = network.layers[20];
+  const LayerSpec& moe = network.layers[21];
+  const auto again = [&](const LayerSpec& layer, RecomputeModule module) {
+    Parallelism job;
+    job.modules.add(module);
+    return layer_kernels(layer, JobShape(network, job)).again;
+  };
+  REQUIRE(moe.body[1].kind == LayerKind::kMoe);
+  CHECK(layer_kernels(moe, JobShape(network, {})).again.list.empty());
+  CHECK(again(moe, RecomputeModule::kMoe).flops() == layer_kernels(moe, JobShape(network, {})).forward.flops());
+  CHECK(again(moe, RecomputeModule::kMlaUpProj).list.empty());
+  // Queries from 1536, keys and values from 512: 128 heads of 192, and of 128 twice.
+  CHECK(again(attention, RecomputeModule::kMlaUpProj).flops() ==
+        doctest::Approx(2.0 * 4096 * (1536.0 * 128 * 192 + 512.0 * 128 * 256)));
+  CHECK(again(moe, RecomputeModule::kNorm).flops() == 0);
+  CHECK(again(moe, RecomputeModule::kNorm).list.size() == 1);
+}
+
+TEST_CASE("ZeRO-3 waits for the first weights of a pass, whatever is gathered ahead") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const auto forward = [&](const Parallelism& job) {
+    return job_costs(network, equal_partition(network, 8), {cluster, 8, plain_rates()}, job).costs.times[3].f;
+  };
+  const auto once = forward({.data = 8});
+  const auto ahead = forward({.data = 8, .zero = ZeroStage::kWeights});
+  Parallelism late{.data = 8, .zero = ZeroStage::kWeights};
+  late.overlap_weights = false;
+  CHECK(ahead > once);
+  CHECK(forward(late) > ahead);
 }
 
 TEST_CASE("work of a job counts all data ranks, and the peak all devices of a stage") {

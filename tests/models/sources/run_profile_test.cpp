@@ -23,11 +23,13 @@ RunProfile split_run() {
   profile.stages = {{.f = took(110), .i = took(3), .w = took(430)}, {.f = took(210), .i = took(120), .w = took(330)}};
   profile.inside = {.f = took(10), .i = took(20), .w = took(30)};
   profile.host = {.f = took(5), .i = took(6)};
-  profile.send = took(7);
-  profile.send_posted = took(8);
-  profile.receive = took(9);
-  profile.message = took(40);
-  profile.message_capacity = 1.5;
+  profile.messages = {{.bytes = 1000,
+                       .send = took(7),
+                       .send_posted = took(8),
+                       .receive = took(9),
+                       .message = took(40),
+                       .capacity = 1.5}};
+  profile.message_bytes = 1000;
   return profile;
 }
 
@@ -72,15 +74,17 @@ TEST_CASE("a run's own stages take what they took, except what its first stage l
   CHECK(times[1].f == 210);
   CHECK(times[1].i == 120);
   CHECK(times[1].w == 330);
-  // Operators of W on the first stage: 400, split as the second stage's 100 to 300.
-  CHECK(times[0].i == 100 + 20);
-  CHECK(times[0].w == 300 + 30);
-  CHECK(times[0].b == 400 + 20);
-  CHECK(times[1].b == 400 + 20);
+  // W of the first stage is a whole backward. Inside one lies what is between that of I and W, 25: 405 of operators,
+  // split as the second stage's 100 to 300.
+  CHECK(times[0].b == 430);
+  CHECK(times[0].i == 101 + 20);
+  CHECK(times[0].w == 304 + 30);
+  CHECK(times[1].b == 400 + 25);
   CHECK(run.costs.runtime.f_ns == 5);
   CHECK(run.costs.runtime.i_ns == 6);
   CHECK(run.costs.runtime.w_ns == 6);  // not measured: as I
-  CHECK(run.costs.runtime.send_posted_ns == 8);
+  REQUIRE(run.costs.runtime.calls.size() == 1);
+  CHECK(run.costs.runtime.calls[0].send_posted_ns == 8);
 }
 
 TEST_CASE("where a stage is cut, operators are shared and the host's time inside an action is not") {
@@ -95,7 +99,7 @@ TEST_CASE("where a stage is cut, operators are shared and the host's time inside
 TEST_CASE("where stages are joined, the host's time inside an action counts once") {
   const RunCosts run = run_profile_costs(split_run(), 1);
   CHECK(run.costs.times[0].f == 100 + 200 + 10);
-  CHECK(run.costs.times[0].i == 200 + 20);
+  CHECK(run.costs.times[0].i == 201 + 20);
 }
 
 TEST_CASE("a fused backward is split one to one, and that is told") {
@@ -110,8 +114,34 @@ TEST_CASE("a first stage without a gradient of its input has no I, and the whole
   StageCosts costs = run_profile_costs(split_run(), 2).costs;
   skip_first_input_grad(costs);
   CHECK(costs.times[0].i == 0);
-  CHECK(costs.times[0].w == 420);
+  CHECK(costs.times[0].w == 430);
   CHECK(costs.times[1].i == 120);
+}
+
+TEST_CASE("an update is shared by the parts of a stage, and is none where the run had none") {
+  RunProfile profile = split_run();
+  CHECK(run_profile_costs(profile, 2).costs.times[1].u == 0);
+  profile.stages[1].u = took(60);
+  CHECK(run_profile_costs(profile, 2).costs.times[1].u == 60);
+  CHECK(run_profile_costs(profile, 4).costs.times[3].u == 30);
+}
+
+TEST_CASE("a profile with messages of several sizes predicts those in between, and is read as it was written") {
+  RunProfile profile = split_run();
+  MeasuredMessages larger = profile.messages.front();
+  larger.bytes = 3000;
+  larger.send = took(9);
+  larger.message = took(80);
+  MeasuredMessages again = profile.messages.front();
+  again.message = took(1);
+  add_message_sizes(profile, {larger, again});
+  REQUIRE(profile.messages.size() == 2);
+  profile.message_bytes = 2000;
+  CHECK(run_profile_from_json(run_profile_to_json(profile), "p.json") == profile);
+  const StageCosts costs = run_profile_costs(profile, 2).costs;
+  CHECK(costs.message_bytes == 60);  // as many as nanoseconds
+  CHECK(costs.runtime.calls[0].send_ns == 8);
+  CHECK(costs.runtime.calls[0].receive_ns == 9);
 }
 
 TEST_CASE("messages of a traced run take the time that they took beside each other") {

@@ -177,7 +177,8 @@ TEST_CASE("schedules that the format cannot hold are refused") {
         "schedule 'chimera' cannot be written as PyTorch CSV: it has several replicas; expected one");
   CHECK(message("1f1b", 3) == "schedule '1f1b' cannot be written as PyTorch CSV: it has 3 updates; expected one");
   CHECK(message("varuna", 1) ==
-        "schedule 'varuna' cannot be written as PyTorch CSV: it has 0R0, for which PyTorch has no action");
+        "schedule 'varuna' cannot be written as PyTorch CSV: it has recomputation (0R0), for which PyTorch has no "
+        "action");
 }
 
 TEST_CASE("an asynchronous schedule is refused as PyTorch CSV, also when it covers a single update") {

@@ -103,6 +103,26 @@ TEST_CASE("abstract comm makes latencies even where a cluster is known") {
   CHECK(program.comm == 7);
 }
 
+TEST_CASE("abstract comm is the latency of messages where they are asked for, with and without a cluster") {
+  const Schedule schedule = chain({"0F0 0B0", "1F0 1B0"}, 1);
+  StageCosts costs = costs_for(schedule);
+  costs.base.ticks_per_ns = 3;
+  costs.comm = 7;
+  const Cluster cluster = cluster_of(2);
+  for (const Cluster* links : {static_cast<const Cluster*>(nullptr), &cluster}) {
+    CHECK(makes_transfers(costs, links, {.messages = true}));
+    const Program program = lower(schedule, costs, links, {.messages = true});
+    CHECK(check_program(program) == std::vector<std::string>{});
+    REQUIRE(program.transfers.size() == 2);
+    CHECK_FALSE(program.comm.has_value());
+    for (const Channel& channel : program.channels) {
+      CHECK(channel.route.latency_ns == 2);  // 7 / 3, rounded
+      CHECK(channel.route.bytes_per_s == 0);
+    }
+  }
+  CHECK_FALSE(makes_transfers(costs, &cluster, {}));
+}
+
 TEST_CASE("receives stand one compute action ahead, sends are waited for when a third buffer is needed") {
   const Schedule schedule = chain({"0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"}, 3);
   const Cluster cluster = cluster_of(2);

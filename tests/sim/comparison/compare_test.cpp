@@ -140,6 +140,33 @@ TEST_CASE("an error of noise alone passes the bound of the model, and is told ap
   CHECK(json.at("split").at("parts").at(0).at("largest").at(0).at("action") == "0F2");
 }
 
+TEST_CASE("more noise than its bound is no answer, of one run and of several that spread") {
+  Timeline measured = run(10, 20);
+  measured.spans.insert(measured.spans.begin() + 2, span(0, Op::kF, 2, 20, 60));
+  measured.spans.back() = span(0, Op::kB, 0, 70, 90);
+  measured.makespan = measured.step_time = 90;
+  Timeline predicted = measured;
+  predicted.spans[2] = span(0, Op::kF, 2, 20, 30);
+  predicted.spans.back() = span(0, Op::kB, 0, 40, 60);
+  predicted.makespan = predicted.step_time = 60;
+  const Comparison noisy = compare(predicted, measured, {.max_error = 0.05, .max_noise = 0.25});
+  CHECK(noisy.verdict == Verdict::kNoisy);
+  CHECK(noisy.findings ==
+        std::vector<std::string>{"noisy: noise 33.33 %, expected at most 25.00 %, so that this is no answer"});
+  CHECK(compare(predicted, measured, {.max_error = 0.05, .max_noise = 0.34}).verdict == Verdict::kPass);
+  const std::vector<Timeline> spread{run(10, 20), run(10, 20), run(10, 35)};
+  CHECK(compare(run(10, 20), spread, {.max_noise = 0.25}).verdict == Verdict::kNoisy);
+  CHECK(compare(run(10, 20), spread, {.max_noise = 0.35}).verdict == Verdict::kPass);
+}
+
+TEST_CASE("one of several runs can stand for all, with its own step time") {
+  const std::vector<Timeline> runs{run(10, 20), run(10, 22), run(10, 30)};
+  CHECK(middle_run(runs) == 1);
+  const Comparison last = compare(run(10, 20), runs, {.shown = 2});
+  CHECK(last.step_time_ns.measured == 60);
+  CHECK(last.runs == 3);
+}
+
 TEST_CASE("of an even number of quiet runs the median is the mean of the middle two") {
   const std::vector<Timeline> runs{run(10, 20), run(10, 22)};
   const Comparison comparison = compare(run(10, 21), runs, {.max_error = 0.05});

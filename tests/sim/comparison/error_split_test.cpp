@@ -133,6 +133,37 @@ TEST_CASE("another order on a device is the last part") {
   CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
 }
 
+TEST_CASE("the order's part names the actions that ran at another place, with their begins") {
+  struct Work {
+    std::int32_t stage, microbatch;
+    Ticks start, end;
+  };
+  const auto run_of = [](std::initializer_list<Work> all) {
+    Timeline timeline;
+    timeline.devices.resize(2);
+    Ticks free[2] = {0, 0};
+    for (const Work& work : all) {
+      Span span{.action = action_of(work.stage, Op::kF, work.microbatch), .device = DeviceId{work.stage}};
+      span.start = work.start * kMs;
+      span.end = work.end * kMs;
+      span.idle_before = span.start - free[work.stage];
+      timeline.spans.push_back(span);
+      free[work.stage] = work.end * kMs;
+      timeline.makespan = timeline.step_time = std::max(timeline.makespan, work.end * kMs);
+    }
+    return timeline;
+  };
+  const Timeline predicted = run_of({{0, 0, 0, 10}, {0, 1, 10, 40}, {1, 0, 10, 50}, {1, 1, 50, 60}});
+  const Timeline measured = run_of({{0, 1, 0, 30}, {0, 0, 30, 40}, {1, 1, 30, 40}, {1, 0, 40, 80}});
+  const ErrorSplit split = split_of(predicted, measured);
+  const PartOfError order = part_of(split, ErrorPart::kOrder);
+  CHECK(order.model_ns == -20 * kMs);
+  // 0F0 and 1F0 would have to move: without that they begin at 0 and 10.
+  REQUIRE(order.largest.size() == 2);
+  CHECK(order.largest[0] == ErrorAction{DeviceId{0}, action_of(0, Op::kF, 0), 0, 30 * kMs, -30 * kMs});
+  CHECK(order.largest[1] == ErrorAction{DeviceId{1}, action_of(1, Op::kF, 0), 10 * kMs, 40 * kMs, -30 * kMs});
+}
+
 TEST_CASE("for every schedule of the catalogue the parts add up, and equal orders leave nothing to the order") {
   Cluster cluster;
   cluster.devices.resize(4);

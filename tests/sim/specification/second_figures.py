@@ -2,7 +2,8 @@
 
 from second_actions import nearest
 
-CAUSES = ["warmup", "drain", "compute", "transfer_latency", "transfer_bandwidth", "transfer_queue", "collective", "memory", "overhead"]
+CAUSES = ["warmup", "drain", "compute", "transfer_latency", "transfer_bandwidth", "transfer_queue", "collective", "memory", "overhead",
+          "unknown"]
 
 
 class Run:
@@ -51,7 +52,19 @@ class Run:
         for m in sorted(calls, key=lambda m: m.offered_by):
             m.called = self.clock[d]
             if m.copy is None:
-                self.clock[d] += self.costs["send_posted" if not self.needs_post or m in self.posted_before else "send"]
+                self.clock[d] += self.call_time("send_posted" if not self.needs_post or m in self.posted_before else "send", m)
+
+    def call_time(self, what, m):  # §5.7
+        sizes = self.costs["calls"]
+        if not sizes:
+            return 0
+        above = [i for i, size in enumerate(sizes) if size["bytes"] >= m.size]
+        high = above[0] if above else len(sizes) - 1
+        one, two = sizes[max(0, high - 1)] if high else sizes[0], sizes[high]
+        ns = one[what]
+        if two["bytes"] > one["bytes"]:
+            ns += nearest((two[what] - ns) * (m.size - one["bytes"]), two["bytes"] - one["bytes"])
+        return max(0, ns) * self.sim.ticks
 
     def sending(self, m):
         if m.copy is not None:
@@ -126,7 +139,7 @@ class Run:
     def post(self, unit, batched):
         for m in sorted(self.sim.messages, key=lambda m: m.post):
             if unit.at <= m.post < unit.behind and m.posted is None and (m.receive_batch is not None) == batched:
-                self.clock[unit.device] += self.costs["receive"] if m.copy is None and self.needs_post else 0
+                self.clock[unit.device] += self.call_time("receive", m) if m.copy is None and self.needs_post else 0
                 m.posted = self.clock[unit.device]
 
     def over(self, wait):  # §5.2

@@ -73,7 +73,7 @@ class Simulator:
     def divide_ticks(self, factor):
         self.ticks *= factor
         self.comm = None if self.comm is None else self.comm * factor
-        self.runtime = {key: ns * factor for key, ns in self.runtime.items()}
+        self.runtime = {key: v if key == "calls" else v * factor for key, v in self.runtime.items()}
         self.times = [{k: {p: x * factor for p, x in v.items()} if k == "pairs" else v * factor for k, v in t.items()} for t in self.times]
 
     def extra(self, name):

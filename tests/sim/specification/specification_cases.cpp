@@ -97,22 +97,28 @@ RuntimeCosts random_runtime(std::mt19937_64& random) {
   const auto time = [&] { return drawn(random, 0, 4); };
   RuntimeCosts runtime;
   if (drawn(random, 0, 1) == 0) return runtime;
-  runtime = {.f_ns = time(), .b_ns = time(), .i_ns = time(), .w_ns = time()};
+  runtime = {.f_ns = time(), .b_ns = time(), .i_ns = time(), .w_ns = time(), .calls = {}};
   if (drawn(random, 0, 2) == 0) return runtime;
-  runtime.send_ns = time();
-  runtime.send_posted_ns = time();
-  runtime.receive_ns = time();
+  for (std::int64_t bytes = drawn(random, 1, 4), left = drawn(random, 1, 3); left > 0; --left) {
+    runtime.calls.push_back({.bytes = bytes, .send_ns = time(), .send_posted_ns = time(), .receive_ns = time()});
+    bytes += drawn(random, 1, 40);
+  }
   return runtime;
 }
 
 json runtime_json(const RuntimeCosts& r, std::int64_t ticks_per_ns) {
+  json calls = json::array();
+  for (const CallCosts& call : r.calls) {
+    calls.push_back({{"bytes", call.bytes},
+                     {"send", call.send_ns},
+                     {"send_posted", call.send_posted_ns},
+                     {"receive", call.receive_ns}});
+  }
   return {{"f", r.f_ns * ticks_per_ns},
           {"b", r.b_ns * ticks_per_ns},
           {"i", r.i_ns * ticks_per_ns},
           {"w", r.w_ns * ticks_per_ns},
-          {"send", r.send_ns * ticks_per_ns},
-          {"send_posted", r.send_posted_ns * ticks_per_ns},
-          {"receive", r.receive_ns * ticks_per_ns}};
+          {"calls", std::move(calls)}};
 }
 
 Cluster random_cluster(std::int32_t devices, std::mt19937_64& random) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "tests/support/cuda_on_cpu/fiber.hpp"
@@ -125,6 +126,37 @@ void wait(Waits what) {
   if (self.waits != Waits::kNot) self.fiber.leave();
 }
 
+/// Lets the thread run until it waits; false when it waits already.
+bool go_on(Thread& thread) {
+  if (thread.waits != Waits::kNot) return false;
+  machine().running = &thread;
+  threadIdx = thread.index;
+  thread.fiber.resume();
+  return true;
+}
+
+/// Thread by thread; false when all wait. No warp gets ahead of another by more than a step.
+bool walk_threads() {
+  Machine& m = machine();
+  bool moved = false;
+  for (Walk walk(m.count); !walk.ended(); walk.go_on()) moved |= go_on(m.threads[walk.number()]);
+  return moved;
+}
+
+/// Warp by warp, each as far as it gets: until its threads stand at a barrier of the block, or have ended.
+bool walk_warps() {
+  Machine& m = machine();
+  bool moved = false;
+  for (Walk walk(m.warps.size()); !walk.ended(); walk.go_on()) {
+    const std::size_t first = walk.number() * 32;
+    for (bool again = true; std::exchange(again, false);) {
+      for (std::size_t i = first; i < std::min(m.count, first + 32); ++i) again |= go_on(m.threads[i]);
+      moved |= again;
+    }
+  }
+  return moved;
+}
+
 void run_block(const std::function<void()>& body) {
   Machine& m = machine();
   for (std::size_t i = 0; i < m.count; ++i) {
@@ -137,15 +169,7 @@ void run_block(const std::function<void()>& body) {
   m.live = m.count;
   m.at_barrier = 0;
   while (m.live > 0) {
-    bool moved = false;
-    for (Walk walk(m.count); !walk.ended(); walk.go_on()) {
-      Thread& thread = m.threads[walk.number()];
-      if (thread.waits != Waits::kNot) continue;
-      m.running = &thread;
-      threadIdx = m.running->index;
-      m.running->fiber.resume();
-      moved = true;
-    }
+    const bool moved = m.order == Order::kWarpsAhead ? walk_warps() : walk_threads();
     if (!moved) throw std::logic_error("threads wait for each other for ever");
   }
 }
@@ -172,6 +196,8 @@ std::int64_t launches() { return machine().launches; }
 void run(const LaunchShape& shape, const std::function<void()>& kernel) {
   Machine& m = machine();
   ++m.launches;
+  constexpr unsigned int kMostInYAndZ = 65535;
+  if (shape.grid.y > kMostInYAndZ || shape.grid.z > kMostInYAndZ) throw std::logic_error("a grid has 1 to 65535 rows");
   if (shape.shared_bytes > (std::size_t{227} << 10U)) throw std::logic_error("more shared memory than an SM has");
   prepare_threads(shape.block);
   Shared shared(shape.shared_bytes);

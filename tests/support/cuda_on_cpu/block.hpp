@@ -29,7 +29,7 @@ extern Index gridDim;
 
 /// In which order blocks run, and the threads of a block between two meetings. A kernel without races gives the same
 /// bits in every order.
-enum class Order { kForward, kBackward, kShuffled };
+enum class Order { kForward, kBackward, kShuffled, kWarpsAhead };
 void set_order(Order order);
 
 /// Runs all blocks. Throws std::logic_error when threads wait for each other for ever, or when a block writes past

@@ -114,6 +114,7 @@ T* dynamic_shared() {
 inline float fast_exp2(float x) { return std::exp2(x); }
 inline unsigned int multiprocessor() { return blockIdx.x % 3; }
 inline std::int64_t nanoseconds() { return cuda_on_cpu::ticks(); }
+inline void pause() {}
 inline std::int64_t cycles() { return cuda_on_cpu::ticks(); }
 
 }  // namespace plumb::kernels

@@ -29,7 +29,8 @@ const Advice& advice_of_zb_h1() {
 }
 
 const AdvisedSchedule& row(const Advice& advice, std::string_view name) {
-  const auto found = std::ranges::find(advice.schedules, name, &AdvisedSchedule::name);
+  const auto found =
+      std::ranges::find_if(advice.schedules, [&](const auto& one) { return one.candidate.name == name; });
   REQUIRE(found != advice.schedules.end());
   return *found;
 }
@@ -77,12 +78,12 @@ TEST_CASE("schedules that the runtime cannot run are left out with a reason, an 
   const Advice& advice = advice_of_zb_h1();
   for (const std::string_view name : {"chimera", "terapipe"}) {
     CAPTURE(name);
-    CHECK(std::ranges::find(advice.schedules, name, &AdvisedSchedule::name) == advice.schedules.end());
+    CHECK(std::ranges::none_of(advice.schedules, [&](const auto& one) { return one.candidate.name == name; }));
     const auto left_out = std::ranges::find(advice.left_out, name, &UnfitSchedule::name);
     REQUIRE(left_out != advice.left_out.end());
     CHECK(!left_out->reason.empty());
   }
-  CHECK(std::ranges::find(advice.schedules, "pipedream", &AdvisedSchedule::name) == advice.schedules.end());
+  CHECK(std::ranges::none_of(advice.schedules, [](const auto& one) { return one.candidate.name == "pipedream"; }));
   CHECK(std::ranges::is_sorted(advice.schedules, {}, &AdvisedSchedule::step_ns));
 }
 
@@ -96,10 +97,66 @@ TEST_CASE("a memory limit moves what does not fit behind everything that does") 
   CHECK(advise(run, {.memory_limit = 0.5}).best() == nullptr);
 }
 
+TEST_CASE("orders that are searched keep the memory limit, and can be saved by their names") {
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
+  const Advice free = advise(run, {});
+  CHECK(free.named("zb-auto").stashes > 5);
+  const Advice tight = advise(run, {.memory_limit = 5});
+  const AdvisedSchedule& searched = row(tight, "zb-auto");
+  CHECK(searched.fits);
+  CHECK(searched.stashes == 5);
+  CHECK(searched.candidate.for_costs);
+  CHECK(schedule_command(tight, searched) == "plumbline advise FILES --schedule zb-auto --save zb-auto.csv");
+  CHECK_FALSE(row(tight, "zb-h1").candidate.for_costs);
+  CHECK(tight.named("zb-auto").step_ns == searched.step_ns);
+  CHECK_THROWS_AS(tight.named("zb-aut"), Error);
+}
+
+TEST_CASE("the interval of a prediction holds the uncertainty of all, and what is unsure of its own") {
+  const Advice& advice = advice_of_zb_h1();
+  for (const AdvisedSchedule& each : advice.schedules) {
+    CAPTURE(each.candidate.name);
+    CHECK(each.low_ns <= each.step_ns * (1 - advice.uncertainty) + 1);
+    CHECK(each.high_ns >= each.step_ns * (1 + advice.uncertainty) - 1);
+    CHECK(each.ties == (each.step_ns <= (1 + kSameStep) * advice.schedules.front().step_ns));
+  }
+  const AdvisedSchedule& own = row(advice, "zb-h1");  // its own ratio is 1 with any costs
+  CHECK(own.high_ns == doctest::Approx(own.step_ns * (1 + advice.uncertainty)));
+  const auto width = [](const AdvisedSchedule& one) { return (one.high_ns - one.low_ns) / one.step_ns; };
+  CHECK(width(row(advice, "hanayo")) > width(own));
+}
+
+TEST_CASE("with a network pipelines of fewer ranks are advised, too, and pay for the reduction of gradients") {
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
+  const AdviceOptions options{.network = load_network("gpt2-small")};
+  const Advice advice = advise(run, options);
+  const auto half = std::ranges::find_if(advice.schedules, [](const AdvisedSchedule& one) {
+    return one.candidate.name == "1f1b" && one.candidate.replicas == 2;
+  });
+  REQUIRE(half != advice.schedules.end());
+  CHECK(half->candidate.schedule.num_devices == 2);
+  CHECK(half->candidate.schedule.num_microbatches == 4);
+  CHECK(half->memory_bytes > row(advice, "1f1b").memory_bytes);
+  const RunPredictor predictor(run.known_profile(), "pytorch", options);
+  const auto reduction = predictor.reduction_ns(2, 2);
+  REQUIRE(reduction.has_value());
+  CHECK(reduction->at(0) > 0);
+  // Two ranks with half of the model each: the steps of the schedule, then the reduction of one stage.
+  const Timeline with = predictor.predict(half->candidate.schedule, 2);
+  const Timeline without = predictor.predict(half->candidate.schedule, 1);
+  const double added = static_cast<double>(with.step_time - without.step_time);
+  CHECK(added >= static_cast<double>(std::min(reduction->at(0), reduction->at(1))));
+  CHECK(added <= static_cast<double>(reduction->at(0) + reduction->at(1)));
+  for (const AdvisedSchedule& each : advice_of_zb_h1().schedules) CHECK(each.candidate.replicas == 1);
+}
+
 TEST_CASE("with a network memory is told in bytes") {
   const Advice advice = advise(read_traced_run(testing::real_run("zb-h1")), {.network = load_network("gpt2-small")});
   CHECK(row(advice, "gpipe").memory_bytes > row(advice, "1f1b").memory_bytes);
   CHECK(row(advice, "zb-h1").memory_bytes > 100'000'000);
+  // Messages stay those of the run, whatever the network's are.
+  CHECK(advice.predicted_ns == advice_of_zb_h1().predicted_ns);
+  CHECK(row(advice, "hanayo").step_ns == row(advice_of_zb_h1(), "hanayo").step_ns);
 }
 
 TEST_CASE("the command prints the list, and the file that it saves is the schedule that it names") {
@@ -113,8 +170,9 @@ TEST_CASE("the command prints the list, and the file that it saves is the schedu
   const auto document = nlohmann::json::parse(testing::file_text(scratch.path() / "advice.json"));
   CHECK(document.at("format") == "plumbline-advice");
   const std::string command = document.at("schedules").at(0).at("command");
-  const auto written = testing::run_command(command, scratch.path());
-  CHECK(written.out == testing::file_text(scratch.path() / "best.csv"));
+  CHECK(testing::run_command(command, scratch.path()).status == 0);
+  const std::string name = document.at("schedules").at(0).at("schedule");
+  CHECK(testing::file_text(scratch.path() / (name + ".csv")) == testing::file_text(scratch.path() / "best.csv"));
   const auto none = testing::run_command("plumbline advise" + files + " --memory-limit 0.5", scratch.path());
   CHECK(none.status == 3);
   CHECK(none.out.find("No schedule fits in the memory limit.") != std::string::npos);

@@ -66,6 +66,11 @@ TEST_CASE("unknown names come with the nearest known one") {
       {
           {"plumbline simulte", {"'simulte'", "did you mean 'simulate'?"}},
           {"plumbline simulate 1f1c -p 4 -m 8 --cost F=1", {"'1f1c'", "did you mean '1f1b'?"}},
+          {"plumbline simulate 1f1c", {"'1f1c'", "did you mean '1f1b'?"}},  // before what is missing
+          {"plumbline sweep 1f1c", {"'1f1c'", "did you mean '1f1b'?"}},
+          {"plumbline schedules interleaved1f1b", {"did you mean 'interleaved'?"}},
+          {"plumbline schedules zb", {"expected one of", "zb-v", "zb-h1", "v-zb"}},
+          {"plumbline validate 1f1b -p 2 -m 4 --runtime torch", {"'torch'", "'pytorch'"}},
           {kSimulate + "--jsn -", {"'--jsn'", "did you mean '--json'?"}},
           {kSimulate + "--transfers bufered", {"'bufered'", "did you mean 'buffered'?"}},
           {kSimulate + "--engine evnt", {"'evnt'", "did you mean 'event'?"}},

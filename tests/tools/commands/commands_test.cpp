@@ -275,12 +275,17 @@ TEST_CASE("the page of a comparison names every run by its own files, and the ta
   CAPTURE(result.err);
   REQUIRE(result.status == 0);
   const std::string page = file_text(scratch.path() / "page.html");
-  CHECK(has(page, "rank0.json.gz and 3 more\""));
+  CHECK(has(page, "rank0.json.gz and 3 more, step 0\""));
+  CHECK(has(page, "rank0.json.gz and 3 more, step 1\""));
+  CHECK(has(page, "\"choice\":\"step 1\""));
   CHECK(has(page, "\"a.json and b.json\""));
   CHECK(has(result.out, "error of the step time"));
   CHECK(has(result.out, "\nhost time "));
   CHECK(has(result.out, "\ntogether "));
   CHECK(has(result.out, "largest in each part"));
+  const CommandResult noisy = run_command("plumbline compare a.json" + traces + " --max-noise 1%", scratch.path());
+  CHECK(noisy.status == 4);
+  CHECK(has(noisy.err, "noisy: noise "));
 }
 
 TEST_CASE("training writes a measured timeline that compare lays over the prediction, byte for byte in memory") {

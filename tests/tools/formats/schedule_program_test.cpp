@@ -80,6 +80,18 @@ TEST_CASE("a program that does not end is killed with what it has started, and t
           .status == 0);
 }
 
+TEST_CASE("a signal that ends the command ends what its program has started, too") {
+  const ScratchDirectory scratch;
+  write_script(scratch, "sleeper", "sleep 1000 & echo $! >pid\nwait\n");
+  const CommandResult result = run_command(
+      "plumbline simulate exec:./sleeper --cost F=1 & for try in $(seq 100); do test -s pid && break; sleep 0.1; done; "
+      "kill -TERM $!; wait $!; echo $?; "
+      "for try in $(seq 100); do grep -qs '^State:.[^Z]' /proc/$(cat pid)/status || exit 0; sleep 0.1; done; exit 1",
+      scratch.path());
+  CHECK(result.out == "143\n");
+  CHECK(result.status == 0);
+}
+
 TEST_CASE("a program that closes its output but goes on is killed, too") {
   const ScratchDirectory scratch;
   const std::string path = write_script(scratch, "closing", "echo 0F0,0B0\nexec >&-\nexec sleep 1000\n");

@@ -13,7 +13,7 @@ StepRecipe recipe_of(const std::string& rules) {
   return {R"({"format": "plumbline-recipe", "version": 1, "rules": [)" + rules + "]}", "made.json"};
 }
 
-MeasuredStep row_of(const std::string& model, const std::string& gpu) {
+MeasuredStep recipe_row(const std::string& model, const std::string& gpu) {
   MeasuredStep row;
   row.cells = {{"model", model}, {"gpu", gpu}};
   return row;
@@ -25,12 +25,12 @@ TEST_CASE("a rule holds for the rows whose columns it names, and later ones win"
   const StepRecipe recipe = recipe_of(R"({"when": {"gpu": "H100"}, "cluster": "h100", "per_node": 8},
       {"when": {"model": ["Qwen*", "*V3"], "gpu": "H100"}, "network": "n", "job": {"expert_tensor": 1, "zero": 1}},
       {"when": {"model": "Q*3*b"}, "job": {"zero": 3, "recompute": "norm+moe", "format": "mxfp8"}})");
-  CHECK(recipe.facts(row_of("GPT", "H100")).cluster == "h100");
-  CHECK(recipe.facts(row_of("GPT", "H100")).network.empty());
-  CHECK(recipe.facts(row_of("DeepSeekV3", "H100")).network == "n");
-  CHECK(recipe.facts(row_of("DeepSeekV3", "B200")).network.empty());
+  CHECK(recipe.facts(recipe_row("GPT", "H100")).cluster == "h100");
+  CHECK(recipe.facts(recipe_row("GPT", "H100")).network.empty());
+  CHECK(recipe.facts(recipe_row("DeepSeekV3", "H100")).network == "n");
+  CHECK(recipe.facts(recipe_row("DeepSeekV3", "B200")).network.empty());
   Parallelism job;
-  recipe.apply(row_of("Qwen_3_30b", "H100"), job);
+  recipe.apply(recipe_row("Qwen_3_30b", "H100"), job);
   CHECK(job.expert_tensor == 1);
   CHECK(job.zero == ZeroStage::kWeights);
   CHECK(job.modules.has(RecomputeModule::kNorm));
@@ -49,9 +49,9 @@ TEST_CASE("a mistake in a recipe is told with its place, whether or not a row me
 
 TEST_CASE("no recipe says nothing") {
   Parallelism job;
-  StepRecipe{}.apply(row_of("Qwen", "H100"), job);
+  StepRecipe{}.apply(recipe_row("Qwen", "H100"), job);
   CHECK(job == Parallelism{});
-  CHECK(StepRecipe{}.facts(row_of("Qwen", "H100")).cluster.empty());
+  CHECK(StepRecipe{}.facts(recipe_row("Qwen", "H100")).cluster.empty());
 }
 
 }  // namespace plumb

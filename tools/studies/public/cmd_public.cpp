@@ -58,7 +58,7 @@ PublicResults read_jobs(const std::vector<std::string>& names, const std::string
   PublicResults results;
   for (const std::string& name : names) {
     const std::string file = name + ".csv";
-    const StepSource source = step_source(in_results("public"), name);
+    const RecipeSource source = step_source(in_results("public"), name);
     for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
       std::variant<MeasuredJob, std::string> job = measured_job(row, source);
       if (const auto* why = std::get_if<std::string>(&job)) {

@@ -65,6 +65,8 @@ __device__ inline std::int64_t nanoseconds() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
+/// Leaves the multiprocessor to others for a moment; for loops that wait.
+__device__ inline void pause() { __nanosleep(32); }
 __device__ inline std::int64_t cycles() { return clock64(); }
 
 }  // namespace plumb::kernels

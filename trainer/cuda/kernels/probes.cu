@@ -24,8 +24,7 @@ __global__ void __launch_bounds__(kCopyThreads)
     }
     const std::int64_t due =
         start + latency_ns + static_cast<std::int64_t>(static_cast<double>(chunk + 1) * ns_per_chunk);
-    while (nanoseconds() < due) {
-    }
+    while (nanoseconds() < due) pause();
 #pragma unroll
     for (int i = 0; i < kCopiesPerThread; ++i) {
       const std::int64_t at = first + static_cast<std::int64_t>(i) * kCopyThreads;
@@ -41,8 +40,7 @@ __global__ void count_block(unsigned int* histogram, unsigned int multiprocessor
 
 __global__ void spin_until(std::int64_t length_ns) {
   const std::int64_t end = nanoseconds() + length_ns;
-  while (nanoseconds() < end) {
-  }
+  while (nanoseconds() < end) pause();
 }
 
 __global__ void read_both_clocks(ClockReading* reading) {
@@ -56,14 +54,12 @@ __global__ void read_both_clocks(ClockReading* reading) {
 
 __global__ void wait_at_gate(const volatile unsigned int* gate, std::int64_t longest_ns) {
   const std::int64_t end = nanoseconds() + longest_ns;
-  while (*gate == 0 && nanoseconds() < end) {
-  }
+  while (*gate == 0 && nanoseconds() < end) pause();
 }
 
 __global__ void spin_since(const std::int64_t* time, std::int64_t length_ns) {
   const std::int64_t end = *time + length_ns;
-  while (nanoseconds() < end) {
-  }
+  while (nanoseconds() < end) pause();
 }
 
 __global__ void write_time(std::int64_t* time) { *time = nanoseconds(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "schedules/document/schedule_io.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/sim/traces/trace_text.hpp"
 #include "tests/support/error_message.hpp"
@@ -25,6 +26,16 @@ std::vector<TraceFile> primus(const std::string& folder) {
   };
   add("config.json");
   for (std::size_t rank = 0; rank < kPrimusRanks; ++rank) add("pp_rank_" + std::to_string(rank) + ".json");
+  return files;
+}
+
+/// What the simulator of Primus dumped for its V-shaped zero-bubble schedule.
+std::vector<TraceFile> primus_zbv() {
+  std::vector<TraceFile> files;
+  for (const std::string name :
+       {"config.json", "pp_rank_0.json", "pp_rank_1.json", "pp_rank_2.json", "pp_rank_3.json"}) {
+    files.push_back({name, read_text_file(testing::in_source("tests/sim/traces/data/primus-zbv4/" + name))});
+  }
   return files;
 }
 
@@ -83,6 +94,34 @@ TEST_CASE("a real dump of Primus with two chunks per rank: actions get Megatron-
   }
 }
 
+TEST_CASE("chunks that fold back are told from those that go round the ranks by what was used after it was made") {
+  const TracedRun run = read_traced_run(primus_zbv());
+  CHECK(run.timeline.num_microbatches == 8);
+  CHECK(run.step_ns == std::vector<std::int64_t>{258'000'000});  // the largest of the dump's own totals
+  std::map<std::tuple<int, Op, int>, Span> work;
+  for (const Span& span : run.timeline.spans) {
+    if (span.lane != Lane::kCompute) continue;
+    const int stage = static_cast<int>(span.action.stage);
+    CHECK(static_cast<int>(span.device) == (stage < 4 ? stage : 7 - stage));
+    work[{stage, span.action.op, static_cast<int>(span.action.microbatch)}] = span;
+  }
+  CHECK(work.size() == 4 * 2 * 8 * 3);  // every F, I and W once
+  for (int microbatch = 0; microbatch < 8; ++microbatch) {
+    for (int stage = 1; stage < 8; ++stage) {
+      CHECK(work.at({stage - 1, Op::kF, microbatch}).end <= work.at({stage, Op::kF, microbatch}).start);
+      CHECK(work.at({stage, Op::kI, microbatch}).end <= work.at({stage - 1, Op::kI, microbatch}).start);
+    }
+  }
+  std::vector<TraceFile> some = primus_zbv();
+  some.erase(some.begin() + 2, some.begin() + 4);
+  CHECK(dump_refusal(some) ==
+        "pp_rank_0.json: the times do not tell whether chunks go round the ranks or fold back (V); expected all ranks");
+  std::vector<TraceFile> wrong = primus("primus-pp8-vpp2");
+  std::swap(wrong[1].bytes, wrong[5].bytes);
+  CHECK(
+      dump_refusal(wrong).starts_with("pp_rank_0.json: neither with chunks that go round the ranks nor with chunks "));
+}
+
 TEST_CASE("the patch of PP-Schedule-Visualization: forwards and backwards of every rank and chunk") {
   const TracedRun run = read_traced_run(
       {timers(0, R"("forward-0-start": 0.5, "forward-0-end": 10.5, "backward-0-start": 40, "backward-0-end": 60)"),
@@ -109,6 +148,26 @@ TEST_CASE("with weight gradients of their own, backwards of Primus are I") {
              std::to_string(static_cast<int>(span.action.microbatch));
   }
   CHECK(order == "F1F0I0W0I1W1");
+}
+
+TEST_CASE("weight gradients without names come in the order of the backwards; with several chunks nobody knows") {
+  const auto files = [](const std::string& chunks, const std::string& lists) {
+    return std::vector<TraceFile>{
+        {"config.json", R"({"pp_size": 1, "vp_size": )" + chunks + R"(, "num_mbs": 2, "train_iters": 1})"},
+        {"pp_rank_0.json", R"({"1": {"total": 6, "memory": 1, )" + lists + "}}"}};
+  };
+  const std::string one = R"("fwd_start": [0, 1], "fwd_end": [1, 2], "bwd_start": [2, 3], "bwd_end": [3, 4],
+    "wgrad_start": [4, 5], "wgrad_end": [5, 6], "fwd_minibatch": [0, 1], "bwd_minibatch": [1, 0])";
+  const TracedRun run = read_traced_run(files("1", one));
+  CHECK(to_string(run.timeline.spans[4].action) == "0W1");
+  CHECK(to_string(run.timeline.spans[5].action) == "0W0");
+  const std::string two = R"("fwd_start": [0, 1, 2, 3], "fwd_end": [1, 2, 3, 4], "bwd_start": [4, 5, 6, 7],
+    "bwd_end": [5, 6, 7, 8], "wgrad_start": [8, 9, 10, 11], "wgrad_end": [9, 10, 11, 12], "fwd_minibatch": [0, 1, 0, 1],
+    "fwd_chunk": [0, 0, 1, 1], "bwd_minibatch": [0, 1, 0, 1], "bwd_chunk": [1, 1, 0, 0])";
+  CHECK(dump_refusal(files("2", two)).find("names no microbatches of weight gradients") != std::string::npos);
+  const std::string at_once = R"("fwd_start": [0, 1], "fwd_end": [1, 3], "bwd_start": [1, 3], "bwd_end": [3, 4])";
+  CHECK(dump_refusal(files("1", at_once)).find("has a forward and a backward with the same times") !=
+        std::string::npos);
 }
 
 TEST_CASE("a dump that is not whole is refused with the place") {

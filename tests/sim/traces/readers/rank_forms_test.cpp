@@ -144,16 +144,19 @@ TEST_CASE("a missing rank is named and its lane unknown, wherever it stands") {
     CHECK(run.ranks == std::vector<std::int32_t>{0, 1, 2, 3});
     REQUIRE(run.timeline.devices.size() == 4);
     double busy = 0;
+    Ticks unknown = 0;
     for (std::int32_t device = 0; device < 4; ++device) {
       const DeviceSummary& summary = run.timeline.devices[static_cast<std::size_t>(device)];
       CHECK(summary.known == (device != missing));
       if (device == missing) continue;
       busy += static_cast<double>(summary.busy);
+      unknown += summary.idle_causes[static_cast<std::size_t>(IdleCause::kUnknown)];
       CHECK(summary.busy == whole.timeline.devices[static_cast<std::size_t>(device)].busy);
       CHECK(std::accumulate(summary.idle_causes.begin(), summary.idle_causes.end(), Ticks{0}) == summary.idle);
     }
     const double area = 3 * static_cast<double>(run.timeline.makespan);
     CHECK(run.timeline.bubble_fraction == doctest::Approx(1 - busy / area));
+    CHECK(unknown > 0);  // its neighbours waited for it
   }
 }
 

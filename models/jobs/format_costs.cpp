@@ -1,0 +1,21 @@
+#include "models/jobs/format_costs.hpp"
+
+#include <array>
+
+namespace plumb {
+namespace {
+
+constexpr std::array<FormatCosts, kMatrixFormatCount> kFormatCosts{{
+    {},
+    {.number_bytes = 1, .two_copies = true, .both_kept = true, .gathers = true},
+    {.number_bytes = 1, .scans = true, .two_copies = true, .both_kept = true, .gathers = true},
+    {.number_bytes = 1 + 4.0 / 128, .two_copies = true, .both_kept = true},
+    {.number_bytes = 1 + 1.0 / 32, .two_copies = true, .both_kept = true, .gathers = true},
+    {.number_bytes = 0.5 + 1.0 / 16, .scans = true, .two_copies = true, .both_kept = true, .gathers = true},
+}};
+
+}  // namespace
+
+const FormatCosts& format_costs(MatrixFormat format) { return kFormatCosts[static_cast<std::size_t>(format)]; }
+
+}  // namespace plumb

@@ -1,0 +1,34 @@
+#include "tools/tables/rates_text.hpp"
+
+#include "tools/terminal/quantity_text.hpp"
+
+namespace plumb {
+
+std::string rates_text(const KernelRates& rates) {
+  const std::string error = rates.expected_error > 0
+                                ? "; expected error " + number_text(100 * rates.expected_error, 2) + " %"
+                                : std::string();
+  switch (rates.basis) {
+    case RatesBasis::kMeasured:
+      return "rates measured on " + rates.device + (error.empty() ? "; error on whole steps not known" : error);
+    case RatesBasis::kFitted:
+      return "rates fitted to " + std::to_string(rates.fitted_rows) + " measured steps" +
+             (error.empty() ? "; error on other steps not known" : error);
+    default:
+      return "rates assumed: no measurement of " + rates.device + " stands behind them (`plumbline device` makes one)" +
+             error;
+  }
+}
+
+std::string rates_basis_name(RatesBasis basis) {
+  switch (basis) {
+    case RatesBasis::kMeasured:
+      return "measured";
+    case RatesBasis::kFitted:
+      return "fitted";
+    default:
+      return "assumed";
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "models/jobs/kernel_rates.hpp"
+
+namespace plumb {
+
+/// What an answer stands on, in one clause, with the error to expect: "rates measured on B200; expected error 4 %",
+/// "rates fitted to 118 measured steps; ...", or a warning that they are assumptions.
+std::string rates_text(const KernelRates& rates);
+
+/// "assumed", "fitted" or "measured", for documents.
+std::string rates_basis_name(RatesBasis basis);
+
+}  // namespace plumb
