@@ -51,7 +51,9 @@ std::vector<std::size_t> blocks_of(const MeasuredStep& row) {
 TEST_CASE("peaks of published runs are predicted as well as they were") {
   const MeasuredMemory memory = published_memory();
   std::map<std::string, MemoryScore> scores;
-  for (MemoryScore& score : memory_scores(memory)) scores[score.name] = score;
+  for (const bool by_schedule : {true, false}) {
+    for (MemoryScore& score : memory_scores(memory, by_schedule)) scores[score.name] = score;
+  }
   const auto at_most = [&](const std::string& group, std::size_t rows, double error) {
     CAPTURE(group);
     REQUIRE(scores.contains(group));
@@ -59,8 +61,10 @@ TEST_CASE("peaks of published runs are predicted as well as they were") {
     CHECK(scores[group].allocated.mape <= error);
   };
   at_most("simumax", 20, 0.005);
-  at_most("vocabulary-parallel", 8, 0.006);
-  at_most("zero-bubble-paper", 90, 0.023);  // printed in whole GB
+  at_most("vocabulary-parallel", 20, 0.035);
+  at_most("vocabulary-parallel, 1F1B", 3, 0.006);
+  at_most("vocabulary-parallel, 1F1B (layers redistributed)", 5, 0.006);
+  at_most("zero-bubble-paper", 90, 0.022);  // printed in whole GB
   at_most("megatron-lm-ci", 1, 0.01);
   at_most("megatron-lm-ci, tiny", 18, 0.045);
 }
@@ -69,9 +73,9 @@ TEST_CASE("the error that verdicts count with is the one that was measured") {
   const MeasuredMemory memory = published_memory();
   std::size_t within = 0;
   for (std::size_t k = 0; k < memory.jobs.size(); ++k) {
-    within += std::abs(memory.predicted_gib[k] / memory.jobs[k].row.memory_gib - 1) <= kPeakError + 0.005 ? 1 : 0;
+    within += std::abs(memory.predicted_gib[k] / memory.jobs[k].row.memory_gib - 1) <= kPeakError ? 1 : 0;
   }
-  CHECK(10 * within >= 9 * memory.jobs.size());
+  CHECK(20 * within >= 19 * memory.jobs.size());
   for (const MemoryScore& score : memory_scores(memory)) {
     if (score.reserved_rows == 0) continue;
     CAPTURE(score.name);
