@@ -17,6 +17,14 @@ inline constexpr std::string_view kPairedPasses = "FBIWR";
 inline constexpr std::array<std::string_view, 15> kPairNames{"FF", "FB", "FI", "FW", "FR", "BB", "BI", "BW",
                                                              "BR", "II", "IW", "IR", "WW", "WR", "RR"};
 
+/// Communication within a pass, such as the all-reduces of tensor ranks: beside it the other half of a pair computes.
+struct CommTime {
+  Ticks all = 0;    ///< on the links
+  Ticks shown = 0;  ///< the part of it during which the pass, alone, computes nothing; contained in its time
+
+  friend bool operator==(const CommTime&, const CommTime&) = default;
+};
+
 /// Times of the overlapped pairs of a stage's passes; 0: not given, the two halves say how long the pair takes.
 struct PairTimes {
   std::array<Ticks, kPairNames.size()> ticks{};

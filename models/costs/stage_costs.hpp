@@ -66,14 +66,6 @@ struct StageMemory {
 /// forward makes unless recomputation drops it (`input_only`).
 std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
 
-/// Communication within a pass, such as the all-reduces of tensor ranks: beside it the other half of a pair computes.
-struct CommTime {
-  Ticks all = 0;    ///< on the links
-  Ticks shown = 0;  ///< the part of it during which the pass, alone, computes nothing; contained in its time
-
-  friend bool operator==(const CommTime&, const CommTime&) = default;
-};
-
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
 struct StageTimes {
   Ticks f = 0;

@@ -40,6 +40,9 @@ TEST_CASE("no schedule of the catalogue hangs, however its messages travel") {
         for (const TransferMode mode :
              {TransferMode::kBuffered, TransferMode::kFifo, TransferMode::kRendezvous, TransferMode::kBatched}) {
           CAPTURE(static_cast<int>(mode));
+          // Messages of a head that is computed at once stand for collectives, which no runtime puts into batches.
+          const bool at_once = schedule->vocabulary && schedule->vocabulary->at_once;
+          if (at_once && mode == TransferMode::kBatched) continue;
           CHECK_NOTHROW(simulate(program, {.transfers = mode, .spans = false, .memory_curve = false}));
           ++runs;
         }

@@ -27,6 +27,7 @@ constexpr std::array kWeightPolicies{
 
 constexpr std::array kPlacements{
     Words{"linear", "stage s is on device s"},
+    Words{"divided", "stage s of the layers is on device s, and every device has a share of embedding and head"},
     Words{"looped", "stage s is on device s mod p, so every device has several stages (chunks)"},
     Words{"v", "device d has stages d and 2p - 1 - d"},
     Words{"zigzag", "stages run down the devices and back up, as often as there are chunks"},

@@ -78,11 +78,11 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
 }
 
 /// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
-constexpr std::int64_t kMostShownMicrobatches = 4096;
+constexpr std::int64_t kMostPeakMicrobatches = 4096;
 
 /// Whether the fullest device has enough memory, and what takes it; empty where nothing is known beside tensors.
 std::vector<std::string> memory_lines(const PlanQuestion& question, const SimulatedPlan& best) {
-  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostShownMicrobatches) return {};
+  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostPeakMicrobatches) return {};
   const auto place = static_cast<std::size_t>(best.score.worst_place);
   const DeviceSpec& device = best.stages.pipeline.devices[place];
   const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : device.memory_bytes;

@@ -66,8 +66,9 @@ class InterlacedTurns {
 
 /// 1F1B whose embedding and head are divided over all devices as tensor ranks divide them: all devices compute the head
 /// of a microbatch at once and wait for its collectives. Needs half as many microbatches again in flight: device d
-/// keeps 3p/2 - d. (Baseline of Yeung et al., arXiv 2411.05288; the idea is that of nnScaler's interlaced pipeline, Lin
-/// et al., OSDI 2024; order of the released code, github.com/sail-sg/VocabularyParallelism)
+/// keeps 3p/2 - d. The messages of the head stand for collectives: a runtime that sends in batches would hang on them.
+/// (Baseline of Yeung et al., arXiv 2411.05288; the idea is that of nnScaler's interlaced pipeline, Lin et al., OSDI
+/// 2024; order of the released code, github.com/sail-sg/VocabularyParallelism)
 Schedule one_f_one_b_interlaced(const ScheduleParams& params) {
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = vocabulary_schedule("1f1b-interlaced", params, HeadPasses::kAtOnce, updates);

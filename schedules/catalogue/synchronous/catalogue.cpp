@@ -77,6 +77,7 @@ const std::array kSynchronousRows{
                             "others",
                  .year = 2024,
                  .source = "Yeung et al., Vocabulary Parallelism, arXiv 2411.05288",
+                 .placement = "divided",
                  .needs = "p at least 2",
                  .options = {{"barriers", "1|2", "1",
                               "how often the shares of a microbatch wait for each other: 1 computes the gradient of "
@@ -88,6 +89,7 @@ const std::array kSynchronousRows{
                  .summary = "1f1b with embedding and head divided over all devices, which compute the head at once",
                  .year = 2024,
                  .source = "Lin et al., nnScaler, OSDI 2024, as the baseline of Yeung et al., arXiv 2411.05288",
+                 .placement = "divided",
                  .needs = "p at least 2",
                  .searched = false,
                  .make = one_f_one_b_interlaced},
