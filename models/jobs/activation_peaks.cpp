@@ -109,7 +109,9 @@ class PassWalk {
     std::int64_t made = 0;
     for (const ActivationStep& step : unit.steps) {
       made += step.kept.from_forward();
-      note(made + step.forward + unit.input, 0, freed, done);  // with the gradient that waits
+      const std::int64_t alive = made + step.forward + unit.input;  // with the gradient that waits
+      peaks_.backward = std::max(peaks_.backward, alive - freed);
+      peaks_.input_grad = std::max(peaks_.input_grad, alive - done.for_input_grad);
     }
   }
 
@@ -117,11 +119,6 @@ class PassWalk {
     peaks_.backward = std::max(peaks_.backward, step.input_grad + step.weight_grad - freed);
     const std::int64_t waiting = all_.made_by_input_grad - done.made_by_input_grad;  // its own gradient among them
     peaks_.input_grad = std::max(peaks_.input_grad, step.input_grad + held - done.for_input_grad - waiting);
-  }
-
-  void note(std::int64_t alive, std::int64_t weight_grad, std::int64_t freed, const KeptBytes& done) {
-    peaks_.backward = std::max(peaks_.backward, alive + weight_grad - freed);
-    peaks_.input_grad = std::max(peaks_.input_grad, alive - done.for_input_grad);
   }
 
   const std::vector<Unit>& units_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kTokenIdBytes = 8;
 /// Statistics of FlashAttention and sums of its backward (Dao 2023), and the loss: 32 bits.
-constexpr std::int64_t kStatisticBytes = 4;
+constexpr std::int64_t kSingleBytes = 4;
 
 /// Sizes that the steps of a layer share, and the list that they are added to.
 class StepList {
@@ -119,8 +119,8 @@ void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shap
   step.input_grad = keys + made;
   if (job.context > 1) step.kept.for_input_grad += made;  // as the exchange between context ranks gets it
   if (job.flash_attention) {
-    step.kept.for_input_grad += kStatisticBytes * heads;
-    step.input_grad += kStatisticBytes * (made / list.number() + heads);  // gradient of the queries, sums of rows
+    step.kept.for_input_grad += kSingleBytes * heads;
+    step.input_grad += kSingleBytes * (made / list.number() + heads);  // gradient of the queries, sums of rows
     return;
   }
   const std::int64_t matrix = list.number() * scores;
@@ -202,7 +202,7 @@ void add_moe_steps(StepList& list, const LayerSpec& layer, const JobShape& shape
   const std::int64_t experts = std::max<std::int64_t>(1, layer.experts / job.expert);
   const std::int64_t dispatched = number * routed * width;
   ActivationStep& router = list.add("moe.router", {.for_weight_grad = list.values()});
-  router.kept.for_input_grad = kStatisticBytes * shape.norm_tokens() * layer.experts;
+  router.kept.for_input_grad = kSingleBytes * shape.norm_tokens() * layer.experts;
   router.forward = list.gathered();
   router.input_grad = 2 * list.values();
   list.run_again(router, RecomputeModule::kNorm);
@@ -226,7 +226,7 @@ void add_head_steps(StepList& list, const LayerSpec& layer, const JobShape& shap
     list.add("head.logits", {.for_weight_grad = logits});
     return;
   }
-  ActivationStep& loss = list.add("head.loss", {.for_input_grad = kStatisticBytes * list.tokens() * rows});
+  ActivationStep& loss = list.add("head.loss", {.for_input_grad = kSingleBytes * list.tokens() * rows});
   loss.forward = logits;
   loss.input_grad = logits;
 }

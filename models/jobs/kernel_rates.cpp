@@ -5,9 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "models/ground/presets.hpp"
 #include "models/ground/units.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
 
 namespace plumb {
 namespace {
@@ -79,14 +77,6 @@ const CollectivePoint* nearest_group(const KernelRates& rates, CollectiveOp op, 
   return nearest;
 }
 
-std::vector<KernelRates> built_in_rates() {
-  std::vector<KernelRates> all;
-  for (const Preset& preset : device_presets()) {
-    all.push_back(kernel_rates_from_json(preset.json, std::string(preset.name) + ".json"));
-  }
-  return all;
-}
-
 }  // namespace
 
 double KernelRates::gemm_share(const ProductShape& shape) const { return corrected(*this, gemms, shape); }
@@ -110,22 +100,6 @@ double KernelRates::collective_s(CollectiveOp op, const DeviceGroup& group, doub
 std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
   const auto tensors = static_cast<double>(memory_bytes - context_bytes - library_bytes);
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(tensors / (1 + memory_reserve)));
-}
-
-KernelRates kernel_rates_of(const DeviceSpec& device) {
-  static const std::vector<KernelRates> kBuiltIn = built_in_rates();
-  const KernelRates* best = nullptr;
-  for (const KernelRates& rates : kBuiltIn) {
-    if (!device.name.starts_with(rates.device)) continue;
-    if (best == nullptr || rates.device.size() > best->device.size()) best = &rates;
-  }
-  if (best != nullptr) return *best;
-  KernelRates assumed;
-  assumed.device = device.name;
-  assumed.source = "efficiencies of the cluster's document";
-  assumed.gemm_efficiency = assumed.attention_forward = assumed.attention_backward = device.compute_efficiency;
-  assumed.set_memory_shares(device.memory_efficiency);
-  return assumed;
 }
 
 KernelTime kernel_time(const Kernel& kernel, const DeviceSpec& device, const KernelRates& rates) {

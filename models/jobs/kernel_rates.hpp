@@ -96,10 +96,6 @@ struct KernelRates {
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
 
-/// The built-in rates of the type whose name `device.name` begins with; if there are none, rates made of the
-/// efficiencies of the device itself.
-KernelRates kernel_rates_of(const DeviceSpec& device);
-
 /// Seconds of kernels on `device` at speed 1, without collectives; what the host needs to start them.
 struct KernelTime {
   double device_s = 0;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/json_reader.hpp"
+#include "models/ground/presets.hpp"
 
 namespace plumb {
 namespace {
@@ -40,9 +41,9 @@ struct RateInteger {
 };
 
 constexpr std::int64_t kMostNs = 10'000'000'000;
-constexpr std::int64_t kMostSide = std::int64_t{1} << 40;
+constexpr std::int64_t kMostRateSide = std::int64_t{1} << 40;
 constexpr std::array<RateInteger, 11> kIntegers{{
-    {"fitted_rows", &KernelRates::fitted_rows, 0, kMostSide},
+    {"fitted_rows", &KernelRates::fitted_rows, 0, kMostRateSide},
     {"tile_m", &KernelRates::tile_m, 1, 4096},
     {"tile_n", &KernelRates::tile_n, 1, 4096},
     {"multiprocessors", &KernelRates::multiprocessors, 1, 65536},
@@ -50,9 +51,9 @@ constexpr std::array<RateInteger, 11> kIntegers{{
     {"host_ns", &KernelRates::host_ns, 0, kMostNs},
     {"collective_ns", &KernelRates::collective_ns, 0, kMostNs},
     {"update_ns", &KernelRates::update_ns, 0, kMostNs},
-    {"context_bytes", &KernelRates::context_bytes, 0, kMostSide},
-    {"library_bytes", &KernelRates::library_bytes, 0, kMostSide},
-    {"workspace_bytes", &KernelRates::workspace_bytes, 0, kMostSide},
+    {"context_bytes", &KernelRates::context_bytes, 0, kMostRateSide},
+    {"library_bytes", &KernelRates::library_bytes, 0, kMostRateSide},
+    {"workspace_bytes", &KernelRates::workspace_bytes, 0, kMostRateSide},
 }};
 
 constexpr std::array<std::string_view, 3> kBasisNames{"assumed", "fitted", "measured"};
@@ -76,7 +77,7 @@ Enum choice_or_first(const JsonValue& row, std::string_view key, std::span<const
 
 std::int64_t side_or_one(const JsonValue& row, std::string_view key) {
   const auto value = row.find(key);
-  return value ? value->integer(1, kMostSide) : 1;
+  return value ? value->integer(1, kMostRateSide) : 1;
 }
 
 /// An object of numbers by name; names that are missing keep what they have.
@@ -96,9 +97,9 @@ RatesJson by_name(std::span<const std::string_view> names, const double* numbers
 GemmPoint gemm_point(const JsonValue& row) {
   row.allow_only({"m", "n", "k", "count", "pass", "format", "accumulated", "efficiency"});
   GemmPoint point;
-  point.shape = {.m = row.at("m").integer(1, kMostSide),
-                 .n = row.at("n").integer(1, kMostSide),
-                 .k = row.at("k").integer(1, kMostSide),
+  point.shape = {.m = row.at("m").integer(1, kMostRateSide),
+                 .n = row.at("n").integer(1, kMostRateSide),
+                 .k = row.at("k").integer(1, kMostRateSide),
                  .count = side_or_one(row, "count"),
                  .pass = choice_or_first<ProductPass>(row, "pass", kProductPassNames),
                  .format = choice_or_first<MatrixFormat>(row, "format", kMatrixFormatNames)};
@@ -110,11 +111,11 @@ GemmPoint gemm_point(const JsonValue& row) {
 AttentionPoint attention_point(const JsonValue& row) {
   row.allow_only({"rows", "columns", "heads", "key_width", "value_width", "pass", "efficiency"});
   AttentionPoint point;
-  point.shape = {.rows = row.at("rows").integer(1, kMostSide),
-                 .columns = row.at("columns").integer(1, kMostSide),
-                 .heads = row.at("heads").integer(1, kMostSide),
-                 .key_width = row.at("key_width").integer(1, kMostSide),
-                 .value_width = row.at("value_width").integer(1, kMostSide),
+  point.shape = {.rows = row.at("rows").integer(1, kMostRateSide),
+                 .columns = row.at("columns").integer(1, kMostRateSide),
+                 .heads = row.at("heads").integer(1, kMostRateSide),
+                 .key_width = row.at("key_width").integer(1, kMostRateSide),
+                 .value_width = row.at("value_width").integer(1, kMostRateSide),
                  .pass = static_cast<ProductPass>(choice_of(row.at("pass"), std::span(kProductPassNames).first(2)))};
   point.efficiency = row.at("efficiency").number(1e-6, 1);
   return point;
@@ -124,7 +125,7 @@ CollectivePoint collective_point(const JsonValue& row) {
   row.allow_only({"op", "ranks", "nodes", "share", "latency_ns"});
   CollectivePoint point;
   point.op = static_cast<CollectiveOp>(choice_of(row.at("op"), kCollectiveNames));
-  point.ranks = row.at("ranks").integer(2, kMostSide);
+  point.ranks = row.at("ranks").integer(2, kMostRateSide);
   point.nodes = side_or_one(row, "nodes");
   point.share = row.at("share").number(1e-3, 10);
   if (const auto latency = row.find("latency_ns")) point.latency_ns = latency->integer(0, kMostNs);
@@ -214,6 +215,14 @@ std::string lines_of(std::string_view key, const std::vector<Point>& points) {
   return points.empty() ? text : ",\n  \"" + std::string(key) + "\": [" + text + "\n  ]";
 }
 
+std::vector<KernelRates> built_in_rates() {
+  std::vector<KernelRates> all;
+  for (const Preset& preset : device_presets()) {
+    all.push_back(kernel_rates_from_json(preset.json, std::string(preset.name) + ".json"));
+  }
+  return all;
+}
+
 }  // namespace
 
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name) {
@@ -249,6 +258,22 @@ std::string kernel_rates_to_json(const KernelRates& rates) {
   text.resize(text.size() - 2);  // "\n}"
   return text + lines_of("gemms", rates.gemms) + lines_of("attentions", rates.attentions) +
          lines_of("collectives", rates.collectives) + "\n}\n";
+}
+
+KernelRates kernel_rates_of(const DeviceSpec& device) {
+  static const std::vector<KernelRates> kBuiltIn = built_in_rates();
+  const KernelRates* best = nullptr;
+  for (const KernelRates& rates : kBuiltIn) {
+    if (!device.name.starts_with(rates.device)) continue;
+    if (best == nullptr || rates.device.size() > best->device.size()) best = &rates;
+  }
+  if (best != nullptr) return *best;
+  KernelRates assumed;
+  assumed.device = device.name;
+  assumed.source = "efficiencies of the cluster's document";
+  assumed.gemm_efficiency = assumed.attention_forward = assumed.attention_backward = device.compute_efficiency;
+  assumed.set_memory_shares(device.memory_efficiency);
+  return assumed;
 }
 
 }  // namespace plumb

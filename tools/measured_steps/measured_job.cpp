@@ -8,7 +8,9 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/ground/units.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
@@ -74,7 +76,9 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
   if (!cluster) return "no cluster and rates for " + row.gpu;
   Parallelism parallelism = step_parallelism(row);
   source.recipe.apply(row, parallelism);
-  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster)};
+  // The zero-bubble runtime computes while messages are on their way.
+  const bool overlap_messages = facts.overlap_messages || row.schedule.starts_with("ZB-");
+  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster), overlap_messages};
 }
 
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
@@ -107,15 +111,50 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
   return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
 }
 
+namespace {
+
+/// The zero-bubble runtime validates an update after it was made: devices do not wait for each other between steps, so
+/// that a step takes as long as the device that is occupied longest (Qi et al. 2023, section 4).
+bool steps_are_validated_later(const MeasuredStep& row) {
+  return row.schedule.starts_with("ZB-") && !has(row.schedule, "synchronous");
+}
+
+/// Megatron's 1F1B and interleaved schedules wait for the messages of every pass before the next pass, with the host
+/// (`batch_p2p_sync`), which then starts over: a pass takes its message longer, and the host's calls for it.
+void wait_for_messages(JobCosts& job, std::int64_t places) {
+  constexpr std::int64_t kHostCalls = 5;  // two sends, two receives, one synchronisation
+  const auto waiting = [&](std::size_t from, std::size_t to, std::int64_t bytes) {
+    const auto place = [places](std::size_t stage) {
+      return DeviceId{static_cast<std::int32_t>(stage % static_cast<std::size_t>(places))};
+    };
+    const auto route = job.pipeline.route(place(from), place(to));
+    const double moving_s = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s : 0;
+    return kHostCalls * job.rates.host_ns + route.latency_ns + static_cast<Ticks>(moving_s * kNsPerSecond);
+  };
+  for (std::size_t s = 0; places > 1 && s < job.costs.times.size(); ++s) {
+    const StageMemory& memory = job.costs.memory[s];
+    if (s + 1 < job.costs.times.size()) job.costs.times[s].f += waiting(s, s + 1, memory.output_bytes);
+    if (s > 0) job.costs.times[s].b += waiting(s, s - 1, memory.input_grad_bytes);
+  }
+}
+
+}  // namespace
+
 Timeline predicted_step(const MeasuredJob& job, const KernelRates& rates) {
-  const JobCosts costs = measured_job_costs(job, rates);
+  JobCosts costs = measured_job_costs(job, rates);
+  if (!job.overlap_messages) wait_for_messages(costs, job.row.pipeline);
   const Schedule schedule = step_schedule(job.row, costs);
   return simulate_summary(schedule, costs.costs, &costs.pipeline);
 }
 
 double predicted_step_s(const MeasuredJob& job, const KernelRates& rates) {
   const Timeline timeline = predicted_step(job, rates);
-  return static_cast<double>(to_ns(timeline.step_time, timeline.base)) * 1e-9;
+  Ticks step = timeline.step_time;
+  if (steps_are_validated_later(job.row)) {
+    step = 0;
+    for (const DeviceSummary& device : timeline.devices) step = std::max(step, device.last_end - device.first_start);
+  }
+  return static_cast<double>(to_ns(step, timeline.base)) * 1e-9;
 }
 
 double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
@@ -123,7 +162,6 @@ double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
   std::int64_t most = 0;
   for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
   if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
-  constexpr double kBytesPerGib = 1 << 30;
   return static_cast<double>(most) / kBytesPerGib;
 }
 

@@ -20,6 +20,7 @@ struct MeasuredJob {
   Network network;
   Parallelism parallelism;
   Cluster cluster;
+  bool overlap_messages = false;  ///< devices compute while messages between stages are on their way
 };
 
 /// What the rows of a table mean, where the files lie that a recipe names, and the machine that all rows ran on, where

@@ -10,8 +10,6 @@
 namespace plumb {
 namespace {
 
-constexpr double kBytesPerGib = 1 << 30;
-
 /// FNV-1a: the same on every machine.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 14695981039346656037ULL;

@@ -12,6 +12,8 @@
 
 namespace plumb {
 
+inline constexpr double kBytesPerGib = 1 << 30;
+
 /// One published measurement of a training run (results/public/README.md). 0 or empty: the source does not say.
 struct MeasuredStep {
   std::string id;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tools/studies/public/public_report.hpp"
+#include "tools/studies/public/public_results.hpp"
 
 namespace plumb {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/studies/public/public_report.hpp"
+#include "tools/studies/public/public_results.hpp"
 
 namespace plumb {
 

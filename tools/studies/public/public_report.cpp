@@ -130,11 +130,6 @@ std::string refused_table(const PublicResults& results) {
 
 }  // namespace
 
-std::string public_group(const MeasuredStep& row) {
-  if (row.data != "vtrain") return row.data;
-  return row.data + (row.num_gpus > 8 ? ", several nodes" : ", one node");
-}
-
 std::string public_text(const PublicResults& results) {
   TextTable table(
       {{"data set"}, {"rows", '>'}, {"MAPE", '>'}, {"bias", '>'}, {"median", '>'}, {"ranks", '>'}, {"worst row"}});

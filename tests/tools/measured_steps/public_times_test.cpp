@@ -1,0 +1,83 @@
+#include <cmath>
+#include <string>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "models/ground/text_file.hpp"
+#include "models/jobs/kernel_rates_io.hpp"
+#include "tests/support/source_directory.hpp"
+#include "tools/measured_steps/job_choices.hpp"
+#include "tools/measured_steps/stage_times.hpp"
+#include "tools/measured_steps/step_scores.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace plumb {
+namespace {
+
+std::vector<MeasuredJob> published_jobs(const std::string& name) {
+  const std::string folder = testing::in_source("results/public");
+  const RecipeSource source = step_source(folder, name);
+  std::vector<MeasuredJob> jobs;
+  for (const MeasuredStep& row : measured_steps(read_text_file(folder + "/" + name + ".csv"), name + ".csv")) {
+    std::variant<MeasuredJob, std::string> job = measured_job(row, source);
+    if (std::holds_alternative<MeasuredJob>(job)) jobs.push_back(std::get<MeasuredJob>(std::move(job)));
+  }
+  return jobs;
+}
+
+/// Rates that none of the group's rows has fitted.
+KernelRates rates_without(const std::string& group) {
+  const std::string file = testing::in_source("results/public/left-out/" + group + ".json");
+  return kernel_rates_from_json(read_text_file(file), file);
+}
+
+double step_error(const std::vector<MeasuredJob>& jobs, const std::vector<double>& predicted) {
+  std::vector<double> measured;
+  for (const MeasuredJob& job : jobs) measured.push_back(job.row.step_s);
+  return step_score(predicted, measured).mape;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the zero-bubble paper's stages, steps and fastest schedules are found with rates that none of its rows fitted") {
+  const std::vector<MeasuredJob> jobs = published_jobs("zero-bubble-paper");
+  const KernelRates rates = rates_without("zero-bubble-paper");
+  const std::vector<double> steps = predicted_steps_s(jobs, &rates);
+  CHECK(step_error(jobs, steps) < 0.06);
+  const ChoiceScore choices = choice_score(job_choices(jobs, steps));
+  CHECK(choices.jobs == 12);
+  CHECK(choices.fastest_found == 12);
+  CHECK(choices.rank_correlation >= 0.95);
+  const std::string file = testing::in_source("results/public/stage-times.csv");
+  const std::vector<StagePassOfJob> passes = passes_of(jobs, measured_stage_passes(read_text_file(file), file));
+  const std::vector<double> predicted = predicted_passes_s(jobs, passes, &rates);
+  for (const char pass : {'F', 'I', 'W'}) {
+    CAPTURE(pass);
+    double error = 0;
+    double count = 0;
+    for (std::size_t k = 0; k < passes.size(); ++k) {
+      if (passes[k].measured.pass != pass) continue;
+      error += std::abs(predicted[k] / passes[k].measured.seconds - 1);
+      ++count;
+    }
+    CHECK(count == 12);
+    CHECK(error / count < 0.08);
+  }
+}
+
+TEST_CASE("steps of other groups are predicted with rates that none of their rows fitted") {
+  const auto error_without = [](const std::string& data) {
+    const std::vector<MeasuredJob> jobs = published_jobs(data);
+    const KernelRates rates = rates_without(data);
+    return step_error(jobs, predicted_steps_s(jobs, &rates));
+  };
+  CHECK(error_without("megatron-papers") < 0.07);
+  CHECK(error_without("vocabulary-parallel") < 0.08);
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();
