@@ -25,8 +25,8 @@ void take_tenths(MeasuredPasses& passes, bool high) {
 RunProfile profile_with_tenth(RunProfile profile, UnsureCost cost, bool high) {
   switch (cost) {
     case UnsureCost::kMessages:
-      for (Measured* call : {&profile.send, &profile.send_posted, &profile.receive, &profile.message}) {
-        take_tenth(*call, high);
+      for (MeasuredMessages& size : profile.messages) {
+        for (Measured* call : {&size.send, &size.send_posted, &size.receive, &size.message}) take_tenth(*call, high);
       }
       break;
     case UnsureCost::kHost:
@@ -79,13 +79,14 @@ SearchGoal RunPredictor::goal(std::int32_t num_devices) const {
 std::optional<std::vector<std::int64_t>> RunPredictor::reduction_ns(std::int32_t num_stages,
                                                                     std::int32_t replicas) const {
   const RunProfile& profile = *documents_.run_profile;
-  if (!options_.network || profile.message.count == 0) return std::nullopt;
+  const std::int64_t message_ns = message_times(profile.messages, profile.message_bytes).message_ns;
+  if (!options_.network || message_ns == 0) return std::nullopt;
   std::int64_t message_bytes = 0;
   for (const StageMemory& stage : memory_of(static_cast<std::int32_t>(profile.stages.size()))) {
     message_bytes = std::max({message_bytes, stage.output_bytes, stage.input_grad_bytes});
   }
   if (message_bytes == 0) return std::nullopt;
-  const double ns_per_byte = static_cast<double>(profile.message.expected_ns()) / static_cast<double>(message_bytes);
+  const double ns_per_byte = static_cast<double>(message_ns) / static_cast<double>(message_bytes);
   const double passes = 2.0 * (replicas - 1) / replicas;
   std::vector<std::int64_t> times;
   for (const StageMemory& stage : memory_of(num_stages)) {
