@@ -122,10 +122,11 @@ class JobClock {
     return rates_.collective_s(op, group, bytes);
   }
 
-  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many).
+  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many);
+  /// 0 where their number is not known.
   double taken_share() const {
     constexpr double kTaken = 20;
-    return std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors));
+    return rates_.multiprocessors > 1 ? std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors)) : 0;
   }
 
   double exchange_s(const ExpertExchange& exchange) const {

@@ -9,6 +9,11 @@ namespace {
 /// Of a number in 8 bits with a scale of 4 bytes for 128 of them (DeepSeek-V3).
 constexpr double kDispatchedByte = 1 + 4.0 / 128;
 
+/// With the fused router and permutation that current recipes use: scores, choice, losses, counts, permutation; and
+/// what puts tokens back in order with their weighted sum.
+constexpr std::int32_t kRoutingLaunches = 6;
+constexpr std::int32_t kReturnLaunches = 2;
+
 /// The way of the tokens of a device to the experts and back.
 class ExpertWay {
  public:
@@ -81,16 +86,16 @@ LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   add_linear(kernels, shape, {.tokens = own, .inputs = layer.width, .outputs = layer.experts, .wide = true});
   if (layer.latent_width > 0) add_linear(kernels, shape, {own, layer.width, width});
-  kernels.forward.memory(2 * permuted, 12, Movement::kPermute);  // scores, choice, permutation
+  kernels.forward.memory(2 * permuted, kRoutingLaunches, Movement::kPermute);  // scores, choice, permutation
   way.there(kernels.forward, true);
-  kernels.input_grad.memory(3 * permuted, 4, Movement::kPermute);
+  kernels.input_grad.memory(3 * permuted, kReturnLaunches, Movement::kPermute);
   way.there(kernels.input_grad, false);
   add_mlp(kernels, layer, shape,
           {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local, true});
   way.back(kernels.forward);
   way.back(kernels.input_grad);
-  kernels.forward.memory(3 * permuted, 4, Movement::kPermute);  // back in order, weighted sum
-  kernels.input_grad.memory(2 * permuted, 12, Movement::kPermute);
+  kernels.forward.memory(3 * permuted, kReturnLaunches, Movement::kPermute);  // back in order, weighted sum
+  kernels.input_grad.memory(2 * permuted, kRoutingLaunches, Movement::kPermute);
   if (layer.latent_width > 0) add_linear(kernels, shape, {own, width, layer.width});
   add_shared_experts(kernels, layer, shape);
   if (!job.sequence_parallel) {

@@ -269,8 +269,8 @@ TEST_CASE("hidden exchanges cost a pass what they take of the multiprocessors, a
 
 TEST_CASE("modules of layers run again in the backward and nowhere else") {
   const Network network = load_network("deepseek-v3");
-  const LayerSpec& attention = network.layers[20];
-  const LayerSpec& moe = network.layers[21];
+  const LayerSpec& attention = network.layers[21];
+  const LayerSpec& moe = network.layers[22];
   const auto again = [&](const LayerSpec& layer, RecomputeModule module) {
     Parallelism job;
     job.modules.add(module);
