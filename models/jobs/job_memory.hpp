@@ -22,8 +22,8 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
 /// Of the layers of a stage; a head tied to an embedding beside it has no copy.
 DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// Nineteen of twenty published peaks of allocated memory are within this share of the predicted ones, and allocators held
-/// this much more than they had handed out, from least to most (results/public; a test holds all three).
+/// Nineteen of twenty published peaks of allocated memory are within this share of the predicted ones, and allocators
+/// held this much more than they had handed out, from least to most (results/public; a test holds all three).
 inline constexpr double kPeakError = 0.06;
 inline constexpr double kLeastHeld = 0.02;
 inline constexpr double kMostHeld = 0.16;
