@@ -52,13 +52,15 @@ inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, c
 /// Tries every plan; checks the bounds on the way. The fastest that fits, 0 when none does.
 inline std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges) {
   std::int64_t fastest = 0;
+  const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks, ranges.asynchronous);
+  const bool overlaps = kinds_of(variants).overlaps;
   for (const Parallelism& parallelism : ranges.parallelisms) {
     const auto room = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
     const std::int64_t together = parallelism.data * parallelism.microbatch_size;
     if (room == 0 || job.batch % together != 0) continue;
-    const LayerPrices prices = layer_prices(job, parallelism, room);
+    const LayerPrices prices = layer_prices(job, parallelism, room, overlaps);
     PipelinePlan plan{.parallelism = parallelism, .microbatches = job.batch / together};
-    for (const ScheduleVariant& variant : schedule_variants(ranges.schedules, ranges.chunks, ranges.asynchronous)) {
+    for (const ScheduleVariant& variant : variants) {
       plan.schedule = variant.spec->name;
       plan.chunks = variant.chunks;
       for (const std::int32_t places : ranges.places) {

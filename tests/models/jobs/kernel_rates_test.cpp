@@ -81,7 +81,7 @@ TEST_CASE("the document of a device round-trips, and mistakes are named by place
   rates.host_ns = 7;
   rates.basis = RatesBasis::kMeasured;
   rates.peaks = {1, 2, 2, 2, 2, 4};
-  rates.memory_shares = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7};
+  rates.memory_shares = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8};
   rates.gemms = {{{.m = 1, .n = 2, .k = 3, .count = 4, .pass = ProductPass::kWeightGrad}, 0.5}};
   rates.attentions = {{{.rows = 1, .columns = 2, .heads = 3, .key_width = 4, .value_width = 5}, 0.25}};
   rates.collectives = {{CollectiveOp::kAllToAll, 8, 2, 0.75, 9000}};

@@ -31,8 +31,8 @@ StageTimes random_times(std::mt19937_64& random, bool with_given_pairs) {
   times.w = time();
   times.b = times.i + times.w + drawn(random, 0, 1);
   times.r = time();
-  const auto comm = [&](Ticks time) {
-    const Ticks shown = drawn(random, 0, time);
+  const auto comm = [&](Ticks pass) {
+    const Ticks shown = drawn(random, 0, pass);
     return CommTime{.all = shown + drawn(random, 0, 2), .shown = shown};
   };
   times.f_comm = comm(times.f);
