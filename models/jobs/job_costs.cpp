@@ -21,7 +21,13 @@
 namespace plumb {
 namespace {
 
-std::int64_t to_nanoseconds(double seconds) { return checked_ticks(seconds * kNsPerSecond, "a pass of a stage"); }
+/// Rounded up, but for what doubles are off: stages together take no less than a stage of all their layers, as the
+/// bounds of searches want it.
+std::int64_t to_nanoseconds(double seconds) {
+  constexpr double kOff = 1e-6;
+  constexpr double kOffShare = 1e-12;
+  return checked_ticks(std::ceil(seconds * kNsPerSecond * (1 - kOffShare) - kOff), "a pass of a stage");
+}
 
 }  // namespace
 

@@ -168,7 +168,7 @@ check 'after which it is built again' 'plumbline-simulator version' "$(cat "$scr
 touch "$root/tools/main.cpp"
 MISSING='libtbb-dev nlohmann-json3-dev libeigen3-dev doctest-dev libbenchmark-dev' run version
 grep -q '^apt-get .*update' "$CALLS" || fail 'missing packages: the list is read'
-grep -q '^apt-get .*install --no-install-recommends libtbb-dev nlohmann-json3-dev$' "$CALLS" || fail 'only missing ones, and none of the tests'
+grep -q '^apt-get .*install --no-install-recommends libtbb-dev nlohmann-json3-dev libeigen3-dev$' "$CALLS" || fail 'only missing ones, and none of the tests'
 ! grep -q '^sudo' "$CALLS" || fail 'root needs no sudo'
 
 MISSING='libeigen3-dev doctest-dev' run train

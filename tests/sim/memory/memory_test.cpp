@@ -133,8 +133,11 @@ TEST_CASE("every buffer that comes goes, and compositions add up, for all schedu
       middle.output_bytes = first.output_bytes;
       middle.output_grad_bytes = first.output_grad_bytes;
       costs.memory.assign(stages, middle);
-      costs.memory.front() = first;
-      costs.memory.back() = last;
+      if (!made.vocabulary) {  // whose shares of embedding and head are neighbours of other stages than their numbers
+                               // say
+        costs.memory.front() = first;
+        costs.memory.back() = last;
+      }
       Cluster cluster = two_devices();
       cluster.devices.resize(4);
       const Program program = lower(made, costs, transfers ? &cluster : nullptr);

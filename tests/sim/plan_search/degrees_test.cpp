@@ -40,7 +40,7 @@ Cluster four_devices(std::int32_t per_node) {
 /// No overheads of memory, so that limits are those of tensors alone.
 KernelRates bare_rates() {
   KernelRates rates;
-  rates.context_bytes = rates.library_bytes = 0;
+  rates.context_bytes = rates.library_bytes = rates.workspace_bytes = 0;
   rates.memory_reserve = 0;
   return rates;
 }

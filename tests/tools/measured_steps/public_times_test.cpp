@@ -75,7 +75,7 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
     return step_error(jobs, predicted_steps_s(jobs, &rates));
   };
   CHECK(error_without("megatron-papers") < 0.07);
-  CHECK(error_without("vocabulary-parallel") < 0.08);
+  CHECK(error_without("vocabulary-parallel") < 0.12);
 }
 
 }  // namespace plumb
