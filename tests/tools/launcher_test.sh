@@ -172,7 +172,7 @@ grep -q '^apt-get .*install --no-install-recommends libtbb-dev nlohmann-json3-de
 ! grep -q '^sudo' "$CALLS" || fail 'root needs no sudo'
 
 MISSING='libeigen3-dev doctest-dev' run train
-grep -q '^apt-get .*install --no-install-recommends libeigen3-dev$' "$CALLS" || fail 'training needs more, but nothing of the tests'
+grep -q '^apt-get .*install --no-install-recommends libeigen3-dev$' "$CALLS" || fail 'training needs nothing of the tests'
 
 rm -r "$root/build"
 AS=1000 MISSING='libtbb-dev' run version

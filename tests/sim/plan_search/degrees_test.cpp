@@ -103,7 +103,15 @@ TEST_CASE("with context and expert degrees the answer is the best of all plans, 
 }
 
 TEST_CASE("experts are shared where memory wants it, and only there does the plan fit") {
-  const PlanJob job = routed_job(four_devices(4), 2'600'000);
+  const auto least_memory = [](std::int64_t expert) {  // of one stage: no plan fits into a byte
+    const PlanJob tight = routed_job(four_devices(4), 1);
+    PlanRanges ranges{.parallelisms = spread_choices({expert}), .places = {1}, .chunks = {2}};
+    ranges.schedules = {"1f1b"};
+    std::erase_if(ranges.parallelisms, [](const Parallelism& choice) { return choice.zero != ZeroStage::kNone; });
+    return search_plan(tight, ranges, {}).closest.value().excess_bytes + 1;
+  };
+  CHECK(least_memory(4) < least_memory(2));
+  const PlanJob job = routed_job(four_devices(4), least_memory(4));
   PlanRanges ranges{.parallelisms = spread_choices({1, 2, 4}), .places = {1}, .chunks = {2}};
   ranges.schedules = {"1f1b"};
   std::erase_if(ranges.parallelisms, [](const Parallelism& choice) { return choice.zero != ZeroStage::kNone; });

@@ -42,8 +42,8 @@ StageTimes random_times(std::mt19937_64& random, bool with_given_pairs) {
   times.w_comm = comm(times.w);
   times.u = time();
   times.x = time();
-  times.evict = time();
-  times.load = time();
+  times.evict = drawn(random, 1, 9);  // 0 is no given time, and the second simulator has no links for copies (§7.2)
+  times.load = drawn(random, 1, 9);
   times.all_reduce = drawn(random, 0, 2) * 3;
   for (Ticks& pair : times.pairs.ticks) pair = with_given_pairs ? drawn(random, 0, 12) : 0;
   return times;

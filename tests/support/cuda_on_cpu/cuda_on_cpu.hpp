@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "tests/support/cuda_on_cpu/block.hpp"
+#include "trainer/cuda/kernels/stream.hpp"
 
 #define __global__
 #define __device__
