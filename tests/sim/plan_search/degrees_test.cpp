@@ -103,12 +103,17 @@ TEST_CASE("with context and expert degrees the answer is the best of all plans, 
 }
 
 TEST_CASE("experts are shared where memory wants it, and only there does the plan fit") {
-  const auto least_memory = [](std::int64_t expert) {  // of one stage: no plan fits into a byte
-    const PlanJob tight = routed_job(four_devices(4), 1);
+  const auto fits = [](std::int64_t expert, std::int64_t limit) {
     PlanRanges ranges{.parallelisms = spread_choices({expert}), .places = {1}, .chunks = {2}};
     ranges.schedules = {"1f1b"};
     std::erase_if(ranges.parallelisms, [](const Parallelism& choice) { return choice.zero != ZeroStage::kNone; });
-    return search_plan(tight, ranges, {}).closest.value().excess_bytes + 1;
+    return !search_plan(routed_job(four_devices(4), limit), ranges, {}).best.empty();
+  };
+  const auto least_memory = [&](std::int64_t expert) {
+    std::int64_t below = 0;
+    std::int64_t enough = 100'000'000;
+    while (enough - below > 1) (fits(expert, (below + enough) / 2) ? enough : below) = (below + enough) / 2;
+    return enough;
   };
   CHECK(least_memory(4) < least_memory(2));
   const PlanJob job = routed_job(four_devices(4), least_memory(4));
