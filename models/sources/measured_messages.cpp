@@ -157,7 +157,9 @@ MessageTimes message_times(std::span<const MeasuredMessages> sizes, std::int64_t
                 (sizes.size() > 1 ? " as well" : "") + ", not of " + size_name(bytes) +
                 "; expected two sizes that are known (plumbline trace --message-bytes --messages)");
   }
-  const auto [low, high] = around_size(sizes, bytes);
+  const auto around = around_size(sizes, bytes);
+  const auto low = around.first;  // no structured binding: clang 14 does not capture them
+  const auto high = around.second;
   const MessageTimes one = times_of(*low);
   const MessageTimes other = times_of(*high);
   const auto at = [&](std::int64_t MessageTimes::*time) {

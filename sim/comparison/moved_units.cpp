@@ -59,8 +59,7 @@ std::vector<std::size_t> moved_units(const ReplayGraph& graph, std::span<const S
     if (ran_apart(graph.units[u], spans)) moved.push_back(u);
   }
   std::ranges::sort(moved);
-  const auto again = std::ranges::unique(moved);
-  moved.erase(again.begin(), again.end());
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());  // clang 14 has no ranges::unique
   return moved;
 }
 
