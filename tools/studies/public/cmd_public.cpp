@@ -91,8 +91,8 @@ void refresh(const PublicResults& results, const MeasuredMemory& memory) {
   const std::size_t mark = old_text.find(kMark);
   if (mark == std::string::npos) throw Error(page + ": expected a line '<!-- results -->'");
   const std::filesystem::path folder = std::filesystem::path(page).parent_path();
-  OutputFile(page).finish(old_text.substr(0, mark) + std::string(kMark) + "\n" + memory_markdown(memory) +
-                          public_markdown(results));
+  OutputFile(page).finish(old_text.substr(0, mark) + std::string(kMark) + "\n" + public_markdown(results) + "\n" +
+                          memory_markdown(memory));
   OutputFile((folder / "predictions.csv").string()).finish(public_csv(results));
   OutputFile((folder / "memory.csv").string()).finish(memory_csv(memory));
   OutputFile((folder / "scatter.svg").string()).finish(svg_plot(public_plot(results)));
