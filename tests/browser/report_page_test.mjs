@@ -46,6 +46,20 @@ function colourAt(tab, { x, y }) {
   })()`);
 }
 
+/** Texts of the page that are values of the language, not of the report. */
+function strayValues(tab) {
+  return tab.evaluate(`(() => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+      const text = texts.currentNode.textContent.trim();
+      const isCode = texts.currentNode.parentElement.closest("script, style") !== null;
+      if (!isCode && ["null", "undefined", "NaN", "[object Object]"].includes(text)) found.push(text);
+    }
+    return found;
+  })()`);
+}
+
 const tests = {
   "a page opens without errors and without leaving its file": async (open) => {
     const tab = await open("pairs.html");
@@ -276,6 +290,7 @@ async function runAll(browser) {
         return tab;
       });
       assert.deepEqual(tab.problems, []);
+      assert.deepEqual(await strayValues(tab), []);
       console.log(`passed: ${name}`);
     } catch (error) {
       failed += 1;

@@ -37,7 +37,7 @@ function frame(page, controls, repaint, ...content) {
     element("header", { class: "top" }, logo,
       element("div", {}, element("h1", {}, page.title), page.note ? element("p", { class: "note" }, page.note) : null),
       element("div", { class: "controls" }, controls, themeChoice(repaint))),
-    ...content,
+    ...content.filter((part) => part !== null),
     element("footer", {}, "Made by Plumbline."));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   printLight(repaint);
