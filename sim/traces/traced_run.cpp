@@ -108,8 +108,7 @@ TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int
   traced.steps = read_timer_log(file.bytes, file.name);
   for (const Timeline& timeline : traced.steps) traced.step_ns.push_back(timeline.makespan);
   choose_step(traced, step, file.name);
-  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
-  for (std::size_t rank = 0; rank < traced.timeline.devices.size(); ++rank) {
+  for (std::size_t rank = 0; rank < traced.timeline().devices.size(); ++rank) {
     traced.ranks.push_back(static_cast<std::int32_t>(rank));
   }
   traced.no_profile = file.name + ": the log of timers has no single actions, expected traces or dumps of all ranks";
@@ -147,8 +146,7 @@ TracedRun run_of_timelines(std::vector<TraceFile> files, std::optional<std::int3
     traced.step_ns.push_back(run.timeline.step_time);
   }
   choose_step(traced, step, runs.front().name);
-  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
-  for (std::size_t device = 0; device < traced.timeline.devices.size(); ++device)
+  for (std::size_t device = 0; device < traced.timeline().devices.size(); ++device)
     traced.ranks.push_back(static_cast<std::int32_t>(device));
   traced.no_profile = profile_fault(runs);
   if (traced.no_profile.empty()) traced.profile = profile_of(runs);
@@ -189,14 +187,13 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
     timeline.schedule = "traced run";
     timeline.machine = "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
   }
-  traced.timeline = traced.steps[static_cast<std::size_t>(traced.step)];
   traced.backend = backend;
   if (!traced.missing_ranks.empty()) {
     traced.no_profile = "rank " + std::to_string(traced.missing_ranks.front()) +
                         " of the run has no trace, expected the traces of all ranks";
   } else {
     traced.profile = run_samples(runs, producers, calm_steps(traced.step_ns));
-    traced.profile->machine = traced.timeline.machine;
+    traced.profile->machine = traced.timeline().machine;
     traced.profile->runtime = runs.front().runtime;
   }
   return traced;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,10 +14,9 @@ namespace plumb {
 
 /// A run that a profiler traced, rank by rank.
 struct TracedRun {
-  Timeline timeline;                           ///< of one step
-  std::vector<Timeline> steps;                 ///< of every traced step; one of them is `timeline`
+  std::vector<Timeline> steps;                 ///< of every traced step
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
-  std::int32_t step = 0;                       ///< the one that `timeline` shows
+  std::int32_t step = 0;                       ///< the one that is shown
   std::vector<std::int32_t> ranks;             ///< of each device
   std::vector<std::int32_t> missing_ranks;     ///< of those, the ones without a trace; their devices are not `known`
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each device, in the step shown
@@ -26,6 +26,8 @@ struct TracedRun {
   std::optional<RunProfile> profile;
   std::string no_profile;  ///< why there is none
 
+  /// Of the step that is shown.
+  const Timeline& timeline() const { return steps[static_cast<std::size_t>(step)]; }
   /// The profile. Throws `Error` where there is none, with the reason.
   const RunProfile& known_profile() const;
 };

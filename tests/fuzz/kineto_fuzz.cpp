@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace plumb;
   return testing::read_or_refuse(
       [&] {
-        return read_traced_run({{"fuzz.json", std::string(testing::text_of(data, size))}}).timeline;
+        return read_traced_run({{"fuzz.json", std::string(testing::text_of(data, size))}}).timeline();
       },
       [](const Timeline& timeline) {
         for (const DeviceSummary& device : timeline.devices) {

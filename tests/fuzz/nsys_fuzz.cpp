@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                           });
   return testing::read_or_refuse(
       [&] {
-        return read_traced_run({{"fuzz.sqlite", bytes}}).timeline;
+        return read_traced_run({{"fuzz.sqlite", bytes}}).timeline();
       },
       [](const Timeline& timeline) {
         for (const DeviceSummary& device : timeline.devices) {

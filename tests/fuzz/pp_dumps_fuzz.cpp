@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return testing::read_or_refuse(
       [&] {
-        return read_traced_run({{"config.json", std::string(config)}, {"pp_rank_0.json", std::string(text)}}).timeline;
+        return read_traced_run({{"config.json", std::string(config)}, {"pp_rank_0.json", std::string(text)}})
+            .timeline();
       },
       [](const Timeline& timeline) {
         testing::promise(timeline.bubble_fraction >= 0 && timeline.bubble_fraction <= 1, "a bubble is a share");

@@ -118,7 +118,7 @@ AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, c
 
 OwnRun own_run(const TracedRun& run, const AdviceOptions& options) {
   const RunProfile& profile = run.known_profile();
-  return {schedule_of_run(run.timeline), RunPredictor(profile, profile.runtime, options)};
+  return {schedule_of_run(run.timeline()), RunPredictor(profile, profile.runtime, options)};
 }
 
 /// Predicts all candidates at once.

@@ -94,7 +94,7 @@ std::string page(const TracedRun& run, const Advice& advice, const AdviceOptions
   if (advice.best() != nullptr && !advice.best()->is_run) {
     report.sections.push_back({.title = predicted.fastest.schedule + ", predicted, and this run",
                                .first = &predicted.fastest,
-                               .second = &run.timeline});
+                               .second = &run.timeline()});
   }
   return html_report(report);
 }

@@ -114,12 +114,12 @@ ExitStatus run_trace(const CommandLine& command_line) {
   std::optional<std::int32_t> step;
   if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
   const TracedRun run = read_traces(arguments.files, step);
-  reports.write(run.timeline);
+  reports.write(run.timeline());
   if (profile) profile->finish(run_profile_to_json(profile_of(run, arguments)));
   if (arguments.profile == "-" || arguments.reports.takes_standard_output()) return ExitStatus::kDone;
-  std::string text = figures_text(run.timeline) + steps_text(run) + '\n' + devices_text(run.timeline);
-  if (!arguments.reports.summary && run.timeline.spans.size() <= kMostSpansDrawn) {
-    text += '\n' + text_timeline(run.timeline, {.columns = terminal_columns(), .colour = wants_colour()});
+  std::string text = figures_text(run.timeline()) + steps_text(run) + '\n' + devices_text(run.timeline());
+  if (!arguments.reports.summary && run.timeline().spans.size() <= kMostSpansDrawn) {
+    text += '\n' + text_timeline(run.timeline(), {.columns = terminal_columns(), .colour = wants_colour()});
   }
   print(text);
   return ExitStatus::kDone;

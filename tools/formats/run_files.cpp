@@ -55,7 +55,7 @@ NamedRuns read_runs(std::span<const std::string> paths) {
 Timeline read_run(const std::string& path) {
   std::string bytes = bytes_of(path);
   if (!is_traced_run(bytes)) return timeline_from_json(std::move(bytes), path);
-  return read_traced_run({{path, std::move(bytes)}}).timeline;
+  return read_traced_run({{path, std::move(bytes)}}).timeline();
 }
 
 }  // namespace plumb

@@ -195,7 +195,7 @@ TEST_CASE("the error against a run of PyTorch is split without a rest, and host 
     const std::string path = testing::in_source("tests/sim/traces/data/zb-h1/rank" + std::string(1, rank) + ".json.gz");
     files.push_back({path, read_text_file(path)});
   }
-  const Timeline measured = read_traced_run(std::move(files)).timeline;
+  const Timeline measured = read_traced_run(std::move(files)).timeline();
   const Timeline predicted =
       testing::simulated({.name = "zb-h1", .p = 4, .m = 8, .cost = "F=10.3,I=10.3,W=10.3,comm=0.1"});
   const ErrorSplit split = split_of(predicted, measured);

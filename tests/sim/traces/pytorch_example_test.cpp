@@ -86,9 +86,9 @@ TEST_CASE("the steps of an example's run are a little shorter than by the clocks
       CHECK(ms < run.own_step_ms[step]);
       CHECK(ms > 0.97 * run.own_step_ms[step]);
     }
-    CHECK(traced.timeline.num_microbatches == order_of(run).num_microbatches);
-    for (const DeviceSummary& device : traced.timeline.devices) {
-      CHECK(device.busy + device.idle == traced.timeline.makespan);
+    CHECK(traced.timeline().num_microbatches == order_of(run).num_microbatches);
+    for (const DeviceSummary& device : traced.timeline().devices) {
+      CHECK(device.busy + device.idle == traced.timeline().makespan);
       CHECK(std::accumulate(device.idle_causes.begin(), device.idle_causes.end(), Ticks{0}) == device.idle);
     }
   }

@@ -58,11 +58,11 @@ TEST_CASE("a real run's steps are as long as the runner's own clock says") {
   CHECK(static_cast<double>(zb.step_ns[0]) == doctest::Approx(305.957972e6).epsilon(0.003));
   CHECK(static_cast<double>(zb.step_ns[1]) == doctest::Approx(308.099384e6).epsilon(0.003));
   CHECK(zb.step == 0);
-  CHECK(zb.timeline.kind == Timeline::Kind::kMeasured);
-  CHECK(zb.timeline.schedule == "traced run");
-  CHECK(zb.timeline.num_microbatches == 8);
+  CHECK(zb.timeline().kind == Timeline::Kind::kMeasured);
+  CHECK(zb.timeline().schedule == "traced run");
+  CHECK(zb.timeline().num_microbatches == 8);
   const TracedRun pair = read_traced_run(testing::real_run("dualpipev"), 1);
-  CHECK(static_cast<double>(pair.timeline.makespan) == doctest::Approx(418.247963e6).epsilon(0.003));
+  CHECK(static_cast<double>(pair.timeline().makespan) == doctest::Approx(418.247963e6).epsilon(0.003));
 }
 
 TEST_CASE("work in a real trace lasts as long as what its runner wrapped: the wait is not part of it") {
@@ -99,7 +99,7 @@ TEST_CASE("work in a real trace lasts as long as what its runner wrapped: the wa
 
 TEST_CASE("of every device of a real run the causes add up to its idle time") {
   for (const char* run : {"zb-h1", "dualpipev"}) {
-    const Timeline timeline = read_traced_run(testing::real_run(run)).timeline;
+    const Timeline timeline = read_traced_run(testing::real_run(run)).timeline();
     REQUIRE(timeline.devices.size() == kRanks);
     for (const DeviceSummary& device : timeline.devices) {
       CHECK(device.busy + device.idle == timeline.makespan);
@@ -112,14 +112,14 @@ TEST_CASE("the gaps of a small run are split by hand") {
   const TracedRun run = read_traced_run(small_run());
   CHECK(run.step_ns == std::vector<std::int64_t>{500'000});
   CHECK(run.clock_offsets_ns == std::vector<std::int64_t>{0, 0});
-  const DeviceSummary& first = run.timeline.devices[0];
+  const DeviceSummary& first = run.timeline().devices[0];
   CHECK(first.busy == 200'000);  // F 0 to 100, B 400 to 500: its range begins at 130, its message was there at 400
   // The gap 100 to 400: stage 1 computes until 360, sends until 380; then the message, 20, the only one of its kind.
   CHECK(idle_by(first, IdleCause::kCompute) == 260'000);
   CHECK(idle_by(first, IdleCause::kOverhead) == 20'000);
   CHECK(idle_by(first, IdleCause::kTransferBandwidth) == 20'000);
   CHECK(idle_by(first, IdleCause::kWarmup) == 0);
-  const DeviceSummary& second = run.timeline.devices[1];
+  const DeviceSummary& second = run.timeline().devices[1];
   CHECK(second.busy == 200'000);  // F 150 to 250, B 260 to 360
   CHECK(idle_by(second, IdleCause::kWarmup) == 150'000);
   CHECK(idle_by(second, IdleCause::kOverhead) == 10'000);  // between F and B: nothing was waited for
@@ -131,8 +131,8 @@ TEST_CASE("clocks that differ are aligned: the split of the step no longer depen
   const TracedRun run = read_traced_run(small_run(-0 + 7'000'000));
   // 50 and 40 us are the slacks of the two messages, so the clocks are known to within that; the middle is taken.
   CHECK(run.clock_offsets_ns[1] == doctest::Approx(-7'000'000).epsilon(0.002));
-  CHECK(run.timeline.makespan == right.timeline.makespan);
-  CHECK(run.timeline.devices[1].busy == right.timeline.devices[1].busy);
+  CHECK(run.timeline().makespan == right.timeline().makespan);
+  CHECK(run.timeline().devices[1].busy == right.timeline().devices[1].busy);
 }
 
 TEST_CASE("a run that is not whole is refused with what is missing") {

@@ -122,10 +122,10 @@ TEST_CASE("on a GPU work is from the first to the last kernel that its range lau
   const TracedRun run =
       read_traced_run({testing::trace_of(0, 2, first_rank()), testing::trace_of(1, 2, second_rank())});
   CHECK(run.clock_offsets_ns == std::vector<std::int64_t>{0, 0});
-  CHECK(work_of(run.timeline, 0) == Times{{10'000, 90'000}, {290'000, 390'000}});  // from the first receive, at 10
-  CHECK(work_of(run.timeline, 1) == Times{{140'000, 190'000}, {190'000, 260'000}});
-  const DeviceSummary& second = run.timeline.devices[1];
-  CHECK(second.busy + second.idle == run.timeline.makespan);
+  CHECK(work_of(run.timeline(), 0) == Times{{10'000, 90'000}, {290'000, 390'000}});  // from the first receive, at 10
+  CHECK(work_of(run.timeline(), 1) == Times{{140'000, 190'000}, {190'000, 260'000}});
+  const DeviceSummary& second = run.timeline().devices[1];
+  CHECK(second.busy + second.idle == run.timeline().makespan);
 }
 
 TEST_CASE("kernels that a captured graph annotates are work without any range of the host") {
@@ -143,7 +143,7 @@ TEST_CASE("kernels that a captured graph annotates are work without any range of
   }
   const TracedRun run = read_traced_run({testing::trace_of(0, 1, events)});
   CHECK(run.step_ns == std::vector<std::int64_t>{80'000, 80'000});
-  CHECK(work_of(run.timeline, 0) == Times{{0, 30'000}, {40'000, 80'000}});
+  CHECK(work_of(run.timeline(), 0) == Times{{0, 30'000}, {40'000, 80'000}});
 }
 
 TEST_CASE("a graph that a range of the host launches is its work, with all kernels") {
@@ -153,12 +153,12 @@ TEST_CASE("a graph that a range of the host launches is its work, with all kerne
       kernel("gemm", 20, 30, 5, kStream, R"(, "graph node id": 1)"),
       kernel("gemm", 30, 70, 5, kStream, R"(, "graph node id": 2)"),
   };
-  CHECK(work_of(read_traced_run({testing::trace_of(0, 1, events)}).timeline, 0) == Times{{0, 50'000}});
+  CHECK(work_of(read_traced_run({testing::trace_of(0, 1, events)}).timeline(), 0) == Times{{0, 50'000}});
 }
 
 TEST_CASE("without kernels the annotations of the busiest stream are the work") {
   const std::vector<TraceEvent> events = {{"PP:0F0", "user_annotation", 0, 10},
                                           {"PP:0F0", "gpu_user_annotation", 20, 90, "", kStream},
                                           {"PP:0F0", "gpu_user_annotation", 30, 40, "", kMessageStream}};
-  CHECK(work_of(read_traced_run({testing::trace_of(0, 1, events)}).timeline, 0) == Times{{0, 70'000}});
+  CHECK(work_of(read_traced_run({testing::trace_of(0, 1, events)}).timeline(), 0) == Times{{0, 70'000}});
 }

@@ -44,12 +44,12 @@ TEST_CASE("Megatron-LM's timers give busy and idle time of every rank, of every 
   const TracedRun run = read_traced_run({{"run.log", std::string(kLog) + log}});
   CHECK(run.step_ns == std::vector<std::int64_t>{3'237'890'000, 3'300'000'000});
   CHECK(run.step == 0);
-  REQUIRE(run.timeline.devices.size() == 2);
-  CHECK(run.timeline.devices[0].busy == 2'059'090'000);
-  CHECK(run.timeline.devices[0].idle == 3'237'890'000 - 2'059'090'000);
-  CHECK(run.timeline.devices[1].busy == 2'265'880'000);
-  CHECK(run.timeline.bubble_fraction == doctest::Approx(1 - (2059.09 + 2265.88) / (2 * 3237.89)));
-  CHECK(run.timeline.spans.empty());
+  REQUIRE(run.timeline().devices.size() == 2);
+  CHECK(run.timeline().devices[0].busy == 2'059'090'000);
+  CHECK(run.timeline().devices[0].idle == 3'237'890'000 - 2'059'090'000);
+  CHECK(run.timeline().devices[1].busy == 2'265'880'000);
+  CHECK(run.timeline().bubble_fraction == doctest::Approx(1 - (2059.09 + 2265.88) / (2 * 3237.89)));
+  CHECK(run.timeline().spans.empty());
 }
 
 TEST_CASE("prefixes of launchers do not matter") {
@@ -60,7 +60,7 @@ TEST_CASE("prefixes of launchers do not matter") {
     log += "[default7]:" + std::string(rest.substr(0, end));
     rest.remove_prefix(end);
   }
-  CHECK(read_traced_run({{"run.log", log}}).timeline == read_traced_run({{"run.log", kLog}}).timeline);
+  CHECK(read_traced_run({{"run.log", log}}).timeline() == read_traced_run({{"run.log", kLog}}).timeline());
 }
 
 TEST_CASE("timers that do not tell a rank's times are refused with the line") {

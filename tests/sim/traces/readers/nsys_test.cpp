@@ -160,8 +160,8 @@ TEST_CASE("the ranges of a real run read from an export are the same run as from
   const TracedRun run = read_traced_run({data.file("run")});
   CHECK(run.ranks == std::vector<std::int32_t>{0, 1, 2, 3});
   CHECK(run.step_ns == expected.step_ns);
-  CHECK(run.timeline.spans == expected.timeline.spans);
-  CHECK(run.timeline.devices == expected.timeline.devices);
+  CHECK(run.timeline().spans == expected.timeline().spans);
+  CHECK(run.timeline().devices == expected.timeline().devices);
 }
 
 TEST_CASE("Megatron-LM's calls tell forwards from backwards, warm-up tells ranks, and kernels when they ran") {
@@ -174,7 +174,7 @@ TEST_CASE("Megatron-LM's calls tell forwards from backwards, warm-up tells ranks
   const TracedRun run = read_traced_run({data.file("node0")});
   CHECK(run.step_ns.size() == 2);
   std::vector<std::string> orders(2);
-  for (const Span& span : work_spans(run.timeline)) {
+  for (const Span& span : work_spans(run.timeline())) {
     CHECK(span.end - span.start == (span.action.op == Op::kF ? 10 : 20));
     orders[static_cast<std::size_t>(span.device)] +=
         (span.action.op == Op::kF ? 'F' : 'B') + std::to_string(static_cast<int>(span.action.microbatch));
@@ -195,7 +195,7 @@ TEST_CASE("ranges named like Megatron-LM's functions and timers are forwards and
   data.annotate(1, "forward_step", 120, 150);
   data.annotate(1, "backward_step", 150, 190);
   const TracedRun run = read_traced_run({data.file("node0")});
-  const std::vector<Span> spans = work_spans(run.timeline);
+  const std::vector<Span> spans = work_spans(run.timeline());
   REQUIRE(spans.size() == 8);
   CHECK(spans[0].start == 0);
   CHECK(spans[0].end == 30);

@@ -55,12 +55,12 @@ TraceFile timers(int rank, const std::string& times, const std::string& size = "
 TEST_CASE("a real dump of Primus: 1F1B of eight GPUs, its steps, and the times of its actions") {
   const TracedRun run = read_traced_run(primus("primus-pp8"), 1);  // the iteration that its own picture shows
   REQUIRE(run.step_ns.size() == 3);
-  CHECK(run.timeline.devices.size() == kPrimusRanks);
-  CHECK(run.timeline.num_microbatches == 16);
+  CHECK(run.timeline().devices.size() == kPrimusRanks);
+  CHECK(run.timeline().num_microbatches == 16);
   // Rank 0 says that the iteration took it 3237.9 ms, begin to end.
-  CHECK(static_cast<double>(run.timeline.makespan) == doctest::Approx(3237.8876953125e6).epsilon(0.002));
+  CHECK(static_cast<double>(run.timeline().makespan) == doctest::Approx(3237.8876953125e6).epsilon(0.002));
   std::map<std::pair<int, Op>, Ticks> busy;
-  for (const Span& span : run.timeline.spans) {
+  for (const Span& span : run.timeline().spans) {
     if (span.lane != Lane::kCompute) continue;
     CHECK(static_cast<std::int32_t>(span.action.stage) == static_cast<std::int32_t>(span.device));
     busy[{static_cast<int>(span.device), span.action.op}] += span.end - span.start;
@@ -74,10 +74,10 @@ TEST_CASE("a real dump of Primus: 1F1B of eight GPUs, its steps, and the times o
 
 TEST_CASE("a real dump of Primus with two chunks per rank: actions get Megatron-LM's chunks and microbatches") {
   const TracedRun run = read_traced_run(primus("primus-pp8-vpp2"));
-  CHECK(run.timeline.num_microbatches == 16);
+  CHECK(run.timeline().num_microbatches == 16);
   std::map<std::tuple<int, Op, int>, Ticks> ends;
   std::size_t count = 0;
-  for (const Span& span : run.timeline.spans) {
+  for (const Span& span : run.timeline().spans) {
     if (span.lane != Lane::kCompute) continue;
     const int stage = static_cast<int>(span.action.stage);
     CHECK(stage % 8 == static_cast<int>(span.device));
@@ -86,7 +86,7 @@ TEST_CASE("a real dump of Primus with two chunks per rank: actions get Megatron-
   }
   CHECK(count == 8 * 2 * 2 * 16);
   CHECK(ends.size() == count);  // every action once
-  for (const Span& span : run.timeline.spans) {
+  for (const Span& span : run.timeline().spans) {
     if (span.lane != Lane::kCompute || span.action.op != Op::kF || span.action.stage == StageId{0}) continue;
     const auto before =
         ends.at({static_cast<int>(span.action.stage) - 1, Op::kF, static_cast<int>(span.action.microbatch)});
@@ -96,10 +96,10 @@ TEST_CASE("a real dump of Primus with two chunks per rank: actions get Megatron-
 
 TEST_CASE("chunks that fold back are told from those that go round the ranks by what was used after it was made") {
   const TracedRun run = read_traced_run(primus_zbv());
-  CHECK(run.timeline.num_microbatches == 8);
+  CHECK(run.timeline().num_microbatches == 8);
   CHECK(run.step_ns == std::vector<std::int64_t>{258'000'000});  // the largest of the dump's own totals
   std::map<std::tuple<int, Op, int>, Span> work;
-  for (const Span& span : run.timeline.spans) {
+  for (const Span& span : run.timeline().spans) {
     if (span.lane != Lane::kCompute) continue;
     const int stage = static_cast<int>(span.action.stage);
     CHECK(static_cast<int>(span.device) == (stage < 4 ? stage : 7 - stage));
@@ -127,12 +127,12 @@ TEST_CASE("the patch of PP-Schedule-Visualization: forwards and backwards of eve
       {timers(0, R"("forward-0-start": 0.5, "forward-0-end": 10.5, "backward-0-start": 40, "backward-0-end": 60)"),
        timers(1, R"("forward-0-start": 11, "forward-0-end": 21, "backward-0-start": 21, "backward-0-end": 39.5)")});
   CHECK(run.step_ns == std::vector<std::int64_t>{59'500'000});
-  CHECK(run.timeline.devices[0].busy == 30'000'000);
-  CHECK(run.timeline.devices[1].busy == 28'500'000);
+  CHECK(run.timeline().devices[0].busy == 30'000'000);
+  CHECK(run.timeline().devices[1].busy == 28'500'000);
   const TracedRun chunks = read_traced_run({timers(
       0, R"("forward-0-0-start": 0, "forward-0-0-end": 1, "forward-1-0-start": 2, "forward-1-0-end": 3)", "PP1_VPP2")});
-  REQUIRE(chunks.timeline.spans.size() == 2);
-  CHECK(chunks.timeline.spans[1].action.stage == StageId{1});
+  REQUIRE(chunks.timeline().spans.size() == 2);
+  CHECK(chunks.timeline().spans[1].action.stage == StageId{1});
 }
 
 TEST_CASE("with weight gradients of their own, backwards of Primus are I") {
@@ -143,7 +143,7 @@ TEST_CASE("with weight gradients of their own, backwards of Primus are I") {
       read_traced_run({{"config.json", R"({"pp_size": 1, "vp_size": 1, "num_mbs": 2, "train_iters": 1})"},
                        {"pp_rank_0.json", R"({"1": {"total": 6, "memory": 1, )" + lists + "}}"}});
   std::string order;
-  for (const Span& span : run.timeline.spans) {
+  for (const Span& span : run.timeline().spans) {
     order += std::string(kOpNames[static_cast<std::size_t>(span.action.op)]) +
              std::to_string(static_cast<int>(span.action.microbatch));
   }
@@ -159,8 +159,8 @@ TEST_CASE("weight gradients without names come in the order of the backwards; wi
   const std::string one = R"("fwd_start": [0, 1], "fwd_end": [1, 2], "bwd_start": [2, 3], "bwd_end": [3, 4],
     "wgrad_start": [4, 5], "wgrad_end": [5, 6], "fwd_minibatch": [0, 1], "bwd_minibatch": [1, 0])";
   const TracedRun run = read_traced_run(files("1", one));
-  CHECK(to_string(run.timeline.spans[4].action) == "0W1");
-  CHECK(to_string(run.timeline.spans[5].action) == "0W0");
+  CHECK(to_string(run.timeline().spans[4].action) == "0W1");
+  CHECK(to_string(run.timeline().spans[5].action) == "0W0");
   const std::string two = R"("fwd_start": [0, 1, 2, 3], "fwd_end": [1, 2, 3, 4], "bwd_start": [4, 5, 6, 7],
     "bwd_end": [5, 6, 7, 8], "wgrad_start": [8, 9, 10, 11], "wgrad_end": [9, 10, 11, 12], "fwd_minibatch": [0, 1, 0, 1],
     "fwd_chunk": [0, 0, 1, 1], "bwd_minibatch": [0, 1, 0, 1], "bwd_chunk": [1, 1, 0, 0])";

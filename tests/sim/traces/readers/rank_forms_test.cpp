@@ -95,15 +95,15 @@ std::string merged(const std::string& rank_argument) {
 
 TEST_CASE("classes that name no actions are read from their operators: real runs of Schedule1F1B and ScheduleGPipe") {
   const TracedRun one = read_traced_run(testing::real_run("class-1f1b"));
-  CHECK(order_of(one.timeline, 0) == "0F0 0F1 0F2 0F3 0B0 0F4 0B1 0F5 0B2 0F6 0B3 0F7 0B4 0B5 0B6 0B7");
-  CHECK(order_of(one.timeline, 3) == "3F0 3B0 3F1 3B1 3F2 3B2 3F3 3B3 3F4 3B4 3F5 3B5 3F6 3B6 3F7 3B7");
+  CHECK(order_of(one.timeline(), 0) == "0F0 0F1 0F2 0F3 0B0 0F4 0B1 0F5 0B2 0F6 0B3 0F7 0B4 0B5 0B6 0B7");
+  CHECK(order_of(one.timeline(), 3) == "3F0 3B0 3F1 3B1 3F2 3B2 3F3 3B3 3F4 3B4 3F5 3B5 3F6 3B6 3F7 3B7");
   REQUIRE(one.step_ns.size() == 2);
   CHECK(static_cast<double>(one.step_ns[0]) == doctest::Approx(356.606387e6).epsilon(0.003));
   CHECK(static_cast<double>(one.step_ns[1]) == doctest::Approx(362.705169e6).epsilon(0.003));
   const TracedRun gpipe = read_traced_run(testing::real_run("class-gpipe"), 1);
-  CHECK(order_of(gpipe.timeline, 2) == "2F0 2F1 2F2 2F3 2F4 2F5 2F6 2F7 2B0 2B1 2B2 2B3 2B4 2B5 2B6 2B7");
-  CHECK(static_cast<double>(gpipe.timeline.makespan) == doctest::Approx(360.086687e6).epsilon(0.003));
-  for (const DeviceSummary& device : one.timeline.devices) {
+  CHECK(order_of(gpipe.timeline(), 2) == "2F0 2F1 2F2 2F3 2F4 2F5 2F6 2F7 2B0 2B1 2B2 2B3 2B4 2B5 2B6 2B7");
+  CHECK(static_cast<double>(gpipe.timeline().makespan) == doctest::Approx(360.086687e6).epsilon(0.003));
+  for (const DeviceSummary& device : one.timeline().devices) {
     CHECK(std::accumulate(device.idle_causes.begin(), device.idle_causes.end(), Ticks{0}) == device.idle);
   }
 }
@@ -111,10 +111,10 @@ TEST_CASE("classes that name no actions are read from their operators: real runs
 TEST_CASE("unnamed work is what lies between calls: not the optimizer, not what follows a wait for a send") {
   const TracedRun run = read_traced_run(unnamed_run(3));
   CHECK(run.step_ns.size() == 3);
-  CHECK(order_of(run.timeline, 0) == "0F0 0F1 0B0 0B1");
-  CHECK(order_of(run.timeline, 1) == "1F0 1B0 1F1 1B1");
+  CHECK(order_of(run.timeline(), 0) == "0F0 0F1 0B0 0B1");
+  CHECK(order_of(run.timeline(), 1) == "1F0 1B0 1F1 1B1");
   std::vector<std::pair<Ticks, Ticks>> first;
-  for (const Span& span : run.timeline.spans) {
+  for (const Span& span : run.timeline().spans) {
     if (span.device == DeviceId{0} && span.lane == Lane::kCompute) first.emplace_back(span.start, span.end);
   }
   // The second forward begins where the call before it ends, the backwards where the waits before them end.
@@ -142,20 +142,20 @@ TEST_CASE("a missing rank is named and its lane unknown, wherever it stands") {
     const TracedRun run = read_traced_run(files, 0);
     CHECK(run.missing_ranks == std::vector<std::int32_t>{missing});
     CHECK(run.ranks == std::vector<std::int32_t>{0, 1, 2, 3});
-    REQUIRE(run.timeline.devices.size() == 4);
+    REQUIRE(run.timeline().devices.size() == 4);
     double busy = 0;
     Ticks unknown = 0;
     for (std::int32_t device = 0; device < 4; ++device) {
-      const DeviceSummary& summary = run.timeline.devices[static_cast<std::size_t>(device)];
+      const DeviceSummary& summary = run.timeline().devices[static_cast<std::size_t>(device)];
       CHECK(summary.known == (device != missing));
       if (device == missing) continue;
       busy += static_cast<double>(summary.busy);
       unknown += summary.idle_causes[static_cast<std::size_t>(IdleCause::kUnknown)];
-      CHECK(summary.busy == whole.timeline.devices[static_cast<std::size_t>(device)].busy);
+      CHECK(summary.busy == whole.timeline().devices[static_cast<std::size_t>(device)].busy);
       CHECK(std::accumulate(summary.idle_causes.begin(), summary.idle_causes.end(), Ticks{0}) == summary.idle);
     }
-    const double area = 3 * static_cast<double>(run.timeline.makespan);
-    CHECK(run.timeline.bubble_fraction == doctest::Approx(1 - busy / area));
+    const double area = 3 * static_cast<double>(run.timeline().makespan);
+    CHECK(run.timeline().bubble_fraction == doctest::Approx(1 - busy / area));
     CHECK(unknown > 0);  // its neighbours waited for it
   }
 }
@@ -182,7 +182,7 @@ TEST_CASE("one file with all ranks gives the same run as a file each") {
   for (const char* argument : {"", "rank"}) {  // the processes of the real run are numbered by rank
     CAPTURE(argument);
     const TracedRun together = read_traced_run({{"merged", merged(argument)}});
-    CHECK(together.timeline.spans == apart.timeline.spans);
+    CHECK(together.timeline().spans == apart.timeline().spans);
     CHECK(together.step_ns == apart.step_ns);
   }
   const std::string named = R"({"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "RANK 1 - CPU"}},)"

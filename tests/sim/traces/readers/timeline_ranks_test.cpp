@@ -34,7 +34,7 @@ TracedRun read_run(const Timeline& timeline) { return read_traced_run({{"run.jso
 
 TEST_CASE("the profile of a trainer's run has the times of its passes, its updates, its host and its messages") {
   const TracedRun run = read_run(known_run("1f1b"));
-  CHECK(run.timeline.schedule == "1f1b");
+  CHECK(run.timeline().schedule == "1f1b");
   const RunProfile& profile = run.known_profile();
   CHECK(profile.runtime == "plumbline");
   REQUIRE(profile.stages.size() == 3);
