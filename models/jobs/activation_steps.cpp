@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/jobs/format_costs.hpp"
+#include "models/kernels/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
 

@@ -14,7 +14,7 @@
 #include "models/ground/units.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "models/jobs/kernel_rates.hpp"
 #include "models/jobs/parallelism.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/jobs/job_shape.hpp"
-#include "models/jobs/kernels.hpp"
+#include "models/kernels/kernels.hpp"
 #include "models/network/network.hpp"
 
 namespace plumb {

@@ -1,5 +1,5 @@
 #include "models/jobs/job_layers.hpp"
-#include "models/jobs/low_precision.hpp"
+#include "models/kernels/low_precision.hpp"
 
 namespace plumb {
 namespace {

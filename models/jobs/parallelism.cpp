@@ -3,7 +3,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
-#include "models/jobs/format_costs.hpp"
+#include "models/kernels/format_costs.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/jobs/dispatcher.hpp"
 #include "models/jobs/layer_recompute.hpp"
-#include "models/jobs/matrix_format.hpp"
+#include "models/kernels/dispatcher.hpp"
+#include "models/kernels/matrix_format.hpp"
 #include "models/network/network.hpp"
 
 namespace plumb {

@@ -5,8 +5,8 @@
 
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
-#include "models/jobs/collectives.hpp"
 #include "models/jobs/job_shape.hpp"
+#include "models/kernels/collectives.hpp"
 #include "models/stages/network_costs.hpp"
 
 namespace plumb {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "models/network/network.hpp"
 #include "sim/plan_search/plan_job.hpp"
 
@@ -17,7 +17,7 @@ struct PricingLimits {
 };
 
 /// Prices stages by `job_costs` (models/jobs). `network` and `cluster` are copied. What a place can use is its memory
-/// without context, libraries and the allocator's reserve (models/jobs/kernel_rates.hpp).
+/// without context, libraries and the allocator's reserve (models/kernels/kernel_rates.hpp).
 ///
 /// Networks with measured layers (`LayerKind::kProfiled`) have the times that were measured, on devices of their speed
 /// and FLOP/s relative to the first one, and all of the memory; their stages cannot be spread over several devices.

@@ -1,4 +1,4 @@
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tests/fuzz/promise.hpp"
 
 /// Any text is the rates of a device, which come back as they were and give shares of the peak, or is refused.

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/cluster/cluster_io.hpp"
-#include "models/jobs/kernel_rates.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/terminal/output_file.hpp"

@@ -11,7 +11,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/commands/device_commands.hpp"
 #include "tools/measured_steps/fit_quality.hpp"
 #include "tools/measured_steps/measured_job.hpp"

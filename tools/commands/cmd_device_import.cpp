@@ -9,7 +9,7 @@
 #include "models/ground/json_reader.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/commands/device_commands.hpp"
 #include "tools/devices/measured_device.hpp"
 #include "tools/devices/nccl_tests.hpp"

@@ -13,7 +13,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/commands/device_commands.hpp"
 #include "tools/devices/device_script.hpp"
 #include "tools/devices/kernel_list.hpp"

@@ -27,7 +27,7 @@ std::int64_t size_of(const JsonValue& row, std::string_view key) { return row.at
 template <class Enum>
 Enum named(const JsonValue& value, std::span<const std::string_view> names) {
   const auto found = std::ranges::find(names, value.text());
-  if (found == names.end()) value.fail_expected("a name of models/jobs/kernels.hpp");
+  if (found == names.end()) value.fail_expected("a name of models/kernels/kernels.hpp");
   return static_cast<Enum>(found - names.begin());
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/jobs/kernels.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace plumb {
 
@@ -30,7 +30,7 @@ struct TimedCollective {
   CollectiveOp op{};
   std::int64_t ranks = 2;
   std::int64_t nodes = 1;
-  double bytes = 0;  ///< of the whole message, as models/jobs/collectives.hpp counts them
+  double bytes = 0;  ///< of the whole message, as models/kernels/collectives.hpp counts them
   double seconds = 0;
 };
 

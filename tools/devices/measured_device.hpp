@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "tools/devices/kernel_timings.hpp"
 
 namespace plumb {

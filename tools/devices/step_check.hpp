@@ -3,7 +3,7 @@
 #include <string>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "models/network/network.hpp"
 #include "tools/devices/kernel_timings.hpp"
 

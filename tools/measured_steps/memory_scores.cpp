@@ -7,7 +7,7 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 
 namespace plumb {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 
 namespace plumb {
 

@@ -6,7 +6,7 @@
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/measured_steps/csv_table.hpp"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "models/network/network.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/run_profile.hpp"

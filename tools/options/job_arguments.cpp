@@ -6,7 +6,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 
 namespace plumb {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "models/jobs/kernel_rates.hpp"
 #include "models/jobs/parallelism.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/job_degrees.hpp"
 

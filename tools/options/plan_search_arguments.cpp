@@ -9,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/terminal/words.hpp"

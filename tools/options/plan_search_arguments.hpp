@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "models/network/network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"

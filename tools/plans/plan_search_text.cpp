@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"

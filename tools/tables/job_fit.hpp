@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/tables/memory_limit.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 
 namespace plumb {
 

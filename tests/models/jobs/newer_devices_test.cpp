@@ -5,7 +5,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 
 TEST_SUITE_BEGIN("models");
 

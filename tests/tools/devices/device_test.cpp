@@ -9,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/devices/kernel_list.hpp"
 #include "tools/devices/measured_device.hpp"

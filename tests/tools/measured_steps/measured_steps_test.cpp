@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "models/network/network_check.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tools/measured_steps/csv_table.hpp"

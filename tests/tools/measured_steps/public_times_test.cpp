@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/text_file.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/measured_steps/job_choices.hpp"
 #include "tools/measured_steps/stage_times.hpp"

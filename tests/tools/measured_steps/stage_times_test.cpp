@@ -1,5 +1,5 @@
 #include "tools/measured_steps/stage_times.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/public/public_fit.hpp"

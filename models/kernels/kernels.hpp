@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/jobs/collectives.hpp"
-#include "models/jobs/expert_exchange.hpp"
-#include "models/jobs/shape_shares.hpp"
+#include "models/kernels/collectives.hpp"
+#include "models/kernels/expert_exchange.hpp"
+#include "models/kernels/shape_shares.hpp"
 
 namespace plumb {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "models/jobs/collectives.hpp"
-#include "models/jobs/dispatcher.hpp"
+#include "models/kernels/collectives.hpp"
+#include "models/kernels/dispatcher.hpp"
 
 namespace plumb {
 

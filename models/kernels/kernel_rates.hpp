@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
-#include "models/jobs/kernels.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace plumb {
 

@@ -1,9 +1,9 @@
-#include "models/jobs/low_precision.hpp"
+#include "models/kernels/low_precision.hpp"
 
 #include <doctest/doctest.h>
 
 #include "models/jobs/job_layers.hpp"
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 
 TEST_SUITE_BEGIN("models");
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/jobs/matrix_format.hpp"
+#include "models/kernels/matrix_format.hpp"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "models/jobs/collectives.hpp"
+#include "models/kernels/collectives.hpp"
 #include "models/ground/units.hpp"
 
 #include <algorithm>

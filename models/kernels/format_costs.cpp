@@ -1,4 +1,4 @@
-#include "models/jobs/format_costs.hpp"
+#include "models/kernels/format_costs.hpp"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 
 #include <algorithm>
 #include <cmath>

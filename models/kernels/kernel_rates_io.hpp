@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/jobs/kernel_rates.hpp"
+#include "models/kernels/kernel_rates.hpp"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "models/jobs/kernel_rates_io.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 
 #include <algorithm>
 #include <span>

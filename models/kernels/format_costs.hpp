@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/jobs/matrix_format.hpp"
+#include "models/kernels/matrix_format.hpp"
 
 namespace plumb {
 

@@ -1,6 +1,6 @@
-#include "models/jobs/kernels.hpp"
+#include "models/kernels/kernels.hpp"
 
-#include "models/jobs/format_costs.hpp"
+#include "models/kernels/format_costs.hpp"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "models/jobs/shape_shares.hpp"
+#include "models/kernels/shape_shares.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/jobs/low_precision.hpp"
+#include "models/kernels/low_precision.hpp"
 
 namespace plumb {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/jobs/format_costs.hpp"
-#include "models/jobs/kernels.hpp"
+#include "models/kernels/format_costs.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace plumb {
 

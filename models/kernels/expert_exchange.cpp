@@ -1,4 +1,4 @@
-#include "models/jobs/expert_exchange.hpp"
+#include "models/kernels/expert_exchange.hpp"
 
 #include <algorithm>
 
