@@ -45,34 +45,34 @@ class Experiment:
         return ["--network", self.network(bench, model), "--samples", self.document["models"][model]["samples"], "--partition", "equal"]
 
 
-def measure_profile(experiment, bench, name, path):
+def measure_profile(experiment, bench, name, path, environment):
     row = experiment.document["profiles"][name]
     watchdog = bench.watchdog() if "cuda" in experiment.flags else []  # of runs on streams, which profiles on the CPU are not
     return bench.plumbline("profile", *experiment.model_words(bench, row["model"]), *experiment.flags, *watchdog, "--stages", row["stages"],
-                           "--devices", row["devices"], "-m", row["microbatches"], "--rounds", 1, "--calm", "-o", path)
+                           "--devices", row["devices"], "-m", row["microbatches"], "--rounds", 1, "--calm", "-o", path, environment=environment)
 
 
-def measure_run(experiment, bench, name, path):
+def measure_run(experiment, bench, name, path, environment):
     row = experiment.configurations[name]
     load = None
     if row.get("load"):
         load = subprocess.Popen(experiment.document["load"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=experiment.folder)
     try:
         return bench.plumbline("train", *row["schedule"], "--updates", experiment.steps, *experiment.model_words(bench, row["model"]), *experiment.flags,
-                               *experiment.document["train"], *bench.watchdog(), "--json", path)
+                               *experiment.document["train"], *bench.watchdog(), "--json", path, environment=environment)
     finally:
         if load:
             load.kill()
             load.wait()
 
 
-def take(experiment, bench, task):
+def take(experiment, bench, task, environment):
     """Measures one thing and keeps it; says whether that went well."""
     kind, name, number = task
     path = bench.work / "result.json"
     path.unlink(missing_ok=True)
     before = load_average()
-    done = (measure_profile if kind == "profile" else measure_run)(experiment, bench, name, path)
+    done = (measure_profile if kind == "profile" else measure_run)(experiment, bench, name, path, environment)
     label, about = f"{name}/{number}", {"begin": done.begin, "end": done.end, "load_average": before}
     if not done.fine:
         bench.journal.add("failed", label, status=done.status, **about)
@@ -83,7 +83,7 @@ def take(experiment, bench, task):
     return True
 
 
-def measure(experiment, bench):
+def measure(experiment, bench, environment=None):
     """Everything that is not in the journal yet, until all is there or the time is over; says whether all is there."""
     plan = experiment.tasks()
     if bench.journal.find("plan", "order") is None:
@@ -100,7 +100,7 @@ def measure(experiment, bench):
             bench.say("no time left for further runs")
             return False
         try:
-            fine = take(experiment, bench, task) and fine
+            fine = take(experiment, bench, task, environment) and fine
         except OutOfTime:
             return False
     return fine
