@@ -44,6 +44,7 @@ class Bench:
         self.clocks = ClockLog(self.out / "clocks.csv")
         self.log = open(self.out / "log.txt", "ab", buffering=0)
         self.running = None
+        self.prefix = []  # of every command of plumbline, such as one that gives it priority
 
     def left(self):
         return min(self.deadline, self.part_deadline) - time.monotonic()
@@ -77,7 +78,7 @@ class Bench:
         return Done(status, text, begin, time.time())
 
     def plumbline(self, *words, limit=60, environment=None):
-        return self.run([self.program, *words], limit, environment)
+        return self.run([*self.prefix, self.program, *words], limit, environment)
 
     def watchdog(self, limit=60):
         """Seconds without progress after which a run on streams names what hangs: well below the limit at which it is killed without a word."""

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs a fidelity experiment and writes its table.
 
-    measure.py PROGRAM EXPERIMENT OUT [--quick] [--seconds N] [--table] [--flags "..."]
+    measure.py PROGRAM EXPERIMENT OUT [--quick] [--seconds N] [--table | --catalogue] [--flags "..."]
 
 EXPERIMENT is a document like cpu.json (EXPERIMENT.md). What is in OUT already is not run again, so a call that was ended, however,
-goes on where it stood. --table runs nothing. Exit status 0: all there and within the limits; 3: not.
+goes on where it stood. --table runs nothing; --catalogue runs every schedule
+of the catalogue instead, for its bits and bytes, with the experiment's back end. Exit status 0: all there and within the limits; 3: not.
 """
 import argparse
 import pathlib
@@ -13,6 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
+from fidelity import catalogue  # noqa: E402
 from fidelity import experiment as experiments  # noqa: E402
 from fidelity import table  # noqa: E402
 from fidelity.bench import Bench  # noqa: E402
@@ -26,6 +28,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smallest sizes, to see that every line runs")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--table", action="store_true", help="only the table of what is there")
+    parser.add_argument("--catalogue", action="store_true", help="the bits and bytes of every schedule")
     parser.add_argument("--flags", default="", help="further options of profile and train")
     given = parser.parse_args()
     try:
@@ -34,6 +37,11 @@ def main():
         sys.exit(f"measure.py: {error}")
     bench = Bench(given.program, given.out, given.seconds)
     try:
+        if given.catalogue:
+            complete = catalogue.run_all(bench, [*experiment.flags, *experiment.document["train"]])
+            (bench.out / "catalogue.md").write_text(catalogue.text(catalogue.latest(bench)))
+            bench.say((bench.out / "catalogue.md").read_text())
+            sys.exit(0 if complete and not catalogue.problems(catalogue.latest(bench)) else 3)
         complete = given.table or experiments.measure(experiment, bench)
         fine = table.make(experiment, bench)
         bench.say((bench.out / "fidelity.md").read_text())

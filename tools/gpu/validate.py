@@ -38,16 +38,16 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=530, help="all the time there is")
     given = parser.parse_args()
     if not os.access(given.program, os.X_OK) or not os.path.isfile(given.program):
-        sys.exit(refusal(f"no program '{given.program}', expected one from tools/gpu/bundle.sh or --program FILE"))
+        refuse(f"no program '{given.program}', expected one from tools/gpu/bundle.sh or --program FILE")
     unknown = set(filter(None, given.only.split(","))) - {name for name, _, _ in PARTS}
     if unknown:
-        sys.exit(refusal(f"--only: unknown part '{sorted(unknown)[0]}', expected some of {', '.join(name for name, _, _ in PARTS)}"))
+        refuse(f"--only: unknown part '{sorted(unknown)[0]}', expected some of {', '.join(name for name, _, _ in PARTS)}")
     return given
 
 
-def refusal(text):
+def refuse(text):
     print(f"validate.sh: {text}", file=sys.stderr)
-    return 2
+    sys.exit(2)
 
 
 def finished(bench, name):
