@@ -19,8 +19,8 @@ for word in words:
     if skip or word == "--no-graphs" or word in WITH_VALUE:
         skip = not skip and word in WITH_VALUE
     else:
-        network = given and given[-1] == "--network"
-        given.append("gpt-tiny" if network else "cpu" if word == "cuda" else word)
+        before = given[-1] if given else ""
+        given.append({"--network": "gpt-tiny", "--samples": "1"}.get(before, "cpu" if word == "cuda" else word))
 train = on_gpu and words[0] == "train"
 if train:
     given += ["--executor", "streams"]
