@@ -3,6 +3,7 @@
 
     tests/tools/fidelity/ways_out_test.py SOURCES PROGRAM
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -29,9 +30,23 @@ def expect(what, found, expected):
     assert found == expected, f"{what}: found {found}, expected {expected}"
 
 
+def every_configuration_can_be_predicted(folder):
+    """What gpu.json asks for is accepted, at its sizes, with the cost model in place of a profile."""
+    (folder / "networks").mkdir()
+    document = json.loads((sources / "tools/fidelity/gpu.json").read_text())
+    for row in document["configurations"]:
+        network = folder / "networks" / "network.json"
+        network.write_text(json.dumps({**document["network"], **document["models"][row["model"]].get("change", {})}))
+        done = subprocess.run([program, "simulate", *row["schedule"], "--network", network, "--samples", str(document["models"][row["model"]]["samples"]), "--partition", "equal",
+                               "--cluster", document["cluster"], "--updates", "2", "--summary"], capture_output=True, text=True)
+        expect(row["name"], (done.returncode, done.stderr), (0, ""))
+        assert row["model"] in document["models"] and row["profile"] in document["profiles"]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        every_configuration_can_be_predicted(folder)
         status, decided, parts, log = run(folder / "well", "", "machine,oracle,bits,modes")
         expect("all is well", (status, decided, set(parts.values())), (0, {}, {"ok"}))
         assert "--numbers bf16" in log and "--watchdog" in log and "--device-sms 8" in log
