@@ -40,8 +40,7 @@ void add_inner_commands(const Words& words, const std::string& name, const Shell
   for (const ShellWord& word : words) {
     if (word.text.find(' ') == std::string::npos || word.text.find(" --") == std::string::npos) continue;
     try {
-      for (Words& inner : follow_shell_script(word.text, name, values).commands) {
-        for (ShellWord& one : inner) one.line = word.line;
+      for (Words& inner : follow_shell_script(word.text, name, values, {}, word.line).commands) {
         all.push_back(std::move(inner));
       }
     } catch (const Error&) {

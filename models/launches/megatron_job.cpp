@@ -38,6 +38,8 @@ void set_degrees(const Settings& settings, LaunchJob& job) {
   ranks.sequence_parallel = settings.flag("sequence_parallel") && ranks.tensor > 1;
   ranks.microbatch_size = settings.whole("micro_batch_size", 1);
   job.pipeline = degree(settings, "pipeline_model_parallel_size");
+  // Megatron-DeepSpeed keeps the degree of a pipeline that it is told not to use.
+  if (settings.flag("no_pipeline_parallel")) job.pipeline = 1;
   job.batch = settings.whole("global_batch_size", 0, 0);
   job.accumulation = settings.whole("gradient_accumulation_steps", job.batch == 0 ? 1 : 0, 0);
   if (std::max({ranks.microbatch_size, job.batch, job.accumulation}) > kMostRanks * kMostRanks / 1024) {
@@ -129,10 +131,11 @@ void set_experts(const Settings& settings, LaunchJob& job) {
 
 void set_memory(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
-  const bool local = is_text(settings, "transformer_impl", {"local"}) && !settings.flag("use_flash_attn");
+  const bool flash = settings.flag("use_flash_attn");
+  const bool local = is_text(settings, "transformer_impl", {"local"}) && !flash;
   ranks.flash_attention = !is_text(settings, "attention_backend", {"unfused", "local", "attnbackend.unfused"}) && !local;
   // Megatron's default is a dropout of 0.1.
-  ranks.dropout = settings.real("attention_dropout", 0.1) > 0 || settings.real("hidden_dropout", 0.1) > 0;
+  ranks.dropout = std::max(settings.real("attention_dropout", 0.1), settings.real("hidden_dropout", 0.1)) > 0;
   ranks.fused_loss = settings.flag("cross_entropy_loss_fusion") && is_text(settings, "cross_entropy_fusion_impl", {"te"});
   const bool captured = settings.has("cuda_graph_impl") && !is_text(settings, "cuda_graph_impl", {"none", "false"});
   ranks.captured = captured;

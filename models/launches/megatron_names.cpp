@@ -25,6 +25,9 @@ constexpr std::array kRenamed{
     Renamed{"num_key_value_heads", "num_query_groups"},
     Renamed{"moe_router_topk_num", "moe_router_topk"},
     Renamed{"topk", "moe_router_topk"},
+    Renamed{"ds_sequence_parallel_size", "context_parallel_size"},
+    Renamed{"moe_expert_parallel_size", "expert_model_parallel_size"},
+    Renamed{"moe_train_capacity_factor", "moe_expert_capacity_factor"},
     Renamed{"hybrid_override_pattern", "hybrid_layer_pattern"},
     Renamed{"recompute_activations", "recompute_granularity", "selective"},
     Renamed{"checkpoint_activations", "recompute_granularity", "full"},
@@ -107,7 +110,7 @@ constexpr std::string_view kNoEffect =
     "app_tag* config_logger* disable_msc enable_msc *_path trust_remote* make_vocab* padded_vocab* suggested_* "
     "max_position_embeddings override_* stdout* stderr* verbose debug* trackers ddp_timeout force_load* object_storage* blend* bf16_* "
     "nvtx_ranges nccl_* adlr_* use_one_sent* onnx_safe output_bert* report_* titles_* evidence_* retriever_* "
-    "local_rank_* max_tokens_to_oom apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
+    "decoder_seq_length task epochs langrl* moe_eval* moe_loss_coeff moe_min_capacity create_moe_param_group mlp_type universal_checkpoint enable_experimental use_te logging_level local_rank_* max_tokens_to_oom apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
     "launcher deepspeed_slurm hostfile prescale_gradients keep_last* extra_save* no_ssh* sync_* wall_clock_breakdown "
     "steps_per_print dump_state zero_allow_untested* gradient_clipping fp32_allreduce label_data* text_gen* use_wandb "
     "num_gradients_noise* max_*_iters distributed_* lr_* override_lr* no_* peft_none weights_* bias_dropout* sort_*";
@@ -135,7 +138,7 @@ constexpr std::string_view kNotModelled =
     "allgather_bucket_size overlap_comm reduce_scatter* stage3_* sub_group_size zero_quantized* zero_hpz* "
     "attention_output_gate softmax_type window_attn* sequence_packing* variable_seq* dynamic_context* hetero* "
     "no_persist_layer_norm* zero_bubble* enable_zero* gradient_as_bucket* moe_flex_dispatcher_backend* use_turbo* "
-    "enable_primus* turbo_* patch_* delayed_* lora_* external_cuda* multi_token* experimental_attention* dsa_* gdn_* "
+    "enable_primus* turbo_* deepspeed_activation_checkpointing delayed_* lora_* external_cuda* multi_token* experimental_attention* dsa_* gdn_* "
     "linear_attention* linear_* csa_* hca_* mhc_* enable_hyper* engram*";
 
 bool is_listed(std::string_view list, std::string_view name) {

@@ -27,7 +27,7 @@ struct KnownVocabulary {
 
 /// Published vocabularies; the first that fits counts.
 constexpr std::array kKnownVocabularies{
-    KnownVocabulary{"gpt2bpe", 50257},     KnownVocabulary{"llama-3", 128256},     KnownVocabulary{"llama3", 128256},
+    KnownVocabulary{"nemotron-3", 131072}, KnownVocabulary{"nemotron-h", 131072}, KnownVocabulary{"gpt2bpe", 50257},     KnownVocabulary{"llama-3", 128256},     KnownVocabulary{"llama3", 128256},
     KnownVocabulary{"llama-4", 202048},    KnownVocabulary{"llama-2", 32000},      KnownVocabulary{"llama2", 32000},
     KnownVocabulary{"mixtral", 32000},     KnownVocabulary{"qwen3", 151936},       KnownVocabulary{"qwen2", 151936},
     KnownVocabulary{"deepseek-v3", 129280}, KnownVocabulary{"deepseek-r1", 129280}, KnownVocabulary{"deepseek-v2", 102400},
@@ -46,6 +46,7 @@ std::string tokenizer_text(const Settings& settings) {
     if (setting == nullptr) continue;
     for (const std::string& value : setting->values) text += " " + setting_name(value);
   }
+  text += " " + setting_name(settings.source());
   std::ranges::replace(text, '_', '-');
   return text;
 }

@@ -51,7 +51,8 @@ void add_deepspeed_file(LaunchCommand& launch, const LaunchContext& context) {
       launch.notes.push_back({LaunchNote::Kind::kNotFollowed, "--" + std::string(option) + " " + path});
       continue;
     }
-    for (const auto& [name, value] : settings_of_json(*text, path).all()) {
+    const Settings configured = settings_of_json(*text, path);
+    for (const auto& [name, value] : configured.all()) {
       // Scripts replace words in a template; what is no value does not count.
       const bool placeholder = value.values.size() == 1 && value.values.front().starts_with("CONFIG_");
       if (!placeholder && value.values != std::vector<std::string>{"auto"}) launch.settings.set(name, value);

@@ -76,6 +76,8 @@ bool Settings::flag(std::string_view name, bool otherwise) const {
   const Setting* setting = find(name);
   if (setting == nullptr) return otherwise;
   if (setting->values.empty()) return true;
+  // A word without a value behind a flag is nothing, as the shell has it.
+  if (!unknown_in(setting->values.front()).empty()) return true;
   const std::string value = in_lower_case(text(name));
   if (is_one_of(value, {"true", "1", "yes", "on"})) return true;
   if (is_one_of(value, {"false", "0", "no", "off"})) return false;

@@ -40,9 +40,9 @@ class ShellFollower {
  public:
   ShellFollower(const std::string& name, const ShellSource& source) : name_(name), source_(source) {}
 
-  void follow(std::string_view script) {
+  void follow(std::string_view script, std::size_t first_line) {
     if (++depth_ > kDeepestCommands) throw Error(name_ + ": scripts inside of scripts, expected fewer");
-    const std::vector<ShellToken> tokens = shell_tokens(script, name_, 1);
+    const std::vector<ShellToken> tokens = shell_tokens(script, name_, first_line);
     const std::vector<ShellToken>* outer = std::exchange(tokens_, &tokens);
     const std::size_t outer_at = std::exchange(at_, 0);
     auto outer_functions = std::exchange(functions_, {});
@@ -415,7 +415,7 @@ class ShellFollower {
     } else if ((first == "source" || first == ".") && !rest.empty()) {
       read_in(command.words.front().line, rest.front());
     } else if (first == "eval") {
-      follow_words(rest);
+      follow_words(rest, command.words.front().line);
     } else if (first == "read" && command.here_text && !rest.empty()) {
       run.values.set(rest.back(), {*command.here_text});
     } else if (const auto found = functions_.find(first); found != functions_.end()) {
@@ -431,16 +431,16 @@ class ShellFollower {
     return true;
   }
 
-  void follow_words(const std::vector<std::string>& words) {
+  void follow_words(const std::vector<std::string>& words, std::size_t line) {
     std::string text;
     for (const std::string& word : words) text += word + " ";
-    follow(text);
+    follow(text, line);
   }
 
   void read_in(std::size_t line, const std::string& path) {
     const auto text = source_ ? source_(path) : std::nullopt;
     if (!text) return leave_out(line, "source " + path);
-    follow(*text);
+    follow(*text, 1);
   }
 
   void call(std::size_t body, ShellValues::Words given) {
@@ -470,12 +470,12 @@ class ShellFollower {
 }  // namespace
 
 ShellRun follow_shell_script(std::string_view script, const std::string& name, ShellValues given,
-                             const ShellSource& source) {
+                             const ShellSource& source, std::size_t first_line) {
   std::string text(script);
   std::erase_if(text, [](char letter) { return letter == kUnknownBegin || letter == kUnknownEnd || letter == '\0'; });
   ShellFollower follower(name, source);
   follower.run.values = std::move(given);
-  follower.follow(text);
+  follower.follow(text, first_line);
   return std::move(follower.run);
 }
 

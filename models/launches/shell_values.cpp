@@ -116,7 +116,7 @@ class ShellExpansion {
         put(parameter(inside), quoted, inside.ends_with("[@]") || inside == "@");
       } else if (inside.starts_with('(') && inside.ends_with(')')) {
         const auto value = shell_arithmetic(inside.substr(1, inside.size() - 2), values_);
-        put({value ? std::to_string(*value) : unknown_mark("$(" + std::string(inside) + ")")}, quoted, false);
+        put({value ? std::to_string(*value) : unknown_mark(unknown_part(inside))}, quoted, false);
       } else {
         put({output_of(inside)}, quoted, false);
       }
@@ -137,6 +137,21 @@ class ShellExpansion {
     const std::string_view name = token.substr(at + 1, last - at - 1);
     put(value_of(name), quoted, name == "@");
     return last;
+  }
+
+  /// The first variable of an expression that has no value, or the expression.
+  std::string unknown_part(std::string_view expression) const {
+    for (std::size_t at = 0; at < expression.size();) {
+      std::size_t end = at;
+      while (end < expression.size() && is_name_letter(expression[end])) ++end;
+      const std::string_view name = expression.substr(at, end - at);
+      const bool is_variable = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+      const ShellValues::Words* words = is_variable ? values_.find(name) : nullptr;
+      if (is_variable && words == nullptr) return std::string(name);
+      if (words != nullptr && !words->empty() && !unknown_in(words->front()).empty()) return unknown_in(words->front());
+      at = std::max(end, at + 1);
+    }
+    return "$(" + std::string(expression) + ")";
   }
 
   /// What a command would print: known of `expr` and `echo` alone.
