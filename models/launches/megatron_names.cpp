@@ -108,9 +108,12 @@ constexpr std::string_view kNoEffect =
     "world_size rank_* deterministic_mode te_rng_tracker use_cpu_initialization perform_initialization params_dtype "
     "pipeline_dtype autocast* consumed_* start_* current_* transformer_pipeline* iteration do_* model_type "
     "app_tag* config_logger* disable_msc enable_msc *_path trust_remote* make_vocab* padded_vocab* suggested_* "
-    "max_position_embeddings override_* stdout* stderr* verbose debug* trackers ddp_timeout force_load* object_storage* blend* bf16_* "
+    "max_position_embeddings override_* stdout* stderr* verbose debug* trackers ddp_timeout force_load* "
+    "object_storage* blend* bf16_* "
     "nvtx_ranges nccl_* adlr_* use_one_sent* onnx_safe output_bert* report_* titles_* evidence_* retriever_* "
-    "decoder_seq_length task epochs langrl* moe_eval* moe_loss_coeff moe_min_capacity create_moe_param_group mlp_type universal_checkpoint enable_experimental use_te logging_level local_rank_* max_tokens_to_oom apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
+    "decoder_seq_length task epochs langrl* moe_eval* moe_loss_coeff moe_min_capacity create_moe_param_group mlp_type "
+    "universal_checkpoint enable_experimental use_te logging_level local_rank_* max_tokens_to_oom "
+    "apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
     "launcher deepspeed_slurm hostfile prescale_gradients keep_last* extra_save* no_ssh* sync_* wall_clock_breakdown "
     "steps_per_print dump_state zero_allow_untested* gradient_clipping fp32_allreduce label_data* text_gen* use_wandb "
     "num_gradients_noise* max_*_iters distributed_* lr_* override_lr* no_* peft_none weights_* bias_dropout* sort_*";
@@ -138,7 +141,8 @@ constexpr std::string_view kNotModelled =
     "allgather_bucket_size overlap_comm reduce_scatter* stage3_* sub_group_size zero_quantized* zero_hpz* "
     "attention_output_gate softmax_type window_attn* sequence_packing* variable_seq* dynamic_context* hetero* "
     "no_persist_layer_norm* zero_bubble* enable_zero* gradient_as_bucket* moe_flex_dispatcher_backend* use_turbo* "
-    "enable_primus* turbo_* deepspeed_activation_checkpointing delayed_* lora_* external_cuda* multi_token* experimental_attention* dsa_* gdn_* "
+    "enable_primus* turbo_* deepspeed_activation_checkpointing delayed_* lora_* external_cuda* multi_token* "
+    "experimental_attention* dsa_* gdn_* "
     "linear_attention* linear_* csa_* hca_* mhc_* enable_hyper* engram*";
 
 bool is_listed(std::string_view list, std::string_view name) {
@@ -153,7 +157,8 @@ bool is_listed(std::string_view list, std::string_view name) {
 }
 
 bool is_denied(const Setting& setting) {
-  return setting.values.size() == 1 && (setting_name(setting.values.front()) == "false" || setting.values.front() == "0");
+  return setting.values.size() == 1 &&
+         (setting_name(setting.values.front()) == "false" || setting.values.front() == "0");
 }
 
 }  // namespace

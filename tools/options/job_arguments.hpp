@@ -33,7 +33,7 @@ struct JobArguments {
   bool captured = false;
   bool no_prefetch = false;
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
-  std::string rates;  ///< document of the devices' rates; empty: built in
+  std::string rates;                     ///< document of the devices' rates; empty: built in
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
