@@ -437,9 +437,10 @@ class Search {
   void finish() {
     for (const auto& [kind, score] : kinds_) answer_.best.push_back(score);
     std::sort(answer_.best.begin(), answer_.best.end(), better_plan);
-    if (answer_.best.size() > static_cast<std::size_t>(effort_.keep)) {
-      answer_.best.resize(static_cast<std::size_t>(effort_.keep));
-    }
+    std::set<PlanFamily> families;
+    std::erase_if(answer_.best, [&](const ScoredPlan& score) {
+      return std::ssize(families) >= effort_.keep || !families.insert(plan_family(score.plan)).second;
+    });
     answer_.front = front_.take();
     const Ticks bound = std::min({best_, left_out_, open_bound()});
     answer_.bound_ns = nanoseconds(bound);
