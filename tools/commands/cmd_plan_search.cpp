@@ -66,7 +66,7 @@ struct SearchCommand {
         .text("html", html, "FILE", "write a page that shows the best plans side by side and why they differ")
         .flag("explain", explain, "show which resource limits the plan: improve each one in turn and simulate again")
         .flag("front", front, "also find the fastest plan for every smaller number of devices")
-        .flag("guide", guide, "print the settings for Megatron-LM and PyTorch");
+        .flag("guide", guide, "print the settings for Megatron-LM and PyTorch (always with --runtime)");
     return parser.parse(arguments);
   }
 
@@ -77,7 +77,7 @@ struct SearchCommand {
       shown.written = true;
     }
     const auto repeat = [&](const char* option, const std::string& value) {
-      if (!value.empty()) shown.common_options += std::string(" ") + option + " " + value;
+      if (!value.empty()) shown.repeated.emplace_back(option, value);
     };
     if (job.sequence) repeat("--sequence", std::to_string(*job.sequence));
     repeat("--precision", job.precision);
@@ -152,7 +152,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
     effort.most_simulations = std::min(effort.most_simulations, kFrontSimulations);
     answer.front = search_front(question.job, question.ranges, effort, answer.front);
   }
-  if (json_file) json_file->finish(plan_answer_json(question, answer));
+  if (json_file) json_file->finish(plan_answer_json(question, answer, command.shown()));
   if (answer.best.empty()) {
     std::cerr << nothing_fits_text(answer) << "\n";
     return ExitStatus::kNo;
@@ -163,7 +163,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   if (quiet) return ExitStatus::kDone;
   std::string text = plan_answer_text(question, answer, best, command.shown());
   if (launched) text = launched_plan_text(*launched, best) + "\n" + text;
-  if (command.guide) text += "\n" + plan_guide(question, best);
+  if (command.guide || question.runtime != nullptr) text += "\n" + plan_guide(question, best);
   print(text);
   if (command.explain) {
     Progress progress("plan: sensitivities");

@@ -11,6 +11,7 @@
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "tools/options/arguments.hpp"
+#include "tools/options/plan_runtimes.hpp"
 
 namespace plumb {
 
@@ -36,6 +37,8 @@ struct PlanSearchArguments {
   std::string zero;
   std::string recompute;  ///< names separated by commas
   std::string schedules;
+  std::string runtime;  ///< the system that the plan is for (plan_runtimes.hpp); empty: none
+  std::string cut;      ///< "layers" or "blocks"; empty: layers
   bool asynchronous = false;
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> simulations;
@@ -43,6 +46,9 @@ struct PlanSearchArguments {
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
+
+ private:
+  void add_job_to(ArgumentParser& parser);
 };
 
 /// The search problem that the options describe.
@@ -51,6 +57,7 @@ struct PlanQuestion {
   Cluster cluster{};
   std::optional<KernelRates> rates{};
   PricingLimits limits{};
+  const PlanRuntime* runtime = nullptr;  ///< that the plan is for; none: no system is known to run it
   PlanJob job{};
   PlanRanges ranges{};
 

@@ -65,7 +65,9 @@ LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
   costs.sequence = arguments.sequence;
   costs.memory_limit = arguments.memory_limit;
   costs.job.rates = arguments.rates;
-  messages.runtime = "plumbline";
+  // The plan is for the system that runs the job, unless another one is asked for.
+  if (arguments.runtime.empty()) arguments.runtime = job.runtime;
+  messages.runtime = arguments.runtime == "none" ? "plumbline" : arguments.runtime;
   apply_launch(job, {name, size, costs, messages});
   arguments.cluster = costs.cluster;
   arguments.described = job.network;
