@@ -62,7 +62,7 @@ bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
                         captured || no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor ||
                         overlap_products || overlap_experts;
-  return degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
+  return described || degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
          !weight_gradients.empty() || !rates.empty();
 }
 
@@ -72,29 +72,29 @@ void JobArguments::take_recompute(std::string& schedule_recompute) {
   schedule_recompute.clear();
 }
 
-Parallelism JobArguments::parallelism(const Precision& precision, MatrixFormat format) const {
-  Parallelism job;
-  job.tensor = degrees.tensor.value_or(1);
-  job.context = degrees.context.value_or(1);
-  job.expert = degrees.expert.value_or(1);
-  job.expert_tensor = degrees.expert_tensor.value_or(0);
-  job.data = degrees.data.value_or(1);
-  job.zero = static_cast<ZeroStage>(degrees.zero.value_or(0));
-  job.microbatch_size = degrees.microbatch_size.value_or(0);
-  job.sequence_parallel = sequence_parallel;
-  job.flash_attention = !no_flash_attention;
+Parallelism JobArguments::parallelism(const std::optional<Precision>& precision, MatrixFormat format) const {
+  Parallelism job = described.value_or(Parallelism{});
+  job.tensor = degrees.tensor.value_or(job.tensor);
+  job.context = degrees.context.value_or(job.context);
+  job.expert = degrees.expert.value_or(job.expert);
+  job.expert_tensor = degrees.expert_tensor.value_or(job.expert_tensor);
+  job.data = degrees.data.value_or(job.data);
+  if (degrees.zero) job.zero = static_cast<ZeroStage>(*degrees.zero);
+  job.microbatch_size = degrees.microbatch_size.value_or(job.microbatch_size);
+  job.sequence_parallel |= sequence_parallel;
+  job.flash_attention &= !no_flash_attention;
   if (dropout) job.dropout = true;
-  job.overlap_gradients = overlap_gradients;
-  job.overlap_parameters = overlap_parameters;
-  job.overlap_tensor = overlap_tensor;
-  job.overlap_products = overlap_products;
-  job.overlap_experts = overlap_experts;
-  job.overlap_weights = !no_prefetch;
-  job.low_precision_dispatch = low_precision_dispatch;
-  job.captured = captured;
-  job.adapter_rank = adapter_rank.value_or(0);
-  job.precision = precision;
-  job.format = format;
+  job.overlap_gradients |= overlap_gradients;
+  job.overlap_parameters |= overlap_parameters;
+  job.overlap_tensor |= overlap_tensor;
+  job.overlap_products |= overlap_products;
+  job.overlap_experts |= overlap_experts;
+  job.overlap_weights &= !no_prefetch;
+  job.low_precision_dispatch |= low_precision_dispatch;
+  job.captured |= captured;
+  job.adapter_rank = adapter_rank.value_or(job.adapter_rank);
+  if (!described || precision) job.precision = precision.value_or(kMixedPrecision);
+  if (!described || precision) job.format = format;
   if (const auto recompute = layer_recompute_of(degrees.recompute)) {
     job.recompute = recompute->all;
     job.modules = recompute->modules;
@@ -105,7 +105,7 @@ Parallelism JobArguments::parallelism(const Precision& precision, MatrixFormat f
 }
 
 void JobArguments::set_memory(Parallelism& job) const {
-  job.fused_loss = fused_loss;
+  job.fused_loss |= fused_loss;
   if (weight_gradients.empty()) return;
   const auto name = std::ranges::find(kWeightGradientNames, weight_gradients);
   if (name == kWeightGradientNames.end())

@@ -32,7 +32,8 @@ struct JobArguments {
   bool low_precision_dispatch = false;
   bool captured = false;
   bool no_prefetch = false;
-  std::string rates;  ///< document of the devices' rates; empty: built in
+  std::optional<Parallelism> described;  ///< by a launch file: what no option says
+  std::string rates;                     ///< document of the devices' rates; empty: built in
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
@@ -41,8 +42,8 @@ struct JobArguments {
   /// A `--recompute` that is about layers (`layer_recompute_of`) is moved here; other values name stages and stay.
   void take_recompute(std::string& schedule_recompute);
 
-  /// Throws `Error` for values out of range.
-  Parallelism parallelism(const Precision& precision, MatrixFormat format) const;
+  /// Without a precision: that of the launch file, or mixed. Throws `Error` for values out of range.
+  Parallelism parallelism(const std::optional<Precision>& precision, MatrixFormat format) const;
   KernelRates rates_of(const DeviceSpec& device) const;
 
  private:
