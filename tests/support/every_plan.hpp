@@ -52,7 +52,7 @@ inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, c
 /// Tries every plan; checks the bounds on the way. The fastest that fits, 0 when none does.
 inline std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges) {
   std::int64_t fastest = 0;
-  const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks, ranges.asynchronous);
+  const std::vector<ScheduleVariant> variants = schedule_variants(ranges);
   const bool overlaps = kinds_of(variants).overlaps;
   for (const Parallelism& parallelism : ranges.parallelisms) {
     const auto room = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());

@@ -34,13 +34,15 @@ struct CostArguments {
   std::optional<std::int64_t> sequence;
   std::optional<double> jitter;
   JobArguments job;
+  std::optional<Network> described;  ///< by a launch file, instead of `network`
 
   /// Declares the options; this object must outlive the parsing. With `ranges` the degrees of jobs go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Declares only the options that a searched schedule needs: abstract costs, or a profile.
   void add_search_to(ArgumentParser& parser);
   /// Whether any costs are given.
-  bool any() const { return per_device || !(cost + memory + profile + network).empty(); }
+  bool any() const { return per_device || described || !(cost + memory + profile + network).empty(); }
+  bool has_network() const { return described || !network.empty(); }
 };
 
 /// The documents that the options name, read (or measured) once for any number of schedules.

@@ -1,4 +1,4 @@
-#include "tools/options/runtime_presets.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/sources/run_profile.hpp"
 
 namespace plumb {
 namespace {
@@ -102,6 +103,20 @@ const RuntimePreset& runtime_preset(std::string_view name, const Schedule& sched
     if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
   }
   throw_unknown("runtime", name, names);
+}
+
+void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) {
+  if (preset.skips_first_input_grad) skip_first_input_grad(costs);
+  if (!preset.pairs_in_turn) return;
+  for (DeviceList& list : schedule.devices) {
+    for (Action& action : list.actions) action.overlaps_next = 0;
+  }
+}
+
+LowerOptions lowering_of(const RuntimePreset& preset) {
+  return {.receives = preset.receives,
+          .send_buffers = preset.send_buffers,
+          .messages = &preset != &runtime_presets().front()};
 }
 
 }  // namespace plumb

@@ -4,8 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "models/costs/stage_costs.hpp"
+#include "schedules/document/schedule.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/simulate.hpp"
+#include "sim/rules/sim_options.hpp"
 
 namespace plumb {
 
@@ -30,5 +32,11 @@ std::span<const RuntimePreset> runtime_presets();
 
 /// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
+
+/// What the system does with the actions of `schedule` and their costs: pairs in turn, no I on the first stage.
+void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs);
+
+/// How its messages travel.
+LowerOptions lowering_of(const RuntimePreset& preset);
 
 }  // namespace plumb
