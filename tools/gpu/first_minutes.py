@@ -43,7 +43,7 @@ def groups(bench, now):
 
 
 def kernels(bench, now):
-    """The kernels beside the CPU's layers on the device itself, then two of their cases under compute-sanitizer."""
+    """The kernels beside the CPU's layers on the device itself, then attention and a step under compute-sanitizer."""
     test = bench.program.rsplit("/", 1)[0] + "/gpu_test"
     if not shutil.which(test):
         bench.say("no gpu_test beside the program")
@@ -55,8 +55,9 @@ def kernels(bench, now):
     if not sanitizer:
         bench.say("no compute-sanitizer on this machine")
         return True
-    words = [bench.program, "train", "1f1b", "-p", "1", "-m", "1", "--network", "gpt-tiny", "--steps", "1", *now.trained, "--no-graphs", *now.numbers]
-    return all([bench.run([sanitizer, "--tool", tool, "--error-exitcode", "9", *words], 40).fine for tool in ("memcheck", "racecheck")])
+    step = [bench.program, "train", "1f1b", "-p", "1", "-m", "1", "--network", "gpt-tiny", "--steps", "1", *now.trained, "--no-graphs", *now.numbers]
+    watched = (("memcheck", [test, "-tc=*heads of 64*"]), ("racecheck", step))
+    return all([bench.run([sanitizer, "--tool", tool, "--error-exitcode", "9", *words], 40).fine for tool, words in watched])
 
 
 def worst_difference(a, b):

@@ -130,13 +130,13 @@ def print_table(path, gpu):
             rows = [json.loads(line) for line in file]
     except FileNotFoundError:
         rows = []
-    print(f"{'network':<12} {'what':<15} {'tokens/s':>12} {'model FLOPs':>12} {'of compiled':>12}")
+    print(f"{'network':<12} {'what':<26} {'tokens/s':>12} {'model FLOPs':>12} {'of compiled':>12}")
     compiled = {row["network"]: row["tokens_per_s"] for row in rows if row["what"] == "torch compiled"}
     for row in rows:
         rate = row["tokens_per_s"]
         used = rate * flops_per_token(row["network"]) / peak
         ratio = rate / compiled[row["network"]] if row["network"] in compiled else math.nan
-        print(f"{row['network']:<12} {row['what']:<15} {rate:12.0f} {used:12.1%} {ratio:12.3f}")
+        print(f"{row['network']:<12} {row['what']:<26} {rate:12.0f} {used:12.1%} {ratio:12.3f}")
 
 
 def main():

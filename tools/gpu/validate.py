@@ -22,7 +22,7 @@ from gpu.situation import Situation  # noqa: E402
 PARTS = (
     ("machine", 15, first_minutes.machine), ("groups", 60, first_minutes.groups), ("kernels", 130, first_minutes.kernels),
     ("oracle", 80, first_minutes.oracle), ("bits", 60, first_minutes.bits), ("modes", 60, first_minutes.modes),
-    ("catalogue", 330, later_parts.catalogue), ("fidelity", 450, later_parts.fidelity), ("speed", 90, later_parts.speed),
+    ("catalogue", 330, later_parts.catalogue), ("fidelity", 450, later_parts.fidelity), ("speed", 140, later_parts.speed),
     ("torch", 330, later_parts.torch), ("contention", 150, later_parts.contention), ("probe", 150, later_parts.probe),
 )
 MOST_FAILURES = 2  # of a part over all calls; --only runs it all the same
