@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "models/jobs/layer_recompute.hpp"
 #include "models/kernels/dispatcher.hpp"
@@ -25,6 +27,15 @@ enum class WeightGradients : std::uint8_t {
                   ///< PyTorch makes, and what Megatron passes on empty where the product has added
   kPlaceholders,  ///< as kPassed, but of layers one empty tensor per shape is kept (Transformer Engine since 2.3)
 };
+
+/// What the host starts as one captured graph (CUDA graphs) instead of kernel by kernel.
+enum class CapturedGraphs : std::uint8_t {
+  kNone,
+  kDense,  ///< all but the experts of every layer, whose counts of tokens the host must know
+  kAll,    ///< the whole pass
+};
+
+inline constexpr std::array<std::string_view, 3> kCapturedGraphNames{"none", "dense", "all"};
 
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
@@ -59,8 +70,8 @@ struct Parallelism {
   bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
   bool overlap_experts = false;     ///< tokens travel to experts and back beside the kernels of the pass
   bool overlap_products = false;    ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
-  bool captured = false;            ///< the host starts a captured graph of the whole pass instead of every kernel
-  RecomputeModules modules{};       ///< parts of a layer that run again, beside `recompute`
+  CapturedGraphs captured{};
+  RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
   std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are

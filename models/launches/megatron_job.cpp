@@ -149,11 +149,12 @@ void set_memory(const Settings& settings, LaunchJob& job) {
   ranks.fused_loss =
       settings.flag("cross_entropy_loss_fusion") && is_text(settings, "cross_entropy_fusion_impl", {"te"});
   const bool captured = settings.has("cuda_graph_impl") && !is_text(settings, "cuda_graph_impl", {"none", "false"});
-  ranks.captured = captured;
-  if (captured && settings.has("cuda_graph_scope") &&
-      !is_text(settings, "cuda_graph_scope", {"full_iteration", "full"})) {
-    job.note(Note::kAssumed, "captured graphs of whole passes, not of the parts that cuda_graph_scope names");
-  }
+  if (!captured) return;
+  const bool whole =
+      !settings.has("cuda_graph_scope") || is_text(settings, "cuda_graph_scope", {"full_iteration", "full"});
+  ranks.captured = whole ? CapturedGraphs::kAll : CapturedGraphs::kDense;
+  if (!whole)
+    job.note(Note::kAssumed, "captured graphs of all but the experts, not of the parts that cuda_graph_scope names");
 }
 
 /// Names of --recompute-modules, and what is priced for them.

@@ -30,7 +30,7 @@ struct JobArguments {
   bool overlap_parameters = false;
   bool overlap_experts = false;
   bool low_precision_dispatch = false;
-  bool captured = false;
+  std::string captured;
   bool no_prefetch = false;
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
   std::string rates;                     ///< document of the devices' rates; empty: built in
@@ -48,6 +48,7 @@ struct JobArguments {
 
  private:
   void set_experts(Parallelism& job) const;
+  void set_captured(Parallelism& job) const;
   void set_memory(Parallelism& job) const;
 };
 

@@ -92,7 +92,7 @@ TEST_CASE("a printed configuration of Megatron-Bridge has virtual stages, overla
   CHECK(job.parallelism.format == MatrixFormat::kFp8Current);
   CHECK(job.parallelism.precision.gradient_bytes == 2);
   CHECK(job.parallelism.overlap_products);
-  CHECK_FALSE(job.parallelism.captured);
+  CHECK(job.parallelism.captured == CapturedGraphs::kNone);
 }
 
 TEST_CASE("torchtitan counts embedding and head as layers when it cuts") {

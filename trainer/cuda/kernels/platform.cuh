@@ -68,6 +68,8 @@ __device__ inline std::int64_t nanoseconds() {
 /// Leaves the multiprocessor to others for a moment; for loops that wait.
 __device__ inline void pause() { __nanosleep(32); }
 __device__ inline std::int64_t cycles() { return clock64(); }
+/// Before something of `bytes` bytes is moved at once; the hardware sees to it itself.
+__device__ inline void expect_aligned(const void*, std::size_t) {}
 
 }  // namespace plumb::kernels
 
@@ -101,10 +103,12 @@ struct alignas(sizeof(T) * N) Pack {
 };
 template <int N, class T>
 __device__ inline Pack<T, N> load(const T* from) {
+  expect_aligned(from, sizeof(Pack<T, N>));
   return *reinterpret_cast<const Pack<T, N>*>(from);
 }
 template <int N, class T>
 __device__ inline void store(T* to, const Pack<T, N>& pack) {
+  expect_aligned(to, sizeof(Pack<T, N>));
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
