@@ -72,6 +72,7 @@ struct SimulateArguments {
                "predict the makespan if all actions of a kind took X times as long, such as W=0.9");
     const bool run = parser.parse(arguments);
     costs.job.take_recompute(size.recompute);
+    costs.assume_where_missing();
     return run;
   }
 };
@@ -204,7 +205,11 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   }
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
   PredictedRun prediction = predict(arguments, schedule, input, draw);
-  if (input.job_rates) fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
+  if (input.job_rates) {
+    fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
+  } else {
+    fill_limits(prediction.timeline, limit, input.cluster_pointer());
+  }
   files.write(prediction.timeline);
   if (!arguments.chakra.empty()) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);

@@ -34,11 +34,14 @@ struct CostArguments {
   std::optional<std::int64_t> sequence;
   std::optional<double> jitter;
   JobArguments job;
+  bool assumed = false;  ///< `cost` was given by nobody
 
   /// Declares the options; this object must outlive the parsing. With `ranges` the degrees of jobs go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Declares only the options that a searched schedule needs: abstract costs, or a profile.
   void add_search_to(ArgumentParser& parser);
+  /// Takes the costs that textbooks draw, F=1,B=2, where neither costs nor anything that belongs to others is given.
+  void assume_where_missing();
   /// Whether any costs are given.
   bool any() const { return per_device || !(cost + memory + profile + network).empty(); }
 };

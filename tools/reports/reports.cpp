@@ -16,11 +16,12 @@ std::string single_run_page(const Timeline& timeline) {
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", "Chrome trace events for Perfetto or chrome://tracing", trace_report},
-    ReportFormat{"html", "interactive page for a browser; one file that needs no network", single_run_page},
-    ReportFormat{"svg", "picture as SVG", svg_report},
-    ReportFormat{"csv", "one row per executed action", csv_report},
-    ReportFormat{"tikz", "picture for LaTeX: a tikzpicture", tikz_report},
+    ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", trace_report},
+    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", single_run_page},
+    ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
+                 svg_report},
+    ReportFormat{"csv", ".csv", "one row per executed action", csv_report},
+    ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", tikz_report},
 };
 
 }  // namespace
