@@ -260,7 +260,8 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
       .text("pp", places, "RANGE", "pipeline-parallel degrees: devices of the pipeline (default: 1 to 64)")
       .text("microbatch-size", microbatch_sizes, "RANGE",
             "samples per microbatch and data-parallel rank (default: divisors of the batch up to 8)")
-      .text("chunks,v", chunks, "RANGE", "stages per device, for interleaved and other looped schedules (default: 2,3,4, and as many as there are "
+      .text("chunks,v", chunks, "RANGE",
+            "stages per device, for interleaved and other looped schedules (default: 2,3,4, and as many as there are "
             "layers where all stages have equally many)")
       .text("cut", cut, "NAME",
             "where stages may begin: at whole decoder layers (layers), or also between attention and MLP (blocks), "
