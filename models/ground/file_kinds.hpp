@@ -33,6 +33,6 @@ inline constexpr std::size_t kMostPipeBytes = 256 * kMebibyte;
 
 inline constexpr std::array kFileKinds{kScheduleFile,    kNetworkFile,  kClusterFile,      kProfileFile,
                                        kKernelRatesFile, kTimelineFile, kTrainingDataFile, kCheckpointStateFile,
-                                       kTensorsFile,     kLaunchFile,      kDocumentFile};
+                                       kTensorsFile,     kLaunchFile,   kDocumentFile};
 
 }  // namespace plumb

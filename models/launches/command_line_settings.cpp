@@ -19,7 +19,8 @@ bool is_option(std::string_view word) {
 }
 
 std::size_t option_count(const Words& words) {
-  return static_cast<std::size_t>(std::ranges::count_if(words, [](const ShellWord& word) { return is_option(word.text); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(words, [](const ShellWord& word) { return is_option(word.text); }));
 }
 
 /// Where the training program stands; the number of words where there is none.
@@ -36,7 +37,8 @@ std::size_t program_at(const Words& words) {
 }
 
 /// Commands inside of words (bash -c "...") come after the command itself.
-void add_inner_commands(const Words& words, const std::string& name, const ShellValues& values, std::vector<Words>& all) {
+void add_inner_commands(const Words& words, const std::string& name, const ShellValues& values,
+                        std::vector<Words>& all) {
   for (const ShellWord& word : words) {
     if (word.text.find(' ') == std::string::npos || word.text.find(" --") == std::string::npos) continue;
     try {
@@ -68,7 +70,8 @@ Words options_of_variables(const ShellValues& values) {
 }
 
 bool is_short_option(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && ((word[1] >= 'a' && word[1] <= 'z') || (word[1] >= 'A' && word[1] <= 'Z'));
+  return word.size() > 1 && word[0] == '-' &&
+         ((word[1] >= 'a' && word[1] <= 'z') || (word[1] >= 'A' && word[1] <= 'Z'));
 }
 
 /// `--name value ...`, `--name=value` and `name=value` (as Hydra takes it), the values up to the next option.
@@ -82,7 +85,8 @@ void add_options(const Words& words, const std::string& file, Settings& settings
   };
   for (const ShellWord& word : words) {
     const std::size_t equals = word.text.find('=');
-    const bool hydra = name.empty() && equals != std::string::npos && equals > 0 && word.text.find_first_of(" /{") > equals;
+    const bool hydra =
+        name.empty() && equals != std::string::npos && equals > 0 && word.text.find_first_of(" /{") > equals;
     if (is_option(word.text) || is_short_option(word.text) || hydra) {
       finish();
       setting.place = word.line > 0 ? file + ":" + std::to_string(word.line) : file;
@@ -102,8 +106,13 @@ void add_options(const Words& words, const std::string& file, Settings& settings
 /// `#SBATCH --nodes=4` and the like.
 void add_job_directives(std::string_view script, const std::string& file, Settings& settings) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames{
-      {{"nodes", "nnodes"}, {"N", "nnodes"}, {"gpus_per_node", "gpus_per_node"}, {"ntasks_per_node", "gpus_per_node"},
-       {"gres", "gpus_per_node"}, {"g", "gpus_per_node"}, {"gpus_per_task", "gpus_per_task"}}};
+      {{"nodes", "nnodes"},
+       {"N", "nnodes"},
+       {"gpus_per_node", "gpus_per_node"},
+       {"ntasks_per_node", "gpus_per_node"},
+       {"gres", "gpus_per_node"},
+       {"g", "gpus_per_node"},
+       {"gpus_per_task", "gpus_per_task"}}};
   std::size_t line = 0;
   while (!script.empty()) {
     ++line;
@@ -136,7 +145,8 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
   for (const Words& words : commands) {
     static constexpr std::array<std::string_view, 6> kNoLaunch{"echo", "printf", "git", "rsync", "mkdir", "docker"};
     const std::size_t options = option_count(words);
-    if (words.empty() || options < kLeastOptions || std::ranges::find(kNoLaunch, words.front().text) != kNoLaunch.end()) continue;
+    if (words.empty() || options < kLeastOptions || std::ranges::find(kNoLaunch, words.front().text) != kNoLaunch.end())
+      continue;
     launches += program_at(words) < words.size() ? 1 : 0;
     if (best == nullptr || options > option_count(*best)) best = &words;
   }
@@ -148,7 +158,8 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
   Words words = best != nullptr ? *best : Words{};
   const Words loose = options_of_variables(run.values);
   if (option_count(loose) > 2 * option_count(words)) {
-    launch.notes.push_back({LaunchNote::Kind::kAssumed, "no launch uses the options of the variables: all of them count"});
+    launch.notes.push_back(
+        {LaunchNote::Kind::kAssumed, "no launch uses the options of the variables: all of them count"});
     return loose;
   }
   return words;
@@ -164,15 +175,14 @@ void note_not_followed(const ShellRun& run, LaunchCommand& launch) {
 
 }  // namespace
 
-LaunchCommand launch_command(std::string_view script, const std::string& name,
-                             const std::map<std::string, std::string>& given, const ShellSource& source) {
-  ShellValues values;
-  for (const auto& [variable, value] : given) values.set(variable, {value});
-  const ShellRun run = follow_shell_script(script, name, values, source);
+LaunchCommand launch_command(std::string_view script, const std::string& name, const ShellValues& given,
+                             const ShellSource& source) {
+  const ShellRun run = follow_shell_script(script, name, given, source);
   LaunchCommand launch{.settings = Settings(name), .program = {}, .files = run.files, .notes = {}};
   const Words words = chosen_launch(run, name, launch);
   if (option_count(words) == 0) {
-    throw Error(name + ": no launch of a training program is found, expected a command such as torchrun pretrain_gpt.py "
+    throw Error(name +
+                ": no launch of a training program is found, expected a command such as torchrun pretrain_gpt.py "
                 "--num-layers 32 ...");
   }
   const std::size_t at = program_at(words);

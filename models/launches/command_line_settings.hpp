@@ -20,9 +20,10 @@ struct LaunchCommand {
   std::vector<LaunchNote> notes;
 };
 
-/// The launch with the most options among the commands of a script. `given` are variables and arguments that it would be
-/// called with. Throws `Error` with the place for a script that cannot be followed, and for one that launches nothing.
-LaunchCommand launch_command(std::string_view script, const std::string& name,
-                             const std::map<std::string, std::string>& given, const ShellSource& source = {});
+/// The launch with the most options among the commands of a script. `given` are its variables
+/// and arguments ("1", "2", "@", "#") when it begins. Throws `Error` with the place for a script that cannot be
+/// followed, and for one that launches nothing.
+LaunchCommand launch_command(std::string_view script, const std::string& name, const ShellValues& given,
+                             const ShellSource& source = {});
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
+#undef TOML_ENABLE_FORMATTERS
 
 namespace plumb {
 namespace {

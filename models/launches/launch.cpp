@@ -1,5 +1,7 @@
 #include "models/launches/launch.hpp"
 
+#include <algorithm>
+
 #include "models/ground/error.hpp"
 
 namespace plumb {
@@ -15,6 +17,11 @@ std::string ranks_text(const LaunchJob& job) {
 }  // namespace
 
 void place_launch(LaunchJob& job, std::int64_t devices) {
+  constexpr std::int64_t kMostLaunched = std::int64_t{1} << 30;
+  if (std::max({job.parallelism.microbatch_size, job.batch, job.accumulation}) > kMostLaunched ||
+      job.model_ranks() > kMostLaunched) {
+    throw Error(job.source + ": expected fewer samples and ranks");
+  }
   const std::int64_t copy = job.model_ranks();
   if (devices < 1 || devices % copy != 0) {
     throw Error(job.source + ": one copy of the model takes " + std::to_string(copy) + " devices (" + ranks_text(job) +

@@ -36,12 +36,12 @@ struct LaunchJob {
   std::int64_t chunks = 1;           ///< stages of a rank
   std::string schedule = "1f1b";     ///< in the catalogue of schedules
   std::map<std::string, std::string> schedule_options{};
-  Partition partition{};           ///< of `network`; without bounds: not known before the network is
-  std::int64_t batch = 0;          ///< samples of a step; 0: `accumulation` says it
-  std::int64_t accumulation = 0;   ///< microbatches of a step and rank; 0: `batch` says it
-  std::int64_t nodes = 0;          ///< of the job; 0: not said
-  std::int64_t per_node = 0;       ///< devices of a node; 0: not said
-  std::int64_t microbatches = 0;   ///< of a step; 0 before `place_launch`
+  Partition partition{};          ///< of `network`; without bounds: not known before the network is
+  std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
+  std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
+  std::int64_t nodes = 0;         ///< of the job; 0: not said
+  std::int64_t per_node = 0;      ///< devices of a node; 0: not said
+  std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
   /// Ranks that hold one copy of the model.

@@ -33,7 +33,8 @@ void set_degrees(const Settings& settings, LaunchJob& job) {
   ranks.tensor = degree(settings, "tensor_model_parallel_size");
   ranks.context = degree(settings, "context_parallel_size");
   ranks.expert = degree(settings, "expert_model_parallel_size");
-  ranks.expert_tensor = settings.has("expert_tensor_parallel_size") ? degree(settings, "expert_tensor_parallel_size") : 0;
+  ranks.expert_tensor =
+      settings.has("expert_tensor_parallel_size") ? degree(settings, "expert_tensor_parallel_size") : 0;
   ranks.data = 0;
   ranks.sequence_parallel = settings.flag("sequence_parallel") && ranks.tensor > 1;
   ranks.microbatch_size = settings.whole("micro_batch_size", 1);
@@ -60,11 +61,11 @@ MatrixFormat recipe_of(const Settings& settings) {
 /// NeMo's names of precisions: "bf16-mixed", "bf16_with_fp8_current_scaling_mixed", ...
 void set_mixed_precision(const std::string& name, LaunchJob& job) {
   if (name.find("fp8") == std::string::npos && name.find("fp4") == std::string::npos) return;
-  job.parallelism.format = name.find("fp4") != std::string::npos       ? MatrixFormat::kNvFp4
-                           : name.find("mxfp8") != std::string::npos   ? MatrixFormat::kMxFp8
+  job.parallelism.format = name.find("fp4") != std::string::npos          ? MatrixFormat::kNvFp4
+                           : name.find("mxfp8") != std::string::npos      ? MatrixFormat::kMxFp8
                            : name.find("subchannel") != std::string::npos ? MatrixFormat::kFp8Block
-                           : name.find("current") != std::string::npos ? MatrixFormat::kFp8Current
-                                                                       : MatrixFormat::kFp8;
+                           : name.find("current") != std::string::npos    ? MatrixFormat::kFp8Current
+                                                                          : MatrixFormat::kFp8;
 }
 
 bool computes_in_16_bits(const Settings& settings) {
@@ -78,21 +79,27 @@ void set_precision(const Settings& settings, LaunchJob& job) {
   if (!computes_in_16_bits(settings)) ranks.precision = Precision{};
   const bool half = settings.flag("fp16") || settings.flag("fp16.enabled");
   const bool wide = settings.flag("accumulate_allreduce_grads_in_fp32", !half);
-  if (ranks.precision == kMixedPrecision && (settings.flag("grad_reduce_in_bf16") || settings.flag("ddp.grad_reduce_in_bf16") ||
-                                             (settings.has("grad_reduce_in_fp32") && !settings.flag("grad_reduce_in_fp32")) || !wide)) {
+  if (ranks.precision == kMixedPrecision &&
+      (settings.flag("grad_reduce_in_bf16") || settings.flag("ddp.grad_reduce_in_bf16") ||
+       (settings.has("grad_reduce_in_fp32") && !settings.flag("grad_reduce_in_fp32")) || !wide)) {
     ranks.precision.gradient_bytes = 2;
   }
   if (settings.has("mixed_precision")) set_mixed_precision(setting_name(settings.text("mixed_precision")), job);
-  if (settings.has("fp8_format") && !is_text(settings, "fp8_format", {"false", "none"})) ranks.format = recipe_of(settings);
-  if (settings.has("fp4_format") && !is_text(settings, "fp4_format", {"false", "none"})) ranks.format = MatrixFormat::kNvFp4;
+  if (settings.has("fp8_format") && !is_text(settings, "fp8_format", {"false", "none"}))
+    ranks.format = recipe_of(settings);
+  if (settings.has("fp4_format") && !is_text(settings, "fp4_format", {"false", "none"}))
+    ranks.format = MatrixFormat::kNvFp4;
   if (!settings.flag("use_precision_aware_optimizer")) return;
   const auto bytes = [&](std::string_view name, std::int64_t otherwise) -> std::int64_t {
     const std::string type = settings.text(name, "");
     if (type.empty()) return otherwise;
-    return type.find("8") != std::string::npos && type.find("fp8") != std::string::npos ? 1 : type.find("16") != std::string::npos ? 2 : 4;
+    return type.find("8") != std::string::npos && type.find("fp8") != std::string::npos ? 1
+           : type.find("16") != std::string::npos                                       ? 2
+                                                                                        : 4;
   };
   ranks.precision.gradient_bytes = bytes("main_grads_dtype", ranks.precision.gradient_bytes);
-  ranks.precision.optimizer_bytes = bytes("main_params_dtype", 4) + bytes("exp_avg_dtype", 4) + bytes("exp_avg_sq_dtype", 4);
+  ranks.precision.optimizer_bytes =
+      bytes("main_params_dtype", 4) + bytes("exp_avg_dtype", 4) + bytes("exp_avg_sq_dtype", 4);
 }
 
 void set_sharding(const Settings& settings, LaunchJob& job) {
@@ -112,14 +119,16 @@ void set_sharding(const Settings& settings, LaunchJob& job) {
   }
   ranks.overlap_gradients = settings.flag("overlap_grad_reduce") || settings.flag("zero_optimization.overlap_comm");
   ranks.overlap_parameters = settings.flag("overlap_param_gather");
-  ranks.overlap_products = (settings.flag("tp_comm_overlap") || settings.flag("ub_tp_comm_overlap")) && ranks.sequence_parallel;
+  ranks.overlap_products =
+      (settings.flag("tp_comm_overlap") || settings.flag("ub_tp_comm_overlap")) && ranks.sequence_parallel;
 }
 
 void set_experts(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
   const std::string dispatcher = setting_name(settings.text("moe_token_dispatcher_type", "allgather"));
-  const bool deepep = settings.flag("moe_enable_deepep") ||
-                      (dispatcher == "flex" && is_text(settings, "moe_flex_dispatcher_backend", {"deepep", "hybridep"}));
+  const bool deepep =
+      settings.flag("moe_enable_deepep") ||
+      (dispatcher == "flex" && is_text(settings, "moe_flex_dispatcher_backend", {"deepep", "hybridep"}));
   if (deepep) ranks.dispatcher = Dispatcher::kOncePerNode;
   if (dispatcher == "allgather" && ranks.expert > 1) {
     job.note(Note::kNotModelled, "moe_token_dispatcher_type allgather: priced as alltoall");
@@ -133,15 +142,19 @@ void set_memory(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
   const bool flash = settings.flag("use_flash_attn");
   const bool local = is_text(settings, "transformer_impl", {"local"}) && !flash;
-  ranks.flash_attention = !is_text(settings, "attention_backend", {"unfused", "local", "attnbackend.unfused"}) && !local;
+  ranks.flash_attention =
+      !is_text(settings, "attention_backend", {"unfused", "local", "attnbackend.unfused"}) && !local;
   // Megatron's default is a dropout of 0.1.
   ranks.dropout = std::max(settings.real("attention_dropout", 0.1), settings.real("hidden_dropout", 0.1)) > 0;
-  ranks.fused_loss = settings.flag("cross_entropy_loss_fusion") && is_text(settings, "cross_entropy_fusion_impl", {"te"});
+  ranks.fused_loss =
+      settings.flag("cross_entropy_loss_fusion") && is_text(settings, "cross_entropy_fusion_impl", {"te"});
   const bool captured = settings.has("cuda_graph_impl") && !is_text(settings, "cuda_graph_impl", {"none", "false"});
-  ranks.captured = captured;
-  if (captured && settings.has("cuda_graph_scope") && !is_text(settings, "cuda_graph_scope", {"full_iteration", "full"})) {
-    job.note(Note::kAssumed, "captured graphs of whole passes, not of the parts that cuda_graph_scope names");
-  }
+  if (!captured) return;
+  const bool whole =
+      !settings.has("cuda_graph_scope") || is_text(settings, "cuda_graph_scope", {"full_iteration", "full"});
+  ranks.captured = whole ? CapturedGraphs::kAll : CapturedGraphs::kDense;
+  if (!whole)
+    job.note(Note::kAssumed, "captured graphs of all but the experts, not of the parts that cuda_graph_scope names");
 }
 
 /// Names of --recompute-modules, and what is priced for them.
@@ -154,7 +167,8 @@ constexpr std::array<std::pair<std::string_view, RecomputeModule>, 6> kRecompute
      {"mla_up_proj", RecomputeModule::kMlaUpProj}}};
 
 void set_recompute_modules(const Settings& settings, LaunchJob& job) {
-  job.parallelism.recompute = settings.has("recompute_modules") ? ActivationRecompute::kNone : ActivationRecompute::kSelective;
+  job.parallelism.recompute =
+      settings.has("recompute_modules") ? ActivationRecompute::kNone : ActivationRecompute::kSelective;
   for (const std::string& words : settings.list("recompute_modules")) {
     std::string word;
     for (const char letter : words + " ") {
@@ -185,10 +199,12 @@ void set_recompute(const Settings& settings, LaunchJob& job) {
   const bool block = is_text(settings, "recompute_method", {"block"});
   const std::int64_t each = settings.whole("recompute_num_layers", 1, 0);
   if (block) {
-    job.note(Note::kNotModelled, "recompute_method block (" + std::to_string(each) +
-                                     " layers of a stage): priced as all layers, which takes more time and less memory");
+    job.note(Note::kNotModelled,
+             "recompute_method block (" + std::to_string(each) +
+                 " layers of a stage): priced as all layers, which takes more time and less memory");
   } else if (each > 1) {
-    job.note(Note::kNotModelled, "recompute_num_layers " + std::to_string(each) + ": priced as 1, one input kept per layer");
+    job.note(Note::kNotModelled,
+             "recompute_num_layers " + std::to_string(each) + ": priced as 1, one input kept per layer");
   }
 }
 
@@ -201,7 +217,10 @@ void set_schedule(const Settings& settings, LaunchJob& job) {
                                      ? 0
                                      : settings.whole("zero_bubble_max_pending_backward", 0, 0);
     job.chunks = v ? 2 : 1;
-    job.schedule = !v ? (pending >= 2 * job.pipeline ? "zb-2p" : "zb-1p") : memory == "half" ? "v-half" : memory == "min" ? "v-min" : "zb-v";
+    job.schedule = !v                 ? (pending >= 2 * job.pipeline ? "zb-2p" : "zb-1p")
+                   : memory == "half" ? "v-half"
+                   : memory == "min"  ? "v-min"
+                                      : "zb-v";
     return;
   }
   if (job.chunks == 1) return;
@@ -233,12 +252,15 @@ void set_machine(const Settings& settings, LaunchJob& job) {
       const Setting* setting = settings.find(name);
       if (setting == nullptr || setting->values.size() != 1 || !unknown_in(setting->values.front()).empty()) continue;
       const std::string& text = setting->values.front();
-      if (text.find_first_not_of("0123456789") == std::string::npos && text.size() < 7) return settings.whole(name, 0, 0);
+      if (text.find_first_not_of("0123456789") == std::string::npos && text.size() < 7)
+        return settings.whole(name, 0, 0);
     }
     return 0;
   };
   job.nodes = known({"nnodes", "num_nodes", "trainer.num_nodes"});
-  job.per_node = known({"nproc_per_node", "num_gpus", "trainer.devices", "gpus_per_node"});
+  job.per_node = known({"nproc_per_node", "num_gpus", "trainer.devices", "gpus_per_node", "devices"});
+  // torchrun and deepspeed launch on one node unless they are told.
+  if (job.nodes == 0 && job.per_node > 0 && !settings.has("nnodes") && !settings.has("num_nodes")) job.nodes = 1;
   if (const std::int64_t world = known({"world_size"}); world > 0 && job.devices() == 0) {
     job.per_node = std::min<std::int64_t>(8, world);
     job.nodes = world / job.per_node;
@@ -248,9 +270,12 @@ void set_machine(const Settings& settings, LaunchJob& job) {
 /// Every name that nobody read, by its class.
 void note_unread(const Settings& settings, LaunchJob& job) {
   for (const std::string& name : settings.unread()) {
-    const std::string_view leaf = std::string_view(name).substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
+    const std::string_view leaf =
+        std::string_view(name).substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
     const Setting& setting = settings.all().at(name);
-    if (setting.values.size() == 1 && (setting_name(setting.values.front()) == "false" || setting.values.front() == "None")) continue;
+    if (setting.values.size() == 1 &&
+        (setting_name(setting.values.front()) == "false" || setting.values.front() == "None"))
+      continue;
     switch (megatron_setting_class(leaf)) {
       case SettingClass::kNotModelled:
         job.note(Note::kNotModelled, name);

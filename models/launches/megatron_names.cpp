@@ -53,6 +53,7 @@ constexpr std::array kRenamed{
     Renamed{"last_pipeline_num_layers", "decoder_last_pipeline_num_layers"},
     Renamed{"microbatch_group_size_per_vp_stage", "microbatch_group_size_per_virtual_pipeline_stage"},
     Renamed{"gated_linear_unit", "swiglu"},
+    Renamed{"bias", "add_bias_linear"},
     Renamed{"fp8", "fp8_format"},
     Renamed{"fp4", "fp4_format"},
     Renamed{"use_te_rng_tracker", "te_rng_tracker"},
@@ -108,9 +109,12 @@ constexpr std::string_view kNoEffect =
     "world_size rank_* deterministic_mode te_rng_tracker use_cpu_initialization perform_initialization params_dtype "
     "pipeline_dtype autocast* consumed_* start_* current_* transformer_pipeline* iteration do_* model_type "
     "app_tag* config_logger* disable_msc enable_msc *_path trust_remote* make_vocab* padded_vocab* suggested_* "
-    "max_position_embeddings override_* stdout* stderr* verbose debug* trackers ddp_timeout force_load* object_storage* blend* bf16_* "
+    "max_position_embeddings override_* stdout* stderr* verbose debug* trackers ddp_timeout force_load* "
+    "object_storage* blend* bf16_* "
     "nvtx_ranges nccl_* adlr_* use_one_sent* onnx_safe output_bert* report_* titles_* evidence_* retriever_* "
-    "decoder_seq_length task epochs langrl* moe_eval* moe_loss_coeff moe_min_capacity create_moe_param_group mlp_type universal_checkpoint enable_experimental use_te logging_level local_rank_* max_tokens_to_oom apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
+    "decoder_seq_length task epochs langrl* moe_eval* moe_loss_coeff moe_min_capacity create_moe_param_group mlp_type "
+    "universal_checkpoint enable_experimental use_te logging_level local_rank_* max_tokens_to_oom "
+    "apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
     "launcher deepspeed_slurm hostfile prescale_gradients keep_last* extra_save* no_ssh* sync_* wall_clock_breakdown "
     "steps_per_print dump_state zero_allow_untested* gradient_clipping fp32_allreduce label_data* text_gen* use_wandb "
     "num_gradients_noise* max_*_iters distributed_* lr_* override_lr* no_* peft_none weights_* bias_dropout* sort_*";
@@ -138,7 +142,8 @@ constexpr std::string_view kNotModelled =
     "allgather_bucket_size overlap_comm reduce_scatter* stage3_* sub_group_size zero_quantized* zero_hpz* "
     "attention_output_gate softmax_type window_attn* sequence_packing* variable_seq* dynamic_context* hetero* "
     "no_persist_layer_norm* zero_bubble* enable_zero* gradient_as_bucket* moe_flex_dispatcher_backend* use_turbo* "
-    "enable_primus* turbo_* deepspeed_activation_checkpointing delayed_* lora_* external_cuda* multi_token* experimental_attention* dsa_* gdn_* "
+    "enable_primus* turbo_* deepspeed_activation_checkpointing delayed_* lora_* external_cuda* multi_token* "
+    "experimental_attention* dsa_* gdn_* "
     "linear_attention* linear_* csa_* hca_* mhc_* enable_hyper* engram*";
 
 bool is_listed(std::string_view list, std::string_view name) {
@@ -153,7 +158,8 @@ bool is_listed(std::string_view list, std::string_view name) {
 }
 
 bool is_denied(const Setting& setting) {
-  return setting.values.size() == 1 && (setting_name(setting.values.front()) == "false" || setting.values.front() == "0");
+  return setting.values.size() == 1 &&
+         (setting_name(setting.values.front()) == "false" || setting.values.front() == "0");
 }
 
 }  // namespace
@@ -173,7 +179,10 @@ void rename_to_megatron(Settings& settings) {
       if (is_denied(setting)) continue;
       setting.values = {std::string(one.value)};
     }
-    if (!settings.all().contains(one.to)) settings.set(one.to, std::move(setting));
+    const auto present = settings.all().find(one.to);
+    const bool unknown = present != settings.all().end() && !present->second.values.empty() &&
+                         !unknown_in(present->second.values.front()).empty();
+    if (present == settings.all().end() || unknown) settings.set(one.to, std::move(setting));
   }
   for (const auto& [from, to] : kDenials) {
     const auto found = settings.all().find(from);

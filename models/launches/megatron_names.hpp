@@ -10,8 +10,8 @@ namespace plumb {
 
 /// What a name that was not read means for time and memory.
 enum class SettingClass : std::uint8_t {
-  kNoEffect,    ///< data, files, logs, learning: a step takes as long and as much memory with any value
-  kNotModelled, ///< changes time or memory, and its effect is not part of the prediction
+  kNoEffect,     ///< data, files, logs, learning: a step takes as long and as much memory with any value
+  kNotModelled,  ///< changes time or memory, and its effect is not part of the prediction
   kUnknown,
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -10,13 +11,13 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostLayers = 4096;
-constexpr std::int64_t kMostSize = std::int64_t{1} << 30;
+constexpr std::int64_t kMostDecoders = 4096;
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 
 /// Sizes are bounded, so that products of them can be counted.
 std::int64_t size_of(const Settings& settings, std::string_view name, std::int64_t otherwise, std::int64_t least = 1) {
   const std::int64_t size = settings.whole(name, otherwise, least);
-  if (size > kMostSize) settings.fail(name, "expected at most " + std::to_string(kMostSize));
+  if (size > kLargestSize) settings.fail(name, "expected at most " + std::to_string(kLargestSize));
   return size;
 }
 
@@ -27,21 +28,39 @@ struct KnownVocabulary {
 
 /// Published vocabularies; the first that fits counts.
 constexpr std::array kKnownVocabularies{
-    KnownVocabulary{"nemotron-3", 131072}, KnownVocabulary{"nemotron-h", 131072}, KnownVocabulary{"gpt2bpe", 50257},     KnownVocabulary{"llama-3", 128256},     KnownVocabulary{"llama3", 128256},
-    KnownVocabulary{"llama-4", 202048},    KnownVocabulary{"llama-2", 32000},      KnownVocabulary{"llama2", 32000},
-    KnownVocabulary{"mixtral", 32000},     KnownVocabulary{"qwen3", 151936},       KnownVocabulary{"qwen2", 151936},
-    KnownVocabulary{"deepseek-v3", 129280}, KnownVocabulary{"deepseek-r1", 129280}, KnownVocabulary{"deepseek-v2", 102400},
-    KnownVocabulary{"deepseek-coder-v2", 102400}, KnownVocabulary{"deepseekv2", 102400},
-    KnownVocabulary{"deepseekv3", 129280}, KnownVocabulary{"kimi-k2", 163840},     KnownVocabulary{"moonlight", 163840},
-    KnownVocabulary{"gpt-oss", 201088},    KnownVocabulary{"mistral-7b", 32000},   KnownVocabulary{"gemma", 256000},
-    KnownVocabulary{"bertwordpiece", 30522}, KnownVocabulary{"gpt-neox", 50277},   KnownVocabulary{"nemotron", 256000},
-    KnownVocabulary{"llama", 32000},       KnownVocabulary{"gpt2", 50257},
+    KnownVocabulary{"nemotron-3", 131072},
+    KnownVocabulary{"nemotron-h", 131072},
+    KnownVocabulary{"gpt2bpe", 50257},
+    KnownVocabulary{"llama-3", 128256},
+    KnownVocabulary{"llama3", 128256},
+    KnownVocabulary{"llama-4", 202048},
+    KnownVocabulary{"llama-2", 32000},
+    KnownVocabulary{"llama2", 32000},
+    KnownVocabulary{"mixtral", 32000},
+    KnownVocabulary{"qwen3", 151936},
+    KnownVocabulary{"qwen2", 151936},
+    KnownVocabulary{"deepseek-v3", 129280},
+    KnownVocabulary{"deepseek-r1", 129280},
+    KnownVocabulary{"deepseek-v2", 102400},
+    KnownVocabulary{"deepseek-coder-v2", 102400},
+    KnownVocabulary{"deepseekv2", 102400},
+    KnownVocabulary{"deepseekv3", 129280},
+    KnownVocabulary{"kimi-k2", 163840},
+    KnownVocabulary{"moonlight", 163840},
+    KnownVocabulary{"gpt-oss", 201088},
+    KnownVocabulary{"mistral-7b", 32000},
+    KnownVocabulary{"gemma", 256000},
+    KnownVocabulary{"bertwordpiece", 30522},
+    KnownVocabulary{"gpt-neox", 50277},
+    KnownVocabulary{"nemotron", 256000},
+    KnownVocabulary{"llama", 32000},
+    KnownVocabulary{"gpt2", 50257},
 };
 
 std::string tokenizer_text(const Settings& settings) {
   std::string text;
-  for (const char* name : {"tokenizer_type", "tokenizer_model", "tokenizer_name_or_path", "tokenizer_hf_model_id", "load",
-                           "pretrained_checkpoint", "vocab_file", "model_name", "name"}) {
+  for (const char* name : {"tokenizer_type", "tokenizer_model", "tokenizer_name_or_path", "tokenizer_hf_model_id",
+                           "load", "pretrained_checkpoint", "vocab_file", "model_name", "name"}) {
     const Setting* setting = settings.find(name);
     if (setting == nullptr) continue;
     for (const std::string& value : setting->values) text += " " + setting_name(value);
@@ -65,7 +84,8 @@ std::int64_t plain_vocabulary(const Settings& settings, LaunchJob& job) {
     job.note(LaunchNote::Kind::kAssumed, "a vocabulary of 50257, that of GPT-2's merges");
     return 50257;
   }
-  throw Error(settings.source() + ": the size of the vocabulary is missing, expected vocab_size (--job-set vocab_size=N)");
+  throw Error(settings.source() +
+              ": the size of the vocabulary is missing, expected vocab_size (--job-set vocab_size=N)");
 }
 
 std::int64_t padded_vocabulary(const Settings& settings, LaunchJob& job) {
@@ -83,7 +103,8 @@ class MegatronLayers {
     width_ = size_of(settings, "hidden_size", 0);
     if (width_ == 0) settings.required("hidden_size", "the width of the network");
     gated_ = settings.flag("swiglu") || settings.flag("quick_geglu") || is_gated_activation();
-    bias_ = settings.flag("add_bias_linear", !settings.has("use_bias_in_attn_linear") || settings.flag("use_bias_in_attn_linear"));
+    bias_ = settings.flag("add_bias_linear",
+                          !settings.has("use_bias_in_attn_linear") || settings.flag("use_bias_in_attn_linear"));
     const std::string norm = setting_name(settings.text("normalization", "LayerNorm"));
     if (norm != "layernorm" && norm != "rmsnorm" && norm != "layernorm1p") {
       settings.fail("normalization", "expected LayerNorm or RMSNorm, found '" + norm + "'");
@@ -166,7 +187,8 @@ class MegatronLayers {
     std::int64_t most = 0;
     for (const std::string& word : settings_.list("num_experts")) {
       std::int64_t count = 0;
-      for (const char letter : word) count = letter >= '0' && letter <= '9' && count < kMostSize ? 10 * count + letter - '0' : count;
+      for (const char letter : word)
+        count = letter >= '0' && letter <= '9' && count < kLargestSize ? 10 * count + letter - '0' : count;
       most = std::max(most, count);
     }
     return most;
@@ -208,7 +230,7 @@ class MegatronLayers {
     const std::string text = settings_.text("window_size");
     std::int64_t size = 0;
     for (const char letter : text.substr(0, text.find(','))) {
-      if (letter >= '0' && letter <= '9' && size < kMostSize) size = 10 * size + letter - '0';
+      if (letter >= '0' && letter <= '9' && size < kLargestSize) size = 10 * size + letter - '0';
     }
     const std::string every = settings_.text("window_attn_skip_freq", "");
     if (every.size() == 1 && every[0] > '0' && every[0] <= '9' && (at + 1) % (every[0] - '0') == 0) return 0;
@@ -243,10 +265,10 @@ std::vector<bool> sparse_layers(const Settings& settings, std::int64_t layers, b
     if (letter == '0' || letter == '1') part.push_back(letter == '1');
     if (letter == '*') {
       std::int64_t count = 0;
-      while (at + 1 < text.size() && text[at + 1] >= '0' && text[at + 1] <= '9' && count <= kMostLayers) {
+      while (at + 1 < text.size() && text[at + 1] >= '0' && text[at + 1] <= '9' && count <= kMostDecoders) {
         count = 10 * count + (text[++at] - '0');
       }
-      if (count > kMostLayers) settings.fail(kName, "expected at most " + std::to_string(kMostLayers) + " layers");
+      if (count > kMostDecoders) settings.fail(kName, "expected at most " + std::to_string(kMostDecoders) + " layers");
       for (std::int64_t k = 0; k < count; ++k) sparse.insert(sparse.end(), part.begin(), part.end());
       part.clear();
     }
@@ -254,7 +276,7 @@ std::vector<bool> sparse_layers(const Settings& settings, std::int64_t layers, b
       sparse.insert(sparse.end(), part.begin(), part.end());
       part.clear();
     }
-    if (sparse.size() > static_cast<std::size_t>(kMostLayers)) break;
+    if (sparse.size() > static_cast<std::size_t>(kMostDecoders)) break;
   }
   if (sparse.size() != static_cast<std::size_t>(layers)) {
     settings.fail(kName, "expected " + std::to_string(layers) + " layers, found " + std::to_string(sparse.size()));
@@ -272,7 +294,7 @@ std::string pattern_letters(const Settings& settings) {
 
 void add_pattern(const Settings& settings, const MegatronLayers& layers, Network& network) {
   for (const char letter : pattern_letters(settings)) {
-    if (network.layers.size() > static_cast<std::size_t>(kMostLayers)) break;
+    if (network.layers.size() > static_cast<std::size_t>(kMostDecoders)) break;
     switch (letter) {
       case 'M':
         network.layers.push_back(layers.residual(layers.mamba()));
@@ -294,13 +316,13 @@ void add_pattern(const Settings& settings, const MegatronLayers& layers, Network
 
 std::int64_t layer_count(const Settings& settings) {
   const std::int64_t count = settings.required("num_layers", "the number of layers");
-  if (count < 1 || count > kMostLayers) settings.fail("num_layers", "expected 1 to " + std::to_string(kMostLayers));
+  if (count < 1 || count > kMostDecoders) settings.fail("num_layers", "expected 1 to " + std::to_string(kMostDecoders));
   return count;
 }
 
 void add_further_tokens(const Settings& settings, const MegatronLayers& layers, std::int64_t vocabulary,
                         Network& network) {
-  const std::int64_t count = std::min<std::int64_t>(size_of(settings, "mtp_num_layers", 0, 0), kMostLayers);
+  const std::int64_t count = std::min<std::int64_t>(size_of(settings, "mtp_num_layers", 0, 0), kMostDecoders);
   for (std::int64_t k = 0; k < count; ++k) {
     network.layers.push_back(layers.residual(layers.attention(0)));
     network.layers.push_back(layers.residual(layers.expert_count() > 0 ? layers.experts() : layers.mlp()));
@@ -328,10 +350,10 @@ void name_layers(Network& network) {
 Network megatron_network(const Settings& settings, LaunchJob& job) {
   const MegatronLayers layers(settings);
   Network network;
-  network.name = "job";
+  network.name = std::filesystem::path(settings.source()).stem().string();
   network.source = settings.source();
   network.sequence = settings.required("seq_length", "the length of a sequence");
-  if (network.sequence < 1 || network.sequence > kMostSize) settings.fail("seq_length", "expected a length");
+  if (network.sequence < 1 || network.sequence > kLargestSize) settings.fail("seq_length", "expected a length");
   network.samples = job.parallelism.microbatch_size;
   const std::int64_t vocabulary = padded_vocabulary(settings, job);
   LayerSpec embedding;
@@ -349,8 +371,7 @@ Network megatron_network(const Settings& settings, LaunchJob& job) {
     const std::vector<bool> sparse = sparse_layers(settings, count, layers.expert_count() > 1);
     for (std::int64_t k = 0; k < count; ++k) {
       network.layers.push_back(layers.residual(layers.attention(k)));
-      network.layers.push_back(
-          layers.residual(sparse[static_cast<std::size_t>(k)] ? layers.experts() : layers.mlp()));
+      network.layers.push_back(layers.residual(sparse[static_cast<std::size_t>(k)] ? layers.experts() : layers.mlp()));
     }
   }
   add_further_tokens(settings, layers, vocabulary, network);

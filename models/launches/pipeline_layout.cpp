@@ -66,8 +66,8 @@ std::vector<std::int64_t> units_of_layout(const Settings& settings, std::int64_t
     }
   }
   if (const std::int64_t found = std::accumulate(stages.begin(), stages.end(), std::int64_t{0}); found != units) {
-    settings.fail(kLayoutName, "expected as many t and m as layers, " + std::to_string(units) + ", found " +
-                                   std::to_string(found));
+    settings.fail(kLayoutName,
+                  "expected as many t and m as layers, " + std::to_string(units) + ", found " + std::to_string(found));
   }
   return stages;
 }
@@ -81,7 +81,9 @@ std::vector<std::int64_t> units_of_ranks(const Settings& settings, std::int64_t 
   const std::int64_t others = pipeline - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
   const std::int64_t rest = units - first - last;
   if (rest < 0 || (others == 0 && rest != 0) || (others > 0 && rest % others != 0)) {
-    settings.fail(first > 0 ? kFirst : last > 0 ? kLast : "num_layers",
+    settings.fail(first > 0  ? kFirst
+                  : last > 0 ? kLast
+                             : "num_layers",
                   std::to_string(rest) + " layers do not divide over " + std::to_string(others) +
                       " pipeline ranks, expected a multiple of them");
   }
@@ -125,8 +127,8 @@ std::int64_t megatron_chunks(const Settings& settings, std::int64_t units, std::
   if (settings.has(kLayoutName)) {
     const std::int64_t stages = std::ranges::count(layout_of(settings), '|') + 1;
     if (stages % pipeline != 0) {
-      settings.fail(kLayoutName, "expected a multiple of " + std::to_string(pipeline) + " stages, found " +
-                                     std::to_string(stages));
+      settings.fail(kLayoutName,
+                    "expected a multiple of " + std::to_string(pipeline) + " stages, found " + std::to_string(stages));
     }
     return stages / pipeline;
   }
@@ -151,8 +153,9 @@ std::vector<std::int64_t> megatron_stage_units(const Settings& settings, std::in
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     for (const std::int64_t rank : ranks) {
       if (rank % chunks != 0) {
-        settings.fail("num_virtual_stages_per_pipeline_rank",
-                      std::to_string(rank) + " layers of a rank do not divide into " + std::to_string(chunks) + " stages");
+        settings.fail(
+            "num_virtual_stages_per_pipeline_rank",
+            std::to_string(rank) + " layers of a rank do not divide into " + std::to_string(chunks) + " stages");
       }
       stages.push_back(rank / chunks);
     }

@@ -90,6 +90,9 @@ std::string Settings::text(std::string_view name, std::string_view otherwise) co
   if (setting->values.empty()) fail(name, "expected a value");
   const std::string& value = setting->values.front();
   if (const std::string unknown = unknown_in(value); !unknown.empty()) {
+    if (unknown.find_first_not_of("0123456789") == std::string::npos) {
+      fail(name, "argument " + unknown + " of the script is not known, expected all of them with --job-args");
+    }
     fail(name, "the value of " + unknown + " is not in this file, expected it with --job-set " + unknown + "=VALUE");
   }
   return value;

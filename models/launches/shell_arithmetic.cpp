@@ -30,18 +30,18 @@ class ShellArithmetic {
   };
   /// Longer ones first.
   static constexpr std::array<Operator, 13> kOperators{{{"**", 6},
-                                                         {"==", 2},
-                                                         {"!=", 2},
-                                                         {"<=", 3},
-                                                         {">=", 3},
-                                                         {"&&", 1},
-                                                         {"||", 1},
-                                                         {"<", 3},
-                                                         {">", 3},
-                                                         {"+", 4},
-                                                         {"-", 4},
-                                                         {"*", 5},
-                                                         {"/", 5}}};
+                                                        {"==", 2},
+                                                        {"!=", 2},
+                                                        {"<=", 3},
+                                                        {">=", 3},
+                                                        {"&&", 1},
+                                                        {"||", 1},
+                                                        {"<", 3},
+                                                        {">", 3},
+                                                        {"+", 4},
+                                                        {"-", 4},
+                                                        {"*", 5},
+                                                        {"/", 5}}};
 
   void skip_spaces() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
@@ -134,7 +134,8 @@ class ShellArithmetic {
   /// A name stands for its value, which is arithmetic again.
   std::optional<std::int64_t> variable() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) ++at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+      ++at_;
     if (at_ == begin) return std::nullopt;
     const ShellValues::Words* words = values_.find(text_.substr(begin, at_ - begin));
     if (words == nullptr || words->size() != 1) return std::nullopt;

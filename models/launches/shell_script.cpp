@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-using Kind = ShellToken::Kind;
+using Token = ShellToken::Kind;
 
 constexpr int kMostSteps = 200'000;
 constexpr int kDeepestCommands = 48;
@@ -64,10 +64,10 @@ class ShellFollower {
 
   const ShellToken* here() const { return at_ < tokens_->size() ? &(*tokens_)[at_] : nullptr; }
   bool is_word(std::string_view text) const {
-    return here() != nullptr && here()->kind == Kind::kWord && here()->text == text;
+    return here() != nullptr && here()->kind == Token::kWord && here()->text == text;
   }
   bool is_operator(std::string_view text) const {
-    return here() != nullptr && here()->kind == Kind::kOperator && here()->text == text;
+    return here() != nullptr && here()->kind == Token::kOperator && here()->text == text;
   }
   bool take_word(std::string_view text) {
     if (!is_word(text)) return false;
@@ -89,12 +89,12 @@ class ShellFollower {
   std::optional<bool> list(bool live, Ends ends) {
     std::optional<bool> status = true;
     while (here() != nullptr) {
-      if (here()->kind == Kind::kOperator && here()->text != "(") {
+      if (here()->kind == Token::kOperator && here()->text != "(") {
         if (here()->text == ")" || here()->text == ";;") return status;
         ++at_;
         continue;
       }
-      if (here()->kind == Kind::kWord && std::ranges::find(ends, here()->text) != ends.end()) return status;
+      if (here()->kind == Token::kWord && std::ranges::find(ends, here()->text) != ends.end()) return status;
       status = chain(live);
     }
     return status;
@@ -139,7 +139,7 @@ class ShellFollower {
 
   std::optional<bool> any_command(bool live) {
     if (here() == nullptr) return true;
-    if (here()->kind == Kind::kArray) return simple(live);
+    if (here()->kind == Token::kArray) return simple(live);
     if (is_word("if")) return conditional(live);
     if (is_word("case")) return choice(live);
     if (is_word("for")) return loop(live);
@@ -153,7 +153,7 @@ class ShellFollower {
       return status;
     }
     if (is_operator("(")) return in_brackets(live);
-    const bool named = here()->kind == Kind::kWord && at_ + 2 < tokens_->size() && (*tokens_)[at_ + 1].text == "(" &&
+    const bool named = here()->kind == Token::kWord && at_ + 2 < tokens_->size() && (*tokens_)[at_ + 1].text == "(" &&
                        (*tokens_)[at_ + 2].text == ")";
     return named ? function(live) : simple(live);
   }
@@ -181,10 +181,10 @@ class ShellFollower {
 
   /// Redirections behind a bracket.
   void skip_redirections() {
-    while (here() != nullptr && here()->kind == Kind::kOperator &&
+    while (here() != nullptr && here()->kind == Token::kOperator &&
            here()->text.find_first_of("<>") != std::string::npos) {
       ++at_;
-      if (here() != nullptr && here()->kind != Kind::kOperator) ++at_;
+      if (here() != nullptr && here()->kind != Token::kOperator) ++at_;
     }
   }
 
@@ -214,7 +214,8 @@ class ShellFollower {
   std::string text_between(std::size_t begin, std::size_t end) const {
     std::string text;
     for (std::size_t k = begin; k < end && text.size() < 60; ++k) {
-      if ((*tokens_)[k].text != "\n" && (*tokens_)[k].text != ";") text += (text.empty() ? "" : " ") + (*tokens_)[k].text;
+      if ((*tokens_)[k].text != "\n" && (*tokens_)[k].text != ";")
+        text += (text.empty() ? "" : " ") + (*tokens_)[k].text;
     }
     return text;
   }
@@ -235,7 +236,7 @@ class ShellFollower {
     while (here() != nullptr && !is_word("esac")) {
       bool fits = false;
       for (; here() != nullptr && !is_operator(")") && !is_word("esac"); ++at_) {
-        if (here()->kind == Kind::kWord) fits = fits || shell_pattern_fits(run.values.joined(here()->text), subject);
+        if (here()->kind == Token::kWord) fits = fits || shell_pattern_fits(run.values.joined(here()->text), subject);
       }
       if (!take_operator(")")) break;
       list(!decided && fits, {"esac"});
@@ -254,7 +255,7 @@ class ShellFollower {
     ++at_;
     ShellValues::Words words;
     for (; here() != nullptr && !is_word("do"); ++at_) {
-      if (here()->kind != Kind::kWord || here()->text == "in" || !over_words || !live) continue;
+      if (here()->kind != Token::kWord || here()->text == "in" || !over_words || !live) continue;
       for (std::string& word : run.values.expanded(here()->text)) words.push_back(std::move(word));
     }
     const std::size_t body = ++at_;
@@ -307,7 +308,7 @@ class ShellFollower {
     ++at_;
     std::vector<std::string> words;
     for (; here() != nullptr && !is_word("]]"); ++at_) {
-      if (here()->kind == Kind::kWord) {
+      if (here()->kind == Token::kWord) {
         words.push_back(run.values.joined(here()->text));
       } else if (here()->text != "\n") {
         words.push_back(here()->text);
@@ -327,12 +328,12 @@ class ShellFollower {
   std::optional<bool> simple(bool live) {
     Simple command;
     while (here() != nullptr) {
-      if (here()->kind == Kind::kOperator) {
+      if (here()->kind == Token::kOperator) {
         if (here()->text.find_first_of("<>") == std::string::npos) break;
         redirect(command);
-      } else if (here()->kind == Kind::kArray) {
+      } else if (here()->kind == Token::kArray) {
         array(live);
-      } else if (here()->kind == Kind::kHereText) {
+      } else if (here()->kind == Token::kHereText) {
         if (live) command.here_text = here()->quoted ? here()->text : run.values.joined("\"" + with_quotes() + "\"");
         ++at_;
       } else {
@@ -358,7 +359,7 @@ class ShellFollower {
       command.words.pop_back();  // the number of a stream
     }
     ++at_;
-    if (here() == nullptr || here()->kind != Kind::kWord) return;
+    if (here() == nullptr || here()->kind != Token::kWord) return;
     if (out) command.written_to = run.values.joined(here()->text);
     ++at_;
   }
@@ -367,8 +368,8 @@ class ShellFollower {
     const auto name = assigned_name(here()->text);
     const bool more = here()->text.ends_with("+=");
     ShellValues::Words words;
-    for (++at_; here() != nullptr && here()->kind != Kind::kArrayEnd; ++at_) {
-      if (here()->kind != Kind::kWord || !live) continue;
+    for (++at_; here() != nullptr && here()->kind != Token::kArrayEnd; ++at_) {
+      if (here()->kind != Token::kWord || !live) continue;
       for (std::string& one : run.values.expanded(here()->text)) words.push_back(std::move(one));
     }
     ++at_;
@@ -384,7 +385,7 @@ class ShellFollower {
     const ShellToken& token = *here();
     ++at_;
     if (!live) return;
-    static constexpr std::array<std::string_view, 6> kDeclarations{"export", "local",    "declare",
+    static constexpr std::array<std::string_view, 6> kDeclarations{"export",   "local",   "declare",
                                                                    "readonly", "typeset", "env"};
     const bool declares =
         !command.words.empty() && std::ranges::find(kDeclarations, command.words.front().text) != kDeclarations.end();
@@ -423,7 +424,8 @@ class ShellFollower {
     } else if (first == "cat" && command.here_text && !command.written_to.empty()) {
       run.files[command.written_to] = *command.here_text;
     } else {
-      static constexpr std::array<std::string_view, 7> kAsked{"command", "grep", "which", "type", "ls", "nvidia-smi", "kill"};
+      static constexpr std::array<std::string_view, 7> kAsked{"command", "grep",       "which", "type",
+                                                              "ls",      "nvidia-smi", "kill"};
       const bool asks = std::ranges::find(kAsked, first) != kAsked.end();
       run.commands.push_back(std::move(command.words));
       if (asks) return std::nullopt;

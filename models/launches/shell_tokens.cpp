@@ -88,7 +88,9 @@ class ShellLexer {
     std::size_t token = 0;
   };
 
-  [[noreturn]] void fail(const std::string& what) const { throw Error(name_ + ":" + std::to_string(line_) + ": " + what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(name_ + ":" + std::to_string(line_) + ": " + what);
+  }
 
   void add(ShellToken::Kind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_, false}); }
 
@@ -181,7 +183,8 @@ class ShellLexer {
       const std::size_t end = shell_unit_end(script_, at_);
       if (end == std::string_view::npos) fail(std::string("expected the end of what begins with ") + script_[at_]);
       at_ = std::max(end, at_ + 1);
-      if (script_[at_ - 1] == '=' && at_ < script_.size() && script_[at_] == '(' && !in_array_) return begin_array(begin);
+      if (script_[at_ - 1] == '=' && at_ < script_.size() && script_[at_] == '(' && !in_array_)
+        return begin_array(begin);
     }
     const std::string_view word = script_.substr(begin, at_ - begin);
     line_ += static_cast<std::size_t>(std::ranges::count(word, '\n'));

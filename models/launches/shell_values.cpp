@@ -124,7 +124,8 @@ class ShellExpansion {
     }
     std::size_t last = at + 1;
     while (last < token.size() && is_name_letter(token[last])) ++last;
-    if (last == at + 1 && last < token.size() && std::string_view("@*#?$!").find(token[last]) != std::string_view::npos) {
+    if (last == at + 1 && last < token.size() &&
+        std::string_view("@*#?$!").find(token[last]) != std::string_view::npos) {
       ++last;
     } else if (last > at + 1 && std::isdigit(static_cast<unsigned char>(token[at + 1])) != 0) {
       last = at + 2;
@@ -211,7 +212,8 @@ class ShellExpansion {
   }
 
   ShellValues::Words changed(std::string_view name, ShellValues::Words words, bool defined, std::string_view how) {
-    const bool colon = how.size() > 1 && how[0] == ':' && std::string_view("-=+?").find(how[1]) != std::string_view::npos;
+    const bool colon =
+        how.size() > 1 && how[0] == ':' && std::string_view("-=+?").find(how[1]) != std::string_view::npos;
     const char kind = how[colon ? 1 : 0];
     const std::string_view word = how.substr(colon ? 2 : 1);
     const bool present = defined && !(colon && joined_words(words).empty());
@@ -344,7 +346,9 @@ const ShellValues::Words* ShellValues::find(std::string_view name) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-ShellValues::Words ShellValues::expanded(std::string_view token) const { return ShellExpansion(*this, 0).words_of(token); }
+ShellValues::Words ShellValues::expanded(std::string_view token) const {
+  return ShellExpansion(*this, 0).words_of(token);
+}
 
 std::string ShellValues::joined(std::string_view token) const { return ShellExpansion(*this, 0).text_of(token); }
 

@@ -18,8 +18,9 @@ struct Flavor {
   std::string_view shape;  ///< in the names of Megatron-LM
 };
 
-constexpr std::string_view kLlamaRest = "group_query_attention num_query_groups=8 vocab_size=128256 "
-                                        "untie_embeddings_and_output_weights";
+constexpr std::string_view kLlamaRest =
+    "group_query_attention num_query_groups=8 vocab_size=128256 "
+    "untie_embeddings_and_output_weights";
 constexpr std::string_view kQwenRest = "kv_channels=128 qk_layernorm vocab_size=151936";
 constexpr std::string_view kDeepSeekRest =
     "multi_latent_attention qk_head_dim=128 qk_pos_emb_head_dim=64 v_head_dim=128 kv_lora_rank=512 "
@@ -27,21 +28,45 @@ constexpr std::string_view kDeepSeekRest =
 
 /// What torchtitan calls a model and its size (its `model_args` tables, Apache-2.0-compatible facts).
 constexpr std::array kFlavors{
-    Flavor{"llama3", "debugmodel", "num_layers=6 hidden_size=256 num_attention_heads=16 ffn_hidden_size=768 vocab_size=2048 untie_embeddings_and_output_weights"},
+    Flavor{"llama3", "debugmodel",
+           "num_layers=6 hidden_size=256 num_attention_heads=16 ffn_hidden_size=768 vocab_size=2048 "
+           "untie_embeddings_and_output_weights"},
     Flavor{"llama3", "8B", "num_layers=32 hidden_size=4096 num_attention_heads=32 ffn_hidden_size=14336"},
     Flavor{"llama3", "70B", "num_layers=80 hidden_size=8192 num_attention_heads=64 ffn_hidden_size=28672"},
     Flavor{"llama3", "405B", "num_layers=126 hidden_size=16384 num_attention_heads=128 ffn_hidden_size=53248"},
-    Flavor{"qwen3", "0.6B", "num_layers=28 hidden_size=1024 num_attention_heads=16 num_query_groups=8 ffn_hidden_size=3072"},
-    Flavor{"qwen3", "1.7B", "num_layers=28 hidden_size=2048 num_attention_heads=16 num_query_groups=8 ffn_hidden_size=6144"},
-    Flavor{"qwen3", "4B", "num_layers=36 hidden_size=2560 num_attention_heads=32 num_query_groups=8 ffn_hidden_size=9728"},
-    Flavor{"qwen3", "8B", "num_layers=36 hidden_size=4096 num_attention_heads=32 num_query_groups=8 ffn_hidden_size=12288 untie_embeddings_and_output_weights"},
-    Flavor{"qwen3", "14B", "num_layers=40 hidden_size=5120 num_attention_heads=40 num_query_groups=8 ffn_hidden_size=17408 untie_embeddings_and_output_weights"},
-    Flavor{"qwen3", "32B", "num_layers=64 hidden_size=5120 num_attention_heads=64 num_query_groups=8 ffn_hidden_size=25600 untie_embeddings_and_output_weights"},
-    Flavor{"qwen3", "30B-A3B", "num_layers=48 hidden_size=2048 num_attention_heads=32 num_query_groups=4 num_experts=128 moe_router_topk=8 moe_ffn_hidden_size=768 untie_embeddings_and_output_weights"},
-    Flavor{"qwen3", "235B-A22B", "num_layers=94 hidden_size=4096 num_attention_heads=64 num_query_groups=4 num_experts=128 moe_router_topk=8 moe_ffn_hidden_size=1536 untie_embeddings_and_output_weights"},
-    Flavor{"deepseek_v3", "16B", "num_layers=27 hidden_size=2048 num_attention_heads=16 ffn_hidden_size=10944 num_experts=64 moe_router_topk=6 moe_ffn_hidden_size=1408 moe_shared_expert_intermediate_size=2816 moe_layer_freq=[0]*1+[1]*26 vocab_size=102400"},
-    Flavor{"deepseek_v3", "236B", "num_layers=60 hidden_size=5120 num_attention_heads=128 q_lora_rank=1536 ffn_hidden_size=12288 num_experts=160 moe_router_topk=6 moe_ffn_hidden_size=1536 moe_shared_expert_intermediate_size=3072 moe_layer_freq=[0]*1+[1]*59 vocab_size=102400"},
-    Flavor{"deepseek_v3", "671B", "num_layers=61 hidden_size=7168 num_attention_heads=128 q_lora_rank=1536 ffn_hidden_size=18432 num_experts=256 moe_router_topk=8 moe_ffn_hidden_size=2048 moe_shared_expert_intermediate_size=2048 moe_layer_freq=[0]*3+[1]*58 vocab_size=129280"},
+    Flavor{"qwen3", "0.6B",
+           "num_layers=28 hidden_size=1024 num_attention_heads=16 num_query_groups=8 ffn_hidden_size=3072"},
+    Flavor{"qwen3", "1.7B",
+           "num_layers=28 hidden_size=2048 num_attention_heads=16 num_query_groups=8 ffn_hidden_size=6144"},
+    Flavor{"qwen3", "4B",
+           "num_layers=36 hidden_size=2560 num_attention_heads=32 num_query_groups=8 ffn_hidden_size=9728"},
+    Flavor{"qwen3", "8B",
+           "num_layers=36 hidden_size=4096 num_attention_heads=32 num_query_groups=8 ffn_hidden_size=12288 "
+           "untie_embeddings_and_output_weights"},
+    Flavor{"qwen3", "14B",
+           "num_layers=40 hidden_size=5120 num_attention_heads=40 num_query_groups=8 ffn_hidden_size=17408 "
+           "untie_embeddings_and_output_weights"},
+    Flavor{"qwen3", "32B",
+           "num_layers=64 hidden_size=5120 num_attention_heads=64 num_query_groups=8 ffn_hidden_size=25600 "
+           "untie_embeddings_and_output_weights"},
+    Flavor{"qwen3", "30B-A3B",
+           "num_layers=48 hidden_size=2048 num_attention_heads=32 num_query_groups=4 num_experts=128 moe_router_topk=8 "
+           "moe_ffn_hidden_size=768 untie_embeddings_and_output_weights"},
+    Flavor{"qwen3", "235B-A22B",
+           "num_layers=94 hidden_size=4096 num_attention_heads=64 num_query_groups=4 num_experts=128 moe_router_topk=8 "
+           "moe_ffn_hidden_size=1536 untie_embeddings_and_output_weights"},
+    Flavor{"deepseek_v3", "16B",
+           "num_layers=27 hidden_size=2048 num_attention_heads=16 ffn_hidden_size=10944 num_experts=64 "
+           "moe_router_topk=6 moe_ffn_hidden_size=1408 moe_shared_expert_intermediate_size=2816 "
+           "moe_layer_freq=[0]*1+[1]*26 vocab_size=102400"},
+    Flavor{"deepseek_v3", "236B",
+           "num_layers=60 hidden_size=5120 num_attention_heads=128 q_lora_rank=1536 ffn_hidden_size=12288 "
+           "num_experts=160 moe_router_topk=6 moe_ffn_hidden_size=1536 moe_shared_expert_intermediate_size=3072 "
+           "moe_layer_freq=[0]*1+[1]*59 vocab_size=102400"},
+    Flavor{"deepseek_v3", "671B",
+           "num_layers=61 hidden_size=7168 num_attention_heads=128 q_lora_rank=1536 ffn_hidden_size=18432 "
+           "num_experts=256 moe_router_topk=8 moe_ffn_hidden_size=2048 moe_shared_expert_intermediate_size=2048 "
+           "moe_layer_freq=[0]*3+[1]*58 vocab_size=129280"},
 };
 
 /// The value of the first of `names` that is given: newer names come first.
@@ -79,10 +104,14 @@ std::optional<Network> titan_network(const Settings& settings, LaunchJob& job) {
     if (one.model != model || (one.flavor != flavor && !variant)) continue;
     Settings network(settings.source());
     add_shape(one.shape, settings.source(), network);
-    add_shape(model == "llama3" ? kLlamaRest : model == "qwen3" ? kQwenRest : kDeepSeekRest, settings.source(), network);
-    add_shape("swiglu normalization=RMSNorm position_embedding_type=rope disable_bias add_bias_linear=false "
-              "make_vocab_size_divisible_by=1",
+    add_shape(model == "llama3"  ? kLlamaRest
+              : model == "qwen3" ? kQwenRest
+                                 : kDeepSeekRest,
               settings.source(), network);
+    add_shape(
+        "swiglu normalization=RMSNorm position_embedding_type=rope disable_bias add_bias_linear=false "
+        "make_vocab_size_divisible_by=1",
+        settings.source(), network);
     network.set("seq_length", {{std::to_string(settings.whole("training.seq_len", 2048))}, settings.source()});
     if (one.flavor == "debugmodel") network.set("num_query_groups", {{"16"}, settings.source()});
     LaunchJob plain = job;
@@ -97,23 +126,26 @@ void set_titan_degrees(const Settings& settings, LaunchJob& job) {
   ranks.tensor = ranks_of(settings, {"parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"});
   ranks.context = ranks_of(settings, {"parallelism.context_parallel_degree", "experimental.context_parallel_degree"});
   ranks.expert = ranks_of(settings, {"parallelism.expert_parallel_degree"});
-  ranks.expert_tensor = settings.whole("parallelism.expert_tensor_parallel_degree", 1);
+  ranks.expert_tensor = ranks_of(settings, {"parallelism.expert_tensor_parallel_degree"});
   if (ranks.expert == 1 && ranks.tensor == 1) ranks.expert_tensor = 0;
   ranks.sequence_parallel = ranks.tensor > 1;
   ranks.data = 0;
   job.pipeline = ranks_of(settings, {"parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree",
                                      "training.pipeline_parallel_degree"});
   ranks.overlap_products = settings.flag("parallelism.enable_async_tensor_parallel",
-                                         settings.flag("experimental.enable_async_tensor_parallel")) && ranks.tensor > 1;
+                                         settings.flag("experimental.enable_async_tensor_parallel")) &&
+                           ranks.tensor > 1;
   ranks.overlap_gradients = true;
   ranks.zero = ZeroStage::kWeights;
   const std::string reshard = settings.text("parallelism.fsdp_reshard_after_forward", "default");
   // "default": weights stay gathered where a pipeline would gather them for every microbatch
   if (reshard == "never" || (reshard == "default" && job.pipeline > 1)) ranks.zero = ZeroStage::kGradients;
-  const std::string shard = first_of(settings, {"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree",
-                                                "training.data_parallel_degree"});
+  const std::string shard =
+      first_of(settings, {"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree",
+                          "training.data_parallel_degree"});
   if (settings.whole(shard, -1, -1) == 1) ranks.zero = ZeroStage::kNone;
-  if (ranks_of(settings, {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"}) > 1) {
+  if (ranks_of(settings, {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"}) >
+      1) {
     job.note(Note::kNotModelled, "data_parallel_replicate_degree: weights are priced as sharded over all data ranks");
   }
 }
@@ -130,10 +162,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTitanSch
      {"flexibleinterleaved1f1b", "torch-interleaved"}}};
 
 void set_titan_schedule(const Settings& settings, LaunchJob& job) {
-  const std::string name = first_of(settings, {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"});
+  const std::string name =
+      first_of(settings, {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"});
   const std::string schedule = setting_name(settings.text(name, "1F1B"));
   if (job.pipeline == 1) return;
-  const auto known = std::ranges::find(kTitanSchedules, schedule, &std::pair<std::string_view, std::string_view>::first);
+  const auto known =
+      std::ranges::find(kTitanSchedules, schedule, &std::pair<std::string_view, std::string_view>::first);
   if (known == kTitanSchedules.end()) settings.fail(name, "expected a schedule of PyTorch, found '" + schedule + "'");
   job.schedule = known->second;
   const bool several = schedule != "1f1b" && schedule != "gpipe";
@@ -142,7 +176,10 @@ void set_titan_schedule(const Settings& settings, LaunchJob& job) {
   if (each > 0 && job.network) {
     const auto layers = static_cast<std::int64_t>((job.network->layers.size() - 3) / 2);
     const std::int64_t stages = (layers + 2 + each - 1) / each;
-    if (stages % job.pipeline != 0) settings.fail("parallelism.pipeline_parallel_layers_per_stage", "expected a number that makes a multiple of " + std::to_string(job.pipeline) + " stages, found " + std::to_string(stages));
+    if (stages % job.pipeline != 0)
+      settings.fail("parallelism.pipeline_parallel_layers_per_stage", "expected a number that makes a multiple of " +
+                                                                          std::to_string(job.pipeline) +
+                                                                          " stages, found " + std::to_string(stages));
     job.chunks = stages / job.pipeline;
   }
 }
@@ -170,7 +207,8 @@ void set_titan_precision(const Settings& settings, LaunchJob& job) {
       if (word.find("float8") != std::string::npos || word == "true") ranks.format = MatrixFormat::kFp8Current;
     }
   }
-  const std::string mode = settings.text(first_of(settings, {"activation_checkpoint.mode", "training.ac_mode"}), "selective");
+  const std::string mode =
+      settings.text(first_of(settings, {"activation_checkpoint.mode", "training.ac_mode"}), "selective");
   if (mode == "full") ranks.recompute = ActivationRecompute::kFull;
   if (mode == "selective") {
     const std::string option = settings.text("activation_checkpoint.selective_ac_option", "2");
@@ -184,10 +222,27 @@ void set_titan_precision(const Settings& settings, LaunchJob& job) {
 }
 
 void note_titan(const Settings& settings, LaunchJob& job) {
-  static constexpr std::array<std::string_view, 18> kOther{
-      "job.", "profiling.", "metrics.", "optimizer.", "lr_scheduler.", "checkpoint.", "validation.", "comm.", "debug.",
-      "fault_tolerance.", "memory_estimation.", "compile.", "activation_checkpoint.", "quantize.", "float8.", "mx.", "eval", "model."};
-  static constexpr std::array<std::string_view, 6> kTraining{"training.dataset", "training.steps", "training.max_norm", "training.warmup", "training.seed", "training.deterministic"};
+  static constexpr std::array<std::string_view, 18> kOther{"job.",
+                                                           "profiling.",
+                                                           "metrics.",
+                                                           "optimizer.",
+                                                           "lr_scheduler.",
+                                                           "checkpoint.",
+                                                           "validation.",
+                                                           "comm.",
+                                                           "debug.",
+                                                           "fault_tolerance.",
+                                                           "memory_estimation.",
+                                                           "compile.",
+                                                           "activation_checkpoint.",
+                                                           "quantize.",
+                                                           "float8.",
+                                                           "mx.",
+                                                           "eval",
+                                                           "model."};
+  static constexpr std::array<std::string_view, 6> kTraining{"training.dataset",  "training.steps",
+                                                             "training.max_norm", "training.warmup",
+                                                             "training.seed",     "training.deterministic"};
   for (const std::string& name : settings.unread()) {
     const auto begins = [&](std::string_view begin) { return name.starts_with(begin); };
     const bool harmless = std::ranges::any_of(kOther, begins) || std::ranges::any_of(kTraining, begins);
@@ -205,57 +260,21 @@ LaunchJob torchtitan_job(const Settings& settings) {
   const std::string local = first_of(settings, {"training.local_batch_size", "training.batch_size"});
   const std::int64_t samples = settings.whole(local, 8);
   // With a pipeline a batch is cut into microbatches (of one sample by default); without, it is one.
-  job.parallelism.microbatch_size = job.pipeline > 1 ? settings.whole("parallelism.pipeline_parallel_microbatch_size", 1) : samples;
+  job.parallelism.microbatch_size =
+      job.pipeline > 1 ? settings.whole("parallelism.pipeline_parallel_microbatch_size", 1) : samples;
   const std::int64_t parts = settings.whole("experimental.pipeline_parallel_microbatches", 0, 0);
   if (parts > 0 && job.pipeline > 1) job.parallelism.microbatch_size = std::max<std::int64_t>(1, samples / parts);
   job.batch = std::max<std::int64_t>(0, settings.whole("training.global_batch_size", 0, -1));
   job.accumulation = samples / job.parallelism.microbatch_size;
   job.network = titan_network(settings, job);
   if (!job.network) {
-    job.note(Note::kAssumed, "the network '" + settings.text("model.name", "") + " " + settings.text("model.flavor", "") +
-                                 "' is not known here: --network says it");
+    job.note(Note::kAssumed, "the network '" + settings.text("model.name", "") + " " +
+                                 settings.text("model.flavor", "") + "' is not known here: --network says it");
   }
   set_titan_schedule(settings, job);
   set_titan_partition(job);
   set_titan_precision(settings, job);
   note_titan(settings, job);
-  return job;
-}
-
-LaunchJob deepspeed_job(const Settings& settings) {
-  const bool known = settings.has("train_batch_size") || settings.has("train_micro_batch_size_per_gpu") ||
-                     settings.has("zero_optimization.stage");
-  if (!known) {
-    throw Error(settings.source() + ": expected a configuration of DeepSpeed with train_batch_size or "
-                                    "train_micro_batch_size_per_gpu");
-  }
-  LaunchJob job{.source = settings.source(), .runtime = "deepspeed"};
-  const auto number = [&](std::string_view name) -> std::int64_t {
-    return settings.text(name, "auto") == "auto" ? 0 : settings.whole(name, 0);
-  };
-  Parallelism& ranks = job.parallelism;
-  ranks.data = 0;
-  ranks.microbatch_size = number("train_micro_batch_size_per_gpu");
-  job.batch = number("train_batch_size");
-  job.accumulation = std::max<std::int64_t>(number("gradient_accumulation_steps"), job.batch == 0 ? 1 : 0);
-  if (ranks.microbatch_size == 0) {
-    ranks.microbatch_size = 1;
-    job.note(Note::kAssumed, "one sample per microbatch: train_micro_batch_size_per_gpu is not said");
-  }
-  ranks.tensor = std::max<std::int64_t>(1, std::max(number("tensor_parallel.autotp_size"), number("tensor_parallel.tp_size")));
-  ranks.context = std::max<std::int64_t>(1, number("sequence_parallel_size"));
-  const std::int64_t stage = settings.whole("zero_optimization.stage", 0, 0);
-  if (stage > 3) settings.fail("zero_optimization.stage", "expected 0 to 3");
-  ranks.zero = static_cast<ZeroStage>(stage);
-  ranks.overlap_gradients = settings.flag("zero_optimization.overlap_comm", stage == 3);
-  const bool half = settings.flag("fp16.enabled") || settings.text("fp16.enabled", "") == "auto";
-  if (!half && !settings.flag("bf16.enabled") && !settings.flag("bfloat16.enabled")) ranks.precision = Precision{};
-  if (half) ranks.precision.gradient_bytes = 2;
-  for (const std::string& name : settings.unread()) {
-    const bool offload = name.find("offload") != std::string::npos;
-    const bool shown = offload || name.starts_with("zero_optimization") || name.starts_with("activation_checkpointing");
-    job.note(shown ? Note::kNotModelled : Note::kNoEffect, name);
-  }
   return job;
 }
 

@@ -9,7 +9,4 @@ namespace plumb {
 /// ones (`experimental`, `training.batch_size`). Throws `Error` with the place of a value that is wrong.
 LaunchJob torchtitan_job(const Settings& settings);
 
-/// The job of a DeepSpeed configuration: batches, ZeRO, precision, pipeline. It says nothing of the network.
-LaunchJob deepspeed_job(const Settings& settings);
-
 }  // namespace plumb

@@ -16,8 +16,9 @@ constexpr int kDeepestYaml = 64;
 constexpr std::size_t kLongestYaml = std::size_t{1} << 22U;
 
 /// Tables whose keys say nothing without them.
-constexpr std::array<std::string_view, 9> kGeneralTables{"zero_optimization", "fp16", "bf16", "optimizer", "scheduler",
-                                                         "activation_checkpointing", "tokenizer", "precision_config", "rope_scaling"};
+constexpr std::array<std::string_view, 9> kGeneralTables{
+    "zero_optimization", "fp16",        "bf16", "optimizer", "scheduler", "activation_checkpointing", "tokenizer",
+    "precision_config",  "rope_scaling"};
 
 /// "${NAME:value}" is value; other references stand for something that is not known.
 std::string resolved(const std::string& text) {
@@ -25,7 +26,8 @@ std::string resolved(const std::string& text) {
   const std::string inside = text.substr(2, text.size() - 3);
   const std::size_t colon = inside.find(':');
   const bool is_reference = inside.find_first_of("${") != std::string::npos;
-  if (colon != std::string::npos && !is_reference && inside.find(',') == std::string::npos && !inside.starts_with("oc.")) {
+  if (colon != std::string::npos && !is_reference && inside.find(',') == std::string::npos &&
+      !inside.starts_with("oc.")) {
     return inside.substr(colon + 1);
   }
   return kUnknownBegin + inside.substr(0, colon) + kUnknownEnd;
@@ -59,7 +61,18 @@ class YamlWalk {
     keep(table, leaf, std::move(setting));
   }
 
-  Settings take() { return std::move(settings_); }
+  /// References to other values, "${model.encoder_seq_length}", become these values.
+  Settings take() {
+    for (const auto& [name, setting] : std::map(settings_.all().begin(), settings_.all().end())) {
+      if (setting.values.size() != 1) continue;
+      const std::string reference = unknown_in(setting.values.front());
+      if (reference.empty()) continue;
+      const auto found = settings_.all().find(setting_name(reference.substr(reference.rfind('.') + 1)));
+      if (found != settings_.all().end() && found->first != name)
+        settings_.set(name, {found->second.values, setting.place});
+    }
+    return std::move(settings_);
+  }
 
  private:
   void keep(const std::string& table, const std::string& leaf, Setting setting) {

@@ -48,7 +48,9 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("weight-gradients", weight_gradients, "NAME",
             "memory of weight gradients before they are added: none, one while its product runs (passed), or one kept "
             "per shape of weights (placeholders: Transformer Engine from 2.3) (default: passed)")
-      .flag("captured", captured, "passes are captured graphs (CUDA graphs): the host starts them as one")
+      .text("captured", captured, "WHAT",
+            "what the host starts as one captured graph (CUDA graph): dense (of every layer all but the experts), all "
+            "(the whole pass) (default: none)")
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
       .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
@@ -60,10 +62,10 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
 
 bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
-                        captured || no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor ||
-                        overlap_products || overlap_experts;
+                        no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
+                        overlap_experts;
   return described || degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
-         !weight_gradients.empty() || !rates.empty();
+         !captured.empty() || !weight_gradients.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -91,7 +93,6 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.overlap_experts |= overlap_experts;
   job.overlap_weights &= !no_prefetch;
   job.low_precision_dispatch |= low_precision_dispatch;
-  job.captured |= captured;
   job.adapter_rank = adapter_rank.value_or(job.adapter_rank);
   if (!described || precision) job.precision = precision.value_or(kMixedPrecision);
   if (!described || precision) job.format = format;
@@ -99,9 +100,17 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
     job.recompute = recompute->all;
     job.modules = recompute->modules;
   }
+  set_captured(job);
   set_experts(job);
   set_memory(job);
   return job;
+}
+
+void JobArguments::set_captured(Parallelism& job) const {
+  if (captured.empty()) return;
+  const auto name = std::ranges::find(kCapturedGraphNames, captured);
+  if (name == kCapturedGraphNames.end()) throw_unknown("value of --captured", captured, kCapturedGraphNames);
+  job.captured = static_cast<CapturedGraphs>(name - kCapturedGraphNames.begin());
 }
 
 void JobArguments::set_memory(Parallelism& job) const {

@@ -30,10 +30,10 @@ struct JobArguments {
   bool overlap_parameters = false;
   bool overlap_experts = false;
   bool low_precision_dispatch = false;
-  bool captured = false;
+  std::string captured;
   bool no_prefetch = false;
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
-  std::string rates;  ///< document of the devices' rates; empty: built in
+  std::string rates;                     ///< document of the devices' rates; empty: built in
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
@@ -48,6 +48,7 @@ struct JobArguments {
 
  private:
   void set_experts(Parallelism& job) const;
+  void set_captured(Parallelism& job) const;
   void set_memory(Parallelism& job) const;
 };
 

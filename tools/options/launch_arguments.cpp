@@ -46,6 +46,7 @@ void take_degrees(const LaunchedRun& run, LaunchJob& job) {
 }
 
 void fill_size(const LaunchJob& job, const LaunchedRun& run) {
+  if (!run.schedule.empty() && is_schedule_file(run.schedule)) return;
   if (run.schedule.empty()) {
     run.schedule = job.schedule;
     for (const auto& [key, value] : job.schedule_options) run.size.options.push_back(key + "=" + value);
@@ -57,15 +58,15 @@ void fill_size(const LaunchJob& job, const LaunchedRun& run) {
 
 }  // namespace
 
-void LaunchArguments::add_to(ArgumentParser& parser) {
+void LaunchArguments::add_to(ArgumentParser& parser, const std::string& name) {
   parser.group("A job that exists")
-      .text("job", file, "FILE",
+      .text(name, file, "FILE",
             "launch script or log of Megatron-LM, or a configuration of torchtitan (.toml), DeepSpeed (.json), NeMo, "
             "Megatron-Bridge, Primus or GPT-NeoX (.yaml): it says network, degrees, batch and schedule; other options "
             "replace what it says")
       .texts("job-set", set, "NAME=VALUE",
-             "with --job: a variable or argument of the script, or a setting (--job-set NNODES=16, --job-set "
-             "vocab_size=32000)");
+             "a variable of the script, or a setting (--job-set NNODES=16, --job-set vocab_size=32000)")
+      .text("job-args", arguments, "WORDS", "the arguments that the script is called with");
 }
 
 LaunchJob LaunchArguments::read() const {
@@ -75,6 +76,8 @@ LaunchJob LaunchArguments::read() const {
     auto [name, value] = parse_assignment(one, "--job-set");
     context.given[std::move(name)] = std::move(value);
   }
+  context.arguments = split(arguments, ' ');
+  std::erase(context.arguments, "");
   context.open = [folder = path.parent_path()](const std::string& name) -> std::optional<std::string> {
     std::error_code ignored;
     const std::filesystem::path beside = folder / std::filesystem::path(name);
@@ -86,10 +89,9 @@ LaunchJob LaunchArguments::read() const {
 
 std::string launch_cluster(const LaunchJob& job, const std::string& name) {
   if (name.empty()) {
-    const std::string size =
-        job.devices() > 0 ? " (the file says " + std::to_string(job.nodes) + " nodes of " +
-                                std::to_string(job.per_node) + " devices)"
-                          : "";
+    const std::string size = job.devices() > 0 ? " (the file says " + std::to_string(job.nodes) + " nodes of " +
+                                                     std::to_string(job.per_node) + " devices)"
+                                               : "";
     throw Error("--job: the cluster is missing, expected --cluster NAME" + size + " or --cluster NAME-NODESxDEVICES");
   }
   if (is_document_path(name) || says_size(name) || job.devices() == 0) return name;
@@ -111,7 +113,8 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   fill_size(job, run);
   run.costs.described = job.network;
   run.costs.job.described = job.parallelism;
-  if (run.costs.partition.empty()) run.costs.partition = job.partition.bounds.empty() ? "equal" : to_string(job.partition);
+  if (run.costs.partition.empty())
+    run.costs.partition = job.partition.bounds.empty() ? "equal" : to_string(job.partition);
   if (run.simulation.runtime.empty()) run.simulation.runtime = job.runtime;
 }
 

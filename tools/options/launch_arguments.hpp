@@ -15,9 +15,11 @@ namespace plumb {
 struct LaunchArguments {
   std::string file;
   std::vector<std::string> set;
+  std::string arguments;
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  /// `name` is that of the option for the file.
+  void add_to(ArgumentParser& parser, const std::string& name = "job");
   bool any() const { return !file.empty(); }
 
   /// Reads the job; files that it names are looked for from its folder. Throws `Error`.

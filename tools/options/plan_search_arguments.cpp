@@ -154,9 +154,12 @@ void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Para
 /// All combinations of degrees that the cluster has devices for.
 std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
   const DegreeChoices choices = degree_choices(arguments, question);
-  Parallelism job;
-  job.precision = precision_of(arguments.precision, arguments.cluster);
-  job.format = matrix_format_of(arguments.precision);
+  Parallelism job = arguments.computes.value_or(Parallelism{});
+  job.modules = {};
+  if (!arguments.computes || !arguments.precision.empty()) {
+    job.precision = precision_of(arguments.precision, arguments.cluster);
+    job.format = matrix_format_of(arguments.precision);
+  }
   job.sequence = question.network.sequence;
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {
@@ -290,12 +293,13 @@ PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_li
 PlanQuestion plan_question(const PlanSearchArguments& given) {
   const PlanRuntime* runtime = plan_runtime(given.runtime);
   const PlanSearchArguments arguments = narrowed(given, runtime);
-  if (arguments.network.empty()) throw Error("plan: the model is missing, expected --network NAME|FILE");
+  if (arguments.network.empty() && !arguments.described)
+    throw Error("plan: the model is missing, expected --network NAME|FILE");
   if (arguments.cluster.empty()) throw Error("plan: the cluster is missing, expected --cluster NAME|FILE");
   if (!arguments.batch) throw Error("plan: the global batch size is missing, expected --batch N");
   PlanQuestion question{.runtime = runtime};
   if (runtime != nullptr) question.limits.runtime = runtime->name;
-  question.network = load_network(arguments.network);
+  question.network = arguments.described ? *arguments.described : load_network(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;

@@ -18,6 +18,8 @@ namespace plumb {
 /// Options of `plan`: the model, the cluster, the batch, and the search space.
 struct PlanSearchArguments {
   std::string network;
+  std::optional<Network> described;     ///< by a launch file, instead of `network`
+  std::optional<Parallelism> computes;  ///< how the job of a launch file computes: precision, overlaps, kernels
   std::string cluster;
   std::string rates;
   std::string precision;

@@ -37,11 +37,12 @@ std::string of_shown(const ReportedRun& run) {
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
-    ReportFormat{"html", "interactive page for a browser; one file that needs no network", page},
-    ReportFormat{"svg", "picture as SVG", of_shown<svg_report>},
-    ReportFormat{"csv", "one row per executed action", of_shown<csv_report>},
-    ReportFormat{"tikz", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
+    ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
+    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page},
+    ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
+                 of_shown<svg_report>},
+    ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},
+    ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
 };
 
 }  // namespace

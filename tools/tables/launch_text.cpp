@@ -37,9 +37,11 @@ std::string launch_text(const LaunchJob& job) {
   const Parallelism& ranks = job.parallelism;
   TextTable table({{"job"}, {job.source}});
   table.add_row({"runtime", job.runtime});
-  table.add_row({"ranks", degrees_text(job) + ": " + std::to_string(ranks.devices_per_stage() * job.pipeline) + " devices"});
+  table.add_row(
+      {"ranks", degrees_text(job) + ": " + std::to_string(ranks.devices_per_stage() * job.pipeline) + " devices"});
   const std::string tokens =
-      job.network ? " of " + std::to_string(ranks.sequence > 0 ? ranks.sequence : job.network->sequence) + " tokens" : "";
+      job.network ? " of " + std::to_string(ranks.sequence > 0 ? ranks.sequence : job.network->sequence) + " tokens"
+                  : "";
   table.add_row({"batch", std::to_string(job.batch) + " samples" + tokens + ": " + std::to_string(job.microbatches) +
                               " microbatches of " + std::to_string(ranks.microbatch_size)});
   const std::string recompute = layer_recompute_text({ranks.recompute, ranks.modules});
@@ -63,7 +65,8 @@ std::string launch_notes_text(const LaunchJob& job) {
     }
     if (notes.empty()) continue;
     text += std::string(title) + ": ";
-    for (std::size_t k = 0; k < notes.size() && k < kMostNotes; ++k) text += (k == 0 ? "" : "; ") + std::string(notes[k]);
+    for (std::size_t k = 0; k < notes.size() && k < kMostNotes; ++k)
+      text += (k == 0 ? "" : "; ") + std::string(notes[k]);
     if (notes.size() > kMostNotes) text += "; and " + std::to_string(notes.size() - kMostNotes) + " more";
     text += "\n";
   }
