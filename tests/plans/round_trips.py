@@ -24,6 +24,7 @@ NETWORKS = ["gpt2-xl", "gpt3-13b", "llama2-7b", "llama3-8b", "llama2-70b", "llam
 CLUSTERS = ["a100-1x8", "h100-2x8", "a100-4x8", "h100-8x8", "b200-4x8"]
 RUNTIMES = ["none", "megatron", "torchtitan", "pytorch", "deepspeed"]
 FEW = (["gpt2-xl", "mixtral-8x7b"], ["h100-2x8"], RUNTIMES)
+FEW_RANGES = ["--tp", "2", "--cp", "1", "--pp", "2,4", "--microbatch-size", "1", "--recompute", "none", "--zero", "0"]
 
 
 def run(program, words, folder):
@@ -42,8 +43,9 @@ def figures(program, words, folder):
 
 
 class Trips:
-    def __init__(self, program):
+    def __init__(self, program, ranges=()):
         self.program = program
+        self.ranges = list(ranges)  # options of every search
         self.kept = collections.Counter()
         self.refused = collections.Counter()
         self.broken = []
@@ -72,7 +74,8 @@ class Trips:
     def plans(self, network, cluster, runtime, batch):
         with tempfile.TemporaryDirectory() as folder:
             words = ["plan", "--network", network, "--cluster", cluster, "--batch", str(batch), "--runtime", runtime,
-                     "--simulations", "24", "--time-limit", "60", "-o", "plan.json", "--json", "answer.json"]
+                     "--simulations", "24", "--time-limit", "60", "-o", "plan.json", "--json", "answer.json",
+                     *self.ranges]
             result = run(self.program, words, folder)
             if result.returncode == 3:
                 self.refused["nothing fits"] += 1
@@ -89,7 +92,7 @@ def main():
     parser.add_argument("--few", action="store_true", help="a sample")
     arguments = parser.parse_args()
     networks, clusters, runtimes = FEW if arguments.few else (NETWORKS, CLUSTERS, RUNTIMES)
-    trips = Trips(str(pathlib.Path(arguments.program).resolve()))
+    trips = Trips(str(pathlib.Path(arguments.program).resolve()), FEW_RANGES if arguments.few else [])
     for network in networks:
         for cluster in clusters:
             for runtime in runtimes:

@@ -11,8 +11,9 @@ namespace {
 
 /// As a shell reads it back.
 std::string shell_quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                             "0123456789-_./:,+=@%") == std::string::npos;
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789-_./:,+=@%") == std::string::npos;
   if (plain) return word;
   std::string text = "'";
   for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
@@ -24,9 +25,9 @@ bool is_made_by_name(const SimulatedPlan& plan) {
   const PipelinePlan& choice = plan.score.plan;
   if (!choice.replicas.empty()) return false;
   try {
-    return generate(choice.schedule, {.num_devices = choice.places,
-                                      .num_microbatches = choice.microbatches,
-                                      .chunks = choice.chunks}) == plan.schedule;
+    return generate(choice.schedule,
+                    {.num_devices = choice.places, .num_microbatches = choice.microbatches, .chunks = choice.chunks}) ==
+           plan.schedule;
   } catch (const Error&) {  // it wants costs
     return false;
   }
