@@ -210,7 +210,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   } else {
     fill_limits(prediction.timeline, limit, input.cluster_pointer());
   }
-  files.write(prediction.timeline);
+  files.write({.steps = {&prediction.timeline, 1}});
   if (!arguments.chakra.empty()) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);
     write_chakra_traces(lower(schedule, input.costs, input.cluster_pointer(), lowering), arguments.chakra);
