@@ -4,6 +4,8 @@ find_package(TBB REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)  # traces are packed
 find_package(SQLite3 REQUIRED)  # what Nsight Systems exports
+find_package(yaml-cpp 0.7 REQUIRED)  # launch configurations, with toml++
+find_package(tomlplusplus 3.3 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)  # fits, the trainer
 if(PLUMB_TESTS)

@@ -23,8 +23,8 @@ target_link_libraries(plumbline-studies PRIVATE plumb_studies plumb_warnings)
 
 # What a first run on a GPU has to find out (tools/gpu/validate.sh).
 if(PLUMB_CUDA)
-  add_executable(plumbline-gpu-probe gpu/probe.cpp gpu/probe_kernels.cu gpu/probe_overheads.cpp gpu/probe_partitions.cpp
-                                     gpu/probe_parts.cpp gpu/probe_rates.cpp)
+  add_executable(plumbline-gpu-probe gpu/probe.cpp gpu/probe_kernels.cu gpu/probe_links.cpp gpu/probe_overheads.cpp
+                                     gpu/probe_partitions.cpp gpu/probe_parts.cpp gpu/probe_rates.cpp)
   target_link_libraries(plumbline-gpu-probe PRIVATE plumb_trainer plumb_warnings nlohmann_json::nlohmann_json
                                                     CUDA::cudart_static)
   target_include_directories(plumbline-gpu-probe PRIVATE ${PROJECT_SOURCE_DIR})

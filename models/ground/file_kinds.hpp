@@ -25,6 +25,7 @@ inline constexpr FileKind kTimelineFile{"timeline", kGibibyte};
 inline constexpr FileKind kTrainingDataFile{"training data", 4 * kGibibyte};
 inline constexpr FileKind kCheckpointStateFile{"state of a checkpoint", 256 * kMebibyte};
 inline constexpr FileKind kTensorsFile{"tensors", 1024 * kGibibyte};
+inline constexpr FileKind kLaunchFile{"launch script or configuration", 64 * kMebibyte};
 inline constexpr FileKind kDocumentFile{"document", 256 * kMebibyte};  ///< whatever else is read
 
 /// What does not know its length before it ends (a pipe) may have this much at most, whatever it is read as.
@@ -32,6 +33,6 @@ inline constexpr std::size_t kMostPipeBytes = 256 * kMebibyte;
 
 inline constexpr std::array kFileKinds{kScheduleFile,    kNetworkFile,  kClusterFile,      kProfileFile,
                                        kKernelRatesFile, kTimelineFile, kTrainingDataFile, kCheckpointStateFile,
-                                       kTensorsFile,     kDocumentFile};
+                                       kTensorsFile,     kLaunchFile,   kDocumentFile};
 
 }  // namespace plumb

@@ -11,11 +11,19 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/model_config.hpp"
 #include "models/import/published_network.hpp"
+#include "models/launches/read_launch.hpp"
 #include "models/network/network_io.hpp"
 
 namespace plumb {
 
 namespace {
+
+/// The network that the job of a launch file trains.
+Network launched_network(std::string_view path) {
+  LaunchJob job = read_launch(read_text_file(path, kLaunchFile), std::string(path));
+  if (!job.network) throw Error(std::string(path) + ": says nothing of the network, expected one that does");
+  return *std::move(job.network);
+}
 
 /// Small letters without dashes: publishers write Llama-3.1-70B, we llama3-70b.
 std::string plain(std::string_view name) {
@@ -51,6 +59,7 @@ void refuse_hub_id(std::string_view path) {
 }  // namespace
 
 Network load_network(std::string_view name_or_path) {
+  if (is_launch_path(name_or_path)) return launched_network(name_or_path);
   if (is_document_path(name_or_path)) {
     refuse_hub_id(name_or_path);
     if (const auto published = load_published(name_or_path)) return network_of(published->layers);

@@ -92,8 +92,14 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   LayerKernels in;
   LayerKernels out;
-  add_linear(in, shape, {.tokens = tokens, .inputs = layer.width, .outputs = qkv, .input_cast = true, .adapted = true});
-  add_linear(out, shape, {tokens, inner, layer.width});
+  add_linear(in, shape,
+             {.tokens = tokens,
+              .inputs = layer.width,
+              .outputs = qkv,
+              .input_cast = true,
+              .divided = Divided::kOutputs,
+              .adapted = true});
+  add_linear(out, shape, {.tokens = tokens, .inputs = inner, .outputs = layer.width, .divided = Divided::kInputs});
   if (layer.bias) {
     add_bias(in, shape, tokens, qkv, true);
     add_bias(out, shape, shape.norm_tokens(), layer.width, false);  // added with dropout and the residual
@@ -139,7 +145,7 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
              {.tokens = tokens, .inputs = layer.key_rank, .outputs = keys_values, .input_cast = true, .adapted = true});
   in.append(up);
   add_linear(in, shape, {tokens, layer.width, latent});
-  add_linear(out, shape, {tokens, values, layer.width});
+  add_linear(out, shape, {.tokens = tokens, .inputs = values, .outputs = layer.width, .divided = Divided::kInputs});
   const double moved = 2 * shape.bytes(tokens, layer.query_rank + latent) + 2 * shape.bytes(tokens, 2 * queries);
   block.enter();
   kernels.forward.append(in.forward);

@@ -79,10 +79,14 @@ class JobClock {
         expert_tensor_(device_group(cluster, job.expert_parts(), 1)),
         data_(device_group(cluster, job.replicas(), job.tensor)),
         expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
-        captured_(job.captured) {}
+        captured_(job.captured),
+        waits_for_counts_(job.expert_capacity == 0) {}
 
-  PassSeconds of(const PassKernels& pass) const {
+  /// A pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of tokens,
+  /// and is not ahead any more.
+  PassSeconds of(const PassKernels& pass, bool is_forward = false) const {
     KernelTime all;
+    KernelTime routed;
     double hidden_s = 0;
     double talking_s = 0;
     for (const Kernel& kernel : pass.list) {
@@ -97,11 +101,13 @@ class JobClock {
         hidden_s += time.device_s;
         time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
       }
-      if (captured_) time.host_s = 0;
-      all += time;
+      if (captured_ == CapturedGraphs::kAll || (captured_ == CapturedGraphs::kDense && !kernel.routed)) time.host_s = 0;
+      (kernel.routed && is_forward && waits_for_counts_ ? routed : all) += time;
     }
+    const double busy_s = all.seconds() + routed.seconds();
+    all += routed;
     const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
-    return {all.seconds(), hidden_s, kernels.seconds(), talking_s};
+    return {busy_s, hidden_s, std::min(busy_s, kernels.seconds()), talking_s};
   }
 
   const DeviceGroup& group(GroupAxis axis) const {
@@ -159,7 +165,8 @@ class JobClock {
   DeviceGroup expert_tensor_;
   DeviceGroup data_;
   DeviceGroup expert_copies_;
-  bool captured_;
+  CapturedGraphs captured_;
+  bool waits_for_counts_;
 };
 
 namespace {
@@ -193,7 +200,7 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
   add_zero_traffic(layer, shape, kernels);
   StageSeconds seconds;
   again.append(kernels.input_grad);
-  seconds.f = clock.of(kernels.forward);
+  seconds.f = clock.of(kernels.forward, true);
   seconds.i = clock.of(again);
   seconds.w = clock.of(kernels.weight_grad);
   again.append(kernels.weight_grad);

@@ -86,16 +86,21 @@ LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   add_linear(kernels, shape, {.tokens = own, .inputs = layer.width, .outputs = layer.experts, .wide = true});
   if (layer.latent_width > 0) add_linear(kernels, shape, {own, layer.width, width});
-  kernels.forward.memory(2 * permuted, kRoutingLaunches, Movement::kPermute);  // scores, choice, permutation
-  way.there(kernels.forward, true);
-  kernels.input_grad.memory(3 * permuted, kReturnLaunches, Movement::kPermute);
-  way.there(kernels.input_grad, false);
-  add_mlp(kernels, layer, shape,
+  LayerKernels experts;
+  experts.forward.memory(2 * permuted, kRoutingLaunches, Movement::kPermute);  // scores, choice, permutation
+  way.there(experts.forward, true);
+  experts.input_grad.memory(3 * permuted, kReturnLaunches, Movement::kPermute);
+  way.there(experts.input_grad, false);
+  add_mlp(experts, layer, shape,
           {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local, true});
-  way.back(kernels.forward);
-  way.back(kernels.input_grad);
-  kernels.forward.memory(3 * permuted, kReturnLaunches, Movement::kPermute);  // back in order, weighted sum
-  kernels.input_grad.memory(2 * permuted, kRoutingLaunches, Movement::kPermute);
+  way.back(experts.forward);
+  way.back(experts.input_grad);
+  experts.forward.memory(3 * permuted, kReturnLaunches, Movement::kPermute);  // back in order, weighted sum
+  experts.input_grad.memory(2 * permuted, kRoutingLaunches, Movement::kPermute);
+  for (PassKernels* pass : {&experts.forward, &experts.input_grad, &experts.weight_grad}) {
+    for (Kernel& kernel : pass->list) kernel.routed = true;
+  }
+  kernels.append(experts);
   if (layer.latent_width > 0) add_linear(kernels, shape, {own, width, layer.width});
   add_shared_experts(kernels, layer, shape);
   if (!job.sequence_parallel) {

@@ -15,7 +15,11 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels further_token_kernels(const LayerSpec& layer, const JobShape& shape);
 LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape);
 
-/// Sizes of `copies` products of one kind.
+/// Which side of a weight tensor ranks divide. With sequence parallelism they gather the input of a product whose
+/// outputs are divided, and the gradient of what comes out of one whose inputs are.
+enum class Divided : std::uint8_t { kNeither, kOutputs, kInputs };
+
+/// Sizes of `copies` products of one kind; each copy is a kernel of its own (Transformer Engine's grouped products).
 struct Product {
   std::int64_t tokens = 0;
   std::int64_t inputs = 0;
@@ -24,7 +28,8 @@ struct Product {
   bool wide = false;           ///< stays in 16 bits, whatever the job's format: routers, the head
   bool input_cast = false;     ///< what comes in is written in the job's format by the norm or activation that makes it
   bool gradient_cast = false;  ///< so is the gradient of what goes out, by the backward of an activation
-  bool adapted = false;        ///< has an adapter where the job trains adapters: queries, keys and values
+  Divided divided{};
+  bool adapted = false;  ///< has an adapter where the job trains adapters: queries, keys and values
 };
 
 /// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; that of W adds to the gradients where it

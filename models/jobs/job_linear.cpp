@@ -34,27 +34,36 @@ void add_adapter(LayerKernels& kernels, const JobShape& shape, const Product& pr
 void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
   const Parallelism& job = shape.parallelism;
   const MatrixFormat format = product.wide ? MatrixFormat::kBf16 : job.format;
-  const bool own_cast = format_costs(format).scans;  // who makes a tensor cannot know its largest number in advance
-  const bool shared = job.tensor > 1;
+  const auto launches = static_cast<std::int32_t>(product.copies);
+  const auto add = [&](PassKernels& pass, const ProductShape& one, std::int64_t accumulated_bytes = 0) {
+    pass.product(one, accumulated_bytes);
+    pass.list.back().launches = launches;
+  };
+  // What is gathered is cast before, by the rank that holds it.
+  const bool gathers = job.sequence_parallel && job.tensor > 1;
+  const auto cast = [&](PassKernels& pass, std::int64_t features, bool made_for_it, bool gathered) {
+    const double all = numbers(product.tokens, features, product.copies);
+    add_cast(pass, format,
+             {.numbers = gathered ? all / static_cast<double>(job.tensor) : all,
+              .copies = product.copies,
+              .made_for_it = made_for_it,
+              .shared = gathered});
+  };
   ProductShape one{
       .m = product.tokens, .n = product.outputs, .k = product.inputs, .count = product.copies, .format = format};
-  if (own_cast || !product.input_cast) {
-    add_cast(kernels.forward, format, numbers(product.tokens, product.inputs, product.copies), shared);
-  }
-  kernels.forward.product(one);
-  if (own_cast || !product.gradient_cast) {
-    add_cast(kernels.input_grad, format, numbers(product.tokens, product.outputs, product.copies), shared);
-  }
+  cast(kernels.forward, product.inputs, product.input_cast, gathers && product.divided == Divided::kOutputs);
+  add(kernels.forward, one);
+  cast(kernels.input_grad, product.outputs, product.gradient_cast, gathers && product.divided == Divided::kInputs);
   one = {.m = product.tokens, .n = product.inputs, .k = product.outputs, .count = product.copies, .format = format};
   one.pass = ProductPass::kInputGrad;
-  kernels.input_grad.product(one);
+  add(kernels.input_grad, one);
   if (job.adapter_rank > 0) {
     if (product.adapted) add_adapter(kernels, shape, product);
     return;
   }
   one = {.m = product.outputs, .n = product.inputs, .k = product.tokens, .count = product.copies, .format = format};
   one.pass = ProductPass::kWeightGrad;
-  kernels.weight_grad.product(one, job.precision.gradient_bytes);
+  add(kernels.weight_grad, one, job.precision.gradient_bytes);
 }
 
 }  // namespace plumb

@@ -35,8 +35,15 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   LayerKernels in;
   LayerKernels out;
-  add_linear(in, shape, {.tokens = tokens, .inputs = layer.width, .outputs = projected, .input_cast = true});
-  add_linear(out, shape, {.tokens = tokens, .inputs = inner, .outputs = layer.width, .input_cast = true});
+  add_linear(in, shape,
+             {.tokens = tokens,
+              .inputs = layer.width,
+              .outputs = projected,
+              .input_cast = true,
+              .divided = Divided::kOutputs});
+  add_linear(
+      out, shape,
+      {.tokens = tokens, .inputs = inner, .outputs = layer.width, .input_cast = true, .divided = Divided::kInputs});
   const auto exchange = [&](PassKernels& pass, std::int64_t features) {
     if (shape.parallelism.context < 2) return;
     pass.collective(CollectiveOp::kAllToAll, GroupAxis::kContext, shape.bytes(tokens, features));

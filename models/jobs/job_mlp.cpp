@@ -2,8 +2,10 @@
 
 namespace plumb {
 
+/// Megatron's fused activations write 16 bits, so products in other formats cast what they read.
 void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, const MlpShape& mlp) {
   const auto& [tokens, features, hidden, copies, routed] = mlp;
+  const auto divided = [&](Divided side) { return mlp.routed ? Divided::kNeither : side; };
   const std::int64_t inner = layer.gated ? 2 * hidden : hidden;
   LayerKernels in;
   LayerKernels out;
@@ -13,9 +15,13 @@ void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shap
               .outputs = inner,
               .copies = copies,
               .input_cast = !routed,
-              .gradient_cast = true});
+              .divided = divided(Divided::kOutputs)});
   add_linear(out, shape,
-             {.tokens = tokens, .inputs = hidden, .outputs = features, .copies = copies, .input_cast = true});
+             {.tokens = tokens,
+              .inputs = hidden,
+              .outputs = features,
+              .copies = copies,
+              .divided = divided(Divided::kInputs)});
   if (layer.bias && copies == 1) {
     add_bias(in, shape, tokens, inner, false);  // added with the activation
     add_bias(out, shape, shape.norm_tokens(), features, false);

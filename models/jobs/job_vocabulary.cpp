@@ -7,6 +7,16 @@ namespace {
 /// sum, quotient. Backward: times the gradient, converted back. (Megatron's vocabulary-parallel cross-entropy.)
 constexpr double kLossBytesForward = (2 + 4) + 4 + (4 + 4) + (4 + 4) + 4 + (4 + 4);
 constexpr double kLossBytesBackward = (4 + 4) + (4 + 2);
+/// One kernel for all of it, in the precision of the logits (Transformer Engine's cross_entropy): largest and sum in
+/// one reading, then the gradient over the logits; backward: times the gradient of the loss.
+constexpr double kFusedLossForward = 2 + (2 + 2);
+constexpr double kFusedLossBackward = 2 + 2;
+
+void add_loss(LayerKernels& kernels, const JobShape& shape, double logits) {
+  const bool fused = shape.parallelism.fused_loss;
+  kernels.forward.memory((fused ? kFusedLossForward : kLossBytesForward) * logits, fused ? 2 : 8, Movement::kLoss);
+  kernels.input_grad.memory((fused ? kFusedLossBackward : kLossBytesBackward) * logits, fused ? 1 : 3, Movement::kLoss);
+}
 
 }  // namespace
 
@@ -35,10 +45,10 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   TensorBlock block(kernels, shape, layer.width);
   block.enter();
   add_linear(kernels, shape, {.tokens = tokens, .inputs = layer.width, .outputs = rows, .wide = true});
-  kernels.forward.memory(kLossBytesForward * logits, 8, Movement::kLoss);
-  kernels.input_grad.memory(kLossBytesBackward * logits, 3, Movement::kLoss);
+  add_loss(kernels, shape, logits);
   if (tensor > 1) {
-    for (int reduction = 0; reduction < 3; ++reduction) {
+    const int reductions = shape.parallelism.fused_loss ? 1 : 3;
+    for (int reduction = 0; reduction < reductions; ++reduction) {
       kernels.forward.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, 4.0 * static_cast<double>(tokens));
     }
   }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "models/jobs/layer_recompute.hpp"
 #include "models/kernels/dispatcher.hpp"
@@ -26,6 +28,15 @@ enum class WeightGradients : std::uint8_t {
   kPlaceholders,  ///< as kPassed, but of layers one empty tensor per shape is kept (Transformer Engine since 2.3)
 };
 
+/// What the host starts as one captured graph (CUDA graphs) instead of kernel by kernel.
+enum class CapturedGraphs : std::uint8_t {
+  kNone,
+  kDense,  ///< all but the experts of every layer, whose counts of tokens the host must know
+  kAll,    ///< the whole pass
+};
+
+inline constexpr std::array<std::string_view, 3> kCapturedGraphNames{"none", "dense", "all"};
+
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
 /// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. The layers with
@@ -45,7 +56,8 @@ struct Parallelism {
   Precision precision = kMixedPrecision;
   bool flash_attention = true;    ///< nothing of size sequence x sequence is kept or moved
   std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
-  bool fused_loss = false;        ///< the loss writes its gradient over the logits: no copy of them in 32 bits
+  bool fused_loss = false;        ///< one kernel for the loss, which writes its gradient over the logits
+  bool loss_in_place = false;     ///< many kernels for the loss, but no copy of the logits in 32 bits is kept
   WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward
@@ -59,8 +71,8 @@ struct Parallelism {
   bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
   bool overlap_experts = false;     ///< tokens travel to experts and back beside the kernels of the pass
   bool overlap_products = false;    ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
-  bool captured = false;            ///< the host starts a captured graph of the whole pass instead of every kernel
-  RecomputeModules modules{};       ///< parts of a layer that run again, beside `recompute`
+  CapturedGraphs captured{};
+  RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
   std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are

@@ -103,7 +103,9 @@ std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
 }
 
 KernelTime kernel_time(const Kernel& kernel, const DeviceSpec& device, const KernelRates& rates) {
-  const double own_s = static_cast<double>(rates.kernel_ns * kernel.launches) / kNsPerSecond;
+  // Products of a group are started one by one, and run beside each other.
+  const std::int64_t in_a_row = kernel.kind == Kernel::Kind::kGemm ? 1 : kernel.launches;
+  const double own_s = static_cast<double>(rates.kernel_ns * in_a_row) / kNsPerSecond;
   const double moving_s = kernel.bytes / (device.memory_bytes_per_s * rates.memory_share(kernel.movement));
   const auto computing_s = [&](double share) { return kernel.flops / (device.flops_per_s * share); };
   KernelTime time{.device_s = own_s, .host_s = static_cast<double>(rates.host_ns * kernel.launches) / kNsPerSecond};

@@ -54,6 +54,7 @@ struct Kernel {
   GroupAxis axis{};
   ExpertExchange exchange{};
   bool hidden = false;        ///< collective, exchange: runs beside the kernels of its pass
+  bool routed = false;        ///< works on the tokens of experts: the host must know their counts before it starts it
   std::int32_t launches = 1;  ///< kernels that the host starts
 
   friend bool operator==(const Kernel&, const Kernel&) = default;

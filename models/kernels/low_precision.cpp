@@ -8,14 +8,17 @@ constexpr double kAmaxBytes = 4;
 
 }  // namespace
 
-void add_cast(PassKernels& pass, MatrixFormat format, double numbers, bool shared) {
+void add_cast(PassKernels& pass, MatrixFormat format, const CastTensor& tensor) {
   if (format == MatrixFormat::kBf16) return;
   const FormatCosts& costs = format_costs(format);
-  if (costs.scans) {
-    pass.memory(kSixteenBits * numbers, 1, Movement::kCast);
-    if (shared) pass.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, kAmaxBytes);
-  }
-  pass.memory((kSixteenBits + (costs.two_copies ? 2 : 1) * costs.number_bytes) * numbers, 1, Movement::kCast);
+  if (tensor.made_for_it && !costs.scans) return;
+  const bool scanned = tensor.made_for_it && costs.maker_scans;
+  double bytes = kSixteenBits + (costs.two_copies ? 2 : 1) * costs.number_bytes;
+  if (costs.scans && !scanned) bytes += kSixteenBits;
+  if (costs.scans && tensor.shared) pass.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, kAmaxBytes);
+  // The cast itself is a kernel per tensor, the rest one for all of them.
+  const std::int64_t launches = tensor.copies + costs.launches - (scanned ? 2 : 1);
+  pass.memory(bytes * tensor.numbers, static_cast<std::int32_t>(launches), Movement::kCast);
 }
 
 }  // namespace plumb

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/launches/pipeline_layout.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/formats/megatron.hpp"
 
@@ -41,45 +42,6 @@ constexpr std::array<std::pair<std::string_view, OptionTakes>, 20> kMegatronOpti
      {"sequence-parallel", OptionTakes::kNothing}}};
 
 constexpr std::int64_t kMegatronNumber = (std::int64_t{1} << 31) - 1;
-constexpr std::size_t kLayoutLetters = std::size_t{1} << 22U;
-
-/// Digits of `text` at `at`, and moves after them; 0 when there are none or too many.
-std::size_t layout_count(std::string_view text, std::size_t& at) {
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), count);
-  at = static_cast<std::size_t>(end - text.data());
-  return error == std::errc{} && count <= kLayoutLetters ? count : 0;
-}
-
-/// A layout as Megatron-LM writes it out: commas go, then every ( ... )*n, then every character with *n. Empty when
-/// that cannot be done.
-std::string layout_written_out(std::string layout) {
-  std::erase(layout, ',');
-  std::string flat;
-  for (std::size_t at = 0; at < layout.size();) {
-    if (layout[at] != '(') {
-      flat += layout[at++];
-      continue;
-    }
-    const std::size_t close = layout.find(')', at);
-    if (close == std::string::npos || close + 1 >= layout.size() || layout[close + 1] != '*') return {};
-    const std::string body = layout.substr(at + 1, close - at - 1);
-    at = close + 2;
-    const std::size_t count = layout_count(layout, at);
-    if (count == 0 || flat.size() + count * body.size() > kLayoutLetters) return {};
-    for (std::size_t i = 0; i < count; ++i) flat += body;
-  }
-  std::string text;
-  for (std::size_t at = 0; at < flat.size();) {
-    const char letter = flat[at++];
-    std::size_t count = 1;
-    if (at < flat.size() && flat[at] == '*') count = layout_count(flat, ++at);
-    if (count == 0 || text.size() + count > kLayoutLetters) return {};
-    text.append(count, letter);
-  }
-  return text;
-}
-
 /// Options of a command line or script: `--name value` or `--name=value`, `#` begins a comment, `\` goes on.
 class MegatronReader {
  public:
@@ -211,7 +173,7 @@ class MegatronReader {
     const auto refuse = [&](const std::string& what) {
       fail(given.line, "--pipeline-model-parallel-layout: expected " + what + ", found '" + given.value + "'");
     };
-    const std::string text = layout_written_out(given.value);
+    const std::string text = written_out_layout(given.value);
     if (text.empty() || text.find_first_not_of("EtmL|") != std::string::npos) {
       refuse("letters E, t, m, L and | with repetitions (...)*n and t*n");
     }

@@ -123,7 +123,7 @@ DeviceOrders device_orders(const LayerPrices& prices, std::int32_t length, std::
   for (std::int32_t place = 1; place < places; ++place) {
     alike = alike && make_of(prices, place) == make_of(prices, 0);
   }
-  if (alike) {
+  if (alike || prices.in_order) {
     Order natural(static_cast<std::size_t>(length));
     std::iota(natural.begin(), natural.end(), 0);
     return {{std::move(natural)}, true};
@@ -138,6 +138,7 @@ std::vector<std::vector<std::int32_t>> swapped_orders(const LayerPrices& prices,
     return std::pair(make_of(prices, place), prices.node[static_cast<std::size_t>(place)]);
   };
   const bool alike =
+      prices.in_order ||
       std::adjacent_find(prices.speed.begin(), prices.speed.end(), std::not_equal_to<>()) == prices.speed.end();
   std::vector<Order> swapped;
   for (std::size_t a = 0; a < order.size() && !alike; ++a) {

@@ -129,6 +129,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
     return [network, cluster = alike(cluster), limits](const Parallelism& parallelism, const Partition& partition,
                                                        std::int32_t) {
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
+      stages.runtime = limits.runtime;
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
       price_host_copies(stages.costs, limits.host_bytes_per_s);
       stages.price_per_hour = place_prices(cluster, 1, cluster.devices.size());
@@ -139,6 +140,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
   return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places) {
     JobCosts job = known->of(parallelism)->costs(partition, places);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
+    stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "models/cluster/cluster.hpp"
 #include "models/kernels/kernel_rates.hpp"
@@ -10,10 +11,12 @@
 
 namespace plumb {
 
-/// What limits the stages of a job besides its network and cluster.
+/// What the stages of a job depend on besides its network and cluster.
 struct PricingLimits {
   std::int64_t memory_bytes = 0;  ///< of every device; 0: what the cluster says
   double host_bytes_per_s = 0;    ///< between a device and its host, for stashes that are moved there; 0: not modelled
+  /// The system that runs the job (sim/runtimes); empty: plumbline. It must outlive the prices.
+  std::string_view runtime{};
 };
 
 /// Prices stages by `job_costs` (models/jobs). `network` and `cluster` are copied. What a place can use is its memory

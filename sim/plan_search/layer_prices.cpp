@@ -52,7 +52,7 @@ void hide_communication(StageCosts& costs) {
 }
 
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {
-  LayerPrices prices;
+  LayerPrices prices{.in_order = job.in_order};
   const auto price = [&](const Partition& partition) {
     PricedStages stages = job.price(parallelism, partition, places);
     if (overlaps) hide_communication(stages.costs);

@@ -29,6 +29,7 @@ struct LayerPrices {
   Ticks ticks_per_ns = 1;
   std::vector<StageTimes> times{};    ///< by layer, where stages are the sums of their layers; else empty
   std::vector<StageMemory> memory{};  ///< the same
+  bool in_order = false;              ///< places keep the cluster's order
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 

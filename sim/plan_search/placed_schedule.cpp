@@ -9,6 +9,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/steady_bounds.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {
@@ -154,9 +155,23 @@ Schedule placed(Schedule schedule, std::span<const std::int32_t> order) {
   return schedule;
 }
 
+PlacedRun placed_run(Schedule placed_schedule, const PricedStages& stages) {
+  const RuntimePreset& preset = runtime_preset(stages.runtime, placed_schedule);
+  PlacedRun run{std::move(placed_schedule), stages.costs, lowering_of(preset), preset.transfers};
+  run_as(preset, run.schedule, run.costs);
+  return run;
+}
+
 ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule) {
-  const SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
-  const Timeline timeline = simulate_summary(placed_schedule, stages.costs, &stages.pipeline, {}, options);
+  SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
+  Timeline timeline;
+  if (stages.runtime.empty()) {
+    timeline = simulate_summary(placed_schedule, stages.costs, &stages.pipeline, {}, options);
+  } else {
+    const PlacedRun run = placed_run(placed_schedule, stages);
+    options.transfers = run.transfers;
+    timeline = simulate_summary(run.schedule, run.costs, &stages.pipeline, run.lowering, options);
+  }
   ScoredPlan score{.plan = plan, .step_ns = to_ns(timeline.step_time, timeline.base)};
   // Places that are not used are idle in the timeline, and none of the plan's.
   const double idle_too = static_cast<double>(timeline.devices.size()) / static_cast<double>(plan.order.size());

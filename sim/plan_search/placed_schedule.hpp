@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "schedules/document/schedule.hpp"
+#include "schedules/lowering/lower_options.hpp"
+#include "schedules/runnability/transfer_mode.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
@@ -18,6 +20,15 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
 
 /// `schedule` with position k of the pipeline on place `order[k]` of the cluster. Unused places have empty lists.
 Schedule placed(Schedule schedule, std::span<const std::int32_t> order);
+
+/// How the system of `stages.runtime` runs a schedule: what it makes of the actions and their costs, and of messages.
+struct PlacedRun {
+  Schedule schedule{};
+  StageCosts costs{};
+  LowerOptions lowering{};
+  TransferMode transfers{};
+};
+PlacedRun placed_run(Schedule placed_schedule, const PricedStages& stages);
 
 /// Simulates the plan in a summary and returns its figures. Throws as `plan_schedule` and `simulate_summary` do.
 ScoredPlan scored(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule);

@@ -29,4 +29,23 @@ std::vector<ScoredPlan> PlanFront::take() {
   return std::move(plans_);
 }
 
+std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front) {
+  constexpr double kEqual = 1.01;
+  constexpr double kWasteful = 4;
+  std::vector<ScoredPlan> by_step = front;
+  std::stable_sort(by_step.begin(), by_step.end(),
+                   [](const ScoredPlan& a, const ScoredPlan& b) { return a.step_ns < b.step_ns; });
+  const auto within = [](double a, double b) { return a <= kEqual * b; };
+  const auto nearly_covers = [&](const ScoredPlan& a, const ScoredPlan& b) {
+    return within(static_cast<double>(a.peak_bytes), static_cast<double>(b.peak_bytes)) &&
+           a.plan.num_devices() <= b.plan.num_devices() && within(a.price(), b.price());
+  };
+  std::vector<ScoredPlan> shown;
+  for (const ScoredPlan& plan : by_step) {  // those already shown are faster
+    const bool covered = std::ranges::any_of(shown, [&](const ScoredPlan& known) { return nearly_covers(known, plan); });
+    if (!covered && plan.device_seconds() <= kWasteful * by_step.front().device_seconds()) shown.push_back(plan);
+  }
+  return shown;
+}
+
 }  // namespace plumb

@@ -18,4 +18,8 @@ class PlanFront {
   std::vector<ScoredPlan> plans_;
 };
 
+/// What people are shown of a front: without plans that another one equals within a hundredth in everything, and
+/// without those that use devices for more than four times as long as the fastest plan.
+std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front);
+
 }  // namespace plumb

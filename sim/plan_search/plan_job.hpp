@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
@@ -25,6 +27,8 @@ struct PricedStages {
   /// layers', messages those of its first and last one; the forward's workspace has room for what any two neighbouring
   /// layers inside it hand on, and the stage's input is no part of the stash.
   bool sums = false;
+  /// Whose rules messages and actions follow (sim/runtimes); empty: those of plumbline. It must outlive this.
+  std::string_view runtime{};
 };
 
 /// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be.
@@ -41,6 +45,11 @@ struct PlanJob {
   std::int64_t num_devices = 0;  ///< of the cluster
   std::int64_t batch = 0;        ///< samples of one update of the whole job
   StagePricing price{};
+  /// Layers at which a stage may begin, ascending from 0, and the number of layers; empty: all.
+  std::vector<std::size_t> units{};
+  /// The only cut into so many stages, nothing where there is none; no function: every cut is allowed.
+  std::function<std::optional<Partition>(std::size_t stages)> only_cut{};
+  bool in_order = false;  ///< places stay in the cluster's order: place k is position k of the pipeline
 };
 
 /// What may be chosen. All combinations are searched.
@@ -48,6 +57,9 @@ struct PlanRanges {
   std::vector<Parallelism> parallelisms{};    ///< what a stage is spread over, and its microbatch (size above 0)
   std::vector<std::int32_t> places{};         ///< lengths of the pipeline
   std::vector<std::int32_t> chunks{2, 3, 4};  ///< stages per place, for schedules that have several
+  /// More of them for the schedule `interleaved`, tried only where all stages can have the same number of layers,
+  /// embedding and head counting as one layer each or as none.
+  std::vector<std::int32_t> even_chunks{};
   /// Names of the catalogue; empty: every synchronous one that cuts no microbatches into slices.
   std::vector<std::string> schedules{};
   /// With no names: also those that never flush. Their steps are those of the steady state.

@@ -16,6 +16,11 @@ PlanKind plan_kind(const PipelinePlan& plan) {
   return {std::move(degrees), plan.places, plan.schedule, plan.chunks, plan.replicas};
 }
 
+PlanFamily plan_family(const PipelinePlan& plan) {
+  const Parallelism& job = plan.parallelism;
+  return {plan.schedule, plan.places, job.tensor, job.context, job.expert};
+}
+
 bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {
   const auto key = [](const ScoredPlan& score) {
     return std::tuple(score.excess_bytes, score.step_ns, score.price_per_hour, score.plan.num_devices(),

@@ -16,6 +16,10 @@ using PlanKind =
 
 PlanKind plan_kind(const PipelinePlan& plan);
 
+/// What people call different plans: schedule, length of the pipeline, tensor, context and expert ranks.
+using PlanFamily = std::tuple<std::string, std::int32_t, std::int64_t, std::int64_t, std::int64_t>;
+PlanFamily plan_family(const PipelinePlan& plan);
+
 /// Which of two plans is better: one that fits, then by step, price, devices, peak, then by a fixed order of choices.
 bool better_plan(const ScoredPlan& a, const ScoredPlan& b);
 

@@ -16,6 +16,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/program/in_flight.hpp"
+#include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
@@ -228,6 +229,7 @@ class Search {
       const ScheduleVariant& variant = variants_[v];
       if (part.variant != kEveryVariant && v != part.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
+      if (!variant.is_tried(setup.places, setup.prices->load.size())) continue;
       if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant()) continue;
       SearchPart plan = part;
       plan.level = SearchPart::Level::kPlan;
@@ -435,9 +437,10 @@ class Search {
   void finish() {
     for (const auto& [kind, score] : kinds_) answer_.best.push_back(score);
     std::sort(answer_.best.begin(), answer_.best.end(), better_plan);
-    if (answer_.best.size() > static_cast<std::size_t>(effort_.keep)) {
-      answer_.best.resize(static_cast<std::size_t>(effort_.keep));
-    }
+    std::set<PlanFamily> families;
+    std::erase_if(answer_.best, [&](const ScoredPlan& score) {
+      return std::ssize(families) >= effort_.keep || !families.insert(plan_family(score.plan)).second;
+    });
     answer_.front = front_.take();
     const Ticks bound = std::min({best_, left_out_, open_bound()});
     answer_.bound_ns = nanoseconds(bound);
@@ -486,10 +489,14 @@ class Search {
 
 PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanEffort& effort,
                        const std::vector<PipelinePlan>& seeds) {
-  const std::vector<ScheduleVariant> variants = schedule_variants(ranges.schedules, ranges.chunks, ranges.asynchronous);
+  const PlanJob units = job_of_units(job);
+  PlanEffort of_units = effort;
+  if (effort.late_seeds) of_units.late_seeds = [&] { return in_units(effort.late_seeds(), job.units); };
+  const std::vector<ScheduleVariant> variants = schedule_variants(ranges);
   ScheduleShapes shapes;
-  const PlanSetups setups = plan_setups(job, ranges, variants, shapes, effort.stop);
-  return Search(job, {ranges, variants, setups, shapes}, effort).run(seeds);
+  const PlanSetups setups = plan_setups(units, ranges, variants, shapes, effort.stop);
+  return in_layers(Search(units, {ranges, variants, setups, shapes}, of_units).run(in_units(seeds, job.units)),
+                   job.units);
 }
 
 }  // namespace plumb

@@ -41,7 +41,7 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
   double fill = std::numeric_limits<double>::max();
   double unlikely = fill;
   for (const ScheduleVariant& variant : variants) {
-    if (static_cast<std::size_t>(variant.stages(setup.places)) > prices.load.size()) continue;
+    if (!variant.is_tried(setup.places, prices.load.size())) continue;
     const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
     double& least = has_probably_room(prices, setup.places, shape.kept) ? fill : unlikely;
     least = std::min(least, shape.fill);
@@ -83,7 +83,7 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
     const Parallelism& parallelism = ranges.parallelisms[at];
     for (const std::int32_t places : ranges.places) {
       if (places > longest_pipeline(job, ranges, parallelism)) continue;
-      PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices};
+      PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices, .job = &job};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
       setup.missing_bytes = missing_bytes(*setup.prices, places);
       all.setups.push_back(std::move(setup));

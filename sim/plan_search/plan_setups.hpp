@@ -23,6 +23,7 @@ struct PlanSetup {
   Ticks estimate = 0;              ///< with the schedule that seems best for it; proves nothing
   std::int64_t missing_bytes = 0;  ///< bytes by which it is proved not to fit
   std::shared_ptr<const LayerPrices> prices{};
+  const PlanJob* job = nullptr;  ///< that it belongs to
 };
 
 struct PlanSetups {
@@ -31,7 +32,7 @@ struct PlanSetups {
 };
 
 /// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. Those that are
-/// left when `stop` says so have no estimate (0).
+/// left when `stop` says so have no estimate (0). `job` must outlive them.
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const std::function<bool()>& stop = {});
 

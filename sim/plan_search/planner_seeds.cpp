@@ -11,6 +11,7 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
+#include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/planners/planner.hpp"
 
@@ -130,6 +131,7 @@ std::vector<PlannerSeed> seeds_of(const PlanJob& job, const PlanRanges& ranges, 
       plans.push_back(std::move(plan));
     }
     for (PipelinePlan& plan : plans) {
+      if (job.in_order && !std::ranges::is_sorted(plan.order)) continue;
       if (allows(ranges, plan)) seeds.push_back({std::string(planner.name), std::move(plan)});
     }
   } catch (const Error&) {  // the job cannot be priced so, or the planner finds no plan
@@ -189,8 +191,10 @@ PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism) 
   return problem;
 }
 
-std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges,
+std::vector<PlannerSeed> planner_seeds(const PlanJob& of_layers, const PlanRanges& ranges,
                                        const std::function<bool()>& stop) {
+  if (of_layers.only_cut) return {};
+  const PlanJob job = job_of_units(of_layers);
   std::vector<std::pair<const Parallelism*, const Planner*>> asked;
   for (const Parallelism& parallelism : ranges.parallelisms) {
     if (parallelism.data != 1) continue;
@@ -204,6 +208,7 @@ std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ran
   for (std::vector<PlannerSeed>& some : answers) {
     std::move(some.begin(), some.end(), std::back_inserter(seeds));
   }
+  for (PlannerSeed& seed : seeds) seed.plan.partition = in_layers(seed.plan.partition, of_layers.units);
   return seeds;
 }
 

@@ -46,20 +46,23 @@ bool is_searched_by_default(const ScheduleSpec& spec, bool asynchronous) {
          spec.placement != "replicated" && spec.placement != "data-parallel" && spec.placement != "copies";
 }
 
-void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chunks,
-                  std::vector<ScheduleVariant>& variants) {
+void add_variants(const ScheduleSpec& spec, const PlanRanges& ranges, std::vector<ScheduleVariant>& variants) {
   const Shown shown = shown_by(spec);
   if (shown.divides_vocabulary) {
     throw Error("schedule '" + std::string(spec.name) +
                 "': divides the vocabulary over all devices, expected a schedule whose stages hold layers");
   }
-  const auto add = [&](std::int32_t asked, std::int32_t per_place) {
-    variants.push_back({&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced, shown.overlaps});
+  const auto add = [&](std::int32_t asked, std::int32_t per_place, bool even_only = false) {
+    variants.push_back(
+        {&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced, shown.overlaps, even_only});
   };
   if (spec.placement == "v") {
     add(0, 2);
   } else if (spec.placement == "looped" || spec.placement == "zigzag") {
-    for (const std::int32_t each : chunks) add(each, each);
+    for (const std::int32_t each : ranges.chunks) add(each, each);
+    for (const std::int32_t each : ranges.even_chunks) {
+      if (spec.name == "interleaved") add(each, each, true);
+    }
   } else {
     add(0, 1);
   }
@@ -67,22 +70,29 @@ void add_variants(const ScheduleSpec& spec, const std::vector<std::int32_t>& chu
 
 }  // namespace
 
-std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
-                                               const std::vector<std::int32_t>& chunks, bool asynchronous) {
+bool ScheduleVariant::is_tried(std::int32_t places, std::size_t layers) const {
+  const auto count = static_cast<std::size_t>(stages(places));
+  if (count > layers || (places == 1 && spec->placement == "looped")) return false;
+  constexpr std::size_t kEnds = 2;  // embedding and head
+  const auto divides = [&](std::size_t all) { return all >= count && all % count == 0; };
+  return !even_only || divides(layers) || divides(layers - 1) || (layers > kEnds && divides(layers - kEnds));
+}
+
+std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges) {
   std::vector<ScheduleVariant> variants;
-  if (names.empty()) {
+  if (ranges.schedules.empty()) {
     for (const ScheduleSpec& spec : schedule_catalogue()) {
-      if (is_searched_by_default(spec, asynchronous)) add_variants(spec, chunks, variants);
+      if (is_searched_by_default(spec, ranges.asynchronous)) add_variants(spec, ranges, variants);
     }
     for (ScheduleVariant& variant : variants) variant.sliced = false;  // such schedules are only scored when named
     return variants;
   }
-  for (const std::string& name : names) {
+  for (const std::string& name : ranges.schedules) {
     const ScheduleSpec& found = schedule_named(name);
     if (!found.synchronous && !is_searched_by_default(found, true)) {
       throw Error("schedule '" + name + "': never flushes and has several copies of stages, expected one copy");
     }
-    add_variants(found, chunks, variants);
+    add_variants(found, ranges, variants);
   }
   return variants;
 }

@@ -6,6 +6,7 @@
 
 #include "models/ground/units.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "sim/plan_search/plan_job.hpp"
 
 namespace plumb {
 
@@ -18,15 +19,18 @@ struct ScheduleVariant {
   bool asynchronous = false;   ///< never flushes: bounded by what steady_bounds.hpp proves
   bool sliced = false;         ///< may begin a part of a microbatch before the whole of it
   bool overlaps = false;       ///< has overlapped pairs, which hide communication within passes
+  bool even_only = false;      ///< of `PlanRanges::even_chunks`
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
+  /// Whether a search tries it on so many places for a network of so many layers (units). Several stages of one place
+  /// are no more than one.
+  bool is_tried(std::int32_t places, std::size_t layers) const;
 };
 
-/// Variants that a search may use: the schedules in `names`; if there are none, all for training that are not an alias
-/// of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names, for schedules
+/// Variants that a search may use: the schedules that `ranges` name; if they name none, all for training that are not
+/// an alias of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names, for schedules
 /// that never flush and hold stages several times, which no bound covers, and for those that divide the vocabulary.
-std::vector<ScheduleVariant> schedule_variants(const std::vector<std::string>& names,
-                                               const std::vector<std::int32_t>& chunks, bool asynchronous = false);
+std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges);
 
 /// Placement of stages on places in `order`, by the catalogue's name of the placement; empty when the name does not
 /// determine it.

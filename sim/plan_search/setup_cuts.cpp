@@ -97,19 +97,20 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   const DeviceOrders few = device_orders(*setup.prices, setup.places, 1);
   std::set<std::size_t> counts;
   for (const ScheduleVariant& variant : variants) {
-    const auto stages = static_cast<std::size_t>(variant.stages(setup.places));
-    if (stages <= layers) counts.insert(stages);
+    if (variant.is_tried(setup.places, layers)) counts.insert(static_cast<std::size_t>(variant.stages(setup.places)));
   }
   SetupCuts found;
+  const auto& only = setup.job->only_cut;
   for (const std::size_t stages : counts) {
-    const std::int64_t cuts = count_cuts(layers, stages, most);
+    const std::int64_t cuts = only ? 1 : count_cuts(layers, stages, most);
     const bool exact = orders.complete && cuts * static_cast<std::int64_t>(orders.orders.size()) <= most;
     found.exact = found.exact && exact;
     for (const auto& order : exact ? orders.orders : few.orders) {
       std::vector<Partition> partitions;
-      if (exact) partitions = all_cuts(layers, stages);
+      if (exact && !only) partitions = all_cuts(layers, stages);
+      if (const auto cut = only ? only(stages) : std::nullopt; cut) partitions.push_back(*cut);
       for (const ScheduleVariant* variant : unlike_placements(variants, setup.places, stages)) {
-        if (exact) break;
+        if (exact || only) break;
         auto cut = balanced_stages(setup, *variant, order, std::vector<std::int64_t>(stages, 0));
         if (cut && std::find(partitions.begin(), partitions.end(), *cut) == partitions.end())
           partitions.push_back(*cut);
@@ -120,6 +121,7 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   for (SetupCut& cut : found.cuts) {
     cut.estimate = std::numeric_limits<Ticks>::max();
     for (const ScheduleVariant& variant : variants) {
+      if (!variant.is_tried(setup.places, layers)) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != cut.partition.num_stages()) continue;
       cut.estimate = std::min(cut.estimate, cut_estimate(setup, variant, cut, shapes));
     }

@@ -44,6 +44,7 @@ check_homes() {
   check_home "oneTBB" '(oneapi/)?tbb/' '^(sim|tools)/.*\.cpp$'
   check_home "Eigen" 'Eigen/' '^(sim/contention_fit|trainer|tools/measured_steps|tests)/.*\.cpp$|^trainer/.*\.hpp$'
   check_home "SQLite" 'sqlite3\.h' '^(sim|tests/sim)/traces/.*\.cpp$'
+  check_home "yaml-cpp and toml++" '(yaml-cpp|toml\+\+)/' '^models/launches/.*\.cpp$'
   check_home "zlib" 'zlib\.h' '^sim/traces/.*\.cpp$'
   check_home "nlohmann/json" 'nlohmann/' '\.cpp$'
   check_home "doctest" 'doctest/' '^tests/'

@@ -1,5 +1,7 @@
 #include "trainer/cuda/product_plan.hpp"
 
+#include <optional>
+
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
@@ -47,7 +49,6 @@ TEST_CASE("of the proposed algorithms those are left that add in one order and f
       {.algorithm = bytes_from(0), .split_k = 4},
       {.algorithm = bytes_from(1), .reduction_scheme = 2},
       {.algorithm = bytes_from(2), .cluster_size = 4},
-      {.algorithm = bytes_from(3), .stream_k = true},
       {.algorithm = bytes_from(4), .workspace_bytes = 64 << 20},
       {.algorithm = bytes_from(5), .cluster_size = 2, .workspace_bytes = 1 << 20},
       {.algorithm = bytes_from(6)},
@@ -82,7 +83,7 @@ TEST_CASE("an algorithm of the table is taken without asking; a new one is the f
     ++asked;
     return std::vector<ProductCandidate>{{.algorithm = bytes_from(0), .split_k = 4}, {.algorithm = bytes_from(6)}};
   };
-  const auto runs = [](const AlgorithmBytes&) { return true; };
+  const auto runs = [](const AlgorithmBytes&) { return std::optional(1.0); };
   const ProductLimits limits{.workspace_bytes = 1 << 20, .cluster_size = 2};
   CHECK(table.choose(kKey, limits, propose, runs) == bytes_from(6));
   CHECK(table.choose(kKey, limits, propose, runs) == bytes_from(6));
@@ -103,19 +104,44 @@ TEST_CASE("an algorithm that a partition refuses to launch is passed over, and n
         {.algorithm = bytes_from(1), .cluster_size = 4}, {.algorithm = bytes_from(2)}, {.algorithm = bytes_from(3)}};
   };
   std::vector<AlgorithmBytes> tried;
-  const auto runs = [&](const AlgorithmBytes& algorithm) {
+  const auto runs = [&](const AlgorithmBytes& algorithm) -> std::optional<double> {
     tried.push_back(algorithm);
-    return algorithm == bytes_from(3);
+    return algorithm == bytes_from(3) ? std::optional(1.0) : std::nullopt;
   };
   const ProductLimits limits{.workspace_bytes = 1 << 20, .cluster_size = 2};
   CHECK(table.choose(kKey, limits, propose, runs) == bytes_from(3));
   CHECK(tried == std::vector{bytes_from(2), bytes_from(3)});
   CHECK(table.find(kKey) == bytes_from(3));
   ProductTable refused("cublasLt 130100, NVIDIA H200");
-  const auto never = [](const AlgorithmBytes&) { return false; };
+  const auto never = [](const AlgorithmBytes&) { return std::optional<double>(); };
   CHECK_THROWS_WITH_AS(refused.choose(kKey, limits, propose, never), doctest::Contains("3 add in one order and fit"),
                        Error);
   CHECK_FALSE(refused.find(kKey));
+}
+
+TEST_CASE("of the first usable algorithms that run the fastest is taken, timed once, and kept") {
+  ProductTable table("cublasLt 130100, NVIDIA H200", 3);
+  const auto propose = [] {
+    std::vector<ProductCandidate> proposed;
+    for (const std::uint8_t first : {0, 1, 2, 3, 4}) proposed.push_back({.algorithm = bytes_from(first)});
+    return proposed;
+  };
+  int timed = 0;
+  const auto time = [&](const AlgorithmBytes& algorithm) -> std::optional<double> {
+    ++timed;
+    if (algorithm == bytes_from(0)) return std::nullopt;  // refused: counts as no trial
+    if (algorithm == bytes_from(4)) return 0.1;           // the fastest, but the fourth that runs
+    return algorithm == bytes_from(1) ? 2.0 : 1.5;
+  };
+  const ProductLimits limits{.workspace_bytes = 1 << 20, .cluster_size = 2};
+  CHECK(table.choose(kKey, limits, propose, time) == bytes_from(2));  // as fast as 3, and before it
+  CHECK(timed == 4);
+  CHECK(table.choose(kKey, limits, propose, time) == bytes_from(2));
+  CHECK(timed == 4);
+  ProductTable again("cublasLt 130100, NVIDIA H200", 3);
+  again.read(table.text(), "table.txt");
+  CHECK(again.choose(kKey, limits, propose, time) == bytes_from(2));
+  CHECK(timed == 4);
 }
 
 TEST_CASE("a table is kept in a file, which a table of another library or GPU refuses") {

@@ -4,70 +4,37 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
-#include <new>
 #include <span>
+#include <type_traits>
 #include <vector>
 
-#if defined(PLUMB_ADDRESS_SANITIZER)
-#include <sanitizer/asan_interface.h>
-#endif
-
+#include "tests/cuda_kernels/device.hpp"
 #include "trainer/ground/random.hpp"
 #include "trainer/numbers/number.hpp"
 
 namespace plumb::kernels {
 
-/// Memory of the emulated device between two red zones: NaN to whoever reads them, and out of bounds to the address
-/// sanitizer. Starts as NaN.
-class DeviceBytes {
- public:
-  explicit DeviceBytes(std::size_t bytes)
-      : bytes_(bytes), all_(::operator new (bytes + 2 * kZone, std::align_val_t{256})) {
-    std::memset(all_.get(), 0xFF, bytes + 2 * kZone);
-#if defined(PLUMB_ADDRESS_SANITIZER)
-    ASAN_POISON_MEMORY_REGION(all_.get(), kZone);
-    ASAN_POISON_MEMORY_REGION(begin() + (bytes_ + 7) / 8 * 8, kZone - 8);
-#endif
-  }
-  DeviceBytes(DeviceBytes&&) = default;
-  DeviceBytes& operator=(DeviceBytes&&) = default;
-
-  std::byte* begin() const { return static_cast<std::byte*>(all_.get()) + kZone; }
-  std::size_t size() const { return bytes_; }
-
-  /// Whether nobody wrote into the zones.
-  bool intact() const {
-#if defined(PLUMB_ADDRESS_SANITIZER)
-    return true;  // a write would have ended the program
-#else
-    const auto untouched = [](const std::byte* from, std::size_t count) {
-      return std::all_of(from, from + count, [](std::byte b) { return b == std::byte{0xFF}; });
-    };
-    return untouched(begin() - kZone, kZone) && untouched(begin() + bytes_, kZone);
-#endif
-  }
-
- private:
-  static constexpr std::size_t kZone = 256;
-  struct Free {
-    void operator()(void* at) const { ::operator delete (at, std::align_val_t{256}); }
-  };
-  std::size_t bytes_;
-  std::unique_ptr<void, Free> all_;
-};
-
-/// Numbers on the emulated device.
+/// Numbers on the device.
 template <class T>
 class DeviceBuffer {
  public:
-  explicit DeviceBuffer(std::size_t count) : bytes_(count * sizeof(T)), count_(count) {}
-  explicit DeviceBuffer(std::span<const double> values) : DeviceBuffer(values.size()) { set(values); }
+  /// `misaligned`: they begin at a number that is no multiple of 16 bytes.
+  explicit DeviceBuffer(std::size_t count, bool misaligned = false)
+      : bytes_(count * sizeof(T), misaligned ? sizeof(T) : 0), count_(count) {}
+  explicit DeviceBuffer(std::span<const double> values, bool misaligned = false)
+      : DeviceBuffer(values.size(), misaligned) {
+    set(values);
+  }
 
+  /// For kernels.
   T* data() const { return reinterpret_cast<T*>(bytes_.begin()); }
   std::size_t count() const { return count_; }
   bool intact() const { return bytes_.intact(); }
+  /// For the host, when everything that was launched is done.
+  std::span<const T> read() const {
+    finish();
+    return {data(), count_};
+  }
 
   void set(std::span<const double> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -79,12 +46,12 @@ class DeviceBuffer {
     }
   }
   std::vector<double> values() const {
-    std::vector<double> result(count_);
-    for (std::size_t i = 0; i < count_; ++i) {
+    std::vector<double> result;
+    for (const T& number : read()) {
       if constexpr (std::is_same_v<T, double> || std::is_integral_v<T>) {
-        result[i] = static_cast<double>(data()[i]);
+        result.push_back(static_cast<double>(number));
       } else {
-        result[i] = static_cast<double>(to_float(data()[i]));
+        result.push_back(static_cast<double>(to_float(number)));
       }
     }
     return result;

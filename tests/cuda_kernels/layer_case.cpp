@@ -4,7 +4,6 @@
 
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
-#include "tests/cuda_kernels/cpu_products.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
 #include "trainer/cuda/layers/make_cuda_layer.hpp"
@@ -18,6 +17,8 @@ namespace {
 constexpr Precision kDouble{8, 8, 8, 16};
 
 std::size_t whole(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+std::vector<double> doubles(const std::vector<std::int32_t>& ids) { return {ids.begin(), ids.end()}; }
 
 /// What both sides start from.
 struct Data {
@@ -78,7 +79,7 @@ void add_to(std::vector<double>& sum, const std::vector<double>& term) {
   for (std::size_t i = 0; i < term.size(); ++i) sum[i] += term[i];
 }
 
-/// The emulated memory of one case.
+/// The device's memory of one case.
 template <class T>
 struct DeviceData {
   LayerFacts facts;
@@ -86,28 +87,45 @@ struct DeviceData {
   std::vector<DeviceBuffer<T>> weights, earlier_qkv, earlier_key_grads;
   std::vector<DeviceBuffer<float>> gradients;
   std::vector<DeviceBytes> stash;
+  DeviceBuffer<std::int32_t> tokens, targets;
+  DeviceBuffer<double> values;
   DeviceBytes workspace, scratch;
   DeviceBuffer<double> loss{1};
-  std::int64_t correct = 0;
+  DeviceBuffer<std::int64_t> correct{std::vector<double>{0}};
 
   DeviceData(const LayerCase& of, const Data& data, std::int64_t scratch_bytes)
       : facts(describe(of.spec, of.shape, sizeof(T) == 2 ? kMixedPrecision : Precision{})),
-        input(data.input),
-        from(data.from),
-        output_grad(data.output_grad),
-        added(data.added),
-        key_grads(data.key_grads),
-        output(whole(data.outputs)),
-        input_grad(data.input.size()),
-        from_grad(data.from.size()),
-        workspace(whole(std::max(
-            {facts.forward.workspace_bytes, facts.input_grad.workspace_bytes, facts.weight_grad.workspace_bytes}))),
+        input(data.input, of.misaligned),
+        from(data.from, of.misaligned),
+        output_grad(data.output_grad, of.misaligned),
+        added(data.added, of.misaligned),
+        key_grads(data.key_grads, of.misaligned),
+        output(whole(data.outputs), of.misaligned),
+        input_grad(data.input.size(), of.misaligned),
+        from_grad(data.from.size(), of.misaligned),
+        tokens(doubles(data.tokens)),
+        targets(doubles(data.targets)),
+        values(data.values),
+        workspace(whole(std::max({facts.forward.workspace_bytes, facts.input_grad.workspace_bytes,
+                                  facts.weight_grad.workspace_bytes})),
+                  shift(of)),
         scratch(whole(scratch_bytes)) {
-    for (const auto& values : data.weights) weights.emplace_back(values);
-    for (const auto& values : data.gradients) gradients.emplace_back(values);
-    for (const auto& values : data.earlier_qkv) earlier_qkv.emplace_back(values);
-    for (const auto& values : data.earlier_key_grads) earlier_key_grads.emplace_back(values);
-    for (const StashTensor& tensor : facts.stash) stash.emplace_back(whole(tensor.bytes));
+    for (const auto& one : data.weights) weights.emplace_back(one, of.misaligned);
+    for (const auto& one : data.gradients) gradients.emplace_back(one, of.misaligned);
+    for (const auto& one : data.earlier_qkv) earlier_qkv.emplace_back(one, of.misaligned);
+    for (const auto& one : data.earlier_key_grads) earlier_key_grads.emplace_back(one, of.misaligned);
+    for (const StashTensor& tensor : facts.stash) stash.emplace_back(whole(tensor.bytes), shift(of));
+  }
+
+  /// Of bytes that may be floats.
+  static std::size_t shift(const LayerCase& of) { return of.misaligned ? sizeof(float) : 0; }
+
+  MicrobatchIds ids() const {
+    return {.tokens = tokens.data(),
+            .targets = targets.data(),
+            .target_tokens = tokens.data(),
+            .values = values.data(),
+            .target_values = values.data()};
   }
 
   bool intact() const {
@@ -157,7 +175,7 @@ LayerResults results_of(const DeviceData<T>& data) {
   }
   if (data.facts.output_bytes == 0) {
     results["loss"] = data.loss.values();
-    results["correct"] = {static_cast<double>(data.correct)};
+    results["correct"] = data.correct.values();
   }
   for (std::size_t i = 0; i < data.stash.size(); ++i) {
     auto& bits = results["stash" + std::to_string(i)];
@@ -236,9 +254,9 @@ LayerResults run_on_device(const LayerCase& of) {
   const auto layer = make_cuda_layer<T>(of.spec, of.shape);
   DeviceData<T> device(of, data, layer->scratch_bytes());
   const DevicePointers<T> pointers(of, device);
-  CpuProducts products(of.fuses_gelu);
+  const std::unique_ptr<MatrixProducts> products = make_products(of.fuses_gelu);
   CudaPass<T> pass;
-  pass.device = {nullptr, &products, device.scratch.begin()};
+  pass.device = {nullptr, products.get(), device.scratch.begin()};
   pass.weights = pointers.weights;
   pass.gradients = pointers.gradients;
   pass.stash = pointers.stash;
@@ -249,9 +267,9 @@ LayerResults run_on_device(const LayerCase& of) {
   pass.input_grad = device.input_grad.data();
   pass.from_grad = device.from_grad.data();
   pass.workspace = device.workspace.begin();
-  pass.ids = data.ids();
+  pass.ids = device.ids();
   pass.loss = device.loss.data();
-  pass.correct = &device.correct;
+  pass.correct = device.correct.data();
   pass.loss_tokens = 3;
   pass.earlier = pointers.earlier;
   pass.key_grads = data.key_grads.empty() ? nullptr : device.key_grads.data();

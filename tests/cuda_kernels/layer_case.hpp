@@ -8,13 +8,15 @@
 
 namespace plumb::kernels {
 
-/// One layer with random data, to be run on the CPU and on the emulated device.
+/// One layer with random data, to be run on the CPU and on the device.
 struct LayerCase {
   LayerSpec spec;
   MicrobatchShape shape;
   std::vector<std::int64_t> earlier = {};  ///< lengths of the sequence slices before this one
   bool fuses_gelu = false;
   bool adds = false;  ///< the input grows by something first, and the input gradient at last
+  /// Nothing that is given or kept begins at a multiple of 16 bytes. (Scratch does: it is a device's own.)
+  bool misaligned = false;
 };
 
 /// By name: output, gradients, loss, what the slices before get.

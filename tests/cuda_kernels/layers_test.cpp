@@ -4,7 +4,6 @@
 
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/cuda_kernels/layer_case.hpp"
-#include "tests/support/cuda_on_cpu/block.hpp"
 #include "tests/support/error_message.hpp"
 #include "trainer/cuda/layers/cuda_layer.hpp"
 #include "trainer/cuda/layers/make_cuda_layer.hpp"
@@ -13,7 +12,6 @@ TEST_SUITE_BEGIN("cuda_kernels");
 
 using namespace plumb;
 using namespace plumb::kernels;
-using cuda_on_cpu::Order;
 
 namespace {
 
@@ -26,8 +24,7 @@ bool same_bits(const LayerResults& a, const LayerResults& b) {
   return true;
 }
 
-/// Holds the kernels of T against the CPU in double, and their bits in all orders of threads and blocks against each
-/// other.
+/// Holds the kernels of T against the CPU in double, and their bits in all ways to run them against each other.
 template <class T>
 void check(const LayerCase& of) {
   // Rounding of inputs, weights and everything kept in between: 2^-9 each for bf16.
@@ -37,17 +34,18 @@ void check(const LayerCase& of) {
   CAPTURE(of.spec.name);
   CAPTURE(of.spec.width);
   CAPTURE(of.shape.sequence);
-  cuda_on_cpu::set_order(Order::kForward);
+  CAPTURE(of.misaligned);
+  take_way(0);
   const LayerResults results = run_on_device<T>(of);
   for (const auto& [name, expected] : run_on_cpu(of)) {
     CAPTURE(name);
     CHECK(distance(results.at(name), expected) < tolerance);
   }
-  for (const Order order : {Order::kShuffled, Order::kWarpsAhead}) {
-    cuda_on_cpu::set_order(order);
+  for (int way = 1; way < ways(); ++way) {
+    take_way(way);
     CHECK(same_bits(run_on_device<T>(of), results));
   }
-  cuda_on_cpu::set_order(Order::kForward);
+  take_way(0);
 }
 
 void check_both(const LayerCase& of) {
@@ -88,9 +86,9 @@ TEST_CASE("arithmetic that no kernel has is refused by the layer's name") {
     return plumb::testing::error_message([&] { make_cuda_layer<float>(spec, {1, 4}); });
   };
   LayerSpec mlp{.kind = LayerKind::kMlp, .name = "mlp", .width = 8, .hidden = 8};
-  mlp.activation = Activation::kGeluTanh;
+  mlp.activation = plumb::Activation::kGeluTanh;
   CHECK(message(mlp).empty());
-  mlp.activation = Activation::kRelu;
+  mlp.activation = plumb::Activation::kRelu;
   CHECK(message(mlp) ==
         "layer 'mlp': activation relu has no kernel, only gelu_tanh has one, on CUDA; expected the back end cpu");
   LayerSpec attention{.kind = LayerKind::kAttention, .name = "attention", .width = 8, .heads = 2};
@@ -164,11 +162,22 @@ TEST_CASE("attention over all keys, in groups and rotary equals the CPU's") {
   check_both({.spec = spec, .shape = {2, 9}});
 }
 
+TEST_CASE("heads of 64 and 128 numbers equal the CPU's, of one query, more than a tile of them, and many tiles") {
+  LayerSpec spec{.kind = LayerKind::kAttention, .name = "heads", .width = 64, .heads = 1};
+  for (const std::int64_t width : {64, 128}) {
+    spec.width = width;
+    for (const std::int64_t sequence : {1, 65}) check_both({.spec = spec, .shape = {1, sequence}});
+    if (on_gpu()) check_both({.spec = spec, .shape = {1, 1024}});  // for the emulation, minutes
+  }
+}
+
 TEST_CASE("attention on sequence slices reads the keys of earlier ones and adds to their gradients") {
   LayerSpec spec{.kind = LayerKind::kAttention, .name = "slices", .width = 16, .heads = 2, .kv_heads = 1};
   spec.rotary = true;
   check_both({.spec = spec, .shape = {.samples = 2, .sequence = 20, .before = 75, .after = 3}, .earlier = {70, 5}});
   check_both({.spec = spec, .shape = {.samples = 1, .sequence = 9, .before = 6}, .earlier = {6}});
+  // The first query of a tile sees all but the last of a warp's keys.
+  check_both({.spec = spec, .shape = {.samples = 1, .sequence = 64, .before = 14}, .earlier = {14}});
 }
 
 TEST_CASE("attention of given queries does not see padding") {
@@ -176,7 +185,7 @@ TEST_CASE("attention of given queries does not see padding") {
   spec.padded = true;
   for (const bool causal : {false, true}) {
     spec.causal = causal;
-    check_both({.spec = spec, .shape = {2, causal ? 20 : 67}});
+    for (const std::int64_t sequence : {20, 66, 67}) check_both({.spec = spec, .shape = {2, sequence}});
   }
 }
 
@@ -249,6 +258,32 @@ TEST_CASE("pools, the rectifier and pixels equal the CPU's") {
   check_both({.spec = pool, .shape = {3, 1}});
   check_both({.spec = {.kind = LayerKind::kRelu, .name = "relu", .width = 13}, .shape = {3, 1}});
   check_both({.spec = image_layer(LayerKind::kPixels, "pixels"), .shape = {2, 1}});
+}
+
+TEST_CASE("layers equal the CPU's where nothing begins at a multiple of 16 bytes") {
+  const auto check_misaligned = [](const LayerSpec& spec, const MicrobatchShape& shape, bool adds = false) {
+    check_both({.spec = spec, .shape = shape, .adds = adds, .misaligned = true});
+  };
+  for (const bool adds : {false, true}) {
+    check_misaligned({.kind = LayerKind::kLayerNorm, .name = "norm", .width = 64}, {1, 9}, adds);
+  }
+  check_misaligned({.kind = LayerKind::kEmbedding, .name = "ids", .width = 16, .vocabulary = 7, .positions = 9},
+                   {2, 9});
+  LayerSpec mlp{.kind = LayerKind::kMlp, .name = "mlp", .width = 16, .hidden = 24};
+  check_misaligned(mlp, {1, 9});
+  mlp.gated = true;
+  check_misaligned(mlp, {1, 9});
+  check_misaligned({.kind = LayerKind::kAttention, .name = "attention", .width = 32, .heads = 2}, {1, 70});
+  check_misaligned({.kind = LayerKind::kAttentionCore, .name = "core", .width = 16, .heads = 2}, {1, 9});
+  check_misaligned({.kind = LayerKind::kHead, .name = "rows", .width = 8, .vocabulary = 1040}, {1, 3});
+  check_misaligned({.kind = LayerKind::kHead, .name = "columns", .width = 8, .vocabulary = 131}, {1, 8});
+  LayerSpec convolution = image_layer(LayerKind::kConvolution, "convolution");
+  convolution.filters = 8;
+  convolution.stride = 1;
+  convolution.kernel = 3;
+  convolution.padding = 1;
+  check_misaligned(convolution, {2, 1});
+  check_misaligned(image_layer(LayerKind::kBatchNorm, "batch"), {2, 1});
 }
 
 TEST_SUITE_END();

@@ -57,16 +57,11 @@ std::size_t replayed(const std::string& schedule) {
 }  // namespace
 
 TEST_CASE("from the sixth update on, at least 95 % of the passes are replays") {
-  for (const std::string schedule : {"1f1b", "gpipe", "zb-h1", "zb-v", "chimera", "dualpipev"}) {
+  for (const std::string schedule : {"1f1b", "gpipe", "zb-h1", "zb-v", "chimera", "dualpipev", "pipemare"}) {
     CAPTURE(schedule);
     CHECK(replayed(schedule) >= 95);
   }
 }
-
-// Without a flush, stashes and received inputs come back after different numbers of microbatches (they live for
-// different times), so a pass meets the same addresses only after the product of the two: 94 % are replays after 32
-// updates.
-TEST_CASE("where the pipeline never runs empty, replays come later") { CHECK(replayed("pipemare") >= 40); }
 
 }  // namespace plumb
 

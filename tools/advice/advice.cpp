@@ -13,7 +13,7 @@
 #include "schedules/document/schedule_io.hpp"
 #include "sim/comparison/estimate.hpp"
 #include "sim/traces/run_samples.hpp"
-#include "tools/options/runtime_presets.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 
 namespace plumb {
 namespace {

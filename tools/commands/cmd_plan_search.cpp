@@ -10,7 +10,9 @@
 #include "sim/plan_search/planner_seeds.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/schedule_formats.hpp"
+#include "tools/options/launch_arguments.hpp"
 #include "tools/options/plan_search_arguments.hpp"
+#include "tools/plans/launched_plan.hpp"
 #include "tools/plans/plan_explain.hpp"
 #include "tools/plans/plan_search_page.hpp"
 #include "tools/plans/plan_search_text.hpp"
@@ -41,6 +43,7 @@ class InterruptGuard {
 
 struct SearchCommand {
   PlanSearchArguments job;
+  LaunchArguments launch;
   std::string output;
   std::string json;
   std::string html;
@@ -56,24 +59,25 @@ struct SearchCommand {
         "bound tells how much faster any other plan could be. Exit status 3: nothing fits in memory.\n"
         "With --method NAME a published planner runs instead (see `plumbline plan --method NAME --help`).");
     job.add_to(parser);
+    launch.add_to(parser, "from");
     parser.group("Output")
         .text("output,o", output, "FILE", "write the schedule of the best plan")
         .text("json", json, "FILE", "write all plans as JSON (- is standard output)")
         .text("html", html, "FILE", "write a page that shows the best plans side by side and why they differ")
         .flag("explain", explain, "show which resource limits the plan: improve each one in turn and simulate again")
         .flag("front", front, "also find the fastest plan for every smaller number of devices")
-        .flag("guide", guide, "print the settings for Megatron-LM and PyTorch");
+        .flag("guide", guide, "print the settings for Megatron-LM and PyTorch (always with --runtime)");
     return parser.parse(arguments);
   }
 
   PlanShown shown() const {
-    PlanShown shown{.network = job.network, .cluster = job.cluster};
+    PlanShown shown{.network = job.network.empty() ? launch.file : job.network, .cluster = job.cluster};
     if (!output.empty() && output != "-") {
       shown.document = output;
       shown.written = true;
     }
     const auto repeat = [&](const char* option, const std::string& value) {
-      if (!value.empty()) shown.common_options += std::string(" ") + option + " " + value;
+      if (!value.empty()) shown.repeated.emplace_back(option, value);
     };
     if (job.sequence) repeat("--sequence", std::to_string(*job.sequence));
     repeat("--precision", job.precision);
@@ -120,6 +124,8 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
     throw Error("plan: --time-limit: expected seconds above 0");
   }
   check_document_extension(command.output, "-o");
+  std::optional<LaunchedPlan> launched;
+  if (command.launch.any()) launched = launched_plan(command.launch.read(), command.job);
   const PlanQuestion question = plan_question(command.job);
   check_distinct_outputs({command.output, command.json, command.html});
   std::optional<OutputFile> schedule_file;
@@ -146,7 +152,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
     effort.most_simulations = std::min(effort.most_simulations, kFrontSimulations);
     answer.front = search_front(question.job, question.ranges, effort, answer.front);
   }
-  if (json_file) json_file->finish(plan_answer_json(question, answer));
+  if (json_file) json_file->finish(plan_answer_json(question, answer, command.shown()));
   if (answer.best.empty()) {
     std::cerr << nothing_fits_text(answer) << "\n";
     return ExitStatus::kNo;
@@ -156,7 +162,8 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   if (html_file) html_file->finish(plan_page(question, answer));
   if (quiet) return ExitStatus::kDone;
   std::string text = plan_answer_text(question, answer, best, command.shown());
-  if (command.guide) text += "\n" + plan_guide(question, best);
+  if (launched) text = launched_plan_text(*launched, best) + "\n" + text;
+  if (command.guide || question.runtime != nullptr) text += "\n" + plan_guide(question, best);
   print(text);
   if (command.explain) {
     Progress progress("plan: sensitivities");

@@ -14,6 +14,7 @@
 #include "tools/formats/findings.hpp"
 #include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/launch_arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/order_arguments.hpp"
 #include "tools/options/report_arguments.hpp"
@@ -21,6 +22,7 @@
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
+#include "tools/tables/launch_text.hpp"
 #include "tools/tables/text_timeline.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
@@ -38,6 +40,7 @@ constexpr std::int64_t kMostCountedActions = 1'000'000;
 
 struct SimulateArguments {
   std::string schedule;
+  LaunchArguments launch;
   ScheduleArguments size;
   CostArguments costs;
   SimulationArguments simulation;
@@ -51,11 +54,13 @@ struct SimulateArguments {
 
   bool parse(const CommandLine& arguments) {
     ArgumentParser parser(
-        "simulate NAME|FILE [options]",
+        "simulate (NAME|FILE | --job FILE) [options]",
         "Predicts the timeline, bubbles and memory of a schedule. NAME is a built-in schedule (see `plumbline\n"
         "schedules`), FILE a schedule in any format of `plumbline convert`, exec:FILE a program that prints one.\n"
         "Exit status 3: the schedule is invalid, deadlocks, or does not fit in memory.");
-    parser.positional(schedule, "NAME|FILE");
+    std::vector<std::string> names;
+    parser.positionals(names, 0, "NAME|FILE");
+    launch.add_to(parser);
     size.runs_programs = true;
     size.add_to(parser);
     costs.add_to(parser);
@@ -71,9 +76,18 @@ struct SimulateArguments {
         .texts("what-if", what_if, "KIND=X",
                "predict the makespan if all actions of a kind took X times as long, such as W=0.9");
     const bool run = parser.parse(arguments);
+    if (run) take_name(names);
     costs.job.take_recompute(size.recompute);
     costs.assume_where_missing();
     return run;
+  }
+
+  void take_name(const std::vector<std::string>& names) {
+    if (names.size() > 1) throw Error("simulate: '" + names[1] + "' is one argument too many, expected one schedule");
+    if (!names.empty()) schedule = names.front();
+    if (names.empty() && !launch.any()) {
+      throw Error("simulate: NAME|FILE is missing, expected: simulate (NAME|FILE | --job FILE) [options]");
+    }
   }
 };
 
@@ -178,6 +192,11 @@ void print_prediction(const PredictedRun& prediction, const SimulateArguments& a
 ExitStatus run_simulate(const CommandLine& command_line) {
   SimulateArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
+  std::optional<LaunchJob> launched;
+  if (arguments.launch.any()) {
+    launched = arguments.launch.read();
+    apply_launch(*launched, {arguments.schedule, arguments.size, arguments.costs, arguments.simulation});
+  }
   check_schedule_name(arguments.schedule);
   const CostDocuments documents = load_cost_documents(arguments.costs);
   const auto devices = static_cast<std::int32_t>(arguments.size.devices.value_or(1));
@@ -215,10 +234,12 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);
     write_chakra_traces(lower(schedule, input.costs, input.cluster_pointer(), lowering), arguments.chakra);
   }
+  if (!quiet && launched) print(launch_text(*launched) + "\n");
   if (!quiet) print_prediction(prediction, arguments, draw);
   std::vector<std::string> findings;
   if (input.job_rates) {
     if (!quiet) print("\n" + fit_text(prediction.timeline, *input.job_rates, *input.cluster, limit));
+    if (!quiet && launched) print("\n" + launch_notes_text(*launched));
     findings = fit_findings(prediction.timeline);
   } else {
     findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());

@@ -43,7 +43,7 @@ ProbeArguments parse(const std::vector<std::string>& words) {
 
 std::vector<Question> all_questions() {
   std::vector<Question> all;
-  for (auto* some : {partition_questions, rate_questions, overhead_questions}) {
+  for (auto* some : {partition_questions, rate_questions, link_questions, overhead_questions}) {
     for (Question& question : some()) all.push_back(std::move(question));
   }
   return all;

@@ -19,6 +19,9 @@ std::vector<Question> partition_questions();
 /// How fast matrix products and copies are on a part of it, and whether products repeat bit by bit.
 std::vector<Question> rate_questions();
 
+/// What the emulated links move, one at a time and all at once.
+std::vector<Question> link_questions();
+
 /// What waiting, recording and replaying cost.
 std::vector<Question> overhead_questions();
 

@@ -123,41 +123,6 @@ Answer plain_copy() {
   return answer;
 }
 
-double link_gb_per_s(const CutGpu& gpu, int blocks, bool loaded) {
-  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-  constexpr std::int64_t kSpin = 10'000'000;
-  const DeviceArray from(kBytes);
-  const DeviceArray to(kBytes);
-  kernels::LinkCopy copy;
-  copy.to = to.data();
-  copy.from = from.data();
-  copy.bytes = kBytes;
-  copy.blocks = blocks;
-  kernels::link_copy(copy, gpu.copies);
-  PLUMB_CUDA_CALL(cudaDeviceSynchronize());
-  if (loaded) {
-    for (const cudaStream_t stream : gpu.compute) kernels::spin(kSpin, gpu.parts->sms(0), stream);
-  }
-  StreamTimer timer(gpu.copies);
-  timer.start();
-  kernels::link_copy(copy, gpu.copies);
-  const double ms = timer.stop_ms();
-  PLUMB_CUDA_CALL(cudaDeviceSynchronize());
-  return static_cast<double>(kBytes) / ms / 1e6;
-}
-
-/// 7. What the kernel of the emulated links moves.
-Answer link_rates() {
-  const CutGpu gpu(8, 8, PartitionMode::kAccuracy);
-  Answer rows = Answer::array();
-  for (const int blocks : {1, 2, 4, 8, 16}) {
-    rows.push_back({{"blocks", blocks},
-                    {"idle_gb_per_s", link_gb_per_s(gpu, blocks, false)},
-                    {"loaded_gb_per_s", link_gb_per_s(gpu, blocks, true)}});
-  }
-  return {{"sms", gpu.parts->sms(GreenPartition::kCopies)}, {"rates", rows}};
-}
-
 std::uint64_t hash_of(const DeviceArray& array, std::int64_t bytes) {
   std::vector<unsigned char> host(static_cast<std::size_t>(bytes));
   PLUMB_CUDA_CALL(cudaMemcpy(host.data(), array.data(), host.size(), cudaMemcpyDeviceToHost));
@@ -215,7 +180,6 @@ Answer repeated_products() {
 std::vector<Question> rate_questions() {
   return {{5, "matrix products by part and target (TFLOP/s)", [] { return product_rates().dump(); }},
           {6, "where a plain copy runs", [] { return plain_copy().dump(); }},
-          {7, "what the kernel of links moves", [] { return link_rates().dump(); }},
           {11, "bits of repeated products under load", [] { return repeated_products().dump(); }}};
 }
 

@@ -66,6 +66,10 @@ void set_recompute(Parallelism& job, const JsonValue& value) {
   job.modules = recompute->modules;
 }
 
+void set_captured(Parallelism& job, const JsonValue& value) {
+  job.captured = static_cast<CapturedGraphs>(place_of(value, kCapturedGraphNames));
+}
+
 constexpr std::array kJobKeys{
     JobKey{"sequence_parallel", set_flag<&Parallelism::sequence_parallel>},
     JobKey{"flash_attention", set_flag<&Parallelism::flash_attention>},
@@ -75,7 +79,8 @@ constexpr std::array kJobKeys{
     JobKey{"overlap_parameters", set_flag<&Parallelism::overlap_parameters>},
     JobKey{"overlap_experts", set_flag<&Parallelism::overlap_experts>},
     JobKey{"overlap_products", set_flag<&Parallelism::overlap_products>},
-    JobKey{"captured", set_flag<&Parallelism::captured>},
+    JobKey{"captured", set_captured},
+    JobKey{"fused_loss", set_flag<&Parallelism::fused_loss>},
     JobKey{"low_precision_dispatch", set_flag<&Parallelism::low_precision_dispatch>},
     JobKey{"expert_tensor", set_degree<&Parallelism::expert_tensor>},
     JobKey{"adapter_rank", set_degree<&Parallelism::adapter_rank>},

@@ -24,7 +24,7 @@ struct RecipeFacts {
 ///
 ///     {"format": "plumbline-recipe", "version": 1, "source": "...",
 ///      "rules": [{"when": {"gpu": "H100"}, "cluster": "h100", "per_node": 8},
-///                {"when": {"model": ["Qwen3*"], "note": "26.08*"}, "job": {"captured": true}}]}
+///                {"when": {"model": ["Qwen3*"], "note": "26.08*"}, "job": {"captured": "all"}}]}
 ///
 /// A rule holds for the rows whose columns are one of the texts ('*' stands for anything); later rules win.
 /// tools/measured_steps/RECIPES.md has the keys.

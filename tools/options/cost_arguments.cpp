@@ -211,8 +211,11 @@ std::string job_text(const Parallelism& job) {
 CostInput job_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const Network& network = *documents.network;
   const Cluster& cluster = *documents.cluster;
-  Parallelism parallelism = arguments.job.parallelism(precision_of(arguments.precision, arguments.cluster),
-                                                      matrix_format_of(arguments.precision));
+  std::optional<Precision> precision;
+  if (!arguments.job.described || !arguments.precision.empty()) {
+    precision = precision_of(arguments.precision, arguments.cluster);
+  }
+  Parallelism parallelism = arguments.job.parallelism(precision, matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
@@ -377,18 +380,18 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
     if (!arguments.profile.empty()) {
       check_profile(arguments);
       load_profile(arguments, documents);
-    } else if (arguments.network.empty()) {
+    } else if (!arguments.has_network()) {
       throw Error(
           "the costs are missing, expected --cost LIST (such as F=1,B=2), --profile FILE, or --network NAME --cluster "
           "NAME");
     } else if (arguments.cluster.empty()) {
       throw Error("--network: the machine is missing, expected --cluster NAME or --profile FILE");
     } else {
-      documents.network = load_network(arguments.network);
+      documents.network = arguments.described ? *arguments.described : load_network(arguments.network);
     }
   }
   const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
-  if (job && (arguments.network.empty() || arguments.cluster.empty() || documents.profile)) {
+  if (job && (!arguments.has_network() || arguments.cluster.empty() || documents.profile)) {
     throw Error("--tp, --dp and the other parallelism options: expected --network NAME and --cluster NAME with them");
   }
   if (!documents.run_profile) {

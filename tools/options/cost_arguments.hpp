@@ -34,7 +34,8 @@ struct CostArguments {
   std::optional<std::int64_t> sequence;
   std::optional<double> jitter;
   JobArguments job;
-  bool assumed = false;  ///< `cost` was given by nobody
+  std::optional<Network> described;  ///< by a launch file, instead of `network`
+  bool assumed = false;              ///< `cost` was given by nobody
 
   /// Declares the options; this object must outlive the parsing. With `ranges` the degrees of jobs go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
@@ -43,7 +44,8 @@ struct CostArguments {
   /// Takes the costs that textbooks draw, F=1,B=2, where neither costs nor anything that belongs to others is given.
   void assume_where_missing();
   /// Whether any costs are given.
-  bool any() const { return per_device || !(cost + memory + profile + network).empty(); }
+  bool any() const { return per_device || described || !(cost + memory + profile + network).empty(); }
+  bool has_network() const { return described || !network.empty(); }
 };
 
 /// The documents that the options name, read (or measured) once for any number of schedules.

@@ -48,7 +48,9 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
       .text("weight-gradients", weight_gradients, "NAME",
             "memory of weight gradients before they are added: none, one while its product runs (passed), or one kept "
             "per shape of weights (placeholders: Transformer Engine from 2.3) (default: passed)")
-      .flag("captured", captured, "passes are captured graphs (CUDA graphs): the host starts them as one")
+      .text("captured", captured, "WHAT",
+            "what the host starts as one captured graph (CUDA graph): dense (of every layer all but the experts), all "
+            "(the whole pass) (default: none)")
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
       .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
@@ -60,10 +62,10 @@ void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
 
 bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
-                        captured || no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor ||
-                        overlap_products || overlap_experts;
-  return degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
-         !weight_gradients.empty() || !rates.empty();
+                        no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
+                        overlap_experts;
+  return described || degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
+         !captured.empty() || !weight_gradients.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -72,40 +74,47 @@ void JobArguments::take_recompute(std::string& schedule_recompute) {
   schedule_recompute.clear();
 }
 
-Parallelism JobArguments::parallelism(const Precision& precision, MatrixFormat format) const {
-  Parallelism job;
-  job.tensor = degrees.tensor.value_or(1);
-  job.context = degrees.context.value_or(1);
-  job.expert = degrees.expert.value_or(1);
-  job.expert_tensor = degrees.expert_tensor.value_or(0);
-  job.data = degrees.data.value_or(1);
-  job.zero = static_cast<ZeroStage>(degrees.zero.value_or(0));
-  job.microbatch_size = degrees.microbatch_size.value_or(0);
-  job.sequence_parallel = sequence_parallel;
-  job.flash_attention = !no_flash_attention;
+Parallelism JobArguments::parallelism(const std::optional<Precision>& precision, MatrixFormat format) const {
+  Parallelism job = described.value_or(Parallelism{});
+  job.tensor = degrees.tensor.value_or(job.tensor);
+  job.context = degrees.context.value_or(job.context);
+  job.expert = degrees.expert.value_or(job.expert);
+  job.expert_tensor = degrees.expert_tensor.value_or(job.expert_tensor);
+  job.data = degrees.data.value_or(job.data);
+  if (degrees.zero) job.zero = static_cast<ZeroStage>(*degrees.zero);
+  job.microbatch_size = degrees.microbatch_size.value_or(job.microbatch_size);
+  job.sequence_parallel |= sequence_parallel;
+  job.flash_attention &= !no_flash_attention;
   if (dropout) job.dropout = true;
-  job.overlap_gradients = overlap_gradients;
-  job.overlap_parameters = overlap_parameters;
-  job.overlap_tensor = overlap_tensor;
-  job.overlap_products = overlap_products;
-  job.overlap_experts = overlap_experts;
-  job.overlap_weights = !no_prefetch;
-  job.low_precision_dispatch = low_precision_dispatch;
-  job.captured = captured;
-  job.adapter_rank = adapter_rank.value_or(0);
-  job.precision = precision;
-  job.format = format;
+  job.overlap_gradients |= overlap_gradients;
+  job.overlap_parameters |= overlap_parameters;
+  job.overlap_tensor |= overlap_tensor;
+  job.overlap_products |= overlap_products;
+  job.overlap_experts |= overlap_experts;
+  job.overlap_weights &= !no_prefetch;
+  job.low_precision_dispatch |= low_precision_dispatch;
+  job.adapter_rank = adapter_rank.value_or(job.adapter_rank);
+  if (!described || precision) job.precision = precision.value_or(kMixedPrecision);
+  if (!described || precision) job.format = format;
   if (const auto recompute = layer_recompute_of(degrees.recompute)) {
     job.recompute = recompute->all;
     job.modules = recompute->modules;
   }
+  set_captured(job);
   set_experts(job);
   set_memory(job);
   return job;
 }
 
+void JobArguments::set_captured(Parallelism& job) const {
+  if (captured.empty()) return;
+  const auto name = std::ranges::find(kCapturedGraphNames, captured);
+  if (name == kCapturedGraphNames.end()) throw_unknown("value of --captured", captured, kCapturedGraphNames);
+  job.captured = static_cast<CapturedGraphs>(name - kCapturedGraphNames.begin());
+}
+
 void JobArguments::set_memory(Parallelism& job) const {
-  job.fused_loss = fused_loss;
+  job.fused_loss |= fused_loss;
   if (weight_gradients.empty()) return;
   const auto name = std::ranges::find(kWeightGradientNames, weight_gradients);
   if (name == kWeightGradientNames.end())

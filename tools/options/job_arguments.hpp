@@ -30,9 +30,10 @@ struct JobArguments {
   bool overlap_parameters = false;
   bool overlap_experts = false;
   bool low_precision_dispatch = false;
-  bool captured = false;
+  std::string captured;
   bool no_prefetch = false;
-  std::string rates;  ///< document of the devices' rates; empty: built in
+  std::optional<Parallelism> described;  ///< by a launch file: what no option says
+  std::string rates;                     ///< document of the devices' rates; empty: built in
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
@@ -41,12 +42,13 @@ struct JobArguments {
   /// A `--recompute` that is about layers (`layer_recompute_of`) is moved here; other values name stages and stay.
   void take_recompute(std::string& schedule_recompute);
 
-  /// Throws `Error` for values out of range.
-  Parallelism parallelism(const Precision& precision, MatrixFormat format) const;
+  /// Without a precision: that of the launch file, or mixed. Throws `Error` for values out of range.
+  Parallelism parallelism(const std::optional<Precision>& precision, MatrixFormat format) const;
   KernelRates rates_of(const DeviceSpec& device) const;
 
  private:
   void set_experts(Parallelism& job) const;
+  void set_captured(Parallelism& job) const;
   void set_memory(Parallelism& job) const;
 };
 

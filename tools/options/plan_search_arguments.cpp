@@ -4,12 +4,14 @@
 #include <array>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/stages/whole_layers.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/terminal/words.hpp"
@@ -152,9 +154,12 @@ void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Para
 /// All combinations of degrees that the cluster has devices for.
 std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
   const DegreeChoices choices = degree_choices(arguments, question);
-  Parallelism job;
-  job.precision = precision_of(arguments.precision, arguments.cluster);
-  job.format = matrix_format_of(arguments.precision);
+  Parallelism job = arguments.computes.value_or(Parallelism{});
+  job.modules = {};
+  if (!arguments.computes || !arguments.precision.empty()) {
+    job.precision = precision_of(arguments.precision, arguments.cluster);
+    job.format = matrix_format_of(arguments.precision);
+  }
   job.sequence = question.network.sequence;
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {
@@ -178,9 +183,57 @@ void set_prices(Cluster& cluster, const std::optional<double>& price) {
   for (DeviceSpec& device : cluster.devices) device.price_per_hour = *price;
 }
 
+/// As far as every stage can have the same number of layers, on four places or more: what pipelines of fewer places
+/// idle is little.
+std::vector<std::int32_t> even_chunks(std::size_t decoders, const std::vector<std::int32_t>& chunks) {
+  constexpr std::size_t kLeastPlaces = 4;
+  std::vector<std::int32_t> even;
+  for (std::size_t v = 2; v * kLeastPlaces <= decoders + 2; ++v) {
+    const auto chunk = static_cast<std::int32_t>(v);
+    const auto divides = [&](std::size_t all) { return all % v == 0; };
+    if (std::ranges::find(chunks, chunk) != chunks.end()) continue;
+    if (divides(decoders) || divides(decoders + 1) || divides(decoders + 2)) even.push_back(chunk);
+  }
+  return even;
+}
+
+/// What the system has, or all choices.
+PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* runtime) {
+  if (runtime == nullptr) return arguments;
+  const auto list = [](std::string_view names) {
+    return names.empty() ? std::vector<std::string>{} : split(std::string(names), ',');
+  };
+  const auto narrow = [&](const char* option, std::string& given, const std::vector<std::string>& searched,
+                          const std::vector<std::string>& besides) {
+    given = allowed(*runtime, option, given, searched, besides);
+  };
+  narrow("--schedule", arguments.schedules, schedules_of(*runtime), {});
+  narrow("--zero", arguments.zero, list(runtime->zero), list(runtime->zero_too));
+  if (!arguments.recompute.empty()) narrow("--recompute", arguments.recompute, list(runtime->recompute), {});
+  if (!runtime->splits_samples) narrow("--cp", arguments.context, {"1"}, {});
+  if (!runtime->splits_experts) narrow("--ep", arguments.expert, {"1"}, {});
+  if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
+  return arguments;
+}
+
+/// Where stages may begin: whole decoder layers, which is all that systems can do, or any blocks.
+void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
+  static constexpr std::array<std::string_view, 2> kCuts{"layers", "blocks"};
+  const bool blocks = arguments.cut == kCuts[1];
+  if (!arguments.cut.empty() && std::ranges::find(kCuts, arguments.cut) == kCuts.end())
+    throw_unknown("--cut choice", arguments.cut, kCuts);
+  if (question.runtime != nullptr) {
+    if (blocks) throw Error("plan: --cut blocks: no system cuts inside decoder layers, expected --runtime none");
+    cut_as(*question.runtime, question.network, question.job);
+  } else if (!blocks) {
+    question.job.units = whole_layers(question.network);
+    if (question.job.units.size() == question.network.layers.size() + 1) question.job.units.clear();
+  }
+}
+
 }  // namespace
 
-void PlanSearchArguments::add_to(ArgumentParser& parser) {
+void PlanSearchArguments::add_job_to(ArgumentParser& parser) {
   parser.group("Job")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
@@ -192,7 +245,14 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
       .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
       .text("memory-limit", memory_limit, "X", "memory of each device, such as 80GiB (default: as in the cluster)")
       .text("host-bandwidth", host_bandwidth, "RATE",
-            "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations");
+            "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations")
+      .text("runtime", runtime, "SYSTEM",
+            "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed; only what it can run is "
+            "searched, and timed as it sends and receives (default: none, everything is searched)");
+}
+
+void PlanSearchArguments::add_to(ArgumentParser& parser) {
+  add_job_to(parser);
   parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
       .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")
       .text("cp", context, "RANGE",
@@ -203,7 +263,12 @@ void PlanSearchArguments::add_to(ArgumentParser& parser) {
       .text("pp", places, "RANGE", "pipeline-parallel degrees: devices of the pipeline (default: 1 to 64)")
       .text("microbatch-size", microbatch_sizes, "RANGE",
             "samples per microbatch and data-parallel rank (default: divisors of the batch up to 8)")
-      .text("chunks,v", chunks, "RANGE", "stages per device, for interleaved and V-shaped schedules (default: 2,3,4)")
+      .text("chunks,v", chunks, "RANGE",
+            "stages per device, for interleaved and other looped schedules (default: 2,3,4, and as many as there are "
+            "layers where all stages have equally many)")
+      .text("cut", cut, "NAME",
+            "where stages may begin: at whole decoder layers (layers), or also between attention and MLP (blocks), "
+            "which no system runs (default: layers)")
       .text("zero", zero, "LIST", "ZeRO stages, 0 to 3, separated by commas (default: 0,1)")
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, separated by commas (default: none,full)")
@@ -225,12 +290,16 @@ PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_li
   return changed;
 }
 
-PlanQuestion plan_question(const PlanSearchArguments& arguments) {
-  if (arguments.network.empty()) throw Error("plan: the model is missing, expected --network NAME|FILE");
+PlanQuestion plan_question(const PlanSearchArguments& given) {
+  const PlanRuntime* runtime = plan_runtime(given.runtime);
+  const PlanSearchArguments arguments = narrowed(given, runtime);
+  if (arguments.network.empty() && !arguments.described)
+    throw Error("plan: the model is missing, expected --network NAME|FILE");
   if (arguments.cluster.empty()) throw Error("plan: the cluster is missing, expected --cluster NAME|FILE");
   if (!arguments.batch) throw Error("plan: the global batch size is missing, expected --batch N");
-  PlanQuestion question;
-  question.network = load_network(arguments.network);
+  PlanQuestion question{.runtime = runtime};
+  if (runtime != nullptr) question.limits.runtime = runtime->name;
+  question.network = arguments.described ? *arguments.described : load_network(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;
@@ -249,6 +318,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   question.job.num_layers = question.network.layers.size();
   question.job.num_devices = static_cast<std::int64_t>(question.cluster.devices.size());
   question.job.batch = *arguments.batch;
+  set_cuts(arguments, question);
   question.job = question.job_on(question.cluster, question.limits);
   question.ranges.parallelisms = parallelisms_of(arguments, question);
   Numbers places;
@@ -257,6 +327,9 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
     question.ranges.places.push_back(static_cast<std::int32_t>(p));
   }
   if (!arguments.chunks.empty()) question.ranges.chunks.clear();
+  if (arguments.chunks.empty() && !question.job.units.empty()) {
+    question.ranges.even_chunks = even_chunks(question.job.units.size() - 3, question.ranges.chunks);
+  }
   for (const std::int64_t v : range_or(arguments.chunks, "plan: --chunks", {})) {
     question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
   }

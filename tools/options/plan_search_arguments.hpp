@@ -11,12 +11,15 @@
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "tools/options/arguments.hpp"
+#include "tools/options/plan_runtimes.hpp"
 
 namespace plumb {
 
 /// Options of `plan`: the model, the cluster, the batch, and the search space.
 struct PlanSearchArguments {
   std::string network;
+  std::optional<Network> described;     ///< by a launch file, instead of `network`
+  std::optional<Parallelism> computes;  ///< how the job of a launch file computes: precision, overlaps, kernels
   std::string cluster;
   std::string rates;
   std::string precision;
@@ -34,6 +37,8 @@ struct PlanSearchArguments {
   std::string zero;
   std::string recompute;  ///< names separated by commas
   std::string schedules;
+  std::string runtime;  ///< the system that the plan is for (plan_runtimes.hpp); empty: none
+  std::string cut;      ///< "layers" or "blocks"; empty: layers
   bool asynchronous = false;
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> simulations;
@@ -41,6 +46,9 @@ struct PlanSearchArguments {
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(ArgumentParser& parser);
+
+ private:
+  void add_job_to(ArgumentParser& parser);
 };
 
 /// The search problem that the options describe.
@@ -49,6 +57,7 @@ struct PlanQuestion {
   Cluster cluster{};
   std::optional<KernelRates> rates{};
   PricingLimits limits{};
+  const PlanRuntime* runtime = nullptr;  ///< that the plan is for; none: no system is known to run it
   PlanJob job{};
   PlanRanges ranges{};
 

@@ -6,9 +6,9 @@
 #include "models/ground/error.hpp"
 #include "schedules/formats/torch_lowering.hpp"
 #include "sim/rules/transfer_semantics.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/options/choice.hpp"
-#include "tools/options/runtime_presets.hpp"
 
 namespace plumb {
 namespace {
@@ -74,21 +74,16 @@ void SimulationArguments::take_runtime(const CostDocuments& documents) {
 
 void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
   const RuntimePreset& preset = runtime_preset(runtime, schedule);
-  if (preset.skips_first_input_grad) skip_first_input_grad(input.costs);
-  if (preset.pairs_in_turn) {
-    for (DeviceList& list : schedule.devices) {
-      for (Action& action : list.actions) action.overlaps_next = 0;
-    }
-  }
+  run_as(preset, schedule, input.costs);
   if (preset.defers_receives) schedule = with_deferred_receives(schedule, preset.name);
 }
 
 LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
   const RuntimePreset& preset = runtime_preset(runtime, schedule);
-  LowerOptions options{.receives = preset.receives, .send_buffers = preset.send_buffers};
+  LowerOptions options = lowering_of(preset);
   if (!receives.empty()) options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
   if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
-  options.messages = !transfers.empty() || !receives.empty() || send_buffers || &preset != &runtime_presets().front();
+  options.messages = options.messages || !transfers.empty() || !receives.empty() || send_buffers;
   return options;
 }
 

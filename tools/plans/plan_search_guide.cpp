@@ -1,63 +1,106 @@
 #include <algorithm>
+#include <string_view>
 
+#include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
+#include "models/stages/whole_layers.hpp"
 #include "tools/formats/schedule_guide.hpp"
+#include "tools/plans/plan_commands.hpp"
 #include "tools/plans/plan_search_text.hpp"
 
 namespace plumb {
 namespace {
 
-bool is_block_part(const LayerSpec& layer) { return layer.kind == LayerKind::kResidual; }
-
-/// Transformer layers (attention and MLP) of every stage; empty where a stage begins inside of one.
-std::vector<std::int64_t> decoder_layers(const Network& network, const Partition& partition) {
-  std::vector<std::int64_t> layers;
-  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    const LayerRange range = partition.range(s);
-    const auto begin = network.layers.begin() + static_cast<std::ptrdiff_t>(range.begin);
-    const auto end = network.layers.begin() + static_cast<std::ptrdiff_t>(range.end);
-    const auto parts = std::count_if(begin, end, is_block_part);
-    if (parts % 2 != 0) return {};
-    layers.push_back(parts / 2);
-  }
-  return layers;
+/// The part of a guide that begins with `title`, with the line end before it; empty where there is none.
+std::string guide_part(const std::string& guide, std::string_view title) {
+  const std::size_t begin = guide.find("\n" + std::string(title));
+  if (begin == std::string::npos) return {};
+  const std::size_t end = guide.find("\n\n", begin + 1);
+  return guide.substr(begin, end == std::string::npos ? end : end + 1 - begin);
 }
 
-void add_option(std::ostream& out, const char* name, std::int64_t value) {
-  out << "  " << name << " " << value << "\n";
+std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& stages) {
+  std::vector<std::int64_t> decoders;
+  for (const LayerCounts& stage : stages) decoders.push_back(static_cast<std::int64_t>(stage.decoders));
+  try {
+    return schedule_guide(best.schedule, decoders);
+  } catch (const Error& error) {
+    return "\nPyTorch (torch.distributed.pipelining)\n  no: " + std::string(error.what()) + "\n";
+  }
 }
 
-void add_megatron(std::ostream& out, const PlanQuestion& question, const Parallelism& job) {
-  add_option(out, "--tensor-model-parallel-size", job.tensor);
-  if (job.sequence_parallel) out << "  --sequence-parallel\n";
-  if (job.context > 1) add_option(out, "--context-parallel-size", job.context);
-  if (job.expert > 1) add_option(out, "--expert-model-parallel-size", job.expert);
-  if (job.expert_parts() != job.tensor) add_option(out, "--expert-tensor-parallel-size", job.expert_parts());
-  add_option(out, "--micro-batch-size", job.microbatch_size);
-  add_option(out, "--global-batch-size", question.job.batch);
-  if (job.zero == ZeroStage::kOptimizer) out << "  --use-distributed-optimizer\n";
-  if (job.recompute == ActivationRecompute::kFull) {
-    out << "  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n";
+/// Modules of every stage by torchtitan's names: [["tok_embeddings", "layers.0"], ...].
+std::string modules_of(const std::vector<LayerCounts>& stages) {
+  std::string text;
+  std::size_t layer = 0;
+  for (const LayerCounts& stage : stages) {
+    std::string names = stage.embedding ? "\"tok_embeddings\"" : "";
+    const auto add = [&](const std::string& name) { names += (names.empty() ? "\"" : ", \"") + name + "\""; };
+    for (std::size_t k = 0; k < stage.decoders; ++k) add("layers." + std::to_string(layer++));
+    if (stage.head) {
+      add("norm");
+      add("lm_head");
+    }
+    text += (text.empty() ? "[[" : ", [") + names + "]";
   }
-  if (job.recompute == ActivationRecompute::kSelective) out << "  --recompute-granularity selective\n";
+  return text + "]";
+}
+
+/// FSDP's degree and that of plain copies.
+void add_torchtitan(const PipelinePlan& plan, const std::vector<LayerCounts>& stages, TextStream& out) {
+  const Parallelism& job = plan.parallelism;
+  const bool shards = job.zero != ZeroStage::kNone;
+  out << "\ntorchtitan's configuration\n"
+      << "  parallelism.data_parallel_replicate_degree = " << (shards ? 1 : job.data) << "\n"
+      << "  parallelism.data_parallel_shard_degree = " << (shards ? job.data : 1) << "\n"
+      << "  parallelism.tensor_parallel_degree = " << job.tensor << "\n"
+      << "  parallelism.context_parallel_degree = " << job.context << "\n"
+      << "  parallelism.expert_parallel_degree = " << job.expert << "\n"
+      << "  parallelism.pipeline_parallel_degree = " << plan.places << "\n"
+      << "  parallelism.num_pp_microbatches = " << plan.microbatches << "\n"
+      << "  parallelism.module_fqns_per_model_part = " << modules_of(stages) << "\n"
+      << "  training.local_batch_size = " << plan.microbatches * job.microbatch_size << "\n"
+      << "  activation_checkpoint.mode = \"" << (job.recompute == ActivationRecompute::kFull ? "full" : "none") << "\"\n";
+  if (job.zero == ZeroStage::kWeights) out << "  parallelism.fsdp_reshard_after_forward = \"always\"\n";
+}
+
+void add_deepspeed(const PlanQuestion& question, const PipelinePlan& plan, TextStream& out) {
+  const Parallelism& job = plan.parallelism;
+  const std::int64_t again = job.recompute == ActivationRecompute::kFull ? 1 : 0;
+  out << "\nDeepSpeed\n"
+      << "  PipelineModule(layers, num_stages=" << plan.places << ", partition_method=\"type:transformer\", "
+      << "activation_checkpoint_interval=" << again << ")  # the class of the decoder layers\n"
+      << "  {\"train_batch_size\": " << question.job.batch << ", \"train_micro_batch_size_per_gpu\": "
+      << job.microbatch_size << ", \"gradient_accumulation_steps\": " << plan.microbatches
+      << ", \"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": " << static_cast<int>(job.zero) << "}}\n";
+}
+
+void add_megatron(const PlanQuestion& question, const SimulatedPlan& best, TextStream& out) {
+  const PlanCommand command = megatron_command(question, best);
+  out << "\nMegatron-LM\n" << (command.refused.empty() ? command.text : "  no: " + command.refused) << "\n";
+  const std::int64_t rest = question.network.layers.front().vocabulary % best.score.plan.parallelism.tensor;
+  if (command.refused.empty() && rest != 0) {
+    out << "# Megatron-LM pads the vocabulary to a multiple of " << best.score.plan.parallelism.tensor << "\n";
+  }
 }
 
 }  // namespace
 
 std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best) {
   const PipelinePlan& plan = best.score.plan;
-  const Parallelism& job = plan.parallelism;
+  const std::string_view name = question.runtime == nullptr ? "" : question.runtime->name;
+  const std::vector<LayerCounts> stages = layer_counts(question.network, plan.partition);
+  const std::string guide = guide_of(best, stages);
   TextStream out;
-  TextStream guide(schedule_guide(best.schedule, decoder_layers(question.network, plan.partition)));
-  bool megatron = false;  // the line before was its title
-  for (std::string line; std::getline(guide, line);) {
-    // The plan knows what the guide of a bare schedule has to leave open.
-    const bool replaced =
-        line.find("--micro-batch-size") != std::string::npos || line.find("--global-batch-size") != std::string::npos;
-    if (megatron && !line.starts_with("  no:")) add_megatron(out, question, job);
-    if (!replaced) out << line << "\n";
-    megatron = line == "Megatron-LM";
-  }
+  out << plan.schedule << ": " << plan.places << " devices, " << plan.partition.num_stages() << " stages, "
+      << plan.microbatches << " microbatches\n";
+  const bool torch = name == "pytorch" || name == "torchtitan";
+  if (torch || name.empty()) out << guide_part(guide, "PyTorch");
+  if (name == "torchtitan" && !stages.empty()) add_torchtitan(plan, stages, out);
+  if (name == "megatron" || name.empty()) add_megatron(question, best, out);
+  if (name == "deepspeed") add_deepspeed(question, plan, out);
+  if (torch || name.empty()) out << guide_part(guide, "Transfers");
+  const Parallelism& job = plan.parallelism;
   out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data
       << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << job.tensor
       << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp x tp" : "") << "\n";

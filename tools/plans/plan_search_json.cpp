@@ -1,5 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/plan_search/plan_front.hpp"
+#include "tools/plans/plan_commands.hpp"
+#include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/tables/rates_text.hpp"
 
@@ -7,6 +10,21 @@ namespace plumb {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Figures that people compare, and whether the plan fits as `simulate` says it.
+void add_figures(const PlanQuestion& question, const ScoredPlan& score, Json& json) {
+  json["tokens_per_s"] = static_cast<double>(question.tokens()) / (static_cast<double>(score.step_ns) * 1e-9);
+  const PlanSpeed speed = plan_speed(question, score);
+  if (speed.tflops_per_device > 0) {
+    json["tflops_per_device"] = speed.tflops_per_device;
+    json["model_flops_utilization"] = speed.utilization;
+  }
+  if (const auto need = plan_need(question, score)) {
+    json["memory"] = {{"needed_bytes", need->needed_bytes},
+                      {"limit_bytes", need->limit_bytes},
+                      {"verdict", kMemoryVerdictNames[static_cast<std::size_t>(need->verdict())]}};
+  }
+}
 
 Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   const PipelinePlan& plan = score.plan;
@@ -32,6 +50,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
             {"bubble_fraction", score.bubble_fraction},
             {"peak_memory_bytes", score.peak_bytes},
             {"device_seconds", score.device_seconds()}};
+  if (score.step_ns > 0) add_figures(question, score, json);
   if (score.price_per_hour > 0) {
     json["price_per_hour"] = score.price_per_hour;
     json[question.network.sequence > 1 ? "price_per_token" : "price_per_sample"] = plan_cost(score, question);
@@ -49,6 +68,19 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   return json;
 }
 
+void add_command(const char* key, const PlanCommand& command, Json& json) {
+  json[key] = command.refused.empty() ? Json(command.text) : Json{{"refused", command.refused}};
+}
+
+/// How the plan is simulated again and launched.
+void add_commands(const PlanQuestion& question, const ScoredPlan& score, const PlanShown& shown, Json& json) {
+  const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
+  add_command("simulate", simulate_command(question, plan, shown), json);
+  if (question.runtime != nullptr && question.runtime->name == "megatron") {
+    add_command("launch", megatron_command(question, plan), json);
+  }
+}
+
 Json rates_json(const KernelRates& rates) {
   return {{"device", rates.device},
           {"basis", rates_basis_name(rates.basis)},
@@ -59,7 +91,7 @@ Json rates_json(const KernelRates& rates) {
 
 }  // namespace
 
-std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer) {
+std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown) {
   Json json{{"format", "plumbline-plan-search"},
             {"version", 1},
             {"network", question.network.name},
@@ -75,9 +107,14 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
             {"setups", answer.setups},
             {"setups_without_memory", answer.without_memory}};
   json["best"] = Json::array();
-  for (const ScoredPlan& score : answer.best) json["best"].push_back(plan_to_json(score, question));
+  PlanShown each = shown;
+  for (const ScoredPlan& score : answer.best) {
+    json["best"].push_back(plan_to_json(score, question));
+    add_commands(question, score, each, json["best"].back());
+    each.document.clear();  // only the best plan's schedule is written
+  }
   json["front"] = Json::array();
-  for (const ScoredPlan& score : answer.front) json["front"].push_back(plan_to_json(score, question));
+  for (const ScoredPlan& score : shown_front(answer.front)) json["front"].push_back(plan_to_json(score, question));
   if (answer.closest) json["closest"] = plan_to_json(*answer.closest, question);
   return json.dump(2) + "\n";
 }

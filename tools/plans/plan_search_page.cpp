@@ -70,8 +70,9 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
   std::vector<Timeline> timelines;
   for (const ScoredPlan& score : answer.best) {
     const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
+    const PlacedRun run = placed_run(shown_schedule(score.plan, plan.stages), plan.stages);
     Timeline timeline =
-        simulate(lower(shown_schedule(score.plan, plan.stages), plan.stages.costs, &plan.stages.pipeline));
+        simulate(lower(run.schedule, run.costs, &plan.stages.pipeline, run.lowering), {.transfers = run.transfers});
     timeline.schedule = plan.schedule.name;
     timeline.machine = question.network.name + " on " + question.cluster.name + ", layers " +
                        to_string(score.plan.partition) + "; " + rates_text(question.used_rates());

@@ -8,6 +8,9 @@
 #include "models/kernels/kernel_rates_io.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/simulate.hpp"
+#include "sim/plan_search/plan_front.hpp"
+#include "tools/plans/plan_commands.hpp"
+#include "tools/plans/plan_figures.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -81,17 +84,36 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
 /// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
 constexpr std::int64_t kMostPeakMicrobatches = 4096;
 
-/// Whether the fullest device has enough memory, and what takes it; empty where nothing is known beside tensors.
-std::vector<std::string> memory_lines(const PlanQuestion& question, const SimulatedPlan& best) {
+/// What takes the memory of the fullest device; empty where nothing is known beside tensors.
+std::string largest_line(const PlanQuestion& question, const SimulatedPlan& best) {
   if (is_profiled(question.network) || best.schedule.num_microbatches > kMostPeakMicrobatches) return {};
-  const auto place = static_cast<std::size_t>(best.score.worst_place);
-  const DeviceSpec& device = best.stages.pipeline.devices[place];
-  const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : device.memory_bytes;
-  const KernelRates rates = question.rates ? *question.rates : kernel_rates_of(device);
-  SimOptions options;
+  const PlacedRun run = placed_run(best.schedule, best.stages);
+  SimOptions options{.transfers = run.transfers};
   options.peak_composition = true;
-  const Timeline timeline = simulate_summary(best.schedule, best.stages.costs, &best.stages.pipeline, {}, options);
-  return {need_text(memory_need(best.score.peak_bytes, rates, limit)), largest_text(timeline.devices[place])};
+  const Timeline timeline =
+      simulate_summary(run.schedule, run.costs, &best.stages.pipeline, run.lowering, options);
+  return largest_text(timeline.devices[static_cast<std::size_t>(best.score.worst_place)]);
+}
+
+/// "64.8 % of 989 TFLOP/s (model FLOPs utilization): 641 TFLOP/s per device"; empty where FLOPs are not known.
+std::string utilization_line(const PlanQuestion& question, const ScoredPlan& score) {
+  const PlanSpeed speed = plan_speed(question, score);
+  if (speed.tflops_per_device == 0) return {};
+  return number_text(speed.tflops_per_device) + " TFLOP/s per device, " + percent_text(speed.utilization) +
+         " of its peak (model FLOPs utilization)";
+}
+
+/// Tensors alone, as the simulator counts them; and all that the device needs, against its memory.
+void add_memory(const PlanQuestion& question, const SimulatedPlan& simulated, TextTable& table) {
+  const ScoredPlan& best = simulated.score;
+  const std::string rank = " on pipeline rank " + std::to_string(best.worst_place);
+  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " of tensors" + rank});
+  if (const auto need = plan_need(question, best)) {
+    table.add_row({"", bytes_text(need->needed_bytes) + " with context, libraries and the allocator's headroom"});
+    table.add_row({"", need_text(*need)});
+  }
+  const std::string largest = largest_line(question, simulated);
+  if (!largest.empty()) table.add_row({"largest", largest});
 }
 
 std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
@@ -100,10 +122,12 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   TextTable table({{"plan"}, {plan_line(best.plan)}});
   const std::string proof = answer.exhausted ? "proved: no plan in the search space is faster"
                                              : "at most " + percent_text(answer.gap()) +
-                                                   " less is possible (lower bound " + time_text(answer.bound_ns) + ")";
+                                                   " less time is possible (lower bound " + time_text(answer.bound_ns) + ")";
   table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
   table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " " + question.unit() +
                                    "/s, " + cost_text(best, question) + " " + cost_title(question)});
+  const std::string utilization = utilization_line(question, best);
+  if (!utilization.empty()) table.add_row({"", utilization});
   if (has_prices(question) && !answer.front.empty()) {
     const ScoredPlan& least = cheapest(answer);
     table.add_row({"cheapest", cost_text(least, question) + " " + cost_title(question) + " in " +
@@ -114,12 +138,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   table.add_row(
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
-  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " on pipeline rank " + std::to_string(best.worst_place)});
-  const std::vector<std::string> memory = memory_lines(question, simulated);
-  if (!memory.empty()) {
-    table.add_row({"", memory.front()});
-    table.add_row({"largest", memory.back()});
-  }
+  add_memory(question, simulated, table);
   table.add_row({"layers", to_string(best.plan.partition)});
   table.add_row({"stands on", rates_text(question.used_rates())});
   table.add_row(
@@ -209,33 +228,18 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
   return table.to_string();
 }
 
-/// What `simulate` and `train` need besides the schedule.
-std::string cost_options(const PipelinePlan& plan, const PlanQuestion& question, const PlanShown& shown) {
-  std::string text = " --network " + shown.network + " --cluster " + shown.cluster + shown.common_options +
-                     " --partition " + to_string(plan.partition);
-  if (is_profiled(question.network)) return text;
-  const Parallelism& job = plan.parallelism;
-  text += " --tp " + std::to_string(job.tensor) + (job.sequence_parallel ? " --sequence-parallel" : "") + " --dp " +
-          std::to_string(job.data) + " --microbatch-size " + std::to_string(job.microbatch_size);
-  if (job.context > 1) text += " --cp " + std::to_string(job.context);
-  if (job.expert > 1) text += " --ep " + std::to_string(job.expert);
-  if (job.expert_parts() != job.tensor) text += " --etp " + std::to_string(job.expert_parts());
-  if (job.zero != ZeroStage::kNone) text += " --zero " + std::to_string(static_cast<int>(job.zero));
-  return text;
-}
-
 std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
   const PipelinePlan& plan = best.score.plan;
-  std::string text =
-      "\nnext" + std::string(shown.written ? "" : " (write the schedule with -o plan.json first)") + ":\n";
-  text += "  plumbline simulate " + shown.document + cost_options(plan, question, shown);
-  if (plan.parallelism.recompute != ActivationRecompute::kNone) {
-    text += " --recompute " + std::string(recompute_name(plan.parallelism.recompute));
-  }
-  text += "\n";
+  const PlanCommand command = simulate_command(question, best, shown);
+  const bool document = command.text.find(" " + shown.document + " ") != std::string::npos;
+  std::string text = "\nnext" + std::string(document && !shown.written
+                                                ? " (write the schedule with -o " + shown.document + " first)"
+                                                : "") + ":\n";
+  text += "  " + (command.refused.empty() ? command.text : "no simulation: " + command.refused) + "\n";
   if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
     text += "  plumbline train " + shown.document + " --network " + shown.network + " --partition " +
-            to_string(plan.partition) + " --samples " + std::to_string(plan.parallelism.microbatch_size) + "\n";
+            to_string(plan.partition) + " --samples " + std::to_string(plan.parallelism.microbatch_size) +
+            (shown.written ? "" : "  # -o " + shown.document + " writes it") + "\n";
   }
   return text;
 }
@@ -291,11 +295,12 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
   if (answer.best.size() > 1) {
     text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
   }
-  if (answer.front.size() > 1) {
+  const std::vector<ScoredPlan> front = shown_front(answer.front);
+  if (front.size() > 1) {
     text += std::string("\nPareto-optimal plans (step time, peak memory, devices") +
-            (has_prices(question) ? ", price)\n" : ")\n") + plans_table(question, answer.front, kMostFront);
-    if (answer.front.size() > kMostFront) {
-      text += "... and " + std::to_string(answer.front.size() - kMostFront) + " more; --json lists all\n";
+            (has_prices(question) ? ", price)\n" : ")\n") + plans_table(question, front, kMostFront);
+    if (front.size() > kMostFront) {
+      text += "... and " + std::to_string(front.size() - kMostFront) + " more; --json lists all\n";
     }
   }
   return text + commands(question, best, shown);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/plan_search/layer_prices.hpp"
@@ -13,11 +14,12 @@ namespace plumb {
 
 /// How the answer is shown.
 struct PlanShown {
-  std::string document = "plan.json";  ///< where the schedule is written
+  std::string document = "plan.json";  ///< where the schedule is written; empty: nowhere
   bool written = false;                ///< it is
   std::string network{};               ///< as the user named them
   std::string cluster{};
-  std::string common_options{};  ///< of the user, that a simulation must repeat: " --sequence 4096"
+  /// Options of the user that a simulation must repeat, and their values: "--sequence", "4096".
+  std::vector<std::pair<std::string, std::string>> repeated{};
 };
 
 /// "1f1b, pp 4, tp 2, dp 4, 8 microbatches of 2 samples, full recompute": one line.
@@ -40,10 +42,10 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
 /// Said when nothing fits: the closest plan, and by how many bytes it exceeds the memory of which device.
 std::string nothing_fits_text(const PlanAnswer& answer);
 
-/// How to run the plan in Megatron-LM and PyTorch.
+/// How to run the plan: in the system that it is made for, or in all of them.
 std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best);
 
 /// {"format": "plumbline-plan-search", "version": 1, ...}.
-std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer);
+std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown);
 
 }  // namespace plumb

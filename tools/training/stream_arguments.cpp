@@ -30,6 +30,9 @@ void StreamArguments::add_to(ArgumentParser& parser) {
             "bandwidth of such links in bytes/s, such as 50GB (default: unlimited)")
       .text("product-table", product_table, "FILE",
             "keep the chosen matrix-product algorithms in FILE and reuse them (default: choose them in every run)")
+      .whole("product-trials", product_trials, {1, 32},
+             "time that many algorithms for each matrix product and take the fastest; needs --product-table, so that "
+             "other runs take it, too (default: 1, the library's first one)")
       .real("watchdog", watchdog_s, {0}, "end a run on streams after this many seconds without progress (default: 120)")
       .flag("no-graphs", no_graphs, "launch kernels one by one instead of one CUDA graph per action");
 }
@@ -37,12 +40,13 @@ void StreamArguments::add_to(ArgumentParser& parser) {
 void StreamArguments::check(const Backend& backend, std::string_view executor) const {
   if (backend.only_streams) return;
   const std::string chosen = "the back end is " + std::string(backend.name);
-  const std::array<std::pair<bool, std::string_view>, 6> of_gpus{{{gpus.has_value(), "gpus"},
+  const std::array<std::pair<bool, std::string_view>, 7> of_gpus{{{gpus.has_value(), "gpus"},
                                                                   {sms.has_value(), "device-sms"},
                                                                   {!mode.empty(), "device-mode"},
                                                                   {link_latency_us.has_value(), "link-latency"},
                                                                   {!link_bandwidth.empty(), "link-bandwidth"},
-                                                                  {!product_table.empty(), "product-table"}}};
+                                                                  {!product_table.empty(), "product-table"},
+                                                                  {product_trials.has_value(), "product-trials"}}};
   for (const auto& [given, name] : of_gpus) {
     if (given) throw Error("--" + std::string(name) + ": " + chosen + ", expected --backend cuda with it");
   }
@@ -68,6 +72,11 @@ StreamOptions StreamArguments::options(const Backend& backend, std::string_view 
     options.link_bytes_per_s = static_cast<double>(parse_bytes(link_bandwidth, "--link-bandwidth"));
   }
   options.product_table = product_table;
+  options.product_trials = static_cast<std::int32_t>(product_trials.value_or(1));
+  if (options.product_trials > 1 && product_table.empty()) {
+    throw Error("--product-trials " + std::to_string(options.product_trials) +
+                ": times differ from run to run, and so would the bits; expected --product-table with it");
+  }
   options.watchdog_s = watchdog_s.value_or(options.watchdog_s);
   options.graphs = !no_graphs;
   return options;

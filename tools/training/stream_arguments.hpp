@@ -19,6 +19,7 @@ struct StreamArguments {
   std::optional<double> link_latency_us;
   std::string link_bandwidth;
   std::string product_table;
+  std::optional<std::int64_t> product_trials;
   std::optional<double> watchdog_s;
   bool no_graphs = false;
 

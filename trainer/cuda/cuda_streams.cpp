@@ -47,8 +47,11 @@ CudaStreams::CudaStreams(const StreamOptions& options) : options_(options) {
   }
   for (std::size_t gpu = 0; gpu < devices.size(); ++gpu) {
     gpus_.push_back(std::make_unique<Gpu>(options_.first_gpu + static_cast<int>(gpu), devices[gpu], options));
-    tables_.push_back(std::make_unique<ProductTable>(product_table_head(gpus_.back()->name())));
-    if (!options.product_table.empty()) tables_.back()->load(options.product_table);
+    // Equal GPUs have one table: what is the fastest on one of them stands for all, as it does in the file.
+    const bool first = gpu == 0 || gpus_.back()->name() != gpus_.front()->name();
+    const std::string head = product_table_head(gpus_.back()->name());
+    tables_.push_back(first ? std::make_shared<ProductTable>(head, options.product_trials) : tables_.front());
+    if (first && !options.product_table.empty()) tables_.back()->load(options.product_table);
   }
   stamps_.resize(gpus_.size());
   stamps_used_.resize(gpus_.size());
@@ -300,7 +303,6 @@ void CudaStreams::synchronize() {
     gpu->activate();
     PLUMB_CUDA_CALL(cudaDeviceSynchronize());
   }
-  // Equal GPUs choose alike, so that one file does for all.
   if (!options_.product_table.empty()) tables_.front()->save(options_.product_table);
 }
 

@@ -85,7 +85,7 @@ class CudaStreams : public StreamMachine {
   std::vector<std::vector<StreamId>> of_device_;  ///< by device
   std::vector<Event> events_;
   std::map<const std::byte*, std::int64_t> memory_;    ///< of devices, and shared with them: bytes
-  std::vector<std::unique_ptr<ProductTable>> tables_;  ///< of the products, by GPU
+  std::vector<std::shared_ptr<ProductTable>> tables_;  ///< of the products, by GPU
   std::vector<std::vector<std::int64_t*>> stamps_;     ///< by GPU: chunks, used from part to part
   std::vector<std::size_t> stamps_used_;               ///< by GPU
   OpGraphs graphs_;

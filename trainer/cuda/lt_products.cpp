@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -14,6 +15,7 @@
 
 #include "models/ground/error.hpp"
 #include "trainer/cuda/lt_library.hpp"
+#include "trainer/cuda/product_trial.hpp"
 
 namespace plumb::cuda {
 
@@ -160,13 +162,12 @@ V property(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttrib
 
 int cluster_size_of(const cublasLtMatmulAlgo_t& algorithm) {
   switch (property<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID)) {
-    case CUBLASLT_CLUSTER_SHAPE_AUTO:
     case CUBLASLT_CLUSTER_SHAPE_1x1x1:
       return 1;
     case CUBLASLT_CLUSTER_SHAPE_1x2x1:
     case CUBLASLT_CLUSTER_SHAPE_2x1x1:
       return 2;
-    default:
+    default:  // or the library decides at the launch
       return 16;
   }
 }
@@ -198,10 +199,10 @@ const char* text_of(const MatrixProduct& of, Epilogue epilogue) {
   }
 }
 
-/// As the library counts: by columns.
 /// Values of which rows begin at multiples of 16 bytes.
 constexpr std::int64_t kPacked = 16;
 
+/// As the library counts: by columns.
 ProductKey table_key(const MatrixProduct& of, int sms) {
   std::uint32_t alignment = 16;
   const auto look_at = [&](const void* data, std::int64_t stride, NumberKind kind) {
@@ -265,20 +266,32 @@ struct LtProducts::Library {
                        static_cast<std::size_t>(place.workspace_bytes), stream);
   }
 
-  /// Does the product with the first algorithm that can be launched, and keeps it.
+  /// Chooses the product's algorithm, and does the product. A product that adds to what is there is tried on what is
+  /// there, which is put back after every trial.
   void multiply_first(const MatrixProduct& of, LtPlan& plan, kernels::Stream stream) {
+    std::optional<ProductTrial> trial;
     bool done = false;
-    const auto works = [&](const AlgorithmBytes& algorithm) {
+    const auto launch = [&] { return multiply(of, plan, stream) == CUBLAS_STATUS_SUCCESS; };
+    const auto time = [&](const AlgorithmBytes& algorithm) -> std::optional<double> {
       std::memcpy(&plan.algorithm, algorithm.data(), algorithm.size());
-      done = multiply(of, plan, stream) == CUBLAS_STATUS_SUCCESS;
-      if (!done) cudaGetLastError();  // of a launch that was refused: the next one is not to find it
-      return done;
+      if (table().trials() > 1) {
+        if (!trial) trial.emplace(of.accumulates ? result_of(of) : TrialResult{}, stream);
+        return trial->time(launch);
+      }
+      done = launch();  // is the product itself, if it succeeds
+      if (!done) cudaGetLastError();
+      return done ? std::optional(0.0) : std::nullopt;
     };
     const AlgorithmBytes chosen = table().choose(
-        table_key(of, place.sms), limits(), [&] { return candidates(of, plan); }, works);
+        table_key(of, place.sms), limits(), [&] { return candidates(of, plan); }, time);
     std::memcpy(&plan.algorithm, chosen.data(), chosen.size());
-    if (!done) PLUMB_LT_CALL(multiply(of, plan, stream));  // it stood in the table
+    if (!done) PLUMB_LT_CALL(multiply(of, plan, stream));
     plan.chosen = true;
+  }
+
+  static TrialResult result_of(const MatrixProduct& of) {
+    return {static_cast<std::byte*>(of.c), static_cast<std::size_t>(of.c_stride) * bytes_of(of.result),
+            static_cast<std::size_t>(of.columns) * bytes_of(of.result), static_cast<std::size_t>(of.rows)};
   }
 
   /// Whether the library has an algorithm for a product, without running it.

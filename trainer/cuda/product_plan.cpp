@@ -59,7 +59,7 @@ AlgorithmBytes from_hex(std::string_view text) {
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits) {
   std::vector<ProductCandidate> good;
   std::ranges::copy_if(candidates, std::back_inserter(good), [&](const ProductCandidate& candidate) {
-    return candidate.split_k <= 1 && candidate.reduction_scheme == 0 && !candidate.stream_k &&
+    return candidate.split_k <= 1 && candidate.reduction_scheme == 0 &&
            candidate.workspace_bytes <= limits.workspace_bytes;
   });
   std::ranges::stable_partition(
@@ -73,12 +73,23 @@ std::optional<AlgorithmBytes> ProductTable::find(const ProductKey& key) const {
 }
 
 AlgorithmBytes ProductTable::choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose,
-                                    const Works& works) {
+                                    const Time& time) {
   if (const auto pinned = find(key)) return *pinned;
   const std::vector<ProductCandidate> proposed = propose();
   const std::vector<ProductCandidate> good = usable(proposed, limits);
-  const auto chosen = std::ranges::find_if(good, [&](const auto& candidate) { return works(candidate.algorithm); });
-  if (chosen == good.end()) {
+  const ProductCandidate* chosen = nullptr;
+  double shortest = 0;
+  int launched = 0;
+  for (const ProductCandidate& candidate : good) {
+    if (launched == trials_) break;
+    const std::optional<double> took = time(candidate.algorithm);
+    if (!took) continue;
+    ++launched;
+    if (chosen != nullptr && *took >= shortest) continue;
+    chosen = &candidate;
+    shortest = *took;
+  }
+  if (chosen == nullptr) {
     throw Error("matrix product " + text_of(key) + ": of " + std::to_string(proposed.size()) + " algorithms " +
                 std::to_string(good.size()) + " add in one order and fit, and none of these runs");
   }

@@ -47,7 +47,6 @@ struct ProductCandidate {
   int split_k = 1;
   int reduction_scheme = 0;  ///< 0: none
   int cluster_size = 1;      ///< blocks that must run on one cluster of multiprocessors
-  bool stream_k = false;     ///< blocks wait for blocks
   std::int64_t workspace_bytes = 0;
 };
 
@@ -57,27 +56,32 @@ struct ProductLimits {
   int cluster_size = 1;  ///< the largest one that the partition holds
 };
 
-/// The candidates with the same bits whenever they run: sums in one order, no block waits for another block, and
-/// they fit. In the order given; after them those that fit but for their clusters, which a partition may hold or not.
+/// The candidates that add in one order, as far as the library tells, and fit. In the order given; after them those
+/// that fit but for their clusters, which a partition may hold or not. (The library does not tell whether blocks wait
+/// for blocks; that runs have equal bits is what `tools/gpu/validate.sh` sees.)
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
 
 /// The algorithms of a machine, chosen once. A text file: a line that says which library and GPU they are for, then a
 /// line `hex key` for each product.
 class ProductTable {
  public:
-  /// `made_for`: "cublasLt 130100, NVIDIA H200".
-  explicit ProductTable(std::string made_for) : made_for_(std::move(made_for)) {}
+  /// `made_for`: "cublasLt 130100, NVIDIA H200". `trials`: usable algorithms that are timed for a product, of which the
+  /// fastest stands for it; 1: the first one, which is not timed.
+  explicit ProductTable(std::string made_for, int trials = 1) : made_for_(std::move(made_for)), trials_(trials) {}
 
   void set(const ProductKey& key, const AlgorithmBytes& algorithm) {
     algorithms_[text_of(key)] = algorithm;
     changed_ = true;
   }
   std::optional<AlgorithmBytes> find(const ProductKey& key) const;
-  /// The algorithm that stands for the product; where none does, the first usable one of those that `propose` gives
-  /// with which `works` succeeds, which stands for it from now on. Throws `Error` when none is.
+  /// The algorithm that stands for the product. Where none does: of the first `trials` usable ones of those that
+  /// `propose` gives and that can be launched the one with the shortest time, of equal ones the first, which stands for
+  /// the product from now on. Throws `Error` when there is none.
   using Propose = std::function<std::vector<ProductCandidate>()>;
-  using Works = std::function<bool(const AlgorithmBytes&)>;
-  AlgorithmBytes choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose, const Works& works);
+  /// Time of a launch in any unit, which nobody looks at when there is a single trial; none: it is refused.
+  using Time = std::function<std::optional<double>(const AlgorithmBytes&)>;
+  AlgorithmBytes choose(const ProductKey& key, const ProductLimits& limits, const Propose& propose, const Time& time);
+  int trials() const { return trials_; }
   std::size_t size() const { return algorithms_.size(); }
 
   std::string text() const;
@@ -92,6 +96,7 @@ class ProductTable {
 
  private:
   std::string made_for_;
+  int trials_;
   std::map<std::string, AlgorithmBytes> algorithms_;  ///< by the text of the key
   bool changed_ = false;                              ///< since it was read or saved
 };

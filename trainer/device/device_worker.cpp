@@ -15,6 +15,13 @@ namespace {
 /// Works on the stashes of microbatches.
 constexpr bool is_pass(Op op) { return op <= Op::kR; }
 
+/// Where passes may be replayed, and where the pipeline does not run empty between updates, which by itself brings
+/// every block back to its place.
+bool lends_lanes_to_microbatches(const RunPlan& plan, const RunOutputs& outputs) {
+  const auto flushes = [&](StageId stage) { return plan.options.schedule.is_synchronous(stage); };
+  return outputs.queue != nullptr && !std::ranges::all_of(plan.program.holders, flushes, &Holder::stage);
+}
+
 /// What identifies a value: it is for a forward, a recompute or a backward.
 constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
 
@@ -35,12 +42,18 @@ DeviceWorker::DeviceWorker(const RunPlan& plan, DeviceId device, const RunOutput
       arena_({.log_events = plan.options.observation.memory_curve,
               .poison = plan.options.hooks.poison_memory,
               .memory = outputs.queue == nullptr ? nullptr : &outputs.queue->memory()}),
+      lends_lanes_(lends_lanes_to_microbatches(plan, outputs)),
       position_(plan.program.lane_begin[index(device)]) {
   for (std::uint32_t holder = 0; holder < plan.program.holders.size(); ++holder) {
     if (plan.program.holders[holder].device != device) continue;
     holders_.try_emplace(holder, plan, holder, arena_, shared_, outputs.queue);
   }
   note_memory(0);
+}
+
+std::optional<Arena::Lent> DeviceWorker::blocks_of(std::int32_t microbatch) {
+  if (!lends_lanes_) return std::nullopt;
+  return std::optional<Arena::Lent>(std::in_place, arena_, microbatch);
 }
 
 void DeviceWorker::start_document(std::int64_t first_microbatch) {
@@ -68,12 +81,14 @@ StageStash& DeviceWorker::add_stash(const StashKey& key) {
 }
 
 std::span<std::byte> DeviceWorker::add_value(const ValueKey& key, std::int64_t bytes) {
+  const auto lent = blocks_of(static_cast<std::int32_t>(key.microbatch));
   return live_.values.emplace(key, arena_.allocate(MemoryClass::kTransfer, bytes)).first->second.span();
 }
 
 std::vector<Block> DeviceWorker::allocate_message(std::uint32_t transfer) {
   std::vector<Block> blocks;
   for (const MessagePart& part : plan_.message(transfer)) {
+    const auto lent = blocks_of(part.microbatch);
     blocks.push_back(arena_.allocate(MemoryClass::kTransfer, part.bytes));
   }
   return blocks;
@@ -259,6 +274,7 @@ StashLife DeviceWorker::stash_life(InstrIndex at) const {
 
 void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
   const Op op = plan_.program.instrs[at].action.op;
+  const auto lent = blocks_of(running.key.microbatch);
   if (op == Op::kF) add_stash(running.key);
   StageStash& stash = live_.stashes.at(running.key);
   if (is_backward(op)) make_key_grads(running);

@@ -119,6 +119,8 @@ class DeviceWorker {
   void forget_forward(StashKey last);
   void send(InstrIndex at);
 
+  /// While it lives, blocks are the microbatch's.
+  std::optional<Arena::Lent> blocks_of(std::int32_t microbatch);
   std::vector<Block> allocate_message(std::uint32_t transfer);
   Block take_value(InstrIndex at, const RunningPart& running);
   void hand_over(InstrIndex at, const RunningPart& running, Block value);
@@ -130,6 +132,7 @@ class DeviceWorker {
   DeviceId device_;
   RunOutputs outputs_;
   Arena arena_;
+  bool lends_lanes_;
   SharedBuffers shared_;
   std::map<std::uint32_t, HolderState> holders_;
   InstrIndex position_;

@@ -31,6 +31,7 @@ void Block::swap(Block& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(storage_, other.storage_);
+  std::swap(lane_, other.lane_);
   std::swap(class_, other.class_);
 }
 
@@ -56,6 +57,8 @@ Block Arena::allocate(MemoryClass cls, std::int64_t bytes, std::int64_t storage)
   block.arena_ = this;
   block.bytes_ = bytes;
   block.storage_ = std::max(bytes, storage);
+  block.lane_ = lane_;
+  if (lane_ != kNoLane) ++lanes_[static_cast<std::size_t>(lane_)].blocks;
   block.data_ = take_storage(block.storage_);
   memory_->begin_block(storage_of(block.data_, block.storage_));
   if (options_.poison) memory_->fill(storage_of(block.data_, block.storage_), kPoison);
@@ -64,7 +67,7 @@ Block Arena::allocate(MemoryClass cls, std::int64_t bytes, std::int64_t storage)
 }
 
 std::byte* Arena::take_storage(std::int64_t storage) {
-  std::vector<std::byte*>& same_size = free_[storage];
+  std::vector<std::byte*>& same_size = free_[{storage, lane_}];
   if (same_size.empty()) {
     reserved_ += storage;
     return memory_->reserve(storage);
@@ -75,10 +78,21 @@ std::byte* Arena::take_storage(std::int64_t storage) {
   return data;
 }
 
+/// Its own while it has blocks; else the first one that is all back.
+std::int32_t Arena::lane_of(std::int32_t microbatch) {
+  const auto is_own = [&](const Lane& lane) { return lane.blocks > 0 && lane.microbatch == microbatch; };
+  auto lane = std::ranges::find_if(lanes_, is_own);
+  if (lane == lanes_.end()) lane = std::ranges::find(lanes_, std::int64_t{0}, &Lane::blocks);
+  if (lane == lanes_.end()) lane = lanes_.insert(lanes_.end(), Lane{});
+  lane->microbatch = microbatch;
+  return static_cast<std::int32_t>(lane - lanes_.begin());
+}
+
 void Arena::release(Block& block) {
   if (options_.poison) memory_->fill(storage_of(block.data_, block.storage_), kPoison);
   memory_->end_block(storage_of(block.data_, block.storage_));
-  std::vector<std::byte*>& same_size = free_[block.storage_];
+  if (block.lane_ != kNoLane) --lanes_[static_cast<std::size_t>(block.lane_)].blocks;
+  std::vector<std::byte*>& same_size = free_[{block.storage_, block.lane_}];
   same_size.push_back(block.data_);
   std::ranges::push_heap(same_size, std::greater{});
   change(block.class_, -block.bytes_);

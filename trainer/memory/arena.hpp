@@ -44,6 +44,7 @@ class Block {
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
   std::int64_t storage_ = 0;
+  std::int32_t lane_ = -1;
   MemoryClass class_{};
 };
 
@@ -79,6 +80,22 @@ class Arena {
   /// `storage` is the room needed with alignment gaps; as large as `bytes` when smaller.
   Block allocate(MemoryClass cls, std::int64_t bytes, std::int64_t storage = 0);
 
+  /// While it lives, the arena's blocks are those of a microbatch; no more than one at a time. They come from a lane of
+  /// storage of their own, which is lent again when all of them are back. Where the pipeline never runs empty, stashes
+  /// and messages, which live for different times, would otherwise mix and hardly ever meet again; in lanes a
+  /// microbatch finds the addresses of the one before it in its lane. Storage in lanes waits where it would have been
+  /// shared.
+  class Lent {
+   public:
+    Lent(Arena& arena, std::int32_t microbatch) : arena_(arena) { arena_.lane_ = arena_.lane_of(microbatch); }
+    ~Lent() { arena_.lane_ = kNoLane; }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+
+   private:
+    Arena& arena_;
+  };
+
   /// What the blocks are pieces of.
   DeviceMemory& memory() const { return *memory_; }
 
@@ -98,6 +115,13 @@ class Arena {
   void change(MemoryClass cls, std::int64_t bytes);
   void release(Block& block);
   std::byte* take_storage(std::int64_t storage);
+  std::int32_t lane_of(std::int32_t microbatch);
+
+  static constexpr std::int32_t kNoLane = -1;
+  struct Lane {
+    std::int32_t microbatch = -1;
+    std::int64_t blocks = 0;  ///< that are lent
+  };
 
   Options options_;
   DeviceMemory* memory_;
@@ -106,9 +130,11 @@ class Arena {
   std::int64_t total_ = 0;
   std::int64_t peak_ = 0;
   std::int64_t reserved_ = 0;
-  /// By storage size, as heaps: the lowest address is used first, so that equal updates get equal addresses, which is
-  /// what lets their passes be replayed.
-  std::map<std::int64_t, std::vector<std::byte*>> free_;
+  std::vector<Lane> lanes_;
+  std::int32_t lane_ = kNoLane;  ///< of the blocks that are asked for
+  /// By storage size and lane, as heaps: the lowest address is used first, so that equal updates get equal addresses,
+  /// which is what lets their passes be replayed.
+  std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::byte*>> free_;
   std::vector<ArenaEvent> events_;
 };
 

@@ -222,8 +222,8 @@ class Search {
     Time gradient = f_end(p_ - 1, 0) + times(p_ - 1).i;
     for (std::int32_t j = p_ - 2; j >= 0; --j) gradient = count_warm_up(j, gradient + comm_, more[at(j)]);
     for (std::int32_t j = 1; j < p_; ++j) {
-      // A stage upstream has strictly more, while there are any left.
-      while (more[at(j)] > 0 && more[at(j)] >= more[at(j - 1)] && device(j).f + more[at(j)] < m_) --more[at(j)];
+      // A stage upstream has strictly more, unless it has all.
+      while (more[at(j)] > 0 && more[at(j)] >= more[at(j - 1)] && device(j - 1).f + more[at(j - 1)] < m_) --more[at(j)];
     }
     for (std::int32_t j = 0; j < p_; ++j) {
       for (std::int32_t k = 0; k < more[at(j)]; ++k) put_f(j);

@@ -19,7 +19,7 @@ JobShape shape_of(Parallelism job) {
 
 double cast_bytes(MatrixFormat format) {
   PassKernels pass;
-  add_cast(pass, format, 1000, false);
+  add_cast(pass, format, {.numbers = 1000});
   double bytes = 0;
   for (const Kernel& kernel : pass.list) {
     CHECK(kernel.movement == Movement::kCast);
@@ -39,10 +39,46 @@ TEST_CASE("a cast reads 16-bit numbers, twice where their largest is looked for,
   CHECK(cast_bytes(MatrixFormat::kNvFp4) == doctest::Approx(1000 * (2 + 2 + 2 * (0.5 + 1.0 / 16))));
 }
 
+TEST_CASE("norms and activations find the largest number as they write, or write blocks with their scales at once") {
+  const auto of = [](MatrixFormat format) {
+    PassKernels pass;
+    add_cast(pass, format, {.numbers = 1000, .made_for_it = true});
+    return pass.list;
+  };
+  CHECK(of(MatrixFormat::kMxFp8).empty());
+  const auto current = of(MatrixFormat::kFp8Current);
+  REQUIRE(current.size() == 1);
+  CHECK(current.front().bytes == doctest::Approx(1000 * (2 + 2 * 1)));  // no second reading
+  CHECK(current.front().launches == 2);                                 // the scale, the cast
+}
+
+TEST_CASE("the tensors of experts are cast one by one") {
+  PassKernels pass;
+  add_cast(pass, MatrixFormat::kMxFp8, {.numbers = 1000, .copies = 16});
+  REQUIRE(pass.list.size() == 1);
+  CHECK(pass.list.front().launches == 16 + 1);  // and one that orders all scales
+}
+
+TEST_CASE("with sequence parallelism, what is gathered is cast by the rank that holds it") {
+  const auto cast_numbers = [](Divided divided, bool forward) {
+    LayerKernels kernels;
+    Parallelism job{.tensor = 4, .sequence_parallel = true};
+    job.format = MatrixFormat::kMxFp8;
+    add_linear(kernels, shape_of(job), {.tokens = 1024, .inputs = 64, .outputs = 32, .divided = divided});
+    const Kernel& first = (forward ? kernels.forward : kernels.input_grad).list.front();
+    REQUIRE(first.movement == Movement::kCast);
+    return first.bytes / (2 + 2 * (1 + 1.0 / 32));
+  };
+  CHECK(cast_numbers(Divided::kOutputs, true) == doctest::Approx(1024 * 64 / 4));
+  CHECK(cast_numbers(Divided::kInputs, true) == doctest::Approx(1024 * 64));
+  CHECK(cast_numbers(Divided::kOutputs, false) == doctest::Approx(1024 * 32));
+  CHECK(cast_numbers(Divided::kInputs, false) == doctest::Approx(1024 * 32 / 4));
+}
+
 TEST_CASE("a scale per tensor of its own is reduced over the ranks that share the tensor") {
   const auto reductions = [](MatrixFormat format) {
     PassKernels pass;
-    add_cast(pass, format, 1000, true);
+    add_cast(pass, format, {.numbers = 1000, .shared = true});
     int count = 0;
     for (const Kernel& kernel : pass.list) {
       if (kernel.kind != Kernel::Kind::kCollective) continue;

@@ -79,7 +79,7 @@ TEST_CASE("every schedule of the catalogue that never flushes keeps to its bound
   const PlanJob job = uneven_job(11, 3, 0);
   PlanRanges ranges = never_flushed();
   std::int64_t scored = 0;
-  for (const ScheduleVariant& variant : schedule_variants({}, {2}, true)) {
+  for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}, .asynchronous = true})) {
     if (!variant.asynchronous) continue;
     CAPTURE(variant.spec->name);
     ranges.schedules = {std::string(variant.spec->name)};
@@ -133,10 +133,10 @@ TEST_CASE("schedules that never flush are searched when asked for, and only thos
   const auto names = [](const std::vector<ScheduleVariant>& variants) {
     return std::ranges::count_if(variants, &ScheduleVariant::asynchronous);
   };
-  CHECK(names(schedule_variants({}, {2})) == 0);
-  CHECK(names(schedule_variants({}, {2}, true)) >= 8);
-  CHECK(names(schedule_variants({"pipedream"}, {2})) == 1);
-  CHECK_THROWS_WITH_AS(schedule_variants({"hetpipe"}, {2}),
+  CHECK(names(schedule_variants({.chunks = {2}})) == 0);
+  CHECK(names(schedule_variants({.chunks = {2}, .asynchronous = true})) >= 8);
+  CHECK(names(schedule_variants({.chunks = {2}, .schedules = {"pipedream"}})) == 1);
+  CHECK_THROWS_WITH_AS(schedule_variants({.chunks = {2}, .schedules = {"hetpipe"}}),
                        "schedule 'hetpipe': never flushes and has several copies of stages, expected one copy", Error);
 }
 

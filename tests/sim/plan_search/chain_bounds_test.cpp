@@ -102,7 +102,7 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
     const ShortJob made = short_job(seed, 2, 2);
     const LayerPrices prices = prices_of(made.job);
     REQUIRE(!prices.times.empty());
-    for (const ScheduleVariant& variant : schedule_variants({}, {2})) {
+    for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}})) {
       const ScheduleKinds kinds = kinds_of({variant});
       for (const std::int32_t places : {2, 3, 4}) {
         const auto stages = static_cast<std::size_t>(variant.stages(places));
@@ -217,8 +217,8 @@ TEST_CASE("copies of a stage share its microbatches: no bound takes the largest 
   const std::optional<ScoredPlan> score = tried(plan, made.job);
   REQUIRE(score);
   CHECK(score->step_ns < 16 * 3000);
-  CHECK(score->step_ns >= setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({"chimera"}, {}))));
-  CHECK(setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({"1f1b"}, {}))) >= 16 * 3000);
+  CHECK(score->step_ns >= setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({.chunks = {}, .schedules = {"chimera"}}))));
+  CHECK(setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({.chunks = {}, .schedules = {"1f1b"}}))) >= 16 * 3000);
 }
 
 TEST_CASE("a cut that messages cannot pass in time is none: its layers are on one place, or in one node") {

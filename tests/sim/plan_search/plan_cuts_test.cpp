@@ -100,7 +100,7 @@ TEST_CASE("orders: alike devices keep theirs, unlike ones come in every order th
 }
 
 TEST_CASE("what the search takes for the placement of a schedule is its placement") {
-  for (const ScheduleVariant& variant : schedule_variants({}, {2, 3})) {
+  for (const ScheduleVariant& variant : schedule_variants({.chunks = {2, 3}})) {
     for (const std::int64_t m : {8, 16}) {
       Schedule schedule;
       try {

@@ -16,7 +16,7 @@ const StageTimes kEqualPasses{.f = 10, .b = 20, .i = 10, .w = 10};
 
 ScheduleShape shape_of(const char* name, double turns) {
   ScheduleShapes shapes;
-  return shapes.of(schedule_variants({name}, {2}).front(), turns, kEqualPasses);
+  return shapes.of(schedule_variants({.chunks = {2}, .schedules = {name}}).front(), turns, kEqualPasses);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ TEST_CASE("shapes of schedules are those of their closed forms") {
 }
 
 TEST_CASE("stages of a place are added up where the schedule puts them") {
-  const std::vector<ScheduleVariant> variants = schedule_variants({"zb-v", "interleaved", "chimera"}, {2});
+  const std::vector<ScheduleVariant> variants = schedule_variants({.chunks = {2}, .schedules = {"zb-v", "interleaved", "chimera"}});
   const std::vector<double> loads{1, 2, 3, 4};
   const std::vector<double> speed{1, 0.5};
   CHECK(position_loads(variants[0], loads, speed) == std::vector<double>{5, 10});

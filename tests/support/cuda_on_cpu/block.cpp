@@ -68,6 +68,7 @@ class Shared {
 
 struct Machine {
   Order order = Order::kForward;
+  bool ends_only = false;
   std::vector<Thread> threads;  ///< of the running block; the rest waits to be used again
   std::vector<Warp> warps;
   std::size_t count = 0;
@@ -188,9 +189,17 @@ void prepare_threads(const Index& block) {
   }
 }
 
+constexpr std::size_t kEnd = 8;  ///< blocks at an end of a grid
+
+Index block_at(std::size_t number, const Index& grid) {
+  return {static_cast<unsigned int>(number % grid.x), static_cast<unsigned int>(number / grid.x % grid.y),
+          static_cast<unsigned int>(number / grid.x / grid.y)};
+}
+
 }  // namespace
 
 void set_order(Order order) { machine().order = order; }
+void run_ends_only(bool ends_only) { machine().ends_only = ends_only; }
 std::int64_t launches() { return machine().launches; }
 
 void run(const LaunchShape& shape, const std::function<void()>& kernel) {
@@ -198,6 +207,7 @@ void run(const LaunchShape& shape, const std::function<void()>& kernel) {
   ++m.launches;
   constexpr unsigned int kMostInYAndZ = 65535;
   if (shape.grid.y > kMostInYAndZ || shape.grid.z > kMostInYAndZ) throw std::logic_error("a grid has 1 to 65535 rows");
+  if (shape.grid.x >= 1U << 31U) throw std::logic_error("a grid has 1 to 2^31 - 1 blocks side by side");
   if (shape.shared_bytes > (std::size_t{227} << 10U)) throw std::logic_error("more shared memory than an SM has");
   prepare_threads(shape.block);
   Shared shared(shape.shared_bytes);
@@ -210,9 +220,10 @@ void run(const LaunchShape& shape, const std::function<void()>& kernel) {
     --machine().live;
     release_block_if_all_wait();
   };
-  for (Walk walk(std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z); !walk.ended(); walk.go_on()) {
-    const auto n = static_cast<unsigned int>(walk.number());
-    blockIdx = {n % shape.grid.x, n / shape.grid.x % shape.grid.y, n / shape.grid.x / shape.grid.y};
+  const std::size_t all = std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+  const std::size_t count = m.ends_only ? std::min(all, 2 * kEnd) : all;
+  for (Walk walk(count); !walk.ended(); walk.go_on()) {
+    blockIdx = block_at(walk.number() < kEnd ? walk.number() : all - count + walk.number(), shape.grid);
     shared.poison();
     run_block(body);
     if (!shared.intact()) throw std::logic_error("a block wrote past the end of its shared memory");

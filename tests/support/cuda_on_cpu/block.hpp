@@ -32,6 +32,9 @@ extern Index gridDim;
 enum class Order { kForward, kBackward, kShuffled, kWarpsAhead };
 void set_order(Order order);
 
+/// For grids of more blocks than anybody can wait for: of every launch only the first and the last eight run.
+void run_ends_only(bool ends_only);
+
 /// Runs all blocks. Throws std::logic_error when threads wait for each other for ever, or when a block writes past
 /// its shared memory.
 void run(const LaunchShape& shape, const std::function<void()>& kernel);

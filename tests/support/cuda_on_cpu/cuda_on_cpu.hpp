@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <stdexcept>
 #include <type_traits>
 
 #include "tests/support/cuda_on_cpu/block.hpp"
@@ -116,6 +117,9 @@ inline float fast_exp2(float x) { return std::exp2(x); }
 inline unsigned int multiprocessor() { return blockIdx.x % 3; }
 inline std::int64_t nanoseconds() { return cuda_on_cpu::ticks(); }
 inline void pause() {}
+inline void expect_aligned(const void* place, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(place) % bytes != 0) throw std::logic_error("a pack is not aligned");
+}
 inline std::int64_t cycles() { return cuda_on_cpu::ticks(); }
 
 }  // namespace plumb::kernels

@@ -7,7 +7,7 @@
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "tools/options/runtime_presets.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 #include "tools/options/simulation_arguments.hpp"
 
 // What ranks send and receive, and which of it in one call: the presets against the rules of the systems' own sources.

@@ -1,4 +1,4 @@
-#include "tools/options/runtime_presets.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 
 #include <set>
 #include <string>

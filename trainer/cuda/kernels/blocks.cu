@@ -33,12 +33,12 @@ __global__ void __launch_bounds__(kThreads) add_packs(T* sum, const T* term, std
 template <class Unit>
 __global__ void __launch_bounds__(kThreads) copy_units(Unit* to, const Unit* from, std::int64_t count) {
   const std::int64_t at = number_of_thread();
-  if (at < count) to[at] = from[at];
+  if (at < count) store<1>(to + at, load<1>(from + at));
 }
 template <class Unit>
 __global__ void __launch_bounds__(kThreads) clear_units(Unit* to, std::int64_t count) {
   const std::int64_t at = number_of_thread();
-  if (at < count) to[at] = Unit{};
+  if (at < count) store<1>(to + at, Pack<Unit, 1>{});
 }
 
 template <class To, class From>

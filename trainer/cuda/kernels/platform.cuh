@@ -12,7 +12,6 @@
 #ifdef __CUDACC__
 
 #include <cuda_runtime.h>
-
 #include <string>
 
 #include "models/ground/error.hpp"
@@ -68,6 +67,7 @@ __device__ inline std::int64_t nanoseconds() {
 /// Leaves the multiprocessor to others for a moment; for loops that wait.
 __device__ inline void pause() { __nanosleep(32); }
 __device__ inline std::int64_t cycles() { return clock64(); }
+__device__ inline void expect_aligned(const void*, std::size_t) {}  // the hardware does
 
 }  // namespace plumb::kernels
 
@@ -101,10 +101,12 @@ struct alignas(sizeof(T) * N) Pack {
 };
 template <int N, class T>
 __device__ inline Pack<T, N> load(const T* from) {
+  expect_aligned(from, sizeof(Pack<T, N>));
   return *reinterpret_cast<const Pack<T, N>*>(from);
 }
 template <int N, class T>
 __device__ inline void store(T* to, const Pack<T, N>& pack) {
+  expect_aligned(to, sizeof(Pack<T, N>));
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 

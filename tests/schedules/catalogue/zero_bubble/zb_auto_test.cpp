@@ -7,6 +7,7 @@
 #include <map>
 
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/checks/validate.hpp"
 #include "schedules/program/list_times.hpp"
 #include "tests/support/device_span.hpp"
 #include "tests/support/error_message.hpp"
@@ -232,6 +233,23 @@ TEST_CASE("a proof is refused where it cannot be had: too many passes, or states
   CHECK(message(2084, "1") == "zb-auto: option proof: the problem has 25008 passes, expected at most 25000");
   CHECK(message(8, "1000001") == "zb-auto: option proof: expected at most 1000000, found '1000001'");
   CHECK(message(8, "1").empty());
+}
+
+TEST_CASE("a first stage slower than those behind it still runs all its forwards") {
+  const auto costs = [](std::int32_t num_stages) {
+    StageCosts of = stage_costs(0, 0, 0)(num_stages);
+    const std::array<std::array<std::int64_t, 3>, 4> measured{
+        {{75, 40, 22}, {47, 89, 24}, {48, 116, 38}, {43, 155, 30}}};
+    for (std::size_t s = 0; s < of.times.size(); ++s) {
+      const auto [f, i, w] = measured[s];
+      of.times[s] = {.f = f, .b = i + w, .i = i, .w = w};
+    }
+    return of;
+  };
+  for (const std::string name : {"zb-1p", "zb-2p", "zb-auto"}) {
+    CAPTURE(name);
+    CHECK(validate(generate(name, {.num_devices = 4, .num_microbatches = 8, .costs = costs})).empty());
+  }
 }
 
 TEST_CASE("a limit that holds not even one activation is refused") {

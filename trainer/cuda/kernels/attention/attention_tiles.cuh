@@ -128,8 +128,8 @@ __device__ inline void store_rows(const float (&c)[kWidth / 8][4], const float (
       const int column = n * 8 + accumulator_column();
       const std::uint32_t both = pair(c[n][half * 2] * factors[half], c[n][half * 2 + 1] * factors[half]);
       if (shape.aligned && column < shape.width) {
-        *reinterpret_cast<Pack<BFloat16, 2>*>(place + column) = {
-            {{static_cast<std::uint16_t>(both & 0xFFFFU)}, {static_cast<std::uint16_t>(both >> 16U)}}};
+        store<2>(place + column,
+                 {{{static_cast<std::uint16_t>(both & 0xFFFFU)}, {static_cast<std::uint16_t>(both >> 16U)}}});
       } else {
         if (column < shape.width) place[column] = {static_cast<std::uint16_t>(both & 0xFFFFU)};
         if (column + 1 < shape.width) place[column + 1] = {static_cast<std::uint16_t>(both >> 16U)};

@@ -1,0 +1,61 @@
+#include "models/launches/deepspeed_job.hpp"
+
+#include <algorithm>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+/// 0 where it is not said, or "auto".
+std::int64_t number_or_auto(const Settings& settings, std::string_view name) {
+  if (settings.text(name, "auto") == "auto") return 0;
+  const std::int64_t number = settings.whole(name, 0);
+  if (number > std::int64_t{1} << 30) settings.fail(name, "expected at most 2^30");
+  return number;
+}
+
+void note_deepspeed(const Settings& settings, LaunchJob& job) {
+  for (const std::string& name : settings.unread()) {
+    const bool offload = name.find("offload") != std::string::npos;
+    const bool shown = offload || name.starts_with("zero_optimization") || name.starts_with("activation_checkpointing");
+    job.note(shown ? LaunchNote::Kind::kNotModelled : LaunchNote::Kind::kNoEffect, name);
+  }
+}
+
+}  // namespace
+
+LaunchJob deepspeed_job(const Settings& settings) {
+  const bool known = settings.has("train_batch_size") || settings.has("train_micro_batch_size_per_gpu") ||
+                     settings.has("zero_optimization.stage");
+  if (!known) {
+    throw Error(settings.source() +
+                ": expected a configuration of DeepSpeed with train_batch_size or "
+                "train_micro_batch_size_per_gpu");
+  }
+  LaunchJob job{.source = settings.source(), .runtime = "deepspeed"};
+  const auto number = [&](std::string_view name) { return number_or_auto(settings, name); };
+  Parallelism& ranks = job.parallelism;
+  ranks.data = 0;
+  ranks.microbatch_size = number("train_micro_batch_size_per_gpu");
+  job.batch = number("train_batch_size");
+  job.accumulation = std::max<std::int64_t>(number("gradient_accumulation_steps"), job.batch == 0 ? 1 : 0);
+  if (ranks.microbatch_size == 0) {
+    ranks.microbatch_size = 1;
+    job.note(LaunchNote::Kind::kAssumed, "one sample per microbatch: train_micro_batch_size_per_gpu is not said");
+  }
+  ranks.tensor =
+      std::max<std::int64_t>(1, std::max(number("tensor_parallel.autotp_size"), number("tensor_parallel.tp_size")));
+  ranks.context = std::max<std::int64_t>(1, number("sequence_parallel_size"));
+  const std::int64_t stage = settings.whole("zero_optimization.stage", 0, 0);
+  if (stage > 3) settings.fail("zero_optimization.stage", "expected 0 to 3");
+  ranks.zero = static_cast<ZeroStage>(stage);
+  ranks.overlap_gradients = settings.flag("zero_optimization.overlap_comm", stage == 3);
+  const bool half = settings.flag("fp16.enabled") || settings.text("fp16.enabled", "") == "auto";
+  if (!half && !settings.flag("bf16.enabled") && !settings.flag("bfloat16.enabled")) ranks.precision = Precision{};
+  if (half) ranks.precision.gradient_bytes = 2;
+  note_deepspeed(settings, job);
+  return job;
+}
+
+}  // namespace plumb

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/jobs/parallelism.hpp"
+#include "models/network/network.hpp"
+#include "models/stages/partition.hpp"
+
+namespace plumb {
+
+/// Something that a launch file says and that its prediction does not take as it stands.
+struct LaunchNote {
+  enum class Kind : std::uint8_t {
+    kAssumed,      ///< not said, and taken from what is usual
+    kNotModelled,  ///< changes time or memory, which is not predicted
+    kNotFollowed,  ///< a part of a script that depends on other programs or files
+    kUnknown,      ///< a name that nobody here knows
+    kNoEffect,     ///< a name that changes neither time nor memory
+  };
+
+  Kind kind = Kind::kAssumed;
+  std::string text;
+};
+
+/// A training job as the launch script or the configuration of a runtime describes it.
+struct LaunchJob {
+  std::string source;                ///< name of the file
+  std::string runtime;               ///< "megatron", "torchtitan", "deepspeed"
+  std::optional<Network> network{};  ///< none: the file does not describe it
+  Parallelism parallelism{};         ///< `data` is 0 before `place_launch`
+  std::int64_t pipeline = 1;         ///< ranks of a pipeline
+  std::int64_t chunks = 1;           ///< stages of a rank
+  std::string schedule = "1f1b";     ///< in the catalogue of schedules
+  std::map<std::string, std::string> schedule_options{};
+  Partition partition{};          ///< of `network`; without bounds: not known before the network is
+  std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
+  std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
+  std::int64_t nodes = 0;         ///< of the job; 0: not said
+  std::int64_t per_node = 0;      ///< devices of a node; 0: not said
+  std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
+  std::vector<LaunchNote> notes{};
+
+  /// Ranks that hold one copy of the model.
+  std::int64_t model_ranks() const { return parallelism.tensor * parallelism.context * pipeline; }
+  /// Devices that the file says; 0: it does not.
+  std::int64_t devices() const { return nodes * per_node; }
+  void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
+};
+
+/// Spreads `job` over `devices`: sets the data degree and the microbatches of a step. Throws `Error` where they are no
+/// multiple of what one copy of the model takes, or the batch none of what all copies take at once.
+void place_launch(LaunchJob& job, std::int64_t devices);
+
+}  // namespace plumb

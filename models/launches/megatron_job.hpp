@@ -1,0 +1,13 @@
+#pragma once
+
+#include "models/launches/launch.hpp"
+#include "models/launches/settings.hpp"
+
+namespace plumb {
+
+/// The job that Megatron-LM, or a system that builds on Megatron Core, runs with `settings` (names of any of them:
+/// they are renamed). Whatever is not read is noted by its class. Throws `Error` with the place of a value that is
+/// wrong, and for what is missing.
+LaunchJob megatron_job(Settings& settings);
+
+}  // namespace plumb

@@ -1,0 +1,152 @@
+#include "models/launches/read_launch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "models/launches/command_line_settings.hpp"
+#include "models/launches/config_settings.hpp"
+#include "models/launches/deepspeed_job.hpp"
+#include "models/launches/megatron_job.hpp"
+#include "models/launches/megatron_log.hpp"
+#include "models/launches/torchtitan_job.hpp"
+
+namespace plumb {
+namespace {
+
+/// Parts of programs' names that train something else than a language model, or do not train.
+constexpr std::array<std::string_view, 18> kOtherPrograms{
+    "text_generation", "generate", "evaluate", "inference", "convert",    "preprocess", "vlm",  "vision", "t5", "bert",
+    "biencoder",       "ict",      "retro",    "mimo",      "multimodal", "export",     "dino", "hf_"};
+
+void check_program(const std::string& program, const std::string& name) {
+  const std::string file = program.substr(program.rfind('/') + 1);
+  for (const std::string_view part : kOtherPrograms) {
+    if (file.find(part) == std::string::npos) continue;
+    throw Error(name + ": launches " + file + ", expected the training of a decoder-only language model");
+  }
+}
+
+bool is_variable(std::string_view name) {
+  return std::ranges::none_of(name, [](char letter) { return letter >= 'a' && letter <= 'z'; });
+}
+
+ShellValues shell_values(const LaunchContext& context) {
+  ShellValues values;
+  for (const auto& [variable, value] : context.given) values.set(variable, {value});
+  for (std::size_t k = 0; k < context.arguments.size(); ++k) values.set(std::to_string(k + 1), {context.arguments[k]});
+  if (!context.arguments.empty()) {
+    values.set("#", {std::to_string(context.arguments.size())});
+    values.set("@", context.arguments);
+  }
+  return values;
+}
+
+/// Values that a configuration takes of its environment.
+void set_environment(const LaunchContext& context, Settings& settings) {
+  for (const auto& [name, setting] : std::map(settings.all().begin(), settings.all().end())) {
+    if (setting.values.size() != 1) continue;
+    const auto given = context.given.find(unknown_in(setting.values.front()));
+    if (given != context.given.end()) settings.set(name, {{given->second}, setting.place});
+  }
+}
+
+/// What the caller sets replaces what the file says.
+void set_given(const LaunchContext& context, Settings& settings) {
+  for (const auto& [name, value] : context.given) {
+    if (!is_variable(name)) settings.set(setting_name(name), {{value}, "--job-set"});
+  }
+}
+
+/// Settings of the DeepSpeed configuration that a launch names, where it can be read.
+void add_deepspeed_file(LaunchCommand& launch, const LaunchContext& context) {
+  for (const char* option : {"deepspeed_config", "deepspeed"}) {
+    const Setting* setting = launch.settings.find(option);
+    if (setting == nullptr || setting->values.empty() || setting->values.front() == "true") continue;
+    const std::string path = setting->values.front();
+    std::optional<std::string> text;
+    if (const auto written = launch.files.find(path); written != launch.files.end()) text = written->second;
+    if (!text && context.open && unknown_in(path).empty()) text = context.open(path);
+    if (!text) {
+      launch.notes.push_back({LaunchNote::Kind::kNotFollowed, "--" + std::string(option) + " " + path});
+      continue;
+    }
+    const Settings configured = settings_of_json(*text, path);
+    for (const auto& [name, value] : configured.all()) {
+      // Scripts replace words in a template; what is no value does not count.
+      const bool placeholder = value.values.size() == 1 && value.values.front().starts_with("CONFIG_");
+      if (!placeholder && value.values != std::vector<std::string>{"auto"}) launch.settings.set(name, value);
+    }
+  }
+}
+
+/// Adds what the configurations say that `settings` is built on: "extends", and the model of Primus, which stands in
+/// its own folder of the repository. What `settings` says itself stays.
+void add_parents(Settings& settings, const LaunchContext& context) {
+  constexpr std::size_t kMostParents = 16;
+  std::vector<std::string> open = settings.list("extends");
+  if (settings.text("model", "").ends_with(".yaml")) open.push_back(settings.text("model"));
+  std::string folder;
+  for (std::size_t k = 0; context.open && k < open.size() && k < kMostParents; ++k) {
+    std::optional<std::string> text = context.open(folder + open[k]);
+    for (std::string up = "../"; !text && folder.empty() && up.size() < 24; up += "../") {
+      const std::string models = up + "primus/configs/models/megatron/";
+      text = context.open(models + open[k]);
+      if (text) folder = models;
+    }
+    if (!text) continue;
+    const Settings parent = settings_of_yaml(*text, open[k]);
+    for (const std::string& next : parent.list("extends")) open.push_back(next);
+    for (const auto& [name, setting] : parent.all()) {
+      if (!settings.all().contains(name)) settings.set(name, setting);
+    }
+  }
+}
+
+LaunchJob script_job(std::string_view text, const std::string& name, const LaunchContext& context) {
+  LaunchCommand launch = launch_command(text, name, shell_values(context), context.open);
+  check_program(launch.program, name);
+  const bool deepspeed = launch.settings.has("deepspeed") || launch.settings.has("deepspeed_config");
+  add_deepspeed_file(launch, context);
+  set_given(context, launch.settings);
+  LaunchJob job = megatron_job(launch.settings);
+  if (deepspeed) job.runtime = "deepspeed";
+  job.notes.insert(job.notes.begin(), launch.notes.begin(), launch.notes.end());
+  return job;
+}
+
+}  // namespace
+
+bool is_launch_path(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kEndings{".sh",   ".slurm", ".sbatch", ".sub",
+                                                            ".toml", ".yaml",  ".yml"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context) {
+  const auto of_megatron = [&](Settings settings) {
+    set_given(context, settings);
+    return megatron_job(settings);
+  };
+  if (name.ends_with(".toml")) {
+    Settings settings = settings_of_toml(text, name);
+    set_given(context, settings);
+    return torchtitan_job(settings);
+  }
+  if (name.ends_with(".json")) {
+    Settings settings = settings_of_json(text, name);
+    set_given(context, settings);
+    return deepspeed_job(settings);
+  }
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    Settings settings = settings_of_yaml(text, name);
+    add_parents(settings, context);
+    set_environment(context, settings);
+    return of_megatron(std::move(settings));
+  }
+  if (is_megatron_log(text)) return of_megatron(settings_of_megatron_log(text, name));
+  return script_job(text, name, context);
+}
+
+}  // namespace plumb

@@ -1,0 +1,355 @@
+#include "models/launches/shell_values.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "models/launches/settings.hpp"
+#include "models/launches/shell_tokens.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr int kDeepestExpansion = 32;
+constexpr std::size_t kLongestValue = std::size_t{1} << 20U;
+
+bool is_name_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
+
+std::string unknown_mark(std::string_view name) { return kUnknownBegin + std::string(name) + kUnknownEnd; }
+
+std::string in_case(std::string text, bool upper) {
+  for (char& letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    letter = static_cast<char>(upper ? std::toupper(code) : std::tolower(code));
+  }
+  return text;
+}
+
+std::string joined_words(const ShellValues::Words& words) {
+  std::string text;
+  for (std::size_t k = 0; k < words.size(); ++k) text += (k == 0 ? "" : " ") + words[k];
+  return text;
+}
+
+/// `text` without what fits `pattern` at its beginning or end: as little or as much of it as there is.
+std::string trimmed(const std::string& text, std::string_view pattern, bool at_end, bool most) {
+  for (std::size_t k = 0; k <= text.size(); ++k) {
+    const std::size_t length = most ? text.size() - k : k;
+    const std::string_view part = std::string_view(text).substr(at_end ? text.size() - length : 0, length);
+    if (shell_pattern_fits(pattern, part)) {
+      return at_end ? text.substr(0, text.size() - length) : text.substr(length);
+    }
+  }
+  return text;
+}
+
+/// Replaces what a word uses, and takes the word apart.
+class ShellExpansion {
+ public:
+  ShellExpansion(const ShellValues& values, int depth) : values_(values), depth_(depth) {}
+
+  ShellValues::Words words_of(std::string_view token) {
+    read(token, false);
+    end_word();
+    return std::move(words_);
+  }
+
+  std::string text_of(std::string_view token) {
+    one_word_ = true;
+    read(token, false);
+    return current_;
+  }
+
+ private:
+  void add(std::string_view text) {
+    begun_ = true;
+    if (current_.size() + text.size() <= kLongestValue) current_ += text;
+  }
+
+  void end_word() {
+    if (begun_) words_.push_back(std::move(current_));
+    current_.clear();
+    begun_ = false;
+  }
+
+  void read(std::string_view token, bool quoted) {
+    if (depth_ > kDeepestExpansion) return add(unknown_mark(token));
+    for (std::size_t at = 0; at < token.size();) {
+      const std::size_t end = shell_unit_end(token, at);
+      if (end == std::string_view::npos) return add(token.substr(at));
+      if (token[at] == '\\') {
+        at = escaped(token, at, quoted);
+      } else if (token[at] == '$') {
+        at = dollar(token, at, end, quoted);
+      } else if (token[at] == '\'' && !quoted) {
+        add(token.substr(at + 1, end - at - 2));
+        at = end;
+      } else if (token[at] == '"' && !quoted) {
+        begun_ = begun_ || end == at + 2;
+        read(token.substr(at + 1, end - at - 2), true);
+        at = end;
+      } else if (token[at] == '`') {
+        put({output_of(token.substr(at + 1, end - at - 2))}, quoted, false);
+        at = end;
+      } else {
+        add(token.substr(at++, 1));
+      }
+    }
+  }
+
+  std::size_t escaped(std::string_view token, std::size_t at, bool quoted) {
+    if (at + 1 >= token.size()) {
+      add("\\");
+    } else if (quoted && std::string_view("$`\"\\\n").find(token[at + 1]) == std::string_view::npos) {
+      add(token.substr(at, 2));
+    } else if (token[at + 1] != '\n') {
+      add(token.substr(at + 1, 1));
+    }
+    return at + 2;
+  }
+
+  /// What begins with a dollar at `at`; `end` is behind it where it has brackets.
+  std::size_t dollar(std::string_view token, std::size_t at, std::size_t end, bool quoted) {
+    if (end > at) {
+      const std::string_view inside = token.substr(at + 2, end - at - 3);
+      if (token[at + 1] == '{') {
+        put(parameter(inside), quoted, inside.ends_with("[@]") || inside == "@");
+      } else if (inside.starts_with('(') && inside.ends_with(')')) {
+        const auto value = shell_arithmetic(inside.substr(1, inside.size() - 2), values_);
+        put({value ? std::to_string(*value) : unknown_mark(unknown_part(inside))}, quoted, false);
+      } else {
+        put({output_of(inside)}, quoted, false);
+      }
+      return end;
+    }
+    std::size_t last = at + 1;
+    while (last < token.size() && is_name_letter(token[last])) ++last;
+    if (last == at + 1 && last < token.size() &&
+        std::string_view("@*#?$!").find(token[last]) != std::string_view::npos) {
+      ++last;
+    } else if (last > at + 1 && std::isdigit(static_cast<unsigned char>(token[at + 1])) != 0) {
+      last = at + 2;
+    }
+    if (last == at + 1) {
+      const bool ansi = last < token.size() && token[last] == '\'' && !quoted;
+      if (!ansi) add("$");
+      return last;
+    }
+    const std::string_view name = token.substr(at + 1, last - at - 1);
+    put(value_of(name), quoted, name == "@");
+    return last;
+  }
+
+  /// The first variable of an expression that has no value, or the expression.
+  std::string unknown_part(std::string_view expression) const {
+    for (std::size_t at = 0; at < expression.size();) {
+      std::size_t end = at;
+      while (end < expression.size() && is_name_letter(expression[end])) ++end;
+      const std::string_view name = expression.substr(at, end - at);
+      const bool is_variable = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+      const ShellValues::Words* words = is_variable ? values_.find(name) : nullptr;
+      if (is_variable && words == nullptr) return std::string(name);
+      if (words != nullptr && !words->empty() && !unknown_in(words->front()).empty()) return unknown_in(words->front());
+      at = std::max(end, at + 1);
+    }
+    return "$(" + std::string(expression) + ")";
+  }
+
+  /// What a command would print: known of `expr` and `echo` alone.
+  std::string output_of(std::string_view command) {
+    const std::size_t begin = std::min(command.find_first_not_of(' '), command.size());
+    const std::string_view rest = command.substr(begin);
+    if (rest.starts_with("expr ")) {
+      std::string text(rest.substr(5));
+      std::erase(text, '\\');
+      if (const auto value = shell_arithmetic(text, values_)) return std::to_string(*value);
+    }
+    if (rest.starts_with("echo ") && rest.find_first_of("|;&><") == std::string_view::npos) {
+      return joined_words(ShellExpansion(values_, depth_ + 1).words_of(rest.substr(5)));
+    }
+    return unknown_mark("$(" + std::string(command) + ")");
+  }
+
+  ShellValues::Words value_of(std::string_view name) const {
+    const ShellValues::Words* found = values_.find(name);
+    if (found != nullptr) return *found;
+    if (name == "@" || name == "*") return {};
+    if (name == "#" || name == "?") return {"0"};
+    return {unknown_mark(name)};
+  }
+
+  /// "NAME", "NAME[2]", "#NAME", "NAME:-word", "NAME%.sh", "NAME/a/b", "NAME,,", ...
+  ShellValues::Words parameter(std::string_view body) {
+    if (body.size() > 1 && (body[0] == '#' || body[0] == '!')) {
+      const ShellValues::Words words = parameter(body.substr(1));
+      if (body[0] == '!') return words.size() == 1 ? value_of(words.front()) : words;
+      const bool of_array = body.ends_with("[@]") || body.ends_with("[*]");
+      return {std::to_string(of_array ? words.size() : words.empty() ? 0 : words.front().size())};
+    }
+    std::size_t end = 0;
+    while (end < body.size() && is_name_letter(body[end])) ++end;
+    if (end == 0 && !body.empty()) end = 1;
+    const std::string_view name = body.substr(0, end);
+    std::string_view rest = body.substr(end);
+    ShellValues::Words words = value_of(name);
+    bool defined = values_.find(name) != nullptr;
+    if (rest.starts_with('[') && rest.find(']') != std::string_view::npos) {
+      const std::size_t close = rest.find(']');
+      words = element(name, std::move(words), rest.substr(1, close - 1));
+      defined = defined && !words.empty();
+      rest.remove_prefix(close + 1);
+    }
+    return rest.empty() ? words : changed(name, std::move(words), defined, rest);
+  }
+
+  ShellValues::Words element(std::string_view name, ShellValues::Words words, std::string_view which) const {
+    if (which == "@" || which == "*") return values_.find(name) == nullptr ? ShellValues::Words{} : words;
+    const auto number = shell_arithmetic(which, values_);
+    if (!number || *number < 0 || static_cast<std::size_t>(*number) >= words.size()) {
+      return {unknown_mark(std::string(name) + "[" + std::string(which) + "]")};
+    }
+    return {words[static_cast<std::size_t>(*number)]};
+  }
+
+  ShellValues::Words changed(std::string_view name, ShellValues::Words words, bool defined, std::string_view how) {
+    const bool colon =
+        how.size() > 1 && how[0] == ':' && std::string_view("-=+?").find(how[1]) != std::string_view::npos;
+    const char kind = how[colon ? 1 : 0];
+    const std::string_view word = how.substr(colon ? 2 : 1);
+    const bool present = defined && !(colon && joined_words(words).empty());
+    if (kind == '-' || kind == '=') {
+      return present ? words : ShellValues::Words{ShellExpansion(values_, depth_ + 1).text_of(word)};
+    }
+    if (kind == '+') {
+      return present ? ShellValues::Words{ShellExpansion(values_, depth_ + 1).text_of(word)} : ShellValues::Words{};
+    }
+    if (kind == '?' || !defined) return words;
+    const std::string text = joined_words(words);
+    const bool twice = !word.empty() && word[0] == kind;
+    const std::string pattern = ShellExpansion(values_, depth_ + 1).text_of(word.substr(twice ? 1 : 0));
+    if (kind == '%' || kind == '#') return {trimmed(text, pattern, kind == '%', twice)};
+    if (kind == ',' || kind == '^') return {in_case(text, kind == '^')};
+    if (kind == '/') return {replaced(text, pattern, twice)};
+    return {unknown_mark(std::string(name) + std::string(how))};
+  }
+
+  static std::string replaced(std::string text, const std::string& pattern, bool all) {
+    const std::size_t slash = pattern.find('/');
+    const std::string from = pattern.substr(0, slash);
+    const std::string to = slash == std::string::npos ? "" : pattern.substr(slash + 1);
+    if (from.empty()) return text;
+    for (std::size_t at = text.find(from); at != std::string::npos && text.size() < kLongestValue;
+         at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+      if (!all) break;
+    }
+    return text;
+  }
+
+  void put(const ShellValues::Words& words, bool quoted, bool each) {
+    if (one_word_ || (quoted && !each)) return add(joined_words(words));
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      if (k > 0) end_word();
+      if (quoted) {
+        add(words[k]);
+      } else {
+        put_apart(words[k]);
+      }
+    }
+  }
+
+  /// Spaces inside of the name of something unknown do not count.
+  void put_apart(const std::string& word) {
+    bool unknown = false;
+    for (const char letter : word) {
+      unknown = letter == kUnknownBegin || (unknown && letter != kUnknownEnd);
+      if (!unknown && std::isspace(static_cast<unsigned char>(letter)) != 0) {
+        end_word();
+      } else {
+        add({&letter, 1});
+      }
+    }
+  }
+
+  const ShellValues& values_;
+  int depth_;
+  bool one_word_ = false;
+  bool begun_ = false;
+  std::string current_;
+  ShellValues::Words words_;
+};
+
+/// Behind the bracket expression that `pattern` begins with, and whether `letter` is in it; 0: it is none.
+std::pair<std::size_t, bool> bracket(std::string_view pattern, char letter) {
+  const std::size_t close = pattern.find(']', 2);
+  if (close == std::string_view::npos) return {0, false};
+  bool in = false;
+  const bool negated = pattern[1] == '!' || pattern[1] == '^';
+  for (std::size_t k = negated ? 2 : 1; k < close; ++k) {
+    if (k + 2 < close && pattern[k + 1] == '-') {
+      in = in || (pattern[k] <= letter && letter <= pattern[k + 2]);
+      k += 2;
+    } else {
+      in = in || pattern[k] == letter;
+    }
+  }
+  return {close + 1, in != negated};
+}
+
+}  // namespace
+
+bool shell_pattern_fits(std::string_view pattern, std::string_view text) {
+  std::size_t at = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  for (std::size_t k = 0; k < text.size();) {
+    const bool in_pattern = at < pattern.size();
+    std::pair<std::size_t, bool> set{0, false};
+    if (in_pattern && pattern[at] == '[') set = bracket(pattern.substr(at), text[k]);
+    if (in_pattern && pattern[at] == '*') {
+      star = at++;
+      resume = k;
+    } else if (set.first > 0 && set.second) {
+      at += set.first;
+      ++k;
+    } else if (in_pattern && set.first == 0 && (pattern[at] == '?' || pattern[at] == text[k])) {
+      ++at;
+      ++k;
+    } else if (star != std::string_view::npos) {
+      at = star + 1;
+      k = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (at < pattern.size() && pattern[at] == '*') ++at;
+  return at == pattern.size();
+}
+
+void ShellValues::append(std::string_view name, const Words& words, bool to_array) {
+  Words& value = values_[std::string(name)];
+  if (to_array || value.empty()) {
+    value.insert(value.end(), words.begin(), words.end());
+    return;
+  }
+  for (const std::string& word : words) {
+    if (value.front().size() + word.size() <= kLongestValue) value.front() += word;
+  }
+}
+
+void ShellValues::unset(std::string_view name) {
+  if (const auto found = values_.find(name); found != values_.end()) values_.erase(found);
+}
+
+const ShellValues::Words* ShellValues::find(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+ShellValues::Words ShellValues::expanded(std::string_view token) const {
+  return ShellExpansion(*this, 0).words_of(token);
+}
+
+std::string ShellValues::joined(std::string_view token) const { return ShellExpansion(*this, 0).text_of(token); }
+
+}  // namespace plumb

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// The variables of a shell script: lists of words, of one word unless they are arrays. What is not defined has no
+/// value, and words that use it hold its name between `kUnknownBegin` and `kUnknownEnd`.
+class ShellValues {
+ public:
+  using Words = std::vector<std::string>;
+
+  void set(std::string_view name, Words words) { values_.insert_or_assign(std::string(name), std::move(words)); }
+  void append(std::string_view name, const Words& words, bool to_array);
+  void unset(std::string_view name);
+  const Words* find(std::string_view name) const;
+  const std::map<std::string, Words, std::less<>>& all() const { return values_; }
+
+  /// The words that a token becomes: quotes go, variables and arithmetic are replaced, and what is not quoted falls
+  /// into words at spaces. Nothing is run: what `$(...)` prints is not known.
+  Words expanded(std::string_view token) const;
+  /// The same without falling into words: what an assignment takes.
+  std::string joined(std::string_view token) const;
+
+ private:
+  std::map<std::string, Words, std::less<>> values_;
+};
+
+/// Whether `text` is what the pattern describes, in which '*' and '?' stand for anything and any letter, and [abc]
+/// for one of the letters.
+bool shell_pattern_fits(std::string_view pattern, std::string_view text);
+
+/// The value of `expression` (as in `$(( ))`); none where something in it is not known or it is no arithmetic.
+std::optional<std::int64_t> shell_arithmetic(std::string_view expression, const ShellValues& values);
+
+/// What a condition in the words of `[ ]`, `[[ ]]` or `test` comes to; none where that is not known: files, and values
+/// that the script does not define but for being empty.
+std::optional<bool> shell_condition(const std::vector<std::string>& words);
+
+}  // namespace plumb

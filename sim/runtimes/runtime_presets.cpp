@@ -1,0 +1,122 @@
+#include "sim/runtimes/runtime_presets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "models/sources/run_profile.hpp"
+
+namespace plumb {
+namespace {
+
+using For = RuntimePreset::For;
+
+/// Sends are waited for at the end of the step only.
+constexpr std::int32_t kNoSendLimit = std::numeric_limits<std::int32_t>::max();
+
+constexpr std::array kPresets{
+    RuntimePreset{.name = "plumbline",
+                  .what = "a message starts when its data exists; receives are posted one action ahead"},
+    RuntimePreset{
+        .name = "pytorch",
+        .transfers = TransferMode::kRendezvous,
+        .receives = ReceivePlacement::kOnSend,
+        .send_buffers = kNoSendLimit,
+        .skips_first_input_grad = true,
+        .pairs_in_turn = true,
+        .format = "torch-comms",
+        .what = "_PipelineScheduleRuntime 2.14: receives are posted where its lowering puts them, sends are waited for "
+                "at the end of the step, the first stage has no I"},
+    RuntimePreset{.name = "pytorch-deferred",
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kOnSend,
+                  .send_buffers = kNoSendLimit,
+                  .skips_first_input_grad = true,
+                  .pairs_in_turn = true,
+                  .defers_receives = true,
+                  .format = "torch-comms-late",
+                  .what = "the same with defer_pp_recv: a receive is posted just before what takes it. Orders whose "
+                          "messages PyTorch would then take for each other are refused"},
+    RuntimePreset{
+        .name = "pytorch-single",
+        .transfers = TransferMode::kBatched,
+        .receives = ReceivePlacement::kLate,
+        .send_buffers = 1,
+        .skips_first_input_grad = true,
+        .format = "torch-comms",
+        .runs_files_as = "pytorch",
+        .what = "Schedule1F1B and ScheduleGPipe of PyTorch 2.14: every send is waited for before the next one, or with "
+                "the receive that it is fused with"},
+    RuntimePreset{.name = "torchtitan",
+                  .schedules = For::kOneChunk,
+                  .transfers = TransferMode::kBatched,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = 1,
+                  .skips_first_input_grad = true,
+                  .format = "torch-csv",
+                  .what = "torchtitan with one stage per rank: as pytorch-single"},
+    RuntimePreset{.name = "torchtitan",
+                  .schedules = For::kSeveralChunks,
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kOnSend,
+                  .send_buffers = kNoSendLimit,
+                  .skips_first_input_grad = true,
+                  .pairs_in_turn = true,
+                  .format = "torch-csv",
+                  .what = "torchtitan with several stages per rank: as pytorch"},
+    RuntimePreset{
+        .name = "megatron",
+        .schedules = For::kOneChunk,
+        .transfers = TransferMode::kBatched,
+        .receives = ReceivePlacement::kLate,
+        .send_buffers = 1,
+        .format = "megatron",
+        .what = "Megatron-LM without interleaving: the send of one step and the receive of the next are fused"},
+    RuntimePreset{.name = "megatron",
+                  .schedules = For::kSeveralChunks,
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kAhead,
+                  .send_buffers = 1,
+                  .format = "megatron",
+                  .what = "Megatron-LM interleaved with overlapped transfers: the receive of a step is posted one step "
+                          "before"},
+    RuntimePreset{.name = "deepspeed",
+                  .transfers = TransferMode::kBatched,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = 1,
+                  .what = "DeepSpeed's TrainSchedule: neighbours exchange the results of one step before the next one, "
+                          "and wait for both"},
+};
+
+}  // namespace
+
+std::span<const RuntimePreset> runtime_presets() { return kPresets; }
+
+const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
+  if (name.empty()) return kPresets.front();
+  const For wanted = schedule.num_stages > schedule.num_devices ? For::kSeveralChunks : For::kOneChunk;
+  std::vector<std::string_view> names;
+  for (const RuntimePreset& preset : kPresets) {
+    if (preset.name == name && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
+    if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
+  }
+  throw_unknown("runtime", name, names);
+}
+
+void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) {
+  if (preset.skips_first_input_grad) skip_first_input_grad(costs);
+  if (!preset.pairs_in_turn) return;
+  for (DeviceList& list : schedule.devices) {
+    for (Action& action : list.actions) action.overlaps_next = 0;
+  }
+}
+
+LowerOptions lowering_of(const RuntimePreset& preset) {
+  return {.receives = preset.receives,
+          .send_buffers = preset.send_buffers,
+          .messages = &preset != &runtime_presets().front()};
+}
+
+}  // namespace plumb

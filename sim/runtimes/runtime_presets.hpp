@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "models/costs/stage_costs.hpp"
+#include "schedules/document/schedule.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "sim/rules/sim_options.hpp"
+
+namespace plumb {
+
+/// How a system sends and receives messages: one row of the table of presets.
+struct RuntimePreset {
+  std::string_view name;  ///< as in `--runtime`
+  /// Schedules that the row is for: Megatron treats those with one stage per device differently.
+  enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks } schedules = For::kAll;
+  TransferMode transfers = TransferMode::kBuffered;
+  ReceivePlacement receives = ReceivePlacement::kAhead;
+  std::int32_t send_buffers = 2;        ///< messages in flight per channel before the sender waits
+  bool skips_first_input_grad = false;  ///< the first stage has no I: its W is the whole backward
+  bool pairs_in_turn = false;           ///< the halves of an overlapped pair run one after the other
+  bool defers_receives = false;         ///< receives stand where PyTorch's `defer_pp_recv` puts them
+  std::string_view format = {};         ///< of the schedules that it can be given, as in `--format`; empty: of none
+  std::string_view runs_files_as = {};  ///< the preset of what runs such a file; empty: this one
+  std::string_view what;                ///< which part of the system it models
+};
+
+/// All rows, `plumbline` (the defaults) first.
+std::span<const RuntimePreset> runtime_presets();
+
+/// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
+const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
+
+/// What the system does with the actions of `schedule` and their costs: pairs in turn, no I on the first stage.
+void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs);
+
+/// How its messages travel.
+LowerOptions lowering_of(const RuntimePreset& preset);
+
+}  // namespace plumb

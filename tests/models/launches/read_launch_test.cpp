@@ -1,0 +1,153 @@
+#include "models/launches/read_launch.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
+#include "models/stages/network_costs.hpp"
+#include "tests/support/source_directory.hpp"
+
+TEST_SUITE_BEGIN("models");
+
+namespace {
+
+using namespace plumb;
+
+LaunchJob launch_of(const std::string& file, LaunchContext context = {}) {
+  const std::string path = testing::in_source("tests/models/launches/data/" + file);
+  return read_launch(read_text_file(path), file, context);
+}
+
+/// A small network and whatever else a script says.
+LaunchJob small_job(const std::string& options) {
+  return read_launch(
+      "torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 16 "
+      "--vocab-size 100 --micro-batch-size 1 --global-batch-size 64 --bf16 " +
+          options,
+      "x.sh");
+}
+
+bool notes(const LaunchJob& job, LaunchNote::Kind kind, const std::string& text) {
+  return std::ranges::any_of(job.notes, [&](const LaunchNote& note) {
+    return note.kind == kind && note.text.find(text) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a script with variables, arrays and conditions is the published network and its degrees") {
+  LaunchJob job = launch_of("gpt3_175b.sh");
+  // 174,604,259,328 parameters with 50257 rows (Brown et al. 2020); the table is padded to 51200 = 50 x 128 x 8
+  CHECK(parameter_count(*job.network) == 174'604'259'328 + (51200 - 50257) * std::int64_t{12288});
+  CHECK(job.devices() == 128);
+  place_launch(job, job.devices());
+  CHECK(job.parallelism.tensor == 8);
+  CHECK(job.pipeline == 16);
+  CHECK(job.parallelism.data == 1);
+  CHECK(job.microbatches == 1536);
+  CHECK(job.parallelism.precision.gradient_bytes == 2);  // --fp16
+  CHECK(job.partition.num_stages() == 16);
+  CHECK(notes(job, LaunchNote::Kind::kNotModelled, "rampup_batch_size"));
+  CHECK(notes(job, LaunchNote::Kind::kUnknown, "frobnicate"));
+  CHECK(notes(job, LaunchNote::Kind::kNotFollowed, ": if [ -d"));
+  CHECK(launch_of("gpt3_175b.sh", {.given = {{"NODES", "1"}}}).pipeline == 1);
+}
+
+TEST_CASE("a script that builds its command as text is Mixtral 8x7B") {
+  LaunchJob job = launch_of("mixtral_8x7b.sh");
+  CHECK(parameter_count(*job.network) == 46'702'792'704);  // Jiang et al. 2024
+  place_launch(job, job.devices());
+  CHECK(job.parallelism.data == 32);
+  CHECK(job.parallelism.expert == 8);
+  CHECK(job.chunks == 4);
+  CHECK(job.schedule == "interleaved");
+  CHECK(job.microbatches == 8);
+  CHECK(job.parallelism.zero == ZeroStage::kOptimizer);
+  CHECK(job.parallelism.dropout == false);
+  CHECK(launch_of("mixtral_8x7b.sh", {.given = {{"PRECISION", "fp8"}}}).parallelism.format == MatrixFormat::kFp8Block);
+}
+
+TEST_CASE("the arguments that Megatron-LM prints are Llama 3 70B") {
+  LaunchJob job = launch_of("megatron.log");
+  CHECK(parameter_count(*job.network) == parameter_count(load_network("llama3-70b")));
+  CHECK(job.devices() == 16);
+  place_launch(job, 16);
+  CHECK(job.parallelism.data == 2);
+  CHECK(job.microbatches == 32);
+  CHECK(job.parallelism.sequence_parallel);
+}
+
+TEST_CASE("a printed configuration of Megatron-Bridge has virtual stages, overlaps and 8 bits") {
+  LaunchJob job = launch_of("llama3_70b_recipe.yaml");
+  // 128256 rows of embedding and head are padded to a multiple of 128 x 4.
+  CHECK(parameter_count(*job.network) == 70'553'706'496 + 2 * 256 * std::int64_t{8192});
+  place_launch(job, 64);
+  CHECK(job.chunks == 5);
+  CHECK(job.partition.num_stages() == 40);
+  CHECK(job.microbatches == 64);
+  CHECK(job.parallelism.format == MatrixFormat::kFp8Current);
+  CHECK(job.parallelism.precision.gradient_bytes == 2);
+  CHECK(job.parallelism.overlap_products);
+  CHECK(job.parallelism.captured == CapturedGraphs::kNone);
+}
+
+TEST_CASE("torchtitan counts embedding and head as layers when it cuts") {
+  LaunchJob job = launch_of("llama3_405b.toml");
+  CHECK(parameter_count(*job.network) == parameter_count(load_network("llama3.1-405b")));
+  place_launch(job, 128);
+  CHECK(job.parallelism.data == 8);
+  CHECK(job.parallelism.recompute == ActivationRecompute::kFull);
+  CHECK(job.parallelism.format == MatrixFormat::kFp8Current);
+  CHECK(job.schedule == "torch-interleaved");
+  CHECK(job.microbatches == 2);
+  // 126 layers and two that count: 32 each, one less on the first and the last stage
+  CHECK(job.partition.bounds == std::vector<std::size_t>{0, 63, 127, 191, 255});
+}
+
+TEST_CASE("DeepSpeed's configuration says the batch and what is sharded, and not the network") {
+  LaunchJob job = launch_of("zero3.json");
+  CHECK_FALSE(job.network);
+  CHECK(job.parallelism.zero == ZeroStage::kWeights);
+  place_launch(job, 8);
+  CHECK(job.batch == 4 * 8 * 8);
+  CHECK(notes(job, LaunchNote::Kind::kNotModelled, "offload_optimizer"));
+}
+
+TEST_CASE("layouts say how many layers every stage has") {
+  using Bounds = std::vector<std::size_t>;
+  const std::string two = "--pipeline-model-parallel-size 2 ";
+  CHECK(small_job(two).partition.bounds == Bounds{0, 9, 19});
+  CHECK(small_job(two + "--pipeline-model-parallel-layout 'E|t*8L'").partition.bounds == Bounds{0, 1, 19});
+  CHECK(small_job(two + "--pipeline-model-parallel-layout 'Ett|(tt|)*2,ttL'").partition.bounds ==
+        Bounds{0, 5, 9, 13, 19});
+  CHECK(small_job(two + "--pipeline-model-parallel-layout 'Ett|(tt|)*2,ttL'").chunks == 2);
+  CHECK(small_job(two + "--decoder-first-pipeline-num-layers 3").partition.bounds == Bounds{0, 7, 19});
+  CHECK_THROWS_WITH_AS(small_job(two + "--pipeline-model-parallel-layout 'Ettt|ttL'"),
+                       "x.sh:1: pipeline_model_parallel_layout: expected as many t and m as layers, 8, found 5", Error);
+  CHECK_THROWS_WITH_AS(small_job("--pipeline-model-parallel-size 3"),
+                       "x.sh:1: num_layers: 8 layers do not divide over 3 pipeline ranks, expected a multiple of them",
+                       Error);
+}
+
+TEST_CASE("mistakes are told with their place") {
+  CHECK_THROWS_WITH_AS(read_launch("ls -l\n", "x.sh"),
+                       "x.sh: no launch of a training program is found, expected a command such as torchrun "
+                       "pretrain_gpt.py --num-layers 32 ...",
+                       Error);
+  CHECK_THROWS_WITH_AS(small_job("\\\n--tensor-model-parallel-size two"),
+                       "x.sh:2: tensor_model_parallel_size: expected a whole number of at least 0, found 'two'", Error);
+  CHECK_THROWS_WITH_AS(small_job("--tensor-model-parallel-size $TP"),
+                       "x.sh:1: tensor_model_parallel_size: the value of TP is not in this file, expected it with "
+                       "--job-set TP=VALUE",
+                       Error);
+  CHECK_THROWS_WITH_AS(read_launch("[model\n", "x.toml"), doctest::Contains("x.toml:1:"), Error);
+  CHECK_THROWS_WITH_AS(read_launch("a: [1\nb: 2", "x.yaml"), doctest::Contains("x.yaml:2:"), Error);
+  LaunchJob job = small_job("--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2");
+  CHECK_THROWS_AS(place_launch(job, 12), Error);
+}
+
+TEST_SUITE_END();

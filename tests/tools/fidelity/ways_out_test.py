@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What tools/gpu/validate.sh decides in its first minutes when something on the GPU is wrong, with a program that stands in for one.
+
+    tests/tools/fidelity/ways_out_test.py SOURCES PROGRAM
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sources, program = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+sys.path.insert(0, str(sources / "tools"))
+from fidelity.journal import read_lines  # noqa: E402
+
+STAND_IN = pathlib.Path(__file__).resolve().parent / "program_of_a_gpu.py"
+
+
+def run(out, faults, parts, seconds=300):
+    """(exit status, decisions, status of every part, log) of a call."""
+    environment = {**os.environ, "PLUMB_FAULTS": faults, "PLUMB_REAL": str(program), "OUT": str(out)}
+    done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", STAND_IN, "--only", parts, "--seconds", str(seconds)], env=environment, capture_output=True, text=True)
+    lines = read_lines(out / "journal.jsonl")
+    return (done.returncode, {line["name"]: line["value"] for line in lines if line["kind"] == "decision"},
+            {line["name"]: line["status"] for line in lines if line["kind"] == "part"}, (out / "log.txt").read_text())
+
+
+def expect(what, found, expected):
+    assert found == expected, f"{what}: found {found}, expected {expected}"
+
+
+def every_configuration_can_be_predicted(folder):
+    """What gpu.json asks for is accepted, at its sizes, with the cost model in place of a profile."""
+    (folder / "networks").mkdir()
+    document = json.loads((sources / "tools/fidelity/gpu.json").read_text())
+    for row in document["configurations"]:
+        network = folder / "networks" / "network.json"
+        network.write_text(json.dumps({**document["network"], **document["models"][row["model"]].get("change", {})}))
+        done = subprocess.run([program, "simulate", *row["schedule"], "--network", network, "--samples", str(document["models"][row["model"]]["samples"]), "--partition", "equal",
+                               "--cluster", document["cluster"], "--updates", "2", "--summary"], capture_output=True, text=True)
+        expect(row["name"], (done.returncode, done.stderr), (0, ""))
+        assert row["model"] in document["models"] and row["profile"] in document["profiles"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        every_configuration_can_be_predicted(folder)
+        status, decided, parts, log = run(folder / "well", "", "machine,oracle,bits,modes")
+        expect("all is well", (status, decided, set(parts.values())), (0, {}, {"ok"}))
+        assert "--numbers bf16" in log and "--watchdog" in log and "--device-sms 8" in log
+
+        status, decided, parts, log = run(folder / "shared", "shared", "modes,fidelity")
+        expect("shared multiprocessors", (status, decided, parts), (3, {"fidelity": "off"}, {"modes": "ok", "fidelity": "failed"}))
+        assert "fidelity: not measured, because virtual devices share all SMs" in log and "gpu.json" not in log
+
+        status, decided, parts, log = run(folder / "half", "half", "oracle,modes")
+        expect("wrong bf16", (decided, parts), ({"numbers": "float32"}, {"oracle": "failed", "modes": "ok"}))
+        assert "--numbers bf16" not in log[log.index("-p 8 -m 16"):], "the part after it still computes in bf16"
+
+        status, decided, parts, log = run(folder / "slow", "slow", "modes")
+        expect("slow op graphs", (status, decided), (0, {"graphs": "off"}))
+
+        status, decided, parts, log = run(folder / "hang", "hang", "bits", 14)
+        expect("op graphs that hang", (status, decided.get("graphs")), (3, None if parts["bits"] == "out of time" else "off"))
+        expect("a hang", "124" in log, True)
+
+        done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", program, "--only", "nothing"], capture_output=True, text=True)
+        expect("an unknown part", (done.returncode, done.stderr.split(", expected")[0]), (2, "validate.sh: --only: unknown part 'nothing'"))
+    print("ways out: 6 situations")
+
+
+main()

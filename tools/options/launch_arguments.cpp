@@ -1,0 +1,121 @@
+#include "tools/options/launch_arguments.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
+#include "models/launches/read_launch.hpp"
+
+namespace plumb {
+namespace {
+
+/// "h100-16x8": whether the name says how many nodes and devices.
+bool says_size(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string::npos) return false;
+  const std::string size = name.substr(dash + 1);
+  const std::size_t by = size.find('x');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return by != std::string::npos && is_number(std::string_view(size).substr(0, by)) &&
+         is_number(std::string_view(size).substr(by + 1));
+}
+
+/// Degrees of the command line replace those of the file.
+void take_degrees(const LaunchedRun& run, LaunchJob& job) {
+  const JobDegrees& given = run.costs.job.degrees;
+  const auto take = [](const std::optional<std::int64_t>& value, std::int64_t& field) {
+    if (!value) return false;
+    field = *value;
+    return true;
+  };
+  take(given.tensor, job.parallelism.tensor);
+  take(given.context, job.parallelism.context);
+  take(given.microbatch_size, job.parallelism.microbatch_size);
+  const auto whole = [](const std::optional<std::int64_t>& value) { return value; };
+  const bool recut = take(whole(run.size.devices), job.pipeline) | take(whole(run.size.chunks), job.chunks);
+  if (recut) job.partition = {};
+  if (recut && job.chunks > 1 && job.schedule == "1f1b") job.schedule = "interleaved";
+  if (recut && job.chunks == 1 && job.schedule == "interleaved") job.schedule = "1f1b";
+}
+
+void fill_size(const LaunchJob& job, const LaunchedRun& run) {
+  if (!run.schedule.empty() && is_schedule_file(run.schedule)) return;
+  if (run.schedule.empty()) {
+    run.schedule = job.schedule;
+    for (const auto& [key, value] : job.schedule_options) run.size.options.push_back(key + "=" + value);
+  }
+  if (!run.size.devices) run.size.devices = job.pipeline;
+  if (!run.size.microbatches) run.size.microbatches = job.microbatches;
+  if (!run.size.chunks && job.chunks > 1) run.size.chunks = job.chunks;
+}
+
+}  // namespace
+
+void LaunchArguments::add_to(ArgumentParser& parser, const std::string& name) {
+  parser.group("A job that exists")
+      .text(name, file, "FILE",
+            "launch script or log of Megatron-LM, or a configuration of torchtitan (.toml), DeepSpeed (.json), NeMo, "
+            "Megatron-Bridge, Primus or GPT-NeoX (.yaml): it says network, degrees, batch and schedule; other options "
+            "replace what it says")
+      .texts("job-set", set, "NAME=VALUE",
+             "a variable of the script, or a setting (--job-set NNODES=16, --job-set vocab_size=32000)")
+      .text("job-args", arguments, "WORDS", "the arguments that the script is called with");
+}
+
+LaunchJob LaunchArguments::read() const {
+  const std::filesystem::path path(file);
+  LaunchContext context;
+  for (const std::string& one : set) {
+    auto [name, value] = parse_assignment(one, "--job-set");
+    context.given[std::move(name)] = std::move(value);
+  }
+  context.arguments = split(arguments, ' ');
+  std::erase(context.arguments, "");
+  context.open = [folder = path.parent_path()](const std::string& name) -> std::optional<std::string> {
+    std::error_code ignored;
+    const std::filesystem::path beside = folder / std::filesystem::path(name);
+    if (!std::filesystem::is_regular_file(beside, ignored)) return std::nullopt;
+    return read_text_file(beside, kLaunchFile);
+  };
+  return read_launch(read_text_file(path, kLaunchFile), file, context);
+}
+
+std::string launch_cluster(const LaunchJob& job, const std::string& name) {
+  if (name.empty()) {
+    const std::string size = job.devices() > 0 ? " (the file says " + std::to_string(job.nodes) + " nodes of " +
+                                                     std::to_string(job.per_node) + " devices)"
+                                               : "";
+    throw Error("--job: the cluster is missing, expected --cluster NAME" + size + " or --cluster NAME-NODESxDEVICES");
+  }
+  if (is_document_path(name) || says_size(name) || job.devices() == 0) return name;
+  return name + "-" + std::to_string(job.nodes) + "x" + std::to_string(job.per_node);
+}
+
+void apply_launch(LaunchJob& job, const LaunchedRun& run) {
+  run.costs.cluster = launch_cluster(job, run.costs.cluster);
+  if (!run.costs.network.empty()) {
+    job.network = load_network(run.costs.network);
+    job.partition = {};
+  }
+  if (!job.network) {
+    throw Error("--job: " + job.source + " says nothing of the network, expected --network NAME|FILE with it");
+  }
+  take_degrees(run, job);
+  const auto devices = static_cast<std::int64_t>(load_cluster(run.costs.cluster).devices.size());
+  place_launch(job, run.costs.job.degrees.data ? *run.costs.job.degrees.data * job.model_ranks() : devices);
+  fill_size(job, run);
+  run.costs.described = job.network;
+  run.costs.job.described = job.parallelism;
+  if (run.costs.partition.empty())
+    run.costs.partition = job.partition.bounds.empty() ? "equal" : to_string(job.partition);
+  if (run.simulation.runtime.empty()) run.simulation.runtime = job.runtime;
+}
+
+}  // namespace plumb

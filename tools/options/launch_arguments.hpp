@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/launches/launch.hpp"
+#include "tools/options/arguments.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+
+namespace plumb {
+
+/// Options for a job that a launch script or a configuration describes.
+struct LaunchArguments {
+  std::string file;
+  std::vector<std::string> set;
+  std::string arguments;
+
+  /// Declares the options; this object must outlive the parsing.
+  /// `name` is that of the option for the file.
+  void add_to(ArgumentParser& parser, const std::string& name = "job");
+  bool any() const { return !file.empty(); }
+
+  /// Reads the job; files that it names are looked for from its folder. Throws `Error`.
+  LaunchJob read() const;
+};
+
+/// The other options of a command that simulates one job.
+struct LaunchedRun {
+  std::string& schedule;
+  ScheduleArguments& size;
+  CostArguments& costs;
+  SimulationArguments& simulation;
+};
+
+/// Spreads `job` over the devices of the cluster (in the size that the job says, where the name of the cluster says
+/// none) and fills in the options that were not given: what was given replaces what the file says. Throws `Error` for
+/// what is missing.
+void apply_launch(LaunchJob& job, const LaunchedRun& run);
+
+/// The cluster of a job: `name` with its size, or with that of the job.
+std::string launch_cluster(const LaunchJob& job, const std::string& name);
+
+}  // namespace plumb

@@ -1,0 +1,127 @@
+#include "tools/options/plan_runtimes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "models/ground/error.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "models/stages/whole_layers.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
+#include "tools/options/parse_range.hpp"
+
+namespace plumb {
+namespace {
+
+/// Megatron-LM: `forward_backward_pipelining_*` of megatron/core, `--use-distributed-optimizer`, transformer_config.py.
+/// torchtitan and PyTorch: FSDP keeps gathered weights during a step of a pipeline (ZeRO-2) unless
+/// `fsdp_reshard_after_forward` says otherwise; `replicate` is no ZeRO. DeepSpeed: `TrainSchedule`;
+/// runtime/pipe/engine.py refuses ZeRO-2 and -3; `type:` partitions deal out layers as evenly as can be.
+constexpr std::array kRuntimes{
+    PlanRuntime{.name = "megatron",
+                .title = "Megatron-LM",
+                .schedules = "1f1b,interleaved",
+                .zero = "0,1",
+                .zero_too = "",
+                .recompute = "none,selective,full"},
+    PlanRuntime{.name = "pytorch",
+                .title = "PyTorch",
+                .schedules = "",
+                .zero = "0,2",
+                .zero_too = "3",
+                .recompute = "none,full"},
+    PlanRuntime{.name = "torchtitan",
+                .title = "torchtitan",
+                .schedules = "",
+                .zero = "0,2",
+                .zero_too = "3",
+                .recompute = "none,full"},
+    PlanRuntime{.name = "deepspeed",
+                .title = "DeepSpeed",
+                .schedules = "1f1b",
+                .zero = "0,1",
+                .zero_too = "",
+                .recompute = "none,full",
+                .splits_samples = false,
+                .splits_experts = false,
+                .equal_stages = true},
+};
+
+/// Those that a search would try and whose order a CSV of PyTorch can hold.
+std::vector<std::string> schedules_of_csv() {
+  std::vector<std::string> names;
+  for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}})) {
+    ScheduleParams params{.num_devices = 4, .num_microbatches = 12};  // every schedule accepts this size
+    params.costs = [](std::int32_t stages) { return abstract_costs("F=1,I=1,W=1", "", {.num_stages = stages}); };
+    try {
+      const Schedule schedule = variant.spec->make(params);
+      if (!schedule.recompute.empty()) continue;
+      schedule_to_torch_csv(schedule);
+      names.emplace_back(variant.spec->name);
+    } catch (const Error&) {  // PyTorch cannot be told
+    }
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+/// Equal numbers of decoder layers; embedding on the first stage, what follows the last layer on the last one.
+std::optional<Partition> equal_stages(const std::vector<std::size_t>& units, std::size_t stages) {
+  constexpr std::size_t kEnds = 2;
+  const std::size_t decoders = units.size() - 1 - kEnds;
+  if (stages == 0 || decoders % stages != 0 || decoders < stages) return std::nullopt;
+  Partition cut{{0}};
+  for (std::size_t s = 1; s < stages; ++s) cut.bounds.push_back(units[1 + s * (decoders / stages)]);
+  cut.bounds.push_back(units.back());
+  return cut;
+}
+
+}  // namespace
+
+const PlanRuntime* plan_runtime(const std::string& name) {
+  if (name.empty() || name == "none") return nullptr;
+  const auto found = std::ranges::find(kRuntimes, name, &PlanRuntime::name);
+  if (found != kRuntimes.end()) return &*found;
+  std::vector<std::string_view> names{"none"};
+  for (const PlanRuntime& runtime : kRuntimes) names.push_back(runtime.name);
+  throw_unknown("runtime", name, names);
+}
+
+std::vector<std::string> schedules_of(const PlanRuntime& runtime) {
+  return runtime.schedules.empty() ? schedules_of_csv() : split(std::string(runtime.schedules), ',');
+}
+
+std::string allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
+                    const std::vector<std::string>& searched, const std::vector<std::string>& besides) {
+  if (given.empty()) return joined(searched);
+  for (const std::string& name : split(given, ',')) {
+    if (std::ranges::find(searched, name) != searched.end() || std::ranges::find(besides, name) != besides.end())
+      continue;
+    std::vector<std::string> all = searched;
+    all.insert(all.end(), besides.begin(), besides.end());
+    throw Error("plan: " + std::string(option) + " " + name + ": " + std::string(runtime.title) +
+                " does not have it beside a pipeline, expected " + joined(all));
+  }
+  return given;
+}
+
+void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job) {
+  if (layer_counts(network, Partition{{0, network.layers.size()}}).empty()) {
+    throw Error("plan: --runtime " + std::string(runtime.name) + ": network '" + network.name +
+                "' has no decoder layers, expected a transformer or --runtime none");
+  }
+  job.units = whole_layers(network);
+  job.in_order = true;
+  if (runtime.equal_stages) {
+    job.only_cut = [units = job.units](std::size_t stages) { return equal_stages(units, stages); };
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/network/network.hpp"
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+/// What a training system can run of all that `plan` searches.
+struct PlanRuntime {
+  std::string_view name;       ///< as in `--runtime`, and of its row in sim/runtimes
+  std::string_view title;      ///< "Megatron-LM"
+  std::string_view schedules;  ///< of the catalogue, separated by commas; empty: what PyTorch's CSV can say
+  std::string_view zero;       ///< ZeRO stages that are searched
+  std::string_view zero_too;   ///< and those that are not, but can be asked for
+  std::string_view recompute;  ///< within layers
+  bool splits_samples = true;  ///< context ranks beside a pipeline
+  bool splits_experts = true;  ///< expert ranks beside a pipeline
+  bool equal_stages = false;   ///< the same number of decoder layers on every stage
+};
+
+/// The row called `name`; nullptr for "none" and "". Throws `Error` for unknown names.
+const PlanRuntime* plan_runtime(const std::string& name);
+
+/// Names of the schedules that it runs.
+std::vector<std::string> schedules_of(const PlanRuntime& runtime);
+
+/// The choices of an option as the system has them: `given`, or all that are searched. Throws `Error` for a given one
+/// that the system does not have; `option` is "--zero".
+std::string allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
+                    const std::vector<std::string>& searched, const std::vector<std::string>& besides);
+
+/// Lets `job` be cut and placed as the system does.
+void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job);
+
+}  // namespace plumb

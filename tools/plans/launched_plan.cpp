@@ -1,0 +1,105 @@
+#include "tools/plans/launched_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/jobs/layer_recompute.hpp"
+#include "sim/simulate.hpp"
+#include "tools/options/launch_arguments.hpp"
+#include "tools/options/memory_limit_argument.hpp"
+#include "tools/plans/plan_search_text.hpp"
+#include "tools/tables/job_fit.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// "8 -> 4"; empty where nothing changes.
+template <class Value>
+void add_change(std::string& text, const char* name, const Value& now, const Value& then) {
+  if (now == then) return;
+  const auto words = [](const auto& value) {
+    if constexpr (std::is_convertible_v<Value, std::string>) {
+      return std::string(value);
+    } else {
+      return std::to_string(value);
+    }
+  };
+  text += std::string(text.empty() ? "" : ", ") + name + " " + words(now) + " -> " + words(then);
+}
+
+std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
+  const Parallelism& now = job.parallelism;
+  const Parallelism& then = plan.parallelism;
+  const auto recompute = [](const Parallelism& ranks) {
+    return layer_recompute_text({ranks.recompute, ranks.modules});
+  };
+  const std::int64_t chunks =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places);
+  std::string text;
+  add_change(text, "schedule", job.schedule, plan.schedule);
+  add_change(text, "tp", now.tensor, then.tensor);
+  add_change(text, "pp", job.pipeline, static_cast<std::int64_t>(plan.places));
+  add_change(text, "stages per rank", job.chunks, chunks);
+  add_change(text, "cp", now.context, then.context);
+  add_change(text, "ep", now.expert, then.expert);
+  add_change(text, "dp", now.data, then.data);
+  add_change(text, "samples per microbatch", now.microbatch_size, then.microbatch_size);
+  add_change(text, "zero", std::int64_t{static_cast<int>(now.zero)}, std::int64_t{static_cast<int>(then.zero)});
+  add_change(text, "recompute", recompute(now), recompute(then));
+  if (job.partition.bounds != plan.partition.bounds && text.empty()) text = "the layers of the stages";
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
+  ScheduleArguments size;
+  CostArguments costs;
+  SimulationArguments messages;
+  std::string name;
+  costs.cluster = arguments.cluster;
+  costs.network = arguments.network;
+  costs.precision = arguments.precision;
+  costs.sequence = arguments.sequence;
+  costs.memory_limit = arguments.memory_limit;
+  costs.job.rates = arguments.rates;
+  // The plan is for the system that runs the job, unless another one is asked for.
+  if (arguments.runtime.empty()) arguments.runtime = job.runtime;
+  messages.runtime = arguments.runtime == "none" ? "plumbline" : arguments.runtime;
+  apply_launch(job, {name, size, costs, messages});
+  arguments.cluster = costs.cluster;
+  arguments.described = job.network;
+  arguments.computes = job.parallelism;
+  if (!arguments.batch) arguments.batch = job.batch;
+  const CostDocuments documents = load_cost_documents(costs);
+  Schedule schedule = load_schedule(name, size, search_goal(costs, documents, static_cast<std::int32_t>(job.pipeline)));
+  CostInput input = cost_input(costs, documents, schedule);
+  messages.adapt(schedule, input);
+  Timeline timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), messages.lowering(schedule),
+                                       messages.simulation(schedule));
+  fill_needs(timeline, *input.job_rates, *input.cluster, parse_memory_limit(costs.memory_limit, input.costs));
+  return {std::move(job), std::move(timeline)};
+}
+
+std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best) {
+  const std::int64_t now = to_ns(launched.timeline.step_time, launched.timeline.base);
+  const std::int64_t then = best.score.step_ns;
+  std::int64_t peak = 0;
+  bool fits = true;
+  for (const DeviceSummary& device : launched.timeline.devices) {
+    peak = std::max(peak, device.peak_memory_bytes);
+    fits = fits && (!device.need || device.need->fits());
+  }
+  TextTable table({{"job"}, {"step time", '>'}, {"peak memory", '>'}, {"fits"}});
+  table.add_row({launched.job.source, time_text(now), bytes_text(peak), fits ? "yes" : "no"});
+  table.add_row({"the best plan", time_text(then), bytes_text(best.score.peak_bytes), "yes"});
+  std::string text = table.to_string();
+  if (then >= now && fits) return text + "no plan that was found is faster than the job as it is\n";
+  const double saved = 1 - static_cast<double>(then) / static_cast<double>(now);
+  text += saved > 0 ? "the plan takes " + percent_text(saved) + " less; to change: " : "the plan fits; to change: ";
+  return text + changes_text(launched.job, best.score.plan) + "\n";
+}
+
+}  // namespace plumb

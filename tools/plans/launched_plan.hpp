@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "models/launches/launch.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "tools/options/plan_search_arguments.hpp"
+
+namespace plumb {
+
+/// A job of a launch file, simulated as it stands on the cluster of a plan search.
+struct LaunchedPlan {
+  LaunchJob job;
+  Timeline timeline;
+};
+
+/// Fills in what the search was not told (network, batch, how the job computes) and simulates `job`, with messages as a
+/// plan's. Throws `Error` for a job that cannot run on the cluster.
+LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments);
+
+/// Both in a table, what the plan saves, and what to change.
+std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best);
+
+}  // namespace plumb

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "models/stages/whole_layers.hpp"
+#include "schedules/formats/megatron.hpp"
+#include "tools/plans/plan_commands.hpp"
+
+namespace plumb {
+namespace {
+
+/// Options of one command, a line of the script each.
+class OptionLines {
+ public:
+  void flag(const std::string& name) { text_ += " \\\n  --" + name; }
+  void value(const std::string& name, const std::string& value) { flag(name + " " + value); }
+  void value(const std::string& name, std::int64_t value) { flag(name + " " + std::to_string(value)); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+[[noreturn]] void refuse_network(const Network& network, const std::string& what) {
+  throw Error("Megatron-LM's options cannot say network '" + network.name + "': " + what);
+}
+
+/// The parts of a network that options of pretrain_gpt.py describe: alike decoder layers, some of them with experts.
+struct DecoderFacts {
+  const LayerSpec* attention = nullptr;  ///< of the first layer
+  const LayerSpec* mlp = nullptr;        ///< the first one; none: all have experts
+  const LayerSpec* experts = nullptr;    ///< the first one
+  const LayerSpec* norm = nullptr;
+  std::vector<bool> sparse{};  ///< by decoder layer: has experts
+};
+
+bool alike(LayerSpec a, LayerSpec b) {
+  a.name = b.name = "";
+  return a == b;
+}
+
+void take_part(const Network& network, const LayerSpec& part, DecoderFacts& facts) {
+  const auto same = [&](const LayerSpec*& known) {
+    if (known == nullptr) known = &part;
+    if (!alike(*known, part)) refuse_network(network, "layer '" + part.name + "' differs from '" + known->name + "'");
+  };
+  switch (part.kind) {
+    case LayerKind::kAttention:
+    case LayerKind::kLatentAttention:
+      same(facts.attention);
+      break;
+    case LayerKind::kMlp:
+      same(facts.mlp);
+      facts.sparse.push_back(false);
+      break;
+    case LayerKind::kMoe:
+      same(facts.experts);
+      facts.sparse.push_back(true);
+      break;
+    case LayerKind::kLayerNorm:
+    case LayerKind::kRmsNorm:
+      same(facts.norm);
+      break;
+    default:
+      refuse_network(network, "layer '" + part.name + "' is neither attention, MLP, experts nor norm");
+  }
+}
+
+DecoderFacts decoder_facts(const Network& network) {
+  DecoderFacts facts;
+  std::size_t blocks = 0;
+  for (const LayerSpec& layer : network.layers) {
+    if (layer.kind != LayerKind::kResidual) continue;
+    ++blocks;
+    if (layer.body.size() != 2 || !layer.shortcut.empty()) refuse_network(network, "it has other blocks than norm and part");
+    for (const LayerSpec& part : layer.body) take_part(network, part, facts);
+  }
+  const bool known = facts.attention != nullptr && facts.norm != nullptr && 2 * facts.sparse.size() == blocks;
+  const bool ends = network.layers.front().kind == LayerKind::kEmbedding &&
+                    network.layers.back().kind == LayerKind::kHead && network.layers.size() == blocks + 3;
+  if (!known || !ends) refuse_network(network, "expected embedding, decoder layers, norm and head");
+  return facts;
+}
+
+void add_attention(const LayerSpec& attention, OptionLines& out) {
+  out.value("num-attention-heads", attention.heads);
+  if (attention.kind == LayerKind::kLatentAttention) {
+    out.flag("multi-latent-attention");
+    if (attention.query_rank > 0) out.value("q-lora-rank", attention.query_rank);
+    out.value("kv-lora-rank", attention.key_rank);
+    out.value("qk-head-dim", attention.head_width);
+    out.value("qk-pos-emb-head-dim", attention.rotary_width);
+    out.value("v-head-dim", attention.value_width);
+    return;
+  }
+  if (attention.kv_heads > 0 && attention.kv_heads != attention.heads) {
+    out.flag("group-query-attention");
+    out.value("num-query-groups", attention.kv_heads);
+  }
+  if (attention.head_width > 0) out.value("kv-channels", attention.head_width);
+  if (attention.head_norm) out.flag("qk-layernorm");
+  if (attention.window > 0) out.value("window-size", std::to_string(attention.window - 1) + ",0");
+}
+
+void add_experts(const DecoderFacts& facts, OptionLines& out) {
+  const LayerSpec& experts = *facts.experts;
+  out.value("num-experts", experts.experts);
+  out.value("moe-router-topk", experts.experts_per_token);
+  out.value("moe-ffn-hidden-size", experts.hidden);
+  if (experts.shared_experts > 0) {
+    out.value("moe-shared-expert-intermediate-size", experts.shared_experts * experts.hidden);
+  }
+  if (experts.latent_width > 0) out.value("moe-latent-size", experts.latent_width);
+  if (facts.mlp != nullptr) {
+    std::string pattern;
+    for (std::size_t at = 0; at < facts.sparse.size();) {
+      std::size_t end = at;
+      while (end < facts.sparse.size() && facts.sparse[end] == facts.sparse[at]) ++end;
+      pattern += std::string(pattern.empty() ? "" : "+") + "[" + (facts.sparse[at] ? "1" : "0") + "]*" +
+                 std::to_string(end - at);
+      at = end;
+    }
+    out.value("moe-layer-freq", "'(" + pattern + ")'");
+  }
+  out.value("moe-token-dispatcher-type", "alltoall");
+  out.flag("moe-grouped-gemm");
+}
+
+void add_network(const Network& network, std::int64_t sequence, OptionLines& out) {
+  const DecoderFacts facts = decoder_facts(network);
+  const LayerSpec& embedding = network.layers.front();
+  const LayerSpec& attention = *facts.attention;
+  const LayerSpec& wide = facts.mlp != nullptr ? *facts.mlp : *facts.experts;
+  out.value("num-layers", static_cast<std::int64_t>(facts.sparse.size()));
+  out.value("hidden-size", embedding.width);
+  out.value("ffn-hidden-size", wide.hidden);
+  add_attention(attention, out);
+  if (facts.experts != nullptr) add_experts(facts, out);
+  if (wide.gated) out.flag("swiglu");
+  if (wide.activation == Activation::kRelu) out.flag("squared-relu");
+  const bool latent = attention.kind == LayerKind::kLatentAttention;
+  const bool bias = facts.mlp != nullptr ? facts.mlp->bias : !latent && attention.bias;
+  if (!latent && attention.bias != bias) refuse_network(network, "its attention has biases and its MLP not, or the reverse");
+  if (!bias) out.flag("disable-bias-linear");
+  if (attention.qkv_bias) out.flag("add-qkv-bias");
+  out.value("normalization", facts.norm->kind == LayerKind::kRmsNorm ? "RMSNorm" : "LayerNorm");
+  const bool rotary = attention.rotary || latent;
+  out.value("position-embedding-type", rotary ? "rope" : embedding.positions > 0 ? "learned_absolute" : "none");
+  out.value("seq-length", sequence);
+  out.value("max-position-embeddings", std::max(sequence, embedding.positions));
+  out.value("vocab-size", embedding.vocabulary);
+  out.value("make-vocab-size-divisible-by", 1);
+  if (!network.layers.back().tied) out.flag("untie-embeddings-and-output-weights");
+  const bool dropout = !latent && attention.bias;
+  out.value("attention-dropout", dropout ? "0.1" : "0.0");
+  out.value("hidden-dropout", dropout ? "0.1" : "0.0");
+}
+
+void add_precision(const Parallelism& job, OptionLines& out) {
+  if (job.precision != kMixedPrecision) return;  // 32 bits are the default there
+  out.flag("bf16");
+  const auto fp8 = [&](const char* recipe) {
+    out.value("fp8-format", recipe == std::string("delayed") ? "hybrid" : "e4m3");
+    out.value("fp8-recipe", recipe);
+  };
+  if (job.format == MatrixFormat::kFp8) fp8("delayed");
+  if (job.format == MatrixFormat::kFp8Current) fp8("tensorwise");
+  if (job.format == MatrixFormat::kFp8Block) fp8("blockwise");
+  if (job.format == MatrixFormat::kMxFp8) fp8("mxfp8");
+  if (job.format == MatrixFormat::kNvFp4) out.value("fp4-format", "e2m1");
+}
+
+void add_ranks(const PlanQuestion& question, const Parallelism& job, OptionLines& out) {
+  out.value("tensor-model-parallel-size", job.tensor);
+  if (job.sequence_parallel) out.flag("sequence-parallel");
+  if (job.context > 1) out.value("context-parallel-size", job.context);
+  if (job.expert > 1) out.value("expert-model-parallel-size", job.expert);
+  if (job.expert_parts() != job.tensor) out.value("expert-tensor-parallel-size", job.expert_parts());
+  out.value("micro-batch-size", job.microbatch_size);
+  out.value("global-batch-size", question.job.batch);
+  if (job.zero == ZeroStage::kOptimizer) out.flag("use-distributed-optimizer");
+  if (job.recompute == ActivationRecompute::kFull) {
+    out.flag("recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+  }
+  if (job.recompute == ActivationRecompute::kSelective) out.flag("recompute-granularity selective");
+  if (job.zero > ZeroStage::kOptimizer) throw Error("Megatron-LM has no ZeRO stage above 1 beside a pipeline");
+}
+
+/// 'Et|(tt|)*3,tL': stages in order of the model.
+std::string layout_of(const std::vector<LayerCounts>& stages) {
+  std::vector<std::string> letters;
+  for (const LayerCounts& stage : stages) {
+    letters.push_back(std::string(stage.embedding ? "E" : "") +
+                      (stage.decoders > 4 ? "t*" + std::to_string(stage.decoders) : std::string(stage.decoders, 't')) +
+                      (stage.head ? "L" : ""));
+  }
+  std::string text;
+  for (std::size_t at = 0; at < letters.size();) {
+    std::size_t end = at;
+    while (end + 1 < letters.size() && letters[end] == letters[at]) ++end;  // the last stage has no bar behind it
+    if (end - at > 1) {
+      text += (text.empty() ? "(" : ",(") + letters[at] + "|)*" + std::to_string(end - at) + ",";
+      at = end;
+    } else {
+      text += letters[at] + (at + 1 < letters.size() ? "|" : "");
+      ++at;
+    }
+  }
+  return text;
+}
+
+void add_pipeline(const PlanQuestion& question, const SimulatedPlan& plan, OptionLines& out) {
+  const MegatronPlan pipeline = megatron_plan(plan.schedule);
+  const std::vector<LayerCounts> stages = layer_counts(question.network, plan.score.plan.partition);
+  if (stages.empty()) throw Error("Megatron-LM cuts at whole decoder layers only");
+  out.value("pipeline-model-parallel-size", pipeline.pipeline_size);
+  if (pipeline.chunks > 1) out.value("microbatch-group-size-per-virtual-pipeline-stage", pipeline.group);
+  if (stages.size() > 1) out.value("pipeline-model-parallel-layout", "'" + layout_of(stages) + "'");
+}
+
+}  // namespace
+
+PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& plan) {
+  const Parallelism& job = plan.score.plan.parallelism;
+  try {
+    const std::int64_t devices = plan.score.plan.num_devices();
+    const std::int64_t per_node = std::min<std::int64_t>(question.cluster.devices_per_node, devices);
+    if (devices % per_node != 0) throw Error("its devices do not fill whole nodes");
+    OptionLines out;
+    add_network(question.network, question.network.sequence, out);
+    add_pipeline(question, plan, out);
+    add_ranks(question, job, out);
+    add_precision(job, out);
+    return {.text = "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " +
+                    std::to_string(devices / per_node) + " pretrain_gpt.py" + out.text()};
+  } catch (const Error& error) {
+    return {.refused = error.what()};
+  }
+}
+
+}  // namespace plumb
