@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
                                        .weights = plumb::run_weights,
                                        .reproduce = plumb::run_reproduce,
                                        .demo = plumb::run_demo,
+                                       .shared = plumb::run_shared,
                                        .abilities = plumb::trainer_abilities};
   const auto program = [&] { return run_command(command_table(trainer), {argv + 1, argv + argc}); };
   return plumb::run_main(std::ref(program));  // by reference: nothing is allocated where a failure could not be told

@@ -192,6 +192,22 @@ std::optional<Cluster> find_cluster(std::string_view name) {
   return std::nullopt;
 }
 
+/// Throws `Error` for "h100-64", with the name of that size.
+void refuse_size(std::string_view name) {
+  const std::size_t dash = std::min(name.rfind('-'), name.size());
+  const std::string_view digits = name.substr(std::min(dash + 1, name.size()));
+  std::int64_t devices = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), devices);
+  if (error != std::errc{} || end != digits.data() + digits.size() || devices < 1 || devices > kMostDevices) return;
+  for (const Preset& preset : cluster_presets()) {
+    if (preset.name != name.substr(0, dash)) continue;
+    const Cluster cluster = sized_cluster(cluster_from_json(preset.json, preset.name), devices);
+    throw Error("unknown cluster '" + std::string(name) + "' (did you mean '" + std::string(preset.name) + "-" +
+                std::to_string(cluster.devices.size() / static_cast<std::size_t>(cluster.devices_per_node)) + "x" +
+                std::to_string(cluster.devices_per_node) + "'?)");
+  }
+}
+
 }  // namespace
 
 Cluster cluster_from_json(std::string_view text, std::string_view file_name) {
@@ -271,7 +287,10 @@ Cluster load_cluster(std::string_view name_or_path) {
   const auto shape = dash == std::string_view::npos ? std::nullopt : parse_shape(name_or_path.substr(dash + 1));
   const std::string_view base = shape ? name_or_path.substr(0, dash) : name_or_path;
   auto cluster = shape ? find_cluster(base) : std::nullopt;
-  if (!cluster) throw_unknown("cluster", base, builtin_clusters());
+  if (!cluster) {
+    refuse_size(name_or_path);
+    throw_unknown("cluster", base, builtin_clusters());
+  }
   reshape(*cluster, *shape, name_or_path);
   return *std::move(cluster);
 }

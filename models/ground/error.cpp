@@ -71,6 +71,10 @@ std::string printable(std::string_view text) {
 
 Error::Error(std::string_view message) : std::runtime_error(printable(message)) {}
 
+Errors::Errors(const std::vector<std::string>& messages) : Error(messages.front()) {
+  for (const std::string& message : messages) messages_.push_back(printable(message));
+}
+
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
   std::string best;
   std::size_t best_distance = 0;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plumb {
 
@@ -17,6 +18,19 @@ class Error : public std::runtime_error {
  public:
   /// `message`, which quotes what the user gave, is shown as `printable` shows it.
   explicit Error(std::string_view message);
+};
+
+/// Several mistakes of one input. `main` prints a line for each of them; `what()` is the first.
+class Errors : public Error {
+ public:
+  /// `messages` has at least one.
+  explicit Errors(const std::vector<std::string>& messages);
+
+  /// Each on one line, as `printable` shows it.
+  const std::vector<std::string>& messages() const { return messages_; }
+
+ private:
+  std::vector<std::string> messages_;
 };
 
 /// What was asked for was understood, and the answer is that it cannot run: a deadlock, or a schedule that contradicts

@@ -1,6 +1,9 @@
 #include "models/import/load_network.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
@@ -22,11 +25,43 @@ Network launched_network(std::string_view path) {
   return *std::move(job.network);
 }
 
+/// Small letters without dashes: publishers write Llama-3.1-70B, we llama3-70b.
+std::string plain(std::string_view name) {
+  std::string kept;
+  for (const char c : name) {
+    if (c != '-') kept += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return kept;
+}
+
+/// The built-in network whose name is most like `model`; empty where none is near.
+std::string nearest_preset(std::string_view model) {
+  std::vector<std::string> names;
+  for (const Preset& preset : network_presets()) names.push_back(plain(preset.name));
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const auto found = std::ranges::find(names, nearest_name(plain(model), candidates));
+  if (found == names.end()) return {};
+  return std::string(network_presets()[static_cast<std::size_t>(found - names.begin())].name);
+}
+
+/// Throws `Error` for an id of the Hugging Face Hub, "meta-llama/Llama-3.1-70B", where there is no such file.
+void refuse_hub_id(std::string_view path) {
+  const bool looks_so = std::ranges::count(path, '/') == 1 && path.front() != '.' && path.front() != '/' &&
+                        !path.ends_with(".json") && !path.ends_with(".txt");
+  std::error_code ignored;
+  if (!looks_so || std::filesystem::exists(path, ignored)) return;
+  const std::string nearest = nearest_preset(path.substr(path.find('/') + 1));
+  throw Error("network '" + std::string(path) + "': nothing is downloaded and there is no such file; expected the " +
+              "model's config.json on this disk, or a built-in network" +
+              (nearest.empty() ? std::string() : ", of which '" + nearest + "' has the nearest name"));
+}
+
 }  // namespace
 
 Network load_network(std::string_view name_or_path) {
   if (is_launch_path(name_or_path)) return launched_network(name_or_path);
   if (is_document_path(name_or_path)) {
+    refuse_hub_id(name_or_path);
     if (const auto published = load_published(name_or_path)) return network_of(published->layers);
     const std::string text = read_text_file(name_or_path, kNetworkFile);
     if (is_model_config(text)) return network_from_model_config(text, name_or_path);

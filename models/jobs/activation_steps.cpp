@@ -222,7 +222,7 @@ void add_head_steps(StepList& list, const LayerSpec& layer, const JobShape& shap
   const std::int64_t rows = (layer.vocabulary + tensor - 1) / tensor;
   const std::int64_t logits = list.of(rows);
   list.add_entering("head.input", {list.tokens(), layer.width, rows}, false);
-  if (shape.parallelism.fused_loss) {
+  if (shape.parallelism.fused_loss || shape.parallelism.loss_in_place) {
     list.add("head.logits", {.for_weight_grad = logits});
     return;
   }

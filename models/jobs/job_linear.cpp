@@ -34,10 +34,10 @@ void add_adapter(LayerKernels& kernels, const JobShape& shape, const Product& pr
 void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& product) {
   const Parallelism& job = shape.parallelism;
   const MatrixFormat format = product.wide ? MatrixFormat::kBf16 : job.format;
-  const auto repeats = static_cast<std::int32_t>(product.copies - 1);
+  const auto launches = static_cast<std::int32_t>(product.copies);
   const auto add = [&](PassKernels& pass, const ProductShape& one, std::int64_t accumulated_bytes = 0) {
     pass.product(one, accumulated_bytes);
-    pass.list.back().repeats = repeats;
+    pass.list.back().launches = launches;
   };
   // What is gathered is cast before, by the rank that holds it.
   const bool gathers = job.sequence_parallel && job.tensor > 1;

@@ -56,7 +56,8 @@ struct Parallelism {
   Precision precision = kMixedPrecision;
   bool flash_attention = true;    ///< nothing of size sequence x sequence is kept or moved
   std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
-  bool fused_loss = false;        ///< the loss writes its gradient over the logits: no copy of them in 32 bits
+  bool fused_loss = false;        ///< one kernel for the loss, which writes its gradient over the logits
+  bool loss_in_place = false;     ///< many kernels for the loss, but no copy of the logits in 32 bits is kept
   WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward

@@ -12,9 +12,6 @@ namespace {
 
 constexpr double kSmallestShare = 1e-6;
 constexpr double kStoredBytes = 2;
-/// What a library needs to start one more kernel of a loop over experts (an assumption): a tensor to write to, the
-/// choice of an algorithm, a launch, but no module of Python between.
-constexpr std::int64_t kLoopNs = 15'000;
 
 double share_of_peak(double share) { return std::clamp(share, kSmallestShare, 1.0); }
 
@@ -106,11 +103,12 @@ std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
 }
 
 KernelTime kernel_time(const Kernel& kernel, const DeviceSpec& device, const KernelRates& rates) {
-  const double own_s = static_cast<double>(rates.kernel_ns * kernel.launches) / kNsPerSecond;
-  const std::int64_t host_ns = rates.host_ns * kernel.launches + std::min(rates.host_ns, kLoopNs) * kernel.repeats;
+  // Products of a group are started one by one, and run beside each other.
+  const std::int64_t in_a_row = kernel.kind == Kernel::Kind::kGemm ? 1 : kernel.launches;
+  const double own_s = static_cast<double>(rates.kernel_ns * in_a_row) / kNsPerSecond;
   const double moving_s = kernel.bytes / (device.memory_bytes_per_s * rates.memory_share(kernel.movement));
   const auto computing_s = [&](double share) { return kernel.flops / (device.flops_per_s * share); };
-  KernelTime time{.device_s = own_s, .host_s = static_cast<double>(host_ns) / kNsPerSecond};
+  KernelTime time{.device_s = own_s, .host_s = static_cast<double>(rates.host_ns * kernel.launches) / kNsPerSecond};
   switch (kernel.kind) {
     case Kernel::Kind::kGemm: {
       const double share = rates.gemm_share(kernel.product) * rates.peak(kernel.product.format);

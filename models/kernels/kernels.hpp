@@ -56,7 +56,6 @@ struct Kernel {
   bool hidden = false;        ///< collective, exchange: runs beside the kernels of its pass
   bool routed = false;        ///< works on the tokens of experts: the host must know their counts before it starts it
   std::int32_t launches = 1;  ///< kernels that the host starts
-  std::int32_t repeats = 0;   ///< more of them, which a library starts in a loop
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };

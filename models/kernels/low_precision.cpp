@@ -16,8 +16,9 @@ void add_cast(PassKernels& pass, MatrixFormat format, const CastTensor& tensor) 
   double bytes = kSixteenBits + (costs.two_copies ? 2 : 1) * costs.number_bytes;
   if (costs.scans && !scanned) bytes += kSixteenBits;
   if (costs.scans && tensor.shared) pass.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, kAmaxBytes);
-  pass.memory(bytes * tensor.numbers, costs.launches - (scanned ? 1 : 0), Movement::kCast);
-  pass.list.back().repeats = static_cast<std::int32_t>(tensor.copies - 1);
+  // The cast itself is a kernel per tensor, the rest one for all of them.
+  const std::int64_t launches = tensor.copies + costs.launches - (scanned ? 2 : 1);
+  pass.memory(bytes * tensor.numbers, static_cast<std::int32_t>(launches), Movement::kCast);
 }
 
 }  // namespace plumb

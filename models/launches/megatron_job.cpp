@@ -258,7 +258,9 @@ void set_machine(const Settings& settings, LaunchJob& job) {
     return 0;
   };
   job.nodes = known({"nnodes", "num_nodes", "trainer.num_nodes"});
-  job.per_node = known({"nproc_per_node", "num_gpus", "trainer.devices", "gpus_per_node"});
+  job.per_node = known({"nproc_per_node", "num_gpus", "trainer.devices", "gpus_per_node", "devices"});
+  // torchrun and deepspeed launch on one node unless they are told.
+  if (job.nodes == 0 && job.per_node > 0 && !settings.has("nnodes") && !settings.has("num_nodes")) job.nodes = 1;
   if (const std::int64_t world = known({"world_size"}); world > 0 && job.devices() == 0) {
     job.per_node = std::min<std::int64_t>(8, world);
     job.nodes = world / job.per_node;

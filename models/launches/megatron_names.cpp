@@ -53,6 +53,7 @@ constexpr std::array kRenamed{
     Renamed{"last_pipeline_num_layers", "decoder_last_pipeline_num_layers"},
     Renamed{"microbatch_group_size_per_vp_stage", "microbatch_group_size_per_virtual_pipeline_stage"},
     Renamed{"gated_linear_unit", "swiglu"},
+    Renamed{"bias", "add_bias_linear"},
     Renamed{"fp8", "fp8_format"},
     Renamed{"fp4", "fp4_format"},
     Renamed{"use_te_rng_tracker", "te_rng_tracker"},
@@ -178,7 +179,10 @@ void rename_to_megatron(Settings& settings) {
       if (is_denied(setting)) continue;
       setting.values = {std::string(one.value)};
     }
-    if (!settings.all().contains(one.to)) settings.set(one.to, std::move(setting));
+    const auto present = settings.all().find(one.to);
+    const bool unknown = present != settings.all().end() && !present->second.values.empty() &&
+                         !unknown_in(present->second.values.front()).empty();
+    if (present == settings.all().end() || unknown) settings.set(one.to, std::move(setting));
   }
   for (const auto& [from, to] : kDenials) {
     const auto found = settings.all().find(from);

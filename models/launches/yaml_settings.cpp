@@ -61,7 +61,18 @@ class YamlWalk {
     keep(table, leaf, std::move(setting));
   }
 
-  Settings take() { return std::move(settings_); }
+  /// References to other values, "${model.encoder_seq_length}", become these values.
+  Settings take() {
+    for (const auto& [name, setting] : std::map(settings_.all().begin(), settings_.all().end())) {
+      if (setting.values.size() != 1) continue;
+      const std::string reference = unknown_in(setting.values.front());
+      if (reference.empty()) continue;
+      const auto found = settings_.all().find(setting_name(reference.substr(reference.rfind('.') + 1)));
+      if (found != settings_.all().end() && found->first != name)
+        settings_.set(name, {found->second.values, setting.place});
+    }
+    return std::move(settings_);
+  }
 
  private:
   void keep(const std::string& table, const std::string& leaf, Setting setting) {

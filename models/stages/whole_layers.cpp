@@ -63,9 +63,12 @@ std::vector<LayerCounts> layer_counts(const Network& network, const Partition& p
     const LayerRange range = partition.range(s);
     if (!std::ranges::binary_search(whole, range.begin)) return {};
     const auto inside = [&](std::size_t begin) { return range.begin <= begin && begin < range.end; };
-    counts.push_back({.embedding = range.begin < decoders.front(),
-                      .decoders = static_cast<std::size_t>(std::ranges::count_if(decoders, inside)),
-                      .head = range.end > end});
+    counts.push_back(
+        {.embedding =
+             range
+                 .begin<decoders.front(), .decoders = static_cast<std::size_t>(std::ranges::count_if(decoders, inside)),
+                        .head = range.end>
+                     end});
   }
   return counts;
 }

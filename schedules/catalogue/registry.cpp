@@ -7,6 +7,7 @@
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/other_names.hpp"
 
 namespace plumb {
 
@@ -66,13 +67,19 @@ std::span<const ScheduleSpec> schedule_catalogue() {
 }
 
 const ScheduleSpec& schedule_named(std::string_view name) {
+  const std::string plain = plain_name(name);
+  const auto catalogue = schedule_catalogue();
+  const auto called = [&](std::string_view wanted) {
+    return std::ranges::find_if(catalogue, [&](const ScheduleSpec& spec) { return plain_name(spec.name) == wanted; });
+  };
+  if (const auto found = called(plain); found != catalogue.end()) return *found;
+  std::vector<std::string_view> names;
+  for (const ScheduleSpec& spec : catalogue) names.push_back(spec.name);
+  for (const OtherName& other : other_names()) {
+    if (plain_name(other.theirs) == plain) return *called(plain_name(other.ours));
+  }
   std::string small(name);
   for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  std::vector<std::string_view> names;
-  for (const ScheduleSpec& spec : schedule_catalogue()) {
-    if (spec.name == small) return spec;
-    names.push_back(spec.name);
-  }
   throw_unknown("schedule", small, names);
 }
 

@@ -35,8 +35,8 @@ struct ScheduleSpec {
 /// All schedules that Plumbline knows, in the order of the catalogue.
 std::span<const ScheduleSpec> schedule_catalogue();
 
-/// The row of the schedule of this name, whose letters may be capital ones. Throws `Error` with the nearest name when
-/// there is none.
+/// The row of the schedule of this name. Capital letters, dashes and underscores do not matter, and names of other
+/// systems are known (schedules/catalogue/other_names.hpp). Throws `Error` with the nearest name when there is none.
 const ScheduleSpec& schedule_named(std::string_view name);
 
 // Its parts: one folder each, with a table in its `catalogue.cpp`.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -24,7 +25,25 @@ constexpr std::string_view kExtras = "extras";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// Reads line by line: comments, `key: JSON`, and the list of each device.
+/// After so many mistakes the rest of a file tells nothing new.
+constexpr std::size_t kMostMistakes = 50;
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// The number in "d12"; -1 where `key` is something else.
+std::int64_t device_number(std::string_view key) {
+  std::int64_t number = -1;
+  if (!key.starts_with('d')) return number;
+  const auto [end, error] = std::from_chars(key.data() + 1, key.data() + key.size(), number);
+  return error == std::errc{} && end == key.data() + key.size() ? number : -1;
+}
+
+/// Reads line by line: comments, `key: JSON`, and the list of each device, also as a row of a drawing. Goes on after a
+/// mistake, so that all are told at once.
 class TextReader {
  public:
   TextReader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name) {}
@@ -34,10 +53,13 @@ class TextReader {
     while (!text_.empty()) {
       const std::size_t end = std::min(text_.find('\n'), text_.size());
       ++line_;
-      read_line(text_.substr(0, end));
+      full_line_ = text_.substr(0, end);
+      read_line(full_line_);
       text_.remove_prefix(std::min(end + 1, text_.size()));
     }
-    if (schedule_.devices.empty()) fail("has no line of a device; expected 'd0: 0F0 0B0'");
+    if (mistakes_.empty() && schedule_.devices.empty()) fail("has no line of a device; expected 'd0: 0F0 0B0'");
+    if (mistakes_.size() == 1) throw Error(mistakes_.front());
+    if (!mistakes_.empty()) throw Errors(mistakes_);
     return with_fields();
   }
 
@@ -52,27 +74,51 @@ class TextReader {
     throw Error(file_name_ + ":" + std::to_string(line_) + ": " + what);
   }
 
+  /// Notes a mistake in `part` of the line.
+  void note(std::string_view part, const std::string& what) {
+    const std::size_t column = static_cast<std::size_t>(part.data() - full_line_.data()) + 1;
+    mistakes_.push_back(file_name_ + ":" + std::to_string(line_) + ":" + std::to_string(column) + ": " + what);
+    if (mistakes_.size() == kMostMistakes) throw Errors(mistakes_);
+  }
+
   void read_line(std::string_view line) {
-    while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
+    line = without_blanks(line);
     if (line.empty() || line.front() == '#') return;
-    const std::size_t colon = line.find(':');
-    const std::string_view key = line.substr(0, colon);
-    if (colon != std::string_view::npos && (key == kExtras || std::ranges::find(kTextKeys, key) != kTextKeys.end())) {
-      check_json(line.substr(colon + 1));
-      if (!fields_.try_emplace(std::string(key), Field{line_, line.substr(colon + 1)}).second) {
-        fail("'" + std::string(key) + "' is given twice");
+    const std::size_t end = std::min(line.find_first_of(":|"), line.size());
+    const std::string_view key = without_blanks(line.substr(0, end));
+    const char mark = end == line.size() ? '\0' : line[end];
+    if (mark == ':' && (key == kExtras || std::ranges::find(kTextKeys, key) != kTextKeys.end())) {
+      return read_field(key, line.substr(end + 1));
+    }
+    const std::string expected = "d" + std::to_string(device_ + 1);
+    const std::int64_t device = mark == '\0' ? -1 : device_number(key);
+    if (device >= 0) {
+      if (device != device_ + 1) note(key, "expected '" + expected + ":'");
+      if (std::ssize(schedule_.devices) == kMostDocumentDevices) {
+        fail("expected at most " + std::to_string(kMostDocumentDevices) + " devices");
       }
-      return;
+      device_ = device;
+      drawn_ = mark == '|';
+      schedule_.devices.emplace_back();
+      return read_list(line.substr(end + 1));
     }
-    const std::string expected = "d" + std::to_string(schedule_.devices.size());
-    if (key != expected || colon == std::string_view::npos) {
-      fail("expected '" + expected + ":' with the actions of the device, 'key: value' of the document, or a comment");
+    if (drawn_ && line.starts_with("0 ")) return;  // the axis below a drawing
+    if (drawn_ && line.starts_with("...")) {
+      return note(line, "the drawing does not show all devices; expected a line '" + expected + ": ...'");
     }
-    if (std::ssize(schedule_.devices) == kMostDocumentDevices) {
-      fail("expected at most " + std::to_string(kMostDocumentDevices) + " devices");
+    note(line,
+         "expected '" + expected + ":' with the actions of the device, 'key: value' of the document, or a comment");
+  }
+
+  void read_field(std::string_view key, std::string_view json) {
+    try {
+      check_json(json);
+    } catch (const Error& error) {
+      mistakes_.emplace_back(error.what());
     }
-    schedule_.devices.emplace_back();
-    read_list(line.substr(colon + 1), schedule_.devices.back().actions);
+    if (!fields_.try_emplace(std::string(key), Field{line_, json}).second) {
+      note(key, "'" + std::string(key) + "' is given twice");
+    }
   }
 
   /// One JSON value and nothing after it. Its messages have our line.
@@ -80,20 +126,42 @@ class TextReader {
     const JsonDocument value(std::string(line_ - 1, '\n') + std::string(json), file_name_);
   }
 
-  void read_list(std::string_view items, std::vector<Action>& actions) const {
+  /// The items of the newest device.
+  void read_list(std::string_view items) {
     for (;;) {
-      while (!items.empty() && is_blank(items.front())) items.remove_prefix(1);
+      items = without_blanks(items);
       if (items.empty() || items.front() == '#') return;
       const auto end = static_cast<std::size_t>(std::find_if(items.begin(), items.end(), is_blank) - items.begin());
-      const std::string_view item = items.substr(0, end);
-      const std::size_t first = actions.size();
-      const std::string_view expected = read_item(item, actions);
-      if (!expected.empty()) fail("'" + std::string(item) + "': expected " + std::string(expected));
-      for (std::size_t at = first; at < actions.size(); ++at) {
-        if (static_cast<std::int32_t>(actions[at].stage) < kMostDocumentStages) continue;
-        fail("'" + std::string(item) + "': expected a stage below " + std::to_string(kMostDocumentStages));
-      }
+      read_one(items.substr(0, end));
       items.remove_prefix(end);
+    }
+  }
+
+  /// The item that a short form stands for: an action without a stage is of the stage of the
+  /// device's number; `a&b` is an overlapped pair.
+  std::string full_item(std::string_view item) const {
+    const auto with_stage = [&](std::string_view action) {
+      const bool has_stage = action.empty() || action.front() < 'A' || action.front() > 'Z';
+      return (has_stage ? std::string() : std::to_string(device_)) + std::string(action);
+    };
+    const std::size_t both = item.find('&');
+    if (both == std::string_view::npos) return with_stage(item);
+    return "(" + with_stage(item.substr(0, both)) + ";" + with_stage(item.substr(both + 1)) + ")OVERLAP";
+  }
+
+  void read_one(std::string_view item) {
+    if (drawn_ && item.ends_with("...")) return note(item, "the drawing is cut; expected one that shows all columns");
+    std::string_view action = item;
+    if (drawn_) action = action.substr(0, action.find_first_of("=|"));
+    if (drawn_ && action.empty()) return;
+    const std::string full = full_item(action);
+    auto& actions = schedule_.devices.back().actions;
+    const std::size_t first = actions.size();
+    const std::string_view expected = read_item(full, actions);
+    if (!expected.empty()) note(item, "'" + std::string(item) + "': expected " + std::string(expected));
+    for (std::size_t at = first; at < actions.size(); ++at) {
+      if (static_cast<std::int32_t>(actions[at].stage) < kMostDocumentStages) continue;
+      note(item, "'" + std::string(item) + "': expected a stage below " + std::to_string(kMostDocumentStages));
     }
   }
 
@@ -127,6 +195,10 @@ class TextReader {
   std::string_view text_;
   std::string file_name_;
   std::size_t line_ = 0;
+  std::string_view full_line_;
+  std::int64_t device_ = -1;  ///< the number of the newest device
+  bool drawn_ = false;        ///< the newest device's list is a row of a drawing
+  std::vector<std::string> mistakes_;
   std::map<std::string, Field> fields_;
   Schedule schedule_;
 };

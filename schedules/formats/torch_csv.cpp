@@ -38,6 +38,8 @@ class CsvReader {
       schedule_.devices.emplace_back();
       read_line(next_line());
     }
+    if (mistakes_.size() == 1) throw Error(mistakes_.front());
+    if (!mistakes_.empty()) throw Errors(mistakes_);
     if (schedule_.devices.empty()) throw Error(file_name_ + ": is empty; expected one line of actions per device");
     if (old_letters()) translate_letters();
     refuse_introspection_list();
@@ -50,6 +52,13 @@ class CsvReader {
 
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(file_name_ + ":" + std::to_string(line()) + ": " + what);
+  }
+
+  /// Notes a mistake, so that all of them are told at once.
+  void note(const std::string& what) {
+    constexpr std::size_t kMostCsvMistakes = 50;
+    mistakes_.push_back(file_name_ + ":" + std::to_string(line()) + ": " + what);
+    if (mistakes_.size() == kMostCsvMistakes) throw Errors(mistakes_);
   }
 
   std::string_view next_line() {
@@ -67,7 +76,7 @@ class CsvReader {
       if (comma == std::string_view::npos) break;
       cells.remove_prefix(comma + 1);
     }
-    if (schedule_.devices.back().actions.empty()) {
+    if (schedule_.devices.back().actions.empty() && mistakes_.empty()) {
       fail("has no actions; expected those of device " + std::to_string(line() - 1));
     }
   }
@@ -85,18 +94,18 @@ class CsvReader {
     auto& actions = schedule_.devices.back().actions;
     const std::size_t first = actions.size();
     const auto expected = read_item(new_letters.empty() ? cell : std::string_view(new_letters), actions);
-    if (!expected.empty()) fail(where() + "expected " + std::string(expected));
+    if (!expected.empty()) note(where() + "expected " + std::string(expected));
     for (std::size_t at = first; at < actions.size(); ++at) {
       const Action& action = actions[at];
       const bool plain = action.replica == ReplicaId{} && action.merged == 0 && action.slice == Action::kAllSlices &&
                          action.where == Action::kNowhere;
-      if (!plain || !in_torch(action.op)) fail(where() + "is not an action of PyTorch's files, such as 2F0");
-      if (static_cast<std::int32_t>(action.stage) >= kMostDocumentStages) fail(where() + "stage out of range");
+      if (!plain || !in_torch(action.op)) note(where() + "is not an action of PyTorch's files, such as 2F0");
+      if (static_cast<std::int32_t>(action.stage) >= kMostDocumentStages) note(where() + "stage out of range");
       whole_.push_back(whole_backward_);
     }
     whole_backward_ = false;
     if (actions.size() == first + 2 && (actions[first].op != Op::kF || !is_backward(actions[first + 1].op))) {
-      fail(where() + "expected a forward, then a backward");
+      note(where() + "expected a forward, then a backward");
     }
   }
 
@@ -174,6 +183,7 @@ class CsvReader {
   std::string_view text_;
   std::string file_name_;
   Schedule schedule_;
+  std::vector<std::string> mistakes_;
   bool saw_old_letter_ = false;
   bool whole_backward_ = false;  ///< the cell being read is a BW
   std::vector<bool> whole_;      ///< by action of the file

@@ -137,9 +137,8 @@ std::vector<std::vector<std::int32_t>> swapped_orders(const LayerPrices& prices,
   const auto kind = [&](std::int32_t place) {
     return std::pair(make_of(prices, place), prices.node[static_cast<std::size_t>(place)]);
   };
-  const bool alike =
-      prices.in_order ||
-      std::adjacent_find(prices.speed.begin(), prices.speed.end(), std::not_equal_to<>()) == prices.speed.end();
+  const bool alike = prices.in_order || std::adjacent_find(prices.speed.begin(), prices.speed.end(),
+                                                           std::not_equal_to<>()) == prices.speed.end();
   std::vector<Order> swapped;
   for (std::size_t a = 0; a < order.size() && !alike; ++a) {
     for (std::size_t b = a + 1; b < order.size(); ++b) {

@@ -42,7 +42,8 @@ std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front) {
   };
   std::vector<ScoredPlan> shown;
   for (const ScoredPlan& plan : by_step) {  // those already shown are faster
-    const bool covered = std::ranges::any_of(shown, [&](const ScoredPlan& known) { return nearly_covers(known, plan); });
+    const bool covered =
+        std::ranges::any_of(shown, [&](const ScoredPlan& known) { return nearly_covers(known, plan); });
     if (!covered && plan.device_seconds() <= kWasteful * by_step.front().device_seconds()) shown.push_back(plan);
   }
   return shown;

@@ -28,8 +28,9 @@ struct ScheduleVariant {
 };
 
 /// Variants that a search may use: the schedules that `ranges` name; if they name none, all for training that are not
-/// an alias of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names, for schedules
-/// that never flush and hold stages several times, which no bound covers, and for those that divide the vocabulary.
+/// an alias of another one, with `asynchronous` also those that never flush. Throws `Error` for unknown names, for
+/// schedules that never flush and hold stages several times, which no bound covers, and for those that divide the
+/// vocabulary.
 std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges);
 
 /// Placement of stages on places in `order`, by the catalogue's name of the placement; empty when the name does not

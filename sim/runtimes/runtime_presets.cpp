@@ -14,7 +14,7 @@ namespace {
 using For = RuntimePreset::For;
 
 /// Sends are waited for at the end of the step only.
-constexpr std::int32_t kUnlimited = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kNoSendLimit = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::array kPresets{
     RuntimePreset{.name = "plumbline",
@@ -23,7 +23,7 @@ constexpr std::array kPresets{
         .name = "pytorch",
         .transfers = TransferMode::kRendezvous,
         .receives = ReceivePlacement::kOnSend,
-        .send_buffers = kUnlimited,
+        .send_buffers = kNoSendLimit,
         .skips_first_input_grad = true,
         .pairs_in_turn = true,
         .format = "torch-comms",
@@ -32,7 +32,7 @@ constexpr std::array kPresets{
     RuntimePreset{.name = "pytorch-deferred",
                   .transfers = TransferMode::kRendezvous,
                   .receives = ReceivePlacement::kOnSend,
-                  .send_buffers = kUnlimited,
+                  .send_buffers = kNoSendLimit,
                   .skips_first_input_grad = true,
                   .pairs_in_turn = true,
                   .defers_receives = true,
@@ -61,7 +61,7 @@ constexpr std::array kPresets{
                   .schedules = For::kSeveralChunks,
                   .transfers = TransferMode::kRendezvous,
                   .receives = ReceivePlacement::kOnSend,
-                  .send_buffers = kUnlimited,
+                  .send_buffers = kNoSendLimit,
                   .skips_first_input_grad = true,
                   .pairs_in_turn = true,
                   .format = "torch-csv",

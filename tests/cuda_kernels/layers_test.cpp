@@ -176,6 +176,8 @@ TEST_CASE("attention on sequence slices reads the keys of earlier ones and adds 
   spec.rotary = true;
   check_both({.spec = spec, .shape = {.samples = 2, .sequence = 20, .before = 75, .after = 3}, .earlier = {70, 5}});
   check_both({.spec = spec, .shape = {.samples = 1, .sequence = 9, .before = 6}, .earlier = {6}});
+  // The first query of a tile sees all but the last of a warp's keys.
+  check_both({.spec = spec, .shape = {.samples = 1, .sequence = 64, .before = 14}, .earlier = {14}});
 }
 
 TEST_CASE("attention of given queries does not see padding") {
@@ -183,7 +185,7 @@ TEST_CASE("attention of given queries does not see padding") {
   spec.padded = true;
   for (const bool causal : {false, true}) {
     spec.causal = causal;
-    check_both({.spec = spec, .shape = {2, causal ? 20 : 67}});
+    for (const std::int64_t sequence : {20, 66, 67}) check_both({.spec = spec, .shape = {2, sequence}});
   }
 }
 

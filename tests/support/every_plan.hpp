@@ -64,11 +64,12 @@ inline std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges)
       plan.schedule = variant.spec->name;
       plan.chunks = variant.chunks;
       for (const std::int32_t places : ranges.places) {
-        if (places > room) continue;
+        if (places > room || !variant.is_tried(places, job.num_layers)) continue;
         plan.places = places;
         for (Partition& partition : all_cuts(job.num_layers, static_cast<std::size_t>(variant.stages(places)))) {
           plan.partition = std::move(partition);
           for (std::vector<std::int32_t>& order : every_order(room, places)) {
+            if (job.in_order && (!std::ranges::is_sorted(order) || order.back() + 1 != places)) continue;
             plan.order = std::move(order);
             const std::int64_t step = checked_step(job, plan, prices, variant);
             if (step > 0 && (fastest == 0 || step < fastest)) fastest = step;

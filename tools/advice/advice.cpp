@@ -12,8 +12,8 @@
 #include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/comparison/estimate.hpp"
-#include "sim/traces/run_samples.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
+#include "sim/traces/run_samples.hpp"
 
 namespace plumb {
 namespace {

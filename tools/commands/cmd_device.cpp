@@ -5,6 +5,7 @@
 #include "models/ground/error.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/commands/device_commands.hpp"
+#include "tools/options/examples.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -23,9 +24,8 @@ constexpr std::array<DeviceAction, 3> kActions{{
 }};
 
 void print_actions() {
-  std::string text =
-      "usage: plumbline device ACTION [OPTIONS]\n\nMakes the document of a device's rates, which --rates FILE "
-      "takes.\n\n";
+  std::string text = "usage: plumbline device ACTION [OPTIONS]\n\n" + examples_text(examples_of("device")) +
+                     "Makes the document of a device's rates, which --rates FILE takes.\n\n";
   for (const DeviceAction& action : kActions) {
     text += "  " + std::string(action.name) + std::string(12 - action.name.size(), ' ') + std::string(action.summary) +
             "\n";

@@ -78,6 +78,7 @@ struct SimulateArguments {
     const bool run = parser.parse(arguments);
     if (run) take_name(names);
     costs.job.take_recompute(size.recompute);
+    costs.assume_where_missing();
     return run;
   }
 
@@ -223,7 +224,11 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   }
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
   PredictedRun prediction = predict(arguments, schedule, input, draw);
-  if (input.job_rates) fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
+  if (input.job_rates) {
+    fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
+  } else {
+    fill_limits(prediction.timeline, limit, input.cluster_pointer());
+  }
   files.write({.steps = {&prediction.timeline, 1}});
   if (!arguments.chakra.empty()) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);

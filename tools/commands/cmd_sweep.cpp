@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -10,17 +11,22 @@
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
+#include "tools/reports/plot_svg.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/sweep/sweep_pareto.hpp"
+#include "tools/sweep/sweep_plot.hpp"
+#include "tools/sweep/sweep_result_io.hpp"
 #include "tools/sweep/sweep_table.hpp"
+#include "tools/terminal/mpi_job.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/process_share.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
 
-/// A page with more runs could not be read.
+/// Timelines of a page; further runs are in its diagram and table only.
 constexpr std::size_t kMostSections = 24;
 
 struct SweepArguments {
@@ -54,15 +60,19 @@ struct SweepArguments {
         .whole("runs", runs, {1, 1'000'000},
                "with --jitter: simulations per point, for medians and intervals (default: 100)")
         .text("csv", csv, "FILE", "one row per simulation (- is standard output)")
-        .text("html", html, "FILE", "page with the timelines of at most 24 simulations");
+        .text("html", html, "FILE",
+              "page with bubble against memory, and the timelines where there are at most 24 simulations");
     costs.add_to(parser, &jobs);
     simulation.add_to(parser);
-    return parser.parse(arguments);
+    const bool run = parser.parse(arguments);
+    if (!jobs.all().front().any()) costs.assume_where_missing();
+    return run;
   }
 
-  SweepPlan plan() const {
+  SweepPlan plan(std::size_t points) const {
     if (runs && !costs.jitter) throw Error("--runs: all runs are equal without --jitter, expected --jitter X");
-    SweepPlan plan{.costs = costs, .simulation = simulation, .keep_timelines = !html.empty()};
+    SweepPlan plan{
+        .costs = costs, .simulation = simulation, .keep_timelines = !html.empty() && points <= kMostSections};
     if (costs.jitter) plan.runs = runs.value_or(100);
     return plan;
   }
@@ -105,7 +115,7 @@ std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
 }
 
 std::string sweep_page(const std::vector<SweepResult>& results) {
-  HtmlReport report{.title = "sweep", .note = {}, .sections = {}};
+  HtmlReport report{.title = "sweep", .note = {}, .sections = {}, .diagram = svg_plot(sweep_plot(results))};
   for (const SweepResult& result : results) {
     if (!result.timeline) continue;
     report.sections.push_back({.title = sweep_title(result.point), .note = {}, .first = &*result.timeline});
@@ -129,36 +139,106 @@ std::string sweep_text(const std::vector<SweepResult>& results) {
   return text;
 }
 
+/// What the first process writes and prints.
+class SweepOutput {
+ public:
+  explicit SweepOutput(const SweepArguments& arguments) : prints_(arguments.csv != "-" && arguments.html != "-") {
+    check_distinct_outputs({arguments.csv, arguments.html});
+    if (!arguments.csv.empty()) csv_.emplace(arguments.csv);
+    if (!arguments.html.empty()) html_.emplace(arguments.html);
+    if (csv_) csv_->write(sweep_csv_header());
+  }
+
+  void add_row(const SweepResult& result) {
+    if (csv_) csv_->write(sweep_csv_row(result));
+  }
+
+  /// `results`: all of them, whose rows have been added.
+  void write(const std::vector<SweepResult>& results) {
+    const auto failed = [](const SweepResult& result) { return !result.figures; };
+    if (std::all_of(results.begin(), results.end(), failed)) throw Error(results.front().error);
+    if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
+    if (html_) html_->finish(sweep_page(results));
+    if (csv_) csv_->commit();
+    if (prints_) print(sweep_text(results));
+  }
+
+ private:
+  bool prints_;
+  std::optional<OutputFile> csv_;
+  std::optional<OutputFile> html_;
+};
+
+/// Point i is simulated by process i mod size. Told as soon as they are known, in the order of the points.
+std::vector<SweepResult> own_results(const std::vector<SweepPoint>& points, const SweepPlan& plan,
+                                     const ProcessShare& share, const std::function<void(const SweepResult&)>& tell) {
+  std::vector<SweepPoint> own;
+  for (std::size_t i = share.rank; i < points.size(); i += share.size) own.push_back(points[i]);
+  std::vector<SweepResult> results;
+  std::optional<Progress> progress;
+  if (share.is_first()) progress.emplace("sweep");
+  sweep_points(own, plan, [&](SweepResult result) {
+    tell(result);
+    results.push_back(std::move(result));
+    if (progress) progress->show(std::ssize(results), std::ssize(own));
+  });
+  return results;
+}
+
+/// The results of all processes in the order of the points, in the first one.
+std::vector<SweepResult> gathered_results(const std::vector<SweepPoint>& points, const std::vector<SweepResult>& own,
+                                          const ProcessShare& share) {
+  const std::vector<std::string> parts = share.gather(sweep_results_to_bytes(own));
+  if (!share.is_first()) return {};
+  std::vector<SweepResult> results(points.size());
+  for (std::size_t rank = 0; rank < share.size; ++rank) {
+    std::size_t at = rank;
+    for (SweepResult& result : sweep_results_from_bytes(parts[rank])) {
+      const std::int32_t chunks = result.point.params.chunks;
+      result.point = points[at];
+      result.point.params.chunks = chunks;
+      results[at] = std::move(result);
+      at += share.size;
+    }
+  }
+  return results;
+}
+
+ExitStatus run_part(const ProcessShare& share, const CommandLine& command_line) {
+  SweepArguments arguments;
+  std::vector<SweepPoint> points;
+  std::optional<SweepOutput> output;
+  bool goes_on = false;
+  share.prepare([&] {
+    goes_on = arguments.parse(command_line);
+    if (!goes_on) return;
+    points = points_of(arguments);
+    if (share.size > 1 && !arguments.html.empty()) throw Error("sweep: --html: expected one process, without mpirun");
+    if (share.is_first()) output.emplace(arguments);
+  });
+  if (!goes_on) return ExitStatus::kDone;
+  const bool alone = share.size == 1;
+  std::vector<SweepResult> results = own_results(points, arguments.plan(points.size()), share, [&](const auto& result) {
+    if (alone) output->add_row(result);
+  });
+  if (!alone) results = gathered_results(points, results, share);
+  if (!output) return ExitStatus::kDone;
+  if (!alone) std::ranges::for_each(results, [&](const SweepResult& result) { output->add_row(result); });
+  output->write(results);
+  return ExitStatus::kDone;
+}
+
 }  // namespace
 
-ExitStatus run_sweep(const CommandLine& command_line) {
-  SweepArguments arguments;
-  if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  const std::vector<SweepPoint> points = points_of(arguments);
-  if (!arguments.html.empty() && points.size() > kMostSections) {
-    throw Error("sweep: --html: " + std::to_string(points.size()) +
-                " simulations do not fit on a page, expected at most " + std::to_string(kMostSections));
+ExitStatus run_sweep(const CommandLine& command_line, RunShared shared) {
+  const std::string size = mpi_job_size();
+  if (size == "1") return run_part({}, command_line);
+  if (shared == nullptr) {
+    throw Error("sweep: mpirun has started " + size +
+                " processes, and this program was built without MPI; expected the one with the trainer, which "
+                "`./plumbline train --help` builds");
   }
-  check_distinct_outputs({arguments.csv, arguments.html});
-  std::optional<OutputFile> csv;
-  std::optional<OutputFile> html;
-  if (!arguments.csv.empty()) csv.emplace(arguments.csv);
-  if (!arguments.html.empty()) html.emplace(arguments.html);
-  if (csv) csv->write(sweep_csv_header());
-  std::vector<SweepResult> results;
-  Progress progress("sweep");
-  sweep_points(points, arguments.plan(), [&](SweepResult result) {
-    if (csv) csv->write(sweep_csv_row(result));
-    results.push_back(std::move(result));
-    progress.show(static_cast<std::int64_t>(results.size()), static_cast<std::int64_t>(points.size()));
-  });
-  const auto failed = [](const SweepResult& result) { return !result.figures; };
-  if (std::all_of(results.begin(), results.end(), failed)) throw Error(results.front().error);
-  if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
-  if (html) html->finish(sweep_page(results));
-  if (csv) csv->commit();
-  if (arguments.csv != "-" && arguments.html != "-") print(sweep_text(results));
-  return ExitStatus::kDone;
+  return shared([&](const ProcessShare& share) { return run_part(share, command_line); });
 }
 
 }  // namespace plumb

@@ -41,6 +41,7 @@ const Command& find_command(const std::vector<Command>& commands, std::string_vi
 
 std::vector<Command> command_table(const TrainerCommands& trainer) {
   const auto version = [trainer](const CommandLine& arguments) { return run_version(arguments, trainer.abilities); };
+  const auto sweep = [trainer](const CommandLine& arguments) { return run_sweep(arguments, trainer.shared); };
   return {
       {"schedules", "list the built-in schedules", run_schedules},
       {"schedule", "write a schedule to a file, or explain how to run it in PyTorch and Megatron-LM", run_schedule},
@@ -54,7 +55,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"weights", "write the weights of a model for PyTorch, or list their names",
        of_trainer("weights", trainer.weights)},
       {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
-      {"sweep", "simulate schedules over ranges of sizes and list the best", run_sweep},
+      {"sweep", "simulate schedules over ranges of sizes and list the best", sweep},
       {"plan", "find the fastest parallel configuration for a cluster", run_plan},
       {"stability", "find the largest stable learning rate of asynchronous training",
        of_trainer("stability", trainer.stability)},

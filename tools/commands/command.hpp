@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/terminal/command_line.hpp"
+#include "tools/terminal/process_share.hpp"
 
 namespace plumb {
 
@@ -27,6 +28,7 @@ struct TrainerCommands {
   Run weights = nullptr;
   Run reproduce = nullptr;
   Run demo = nullptr;
+  RunShared shared = nullptr;
   std::string (*abilities)() = nullptr;  ///< the lines of `version` that say what the trainer can do
 };
 
@@ -47,7 +49,8 @@ ExitStatus run_advise(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
 /// `plan` without a published planner's name.
 ExitStatus run_plan_search(const CommandLine& arguments);
-ExitStatus run_sweep(const CommandLine& arguments);
+/// `shared` is null in a program without MPI.
+ExitStatus run_sweep(const CommandLine& arguments, RunShared shared);
 ExitStatus run_convert(const CommandLine& arguments);
 ExitStatus run_plan(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);

@@ -46,7 +46,7 @@ const ScheduleFormat& format_of(std::string_view text) {
   const std::string_view begin = first == std::string_view::npos ? text : text.substr(first);
   const auto named = [](std::string_view name) -> const ScheduleFormat& { return schedule_format(name, {}); };
   if (begin.starts_with('{')) return named("json");
-  if (begin.starts_with("d0:") || begin.starts_with("name:")) return named("text");
+  if (begin.starts_with("d0") || begin.starts_with("name:")) return named("text");
   const auto says = [&](std::string_view words) { return begin.find(words) != std::string_view::npos; };
   if (says("SCHEDULE =")) return named("zero-bubble");
   if (says("--pipeline-model-parallel-size")) return named("megatron");

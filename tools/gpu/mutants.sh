@@ -43,10 +43,12 @@ try() {
   ((${#objects[@]} > 0)) || { echo "NOBODY INCLUDES IT" && return; }
   command=$(sed "s|-o tests/cuda_kernels_test|-o $folder/test ${objects[*]}|" "$work/link")
   (cd "$build" && bash -c "$command") >"$folder/log" 2>&1 || { echo "DOES NOT LINK" && return; }
-  if timeout "$seconds" "$folder/test" --abort-after=1 >"$folder/log" 2>&1; then echo SURVIVED; else echo caught; fi
+  # In a shell of its own, which says to the log, too, by which signal the test died.
+  if (timeout "$seconds" "$folder/test" --abort-after=1 || exit 1) >"$folder/log" 2>&1; then echo SURVIVED; else echo caught; fi
   rm -f "$folder"/*.o "$folder/test"
 }
 
+"$build/tests/cuda_kernels_test" >"$work/log" 2>&1 || { echo "mutants.sh: the tests fail without a mistake" >&2 && exit 1; }
 number=0
 while IFS='|' read -r name source rest; do
   [[ $name == \#* || $name != *"$part"* ]] && continue

@@ -258,7 +258,7 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   if (row.data == "vocabulary-parallel") job.dropout = false;  // so its launch script
   if (row.data == "megatron-lm-ci") job.dropout = row.context == 1;
   if (row.data == "simumax") {
-    job.fused_loss = true;
+    job.loss_in_place = true;  // its scripts leave --cross-entropy-loss-fusion out
     job.weight_gradients = WeightGradients::kPlaceholders;
   }
   job.expert_tensor = row.expert_tensor;

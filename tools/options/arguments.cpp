@@ -7,6 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
+#include "tools/options/examples.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -36,7 +37,7 @@ struct ArgumentParser::State {
 
   std::string help() const {
     TextStream out;
-    out << "usage: plumbline " << usage << "\n\n" << summary << '\n';
+    out << "usage: plumbline " << usage << "\n\n" << examples_text(examples_of(usage)) << summary << '\n';
     for (const po::options_description& group : groups) {
       if (!group.options().empty()) out << '\n' << group;
     }

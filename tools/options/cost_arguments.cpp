@@ -84,11 +84,20 @@ MicrobatchShape shape_of(const CostArguments& arguments, const Network& network)
   return {arguments.samples.value_or(network.samples), arguments.sequence.value_or(network.sequence)};
 }
 
-void check_devices(const Cluster& cluster, const CostShape& shape, const std::string& name) {
-  const auto needed = static_cast<std::size_t>(shape.num_devices);
-  if (cluster.devices.size() >= needed) return;
-  throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
-              std::to_string(needed) + " (NAME-NODESxDEVICES is a cluster of another size: h100-8x8 has 64 devices)");
+/// "h100-8x8": the same cluster with as many whole nodes as `devices` need.
+std::string sized_name(const std::string& name, const Cluster& cluster, std::int64_t devices) {
+  const std::int64_t per_node = std::max(1, cluster.devices_per_node);
+  return name + "-" + std::to_string((devices + per_node - 1) / per_node) + "x" + std::to_string(per_node);
+}
+
+/// `devices`: as many as `what` needs.
+void check_devices(const Cluster& cluster, std::int64_t devices, const std::string& name, const std::string& what) {
+  if (std::ssize(cluster.devices) >= devices) return;
+  const auto names = builtin_clusters();
+  const bool built_in = std::ranges::find(names, name) != names.end();
+  const std::string hint = built_in ? "--cluster " + sized_name(name, cluster, devices) : "a document with more nodes";
+  throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, " + what +
+              " needs " + std::to_string(devices) + "; expected " + hint);
 }
 
 /// Throws `Error` when options of networks are combined with abstract costs.
@@ -152,6 +161,7 @@ CostInput abstract_input(const CostArguments& arguments, const CostShape& shape)
                                 .recompute = shape.recompute,
                                 .vocabulary = shape.vocabulary});
   input.description = arguments.cost;
+  if (arguments.assumed) input.description += ", assumed (I=1,W=1 where B is split); --cost or --network gives others";
   return input;
 }
 
@@ -211,6 +221,10 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   if (shape.recompute && parallelism.recompute == ActivationRecompute::kFull) {
     throw Error("--recompute: the schedule recomputes whole stages already, expected no full recompute of layers");
   }
+  const std::int64_t ranks = parallelism.tensor * parallelism.context * parallelism.data;
+  check_devices(cluster, shape.num_devices * ranks, arguments.cluster,
+                "a pipeline of " + std::to_string(shape.num_devices) + " with " + std::to_string(ranks) +
+                    " devices each (tensor x context x data)");
   CostInput input;
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
   const JobMachine machine{cluster, shape.num_devices, input.job_rates};
@@ -286,7 +300,8 @@ void apply_jitter(CostInput& input, double jitter, std::int32_t num_devices) {
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
   const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
-  if (documents.cluster && !job) check_devices(*documents.cluster, shape, arguments.cluster);
+  if (documents.cluster && !job)
+    check_devices(*documents.cluster, shape.num_devices, arguments.cluster, "the pipeline");
   CostInput input;
   if (job) {
     input = job_input(arguments, documents, shape);
@@ -304,6 +319,13 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 
 }  // namespace
 
+void CostArguments::assume_where_missing() {
+  const bool others = !cluster.empty() || !partition.empty() || !precision.empty() || samples || sequence || job.any();
+  if (any() || others) return;
+  cost = "F=1,B=2";
+  assumed = true;
+}
+
 void CostArguments::add_search_to(ArgumentParser& parser) {
   parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W), and for --backend paced")
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
@@ -316,7 +338,7 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
 }
 
 void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
-  parser.group("Costs: --cost, or --network with --cluster, or --profile")
+  parser.group("Costs: --cost, or --network with --cluster, or --profile (default: --cost F=1,B=2)")
       .text("cost", cost, "LIST",
             "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R U X AR "
             "EVICT "

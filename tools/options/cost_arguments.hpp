@@ -35,11 +35,14 @@ struct CostArguments {
   std::optional<double> jitter;
   JobArguments job;
   std::optional<Network> described;  ///< by a launch file, instead of `network`
+  bool assumed = false;              ///< `cost` was given by nobody
 
   /// Declares the options; this object must outlive the parsing. With `ranges` the degrees of jobs go there.
   void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
   /// Declares only the options that a searched schedule needs: abstract costs, or a profile.
   void add_search_to(ArgumentParser& parser);
+  /// Takes the costs that textbooks draw, F=1,B=2, where neither costs nor anything that belongs to others is given.
+  void assume_where_missing();
   /// Whether any costs are given.
   bool any() const { return per_device || described || !(cost + memory + profile + network).empty(); }
   bool has_network() const { return described || !network.empty(); }

@@ -1,10 +1,28 @@
 #include "tools/options/report_arguments.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
 
 namespace plumb {
+
+namespace {
+
+/// Names of pictures, pages and documents that programs open by their ends.
+constexpr std::array<std::string_view, 12> kWellKnownExtensions{".bmp",  ".csv", ".eps",  ".gif", ".htm", ".html",
+                                                                ".jpeg", ".jpg", ".json", ".pdf", ".png", ".svg"};
+
+/// Throws `Error` where the end of `path` promises another kind of file than the option writes.
+void check_kind(std::string_view option, std::string_view extension, const std::string& path) {
+  const bool promises = std::ranges::any_of(kWellKnownExtensions, [&](auto end) { return path.ends_with(end); });
+  if (!promises || path.ends_with(extension) || (extension == ".html" && path.ends_with(".htm"))) return;
+  throw Error("--" + std::string(option) + ": writes " + std::string(extension) + " files, found '" + path +
+              "'; expected a name that ends in " + std::string(extension));
+}
+
+}  // namespace
 
 ReportArguments::ReportArguments() : files(report_formats().size()) {}
 
@@ -42,6 +60,11 @@ ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& ot
   std::vector<std::string> outputs = arguments.outputs();
   outputs.push_back(other);
   check_distinct_outputs(outputs);
+  const auto formats = report_formats();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    check_kind(formats[i].name, formats[i].extension, arguments.files[i]);
+  }
+  check_kind("json", ".json", arguments.json);
   if (!arguments.json.empty()) json_.emplace_back(arguments.json);
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
     if (!arguments.files[i].empty()) reports_.emplace_back(i, OutputFile(arguments.files[i]));

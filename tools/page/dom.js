@@ -44,7 +44,7 @@ function shaded(colour, level) {
 /** Whether light text reads better than dark text on `colour`. */
 function wantsLightText(colour) {
   const [r, g, b] = rgbOf(colour).map((value) => (value / 255) ** 2.2);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.36;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.217;
 }
 
 /** A legend of `[colour, name]` pairs. */

@@ -37,6 +37,7 @@ class Section {
     const machines = [...new Set(section.runs.map((one) => one.machine).filter((text) => text !== ""))];
     return element("header", {}, element("h2", {}, section.heading),
       element("p", { class: "facts" }, [...facts, ...machines].join(" · ")),
+      section.runs.map((one) => excessText(one)).filter((text) => text !== "").map((text) => element("p", { class: "excess" }, text)),
       section.note ? element("p", { class: "note" }, element("code", {}, section.note)) : null);
   }
 
@@ -152,7 +153,9 @@ function start() {
     sections.forEach((section) => section.repaint());
   };
   frame(page, [runChoice(sections), scaleChoice(sections)], repaint, adviceCard(page),
-    element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
+    page.diagram === "" ? null : element("div", { class: "card" }, element("img", {
+      class: "diagram", alt: "bubble or step time against peak memory of every run", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(page.diagram)}` })),
+    page.sections.length === 0 ? null : element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
   window.plumbline = { page, sections };
 }
 

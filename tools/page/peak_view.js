@@ -15,6 +15,17 @@ function needText(need) {
     : `${need.verdict}: ${apart} ${need.bytes > need.limit ? "above" : "below"} the limit`;
 }
 
+/** What does not fit, of the device that needs most; empty where all of them fit. */
+function excessText(run) {
+  const excess = run.devices.map(({ need }) => (need && need.limit > 0 ? need.bytes - need.limit : 0));
+  const above = excess.filter((bytes) => bytes > 0).length;
+  if (above === 0) return "";
+  const worst = excess.indexOf(Math.max(...excess));
+  const { bytes, limit } = run.devices[worst].need;
+  return `Does not fit in memory: device ${worst} needs ${bytesText(bytes)}, ${bytesText(bytes - limit)} above its ` +
+    `${bytesText(limit)}${above > 1 ? `; ${above} of ${run.devices.length} devices need more than they have` : ""}.`;
+}
+
 function peakRow(page, section, device, r, whole, choose) {
   const run = section.runs[r];
   const { peak, peakActivations, need } = run.devices[device];

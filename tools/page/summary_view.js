@@ -1,12 +1,12 @@
 // Figures of all runs of the page in one table; a prediction shows how far it is from its measurement.
 
-/** `[title, value of a run (undefined: unknown), text of a value, whether less is better]` */
+/** `[title, value of a run (undefined: unknown), text of a value, whether less is better, note on the value of a run]` */
 const FIGURES = [
   ["makespan", (run) => run.makespan, timeText, true],
   ["step time", (run) => run.stepTime, timeText, true],
   ["bubble", (run) => run.bubbleFraction, percentText, true],
   ["bubble rate", (run) => run.bubbleRate, percentText, true],
-  ["utilization", (run) => run.utilization, percentText, false],
+  ["utilization", (run) => run.utilization, percentText, false, (run) => (isSteadyShare(run) ? "in the steady state" : "")],
   ["slowdown by other devices", slowedShare, percentText, true],
   ["samples/s", (run) => run.samplesPerSecond, countText, false],
   ["tokens/s", (run) => run.tokensPerSecond, countText, false],
@@ -23,7 +23,18 @@ function slowedShare(run) {
 }
 
 function peakMemory(run) { return Math.max(...run.devices.map((device) => device.peak)) || undefined; }
-function peakStashes(run) { return Math.max(...run.devices.map((device) => device.peakActivations)) || undefined; }
+/** In stashes of 1/p of the model: those of runs with several stages per device are smaller. */
+function peakStashes(run) {
+  const stages = Math.max(0, ...run.actions.map(([, stage]) => stage + 1));
+  const share = stages > run.devices.length ? run.devices.length / stages : 1;
+  return share * Math.max(...run.devices.map((device) => device.peakActivations)) || undefined;
+}
+
+/** Whether the utilization is that of whole steady periods, not of the whole run. */
+function isSteadyShare(run) {
+  const useful = run.devices.reduce((total, device) => total + device.useful, 0);
+  return Math.abs(run.utilization - useful / (run.makespan * run.devices.length)) > 0.001;
+}
 
 /** The difference between a prediction and its measurement: shares in points, the rest relative. */
 function errorText(figure, predicted, measured) {
@@ -36,7 +47,9 @@ function summaryCell(figure, run, measured, best) {
   const value = figure[1](run);
   if (value === undefined || value === null) return element("td", { class: "number" }, "–");
   const error = measured ? errorText(figure, value, figure[1](measured)) : "";
+  const note = figure[4]?.(run) ?? "";
   return element("td", { class: `number${value === best ? " best" : ""}` }, figure[2](value),
+    note ? element("small", {}, note) : null,
     error ? element("small", {}, error) : null);
 }
 

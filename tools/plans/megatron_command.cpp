@@ -74,7 +74,8 @@ DecoderFacts decoder_facts(const Network& network) {
   for (const LayerSpec& layer : network.layers) {
     if (layer.kind != LayerKind::kResidual) continue;
     ++blocks;
-    if (layer.body.size() != 2 || !layer.shortcut.empty()) refuse_network(network, "it has other blocks than norm and part");
+    if (layer.body.size() != 2 || !layer.shortcut.empty())
+      refuse_network(network, "it has other blocks than norm and part");
     for (const LayerSpec& part : layer.body) take_part(network, part, facts);
   }
   const bool known = facts.attention != nullptr && facts.norm != nullptr && 2 * facts.sparse.size() == blocks;
@@ -142,7 +143,8 @@ void add_network(const Network& network, std::int64_t sequence, OptionLines& out
   if (wide.activation == Activation::kRelu) out.flag("squared-relu");
   const bool latent = attention.kind == LayerKind::kLatentAttention;
   const bool bias = facts.mlp != nullptr ? facts.mlp->bias : !latent && attention.bias;
-  if (!latent && attention.bias != bias) refuse_network(network, "its attention has biases and its MLP not, or the reverse");
+  if (!latent && attention.bias != bias)
+    refuse_network(network, "its attention has biases and its MLP not, or the reverse");
   if (!bias) out.flag("disable-bias-linear");
   if (attention.qkv_bias) out.flag("add-qkv-bias");
   out.value("normalization", facts.norm->kind == LayerKind::kRmsNorm ? "RMSNorm" : "LayerNorm");

@@ -10,9 +10,10 @@ namespace plumb {
 namespace {
 
 /// As a shell reads it back.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                             "0123456789-_./:,+=@%") == std::string::npos;
+std::string shell_quoted(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789-_./:,+=@%") == std::string::npos;
   if (plain) return word;
   std::string text = "'";
   for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
@@ -24,9 +25,9 @@ bool is_made_by_name(const SimulatedPlan& plan) {
   const PipelinePlan& choice = plan.score.plan;
   if (!choice.replicas.empty()) return false;
   try {
-    return generate(choice.schedule, {.num_devices = choice.places,
-                                      .num_microbatches = choice.microbatches,
-                                      .chunks = choice.chunks}) == plan.schedule;
+    return generate(choice.schedule,
+                    {.num_devices = choice.places, .num_microbatches = choice.microbatches, .chunks = choice.chunks}) ==
+           plan.schedule;
   } catch (const Error&) {  // it wants costs
     return false;
   }
@@ -73,10 +74,10 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
   } else if (shown.document.empty()) {
     return {.refused = "its order is not made by the name of the schedule alone; -o writes that of the best plan"};
   } else {
-    text += quoted(shown.document);
+    text += shell_quoted(shown.document);
   }
-  text += " --network " + quoted(shown.network) + " --cluster " + quoted(shown.cluster);
-  for (const auto& [option, value] : shown.repeated) text += " " + option + " " + quoted(value);
+  text += " --network " + shell_quoted(shown.network) + " --cluster " + shell_quoted(shown.cluster);
+  for (const auto& [option, value] : shown.repeated) text += " " + option + " " + shell_quoted(value);
   text += " --partition " + to_string(choice.partition);
   if (!is_profiled(question.network)) text += degree_options(choice.parallelism);
   if (question.runtime != nullptr) text += " --runtime " + std::string(question.runtime->name);

@@ -1,12 +1,23 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/plan_search/placed_schedule.hpp"
 #include "tools/options/plan_search_arguments.hpp"
-#include "tools/plans/plan_search_text.hpp"
 
 namespace plumb {
+
+/// How the answer is shown.
+struct PlanShown {
+  std::string document = "plan.json";  ///< where the schedule is written; empty: nowhere
+  bool written = false;                ///< it is
+  std::string network{};               ///< as the user named them
+  std::string cluster{};
+  /// Options of the user that a simulation must repeat, and their values: "--sequence", "4096".
+  std::vector<std::pair<std::string, std::string>> repeated{};
+};
 
 /// A command that can be copied, or why there is none.
 struct PlanCommand {

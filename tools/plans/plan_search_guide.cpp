@@ -5,7 +5,6 @@
 #include "models/ground/text_stream.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "tools/formats/schedule_guide.hpp"
-#include "tools/plans/plan_commands.hpp"
 #include "tools/plans/plan_search_text.hpp"
 
 namespace plumb {
@@ -60,7 +59,8 @@ void add_torchtitan(const PipelinePlan& plan, const std::vector<LayerCounts>& st
       << "  parallelism.num_pp_microbatches = " << plan.microbatches << "\n"
       << "  parallelism.module_fqns_per_model_part = " << modules_of(stages) << "\n"
       << "  training.local_batch_size = " << plan.microbatches * job.microbatch_size << "\n"
-      << "  activation_checkpoint.mode = \"" << (job.recompute == ActivationRecompute::kFull ? "full" : "none") << "\"\n";
+      << "  activation_checkpoint.mode = \"" << (job.recompute == ActivationRecompute::kFull ? "full" : "none")
+      << "\"\n";
   if (job.zero == ZeroStage::kWeights) out << "  parallelism.fsdp_reshard_after_forward = \"always\"\n";
 }
 
@@ -70,8 +70,9 @@ void add_deepspeed(const PlanQuestion& question, const PipelinePlan& plan, TextS
   out << "\nDeepSpeed\n"
       << "  PipelineModule(layers, num_stages=" << plan.places << ", partition_method=\"type:transformer\", "
       << "activation_checkpoint_interval=" << again << ")  # the class of the decoder layers\n"
-      << "  {\"train_batch_size\": " << question.job.batch << ", \"train_micro_batch_size_per_gpu\": "
-      << job.microbatch_size << ", \"gradient_accumulation_steps\": " << plan.microbatches
+      << "  {\"train_batch_size\": " << question.job.batch
+      << ", \"train_micro_batch_size_per_gpu\": " << job.microbatch_size
+      << ", \"gradient_accumulation_steps\": " << plan.microbatches
       << ", \"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": " << static_cast<int>(job.zero) << "}}\n";
 }
 

@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/plan_search/plan_front.hpp"
-#include "tools/plans/plan_commands.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/tables/rates_text.hpp"

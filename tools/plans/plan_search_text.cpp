@@ -7,9 +7,8 @@
 
 #include "models/kernels/kernel_rates_io.hpp"
 #include "schedules/document/schedule.hpp"
-#include "sim/simulate.hpp"
 #include "sim/plan_search/plan_front.hpp"
-#include "tools/plans/plan_commands.hpp"
+#include "sim/simulate.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/rates_text.hpp"
@@ -90,8 +89,7 @@ std::string largest_line(const PlanQuestion& question, const SimulatedPlan& best
   const PlacedRun run = placed_run(best.schedule, best.stages);
   SimOptions options{.transfers = run.transfers};
   options.peak_composition = true;
-  const Timeline timeline =
-      simulate_summary(run.schedule, run.costs, &best.stages.pipeline, run.lowering, options);
+  const Timeline timeline = simulate_summary(run.schedule, run.costs, &best.stages.pipeline, run.lowering, options);
   return largest_text(timeline.devices[static_cast<std::size_t>(best.score.worst_place)]);
 }
 
@@ -120,9 +118,10 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
   TextTable table({{"plan"}, {plan_line(best.plan)}});
-  const std::string proof = answer.exhausted ? "proved: no plan in the search space is faster"
-                                             : "at most " + percent_text(answer.gap()) +
-                                                   " less time is possible (lower bound " + time_text(answer.bound_ns) + ")";
+  const std::string proof = answer.exhausted
+                                ? "proved: no plan in the search space is faster"
+                                : "at most " + percent_text(answer.gap()) + " less time is possible (lower bound " +
+                                      time_text(answer.bound_ns) + ")";
   table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
   table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " " + question.unit() +
                                    "/s, " + cost_text(best, question) + " " + cost_title(question)});
@@ -232,9 +231,10 @@ std::string commands(const PlanQuestion& question, const SimulatedPlan& best, co
   const PipelinePlan& plan = best.score.plan;
   const PlanCommand command = simulate_command(question, best, shown);
   const bool document = command.text.find(" " + shown.document + " ") != std::string::npos;
-  std::string text = "\nnext" + std::string(document && !shown.written
-                                                ? " (write the schedule with -o " + shown.document + " first)"
-                                                : "") + ":\n";
+  std::string text =
+      "\nnext" +
+      std::string(document && !shown.written ? " (write the schedule with -o " + shown.document + " first)" : "") +
+      ":\n";
   text += "  " + (command.refused.empty() ? command.text : "no simulation: " + command.refused) + "\n";
   if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
     text += "  plumbline train " + shown.document + " --network " + shown.network + " --partition " +

@@ -2,25 +2,15 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "tools/options/plan_search_arguments.hpp"
+#include "tools/plans/plan_commands.hpp"
 
 namespace plumb {
-
-/// How the answer is shown.
-struct PlanShown {
-  std::string document = "plan.json";  ///< where the schedule is written; empty: nowhere
-  bool written = false;                ///< it is
-  std::string network{};               ///< as the user named them
-  std::string cluster{};
-  /// Options of the user that a simulation must repeat, and their values: "--sequence", "4096".
-  std::vector<std::pair<std::string, std::string>> repeated{};
-};
 
 /// "1f1b, pp 4, tp 2, dp 4, 8 microbatches of 2 samples, full recompute": one line.
 std::string plan_line(const PipelinePlan& plan);

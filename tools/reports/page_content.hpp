@@ -26,7 +26,8 @@ struct HtmlReport {
   std::string title = {};
   std::string note = {};
   std::vector<HtmlSection> sections = {};
-  std::string advice = {};  ///< a document of `plumbline advise --json`; empty: none
+  std::string diagram = {};  ///< an SVG above all runs; empty: none
+  std::string advice = {};   ///< a document of `plumbline advise --json`; empty: none
 };
 
 }  // namespace plumb

@@ -250,6 +250,7 @@ std::string page_data(const HtmlReport& report) {
                {"causes", vocabulary(kIdleCauseNames, kIdleTitles, kIdleColours)},
                {"classes", vocabulary(kMemoryClassNames, kMemoryTitles, kMemoryColours)},
                {"errorParts", titles(kErrorPartNames, kErrorPartTitles)},
+               {"diagram", report.diagram},
                {"advice", report.advice.empty() ? Json() : Json::parse(report.advice)},
                {"sections", Json::array()}};
   for (const HtmlSection& section : report.sections) {

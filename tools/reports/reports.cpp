@@ -17,7 +17,7 @@ constexpr std::size_t kMostSteps = 24;
 constexpr std::size_t kMostSpans = 1'000'000;
 
 /// A section for every step, of which one is chosen.
-std::string page(const ReportedRun& run) {
+std::string page_of_steps(const ReportedRun& run) {
   const std::string title = run.timeline().schedule;
   HtmlReport report{.title = title};
   const std::size_t most = std::clamp<std::size_t>(kMostSpans / (run.timeline().spans.size() + 1), 1, kMostSteps);
@@ -37,11 +37,12 @@ std::string of_shown(const ReportedRun& run) {
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
-    ReportFormat{"html", "interactive page for a browser; one file that needs no network", page},
-    ReportFormat{"svg", "picture as SVG", of_shown<svg_report>},
-    ReportFormat{"csv", "one row per executed action", of_shown<csv_report>},
-    ReportFormat{"tikz", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
+    ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
+    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page_of_steps},
+    ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
+                 of_shown<svg_report>},
+    ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},
+    ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ struct ReportedRun {
 
 /// One row of the table of report formats: a way to show a run, written by `--<name> FILE`.
 struct ReportFormat {
-  std::string_view name;                        ///< also the option and the file's extension, but for `trace` (`.json`)
+  std::string_view name;                        ///< also the option
+  std::string_view extension;                   ///< of its files
   std::string_view summary;                     ///< one line for the help page
   std::string (*make)(const ReportedRun& run);  ///< the whole file; timelines must have spans
 };

@@ -163,7 +163,11 @@ class PointRun {
     const auto take = [&](Timeline timeline) {
       runs.push_back(figures_of(timeline, share));
       if (runs.size() > 1) return;
-      if (input.job_rates) fill_needs(timeline, *input.job_rates, *input.cluster, limit);
+      if (input.job_rates) {
+        fill_needs(timeline, *input.job_rates, *input.cluster, limit);
+      } else {
+        fill_limits(timeline, limit, input.cluster_pointer());
+      }
       result_.fits =
           (input.job_rates ? fit_findings(timeline) : memory_findings(timeline, limit, input.cluster_pointer()))
               .empty();

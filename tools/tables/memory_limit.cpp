@@ -10,7 +10,23 @@ std::string finding(std::size_t device, const std::string& peak, const std::stri
          " above the limit of " + limit;
 }
 
+/// Bytes that device `d` may hold; 0: not known.
+std::int64_t most_bytes(std::size_t d, const MemoryLimit& limit, const Cluster* cluster) {
+  const std::int64_t own = cluster != nullptr && d < cluster->devices.size() ? cluster->devices[d].memory_bytes : 0;
+  return limit.value ? static_cast<std::int64_t>(*limit.value) : own;
+}
+
 }  // namespace
+
+void fill_limits(Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster) {
+  for (std::size_t d = 0; limit.in_bytes && d < timeline.devices.size(); ++d) {
+    const std::int64_t most = most_bytes(d, limit, cluster);
+    const std::int64_t peak = timeline.devices[d].peak_memory_bytes;
+    if (most == 0) continue;
+    timeline.devices[d].need =
+        MemoryNeed{.limit_bytes = most, .needed_bytes = peak, .least_bytes = peak, .most_bytes = peak};
+  }
+}
 
 std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster) {
   std::vector<std::string> findings;
@@ -22,8 +38,7 @@ std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryL
           finding(d, number_text(peak) + " stash units", number_text(peak - *limit.value), number_text(*limit.value)));
       continue;
     }
-    const std::int64_t own = cluster != nullptr && d < cluster->devices.size() ? cluster->devices[d].memory_bytes : 0;
-    const std::int64_t most = limit.value ? static_cast<std::int64_t>(*limit.value) : own;
+    const std::int64_t most = most_bytes(d, limit, cluster);
     const std::int64_t peak = timeline.devices[d].peak_memory_bytes;
     if (peak <= most || (most == 0 && !limit.value)) continue;
     findings.push_back(finding(d, bytes_text(peak), bytes_text(peak - most), bytes_text(most)));

@@ -15,6 +15,10 @@ struct MemoryLimit {
   std::optional<double> value;  ///< no value: the memory of the cluster's devices, where known
 };
 
+/// Notes the need and the limit of every device of `timeline` where both are known in bytes, so that pages and
+/// documents tell them.
+void fill_limits(Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster);
+
 /// One line for each device whose peak is above the limit: "device 0: does not fit: the peak of ...".
 std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster);
 

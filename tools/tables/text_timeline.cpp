@@ -1,11 +1,14 @@
 #include "tools/tables/text_timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "schedules/document/schedule_io.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -21,7 +24,7 @@ std::string_view colour_of(Op op) {
     case Op::kB:
       return "\033[30;42m";
     case Op::kI:
-      return "\033[30;42m";
+      return "\033[30;104m";
     case Op::kW:
       return "\033[30;43m";
     case Op::kR:
@@ -38,10 +41,11 @@ class CharacterRow {
  public:
   explicit CharacterRow(std::size_t width) : text_(width, ' '), ops_(width, kNone) {}
 
-  void fill(std::size_t begin, std::string_view text, Op op) {
+  /// What stands beyond the end is left out; blanks have no colour.
+  void write(std::size_t begin, std::string_view text, Op op) {
     for (std::size_t i = 0; i < text.size() && begin + i < text_.size(); ++i) {
       text_[begin + i] = text[i];
-      ops_[begin + i] = static_cast<int>(op);
+      ops_[begin + i] = text[i] == ' ' ? kNone : static_cast<int>(op);
     }
   }
 
@@ -51,7 +55,8 @@ class CharacterRow {
     int current = kNone;
     for (std::size_t i = 0; i < text_.size(); ++i) {
       if (ops_[i] != current) {
-        out += ops_[i] == kNone ? kPlain : colour_of(static_cast<Op>(ops_[i]));
+        if (current != kNone) out += kPlain;
+        if (ops_[i] != kNone) out += colour_of(static_cast<Op>(ops_[i]));
         current = ops_[i];
       }
       out += text_[i];
@@ -67,95 +72,159 @@ class CharacterRow {
   std::vector<int> ops_;
 };
 
-/// Compute spans that take time, by device.
-std::vector<std::vector<Span>> compute_spans(const Timeline& timeline) {
-  std::vector<std::vector<Span>> by_device(timeline.devices.size());
-  for (const Span& span : timeline.spans) {
-    if (span.lane == Lane::kCompute && span.end > span.start) by_device[index(span.device)].push_back(span);
-  }
-  return by_device;
-}
+/// An action, or two at once, as it is drawn.
+struct Box {
+  Ticks start = 0;
+  Ticks end = 0;
+  std::string label;
+  Op op = Op::kF;
+};
 
-std::string label(const Action& action, bool with_stage) {
-  std::string text = with_stage ? std::to_string(index(action.stage)) : "";
-  text += kOpNames[static_cast<std::size_t>(action.op)];
-  if (!is_collective(action.op)) text += std::to_string(static_cast<std::int32_t>(action.microbatch));
-  if (action.slice != Action::kAllSlices) text += "." + std::to_string(action.slice);
-  return text;
-}
-
-bool holds_several_stages(const std::vector<std::vector<Span>>& devices) {
-  return std::any_of(devices.begin(), devices.end(), [](const std::vector<Span>& spans) {
-    return std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
-      return span.action.stage != spans.front().action.stage || span.action.replica != spans.front().action.replica;
-    });
+/// Whether some device holds another stage than that of its own number, so that labels must name it.
+bool names_stages(const Timeline& timeline) {
+  return std::ranges::any_of(timeline.spans, [](const Span& span) {
+    return span.lane == Lane::kCompute &&
+           (index(span.action.stage) != index(span.device) || span.action.replica != ReplicaId{});
   });
 }
 
-struct Grid {
-  Ticks step = 0;
-  std::size_t cell = 0;  ///< characters per step, the gap included
+std::string label_of(const Action& action, bool with_stage) {
+  std::string text = to_string(action);
+  return with_stage ? text : text.substr(text.find_first_not_of("0123456789"));
+}
+
+/// Compute spans that take time, by device; an overlapped pair is one box.
+std::vector<std::vector<Box>> boxes_of(const Timeline& timeline, std::size_t drawn) {
+  const bool with_stage = names_stages(timeline);
+  std::vector<std::vector<Box>> devices(drawn);
+  for (const Span& span : timeline.spans) {
+    if (span.lane != Lane::kCompute || span.end <= span.start || index(span.device) >= drawn) continue;
+    std::vector<Box>& boxes = devices[index(span.device)];
+    const std::string label = label_of(span.action, with_stage);
+    if (!boxes.empty() && boxes.back().start == span.start) {
+      boxes.back().label += "&" + label;
+      boxes.back().end = std::max(boxes.back().end, span.end);
+    } else {
+      boxes.push_back({span.start, span.end, label, span.action.op});
+    }
+  }
+  return devices;
+}
+
+/// Where every moment is drawn.
+struct TimeColumns {
+  std::vector<Ticks> times;          ///< at which something begins or ends
+  std::vector<std::size_t> columns;  ///< of each of them
+  std::size_t cell = 0;              ///< characters per cell, the gap included; 0: boxes have no cells
+
+  std::size_t column(Ticks time) const {
+    return columns[static_cast<std::size_t>(std::ranges::lower_bound(times, time) - times.begin())];
+  }
 };
 
-Grid find_grid(const std::vector<std::vector<Span>>& devices, bool with_stage) {
-  Grid grid;
-  for (const auto& spans : devices) {
-    for (const Span& span : spans) {
-      grid.step = std::gcd(grid.step, std::gcd(span.start, span.end));
-      grid.cell = std::max(grid.cell, label(span.action, with_stage).size() + 1);
+std::vector<Ticks> moments_of(const std::vector<std::vector<Box>>& devices, Ticks makespan) {
+  std::vector<Ticks> times{0, makespan};
+  for (const auto& boxes : devices) {
+    for (const Box& box : boxes) times.insert(times.end(), {box.start, box.end});
+  }
+  std::ranges::sort(times);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
+}
+
+/// Cells as long as the common step of all moments, wide enough for every label.
+TimeColumns cell_columns(const std::vector<std::vector<Box>>& devices, const std::vector<Ticks>& times) {
+  Ticks step = 0;
+  for (const Ticks time : times) step = std::gcd(step, time);
+  TimeColumns scale{.times = times, .columns = {}, .cell = 1};
+  for (const auto& boxes : devices) {
+    for (const Box& box : boxes) {
+      const bool pair = box.label.find('&') != std::string::npos;  // its second label is in the second cell
+      const std::size_t cells = pair && box.end - box.start > step ? 2 : 1;
+      scale.cell = std::max(scale.cell, (box.label.size() + cells) / cells);
     }
   }
-  return grid;
+  for (const Ticks time : times) scale.columns.push_back(static_cast<std::size_t>(time / step) * scale.cell);
+  return scale;
 }
 
-bool fits_in_cells(const Timeline& timeline, const Grid& grid, std::size_t columns) {
-  return grid.step > 0 && static_cast<std::size_t>(timeline.makespan / grid.step) <= columns / grid.cell;
-}
-
-CharacterRow draw_cells(std::span<const Span> spans, const Grid& grid, std::size_t width, bool with_stage) {
-  CharacterRow row(width);
-  Ticks previous = -1;
-  for (const Span& span : spans) {
-    auto begin = static_cast<std::size_t>(span.start / grid.step) * grid.cell;
-    const auto end = static_cast<std::size_t>(span.end / grid.step) * grid.cell;
-    if (span.start == previous && begin + grid.cell < end) begin += grid.cell;
-    previous = span.start;
-    row.fill(begin, label(span.action, with_stage), span.action.op);
-    for (std::size_t at = begin + grid.cell; at < end; at += grid.cell) {
-      row.fill(at, std::string(grid.cell - 1, '='), span.action.op);
+/// Columns in proportion to time, so that the shortest box has room for the longest label; boxes that take less than a
+/// quarter of the longest one are stretched instead.
+TimeColumns stretched_columns(const std::vector<std::vector<Box>>& devices, const std::vector<Ticks>& times) {
+  Ticks longest = 0;
+  std::size_t widest = 0;
+  std::vector<std::pair<Ticks, const Box*>> by_end;
+  for (const auto& boxes : devices) {
+    for (const Box& box : boxes) {
+      longest = std::max(longest, box.end - box.start);
+      widest = std::max(widest, box.label.size() + 1);
+      by_end.emplace_back(box.end, &box);
     }
+  }
+  Ticks shortest = longest;
+  for (const auto& [end, box] : by_end) {
+    if ((box->end - box->start) * 4 >= longest) shortest = std::min(shortest, box->end - box->start);
+  }
+  std::ranges::stable_sort(by_end, {}, [](const auto& each) { return each.first; });
+  const double per_tick = static_cast<double>(widest) / static_cast<double>(std::max<Ticks>(1, shortest));
+  TimeColumns scale{.times = times, .columns = {}, .cell = 0};
+  double place = 0;
+  auto next = by_end.begin();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (i > 0) place += static_cast<double>(times[i] - times[i - 1]) * per_tick;
+    auto column = static_cast<std::size_t>(std::llround(place));
+    for (; next != by_end.end() && next->first == times[i]; ++next) {
+      const auto begin = std::ranges::lower_bound(times, next->second->start) - times.begin();
+      column = std::max(column, scale.columns[static_cast<std::size_t>(begin)] + next->second->label.size() + 1);
+    }
+    place = std::max(place, static_cast<double>(column));
+    scale.columns.push_back(column);
+  }
+  return scale;
+}
+
+/// The label, and `=` for as long as the box lasts but for a gap at its end; in cells, with a gap after each of them.
+std::string box_text(const Box& box, const TimeColumns& scale) {
+  const std::size_t width = scale.column(box.end) - scale.column(box.start);
+  std::string text = box.label;
+  while (scale.cell > 0 && text.size() % scale.cell != 0) text += ' ';
+  while (text.size() < width) text += scale.cell > 0 && text.size() % scale.cell == scale.cell - 1 ? ' ' : '=';
+  text[width - 1] = ' ';
+  return text;
+}
+
+CharacterRow draw_row(std::span<const Box> boxes, const TimeColumns& scale, std::size_t width) {
+  CharacterRow row(width);
+  for (const Box& box : boxes) {
+    const std::size_t begin = scale.column(box.start);
+    if (begin + box.label.size() > width) break;
+    row.write(begin, box_text(box, scale), box.op);
   }
   return row;
 }
 
-CharacterRow draw_shares(std::span<const Span> spans, Ticks makespan, std::size_t width) {
-  CharacterRow row(width);
-  const double column = static_cast<double>(makespan) / static_cast<double>(width);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < width; ++i) {
-    const double from = column * static_cast<double>(i);
-    const double to = from + column;
-    while (next < spans.size() && static_cast<double>(spans[next].end) <= from) ++next;
-    double most = 0;
-    double all = 0;
-    Op op{};
-    for (std::size_t s = next; s < spans.size() && static_cast<double>(spans[s].start) < to; ++s) {
-      const double share =
-          std::min(to, static_cast<double>(spans[s].end)) - std::max(from, static_cast<double>(spans[s].start));
-      all += share;
-      if (share > most) op = spans[s].action.op;
-      most = std::max(most, share);
-    }
-    if (all * 2 >= column) row.fill(i, kOpNames[static_cast<std::size_t>(op)].substr(0, 1), op);
-  }
-  return row;
+/// The scale of a drawing in `columns` characters: cells where all of them fit, or where they are as short as the
+/// boxes; otherwise no cells.
+TimeColumns time_columns_of(const std::vector<std::vector<Box>>& devices, Ticks makespan, std::size_t columns) {
+  const std::vector<Ticks> times = moments_of(devices, makespan);
+  TimeColumns cells = cell_columns(devices, times);
+  const TimeColumns stretched = stretched_columns(devices, times);
+  const bool as_short = cells.columns.back() <= stretched.columns.back() + stretched.columns.back() / 4;
+  return cells.columns.back() <= columns || as_short ? cells : stretched;
 }
 
-/// "0" at the left, the makespan at the right, below the rows.
-std::string axis(std::size_t margin, std::size_t width, const Timeline& timeline) {
-  const std::string end = time_text(to_ns(timeline.makespan, timeline.base));
-  const std::size_t used = display_width(end) + 1;
-  return std::string(margin, ' ') + "0" + std::string(width > used ? width - used : 1, ' ') + end + '\n';
+/// "0" at the left and the end at the right, below the rows; where they were cut, what would show the rest.
+std::string axis(const std::string& margin, const Timeline& timeline, const TimeColumns& scale, std::size_t width) {
+  const std::string all = time_text(to_ns(timeline.makespan, timeline.base));
+  const std::size_t needed = scale.columns.back();
+  if (needed <= width) {
+    const std::size_t used = display_width(all) + 1;
+    return margin + "0" + std::string(needed > used ? needed - used : 1, ' ') + all + '\n';
+  }
+  std::size_t last = 0;
+  while (scale.columns[last + 1] <= width) ++last;
+  return margin + "0" + std::string(4, ' ') + "cut at " + time_text(to_ns(scale.times[last], timeline.base)) + " of " +
+         all + "; all of it takes " + std::to_string(margin.size() + needed + 2) + " columns\n";
 }
 
 std::string device_name(std::size_t device, std::size_t digits) {
@@ -166,31 +235,30 @@ std::string device_name(std::size_t device, std::size_t digits) {
 }  // namespace
 
 bool is_drawn_in_cells(const Timeline& timeline, int columns) {
-  const auto devices = compute_spans(timeline);
-  const Grid grid = find_grid(devices, holds_several_stages(devices));
+  const auto devices = boxes_of(timeline, timeline.devices.size());
+  const TimeColumns cells = cell_columns(devices, moments_of(devices, timeline.makespan));
   const std::size_t digits = std::to_string(devices.size() - 1).size();
-  return fits_in_cells(timeline, grid, static_cast<std::size_t>(columns) - device_name(0, digits).size() - 2);
+  return cells.columns.back() + device_name(0, digits).size() + 2 <= static_cast<std::size_t>(columns);
 }
 
 std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& options) {
-  const auto devices = compute_spans(timeline);
-  if (devices.empty() || timeline.makespan <= 0) return "";
-  const std::size_t drawn = std::min(devices.size(), static_cast<std::size_t>(options.most_devices));
+  if (timeline.devices.empty() || timeline.makespan <= 0) return "";
+  const std::size_t drawn = std::min(timeline.devices.size(), static_cast<std::size_t>(options.most_devices));
+  const auto devices = boxes_of(timeline, drawn);
   const std::size_t digits = std::to_string(drawn - 1).size();
-  const std::size_t margin = device_name(0, digits).size();
-  const std::size_t available = static_cast<std::size_t>(options.columns) - margin - 2;
-  const bool with_stage = holds_several_stages(devices);
-  const Grid grid = find_grid(devices, with_stage);
-  const bool fits = fits_in_cells(timeline, grid, available);
-  const std::size_t width = fits ? static_cast<std::size_t>(timeline.makespan / grid.step) * grid.cell : available;
+  const std::string margin(device_name(0, digits).size(), ' ');
+  const std::size_t available = static_cast<std::size_t>(options.columns) - margin.size() - 2;
+  const TimeColumns scale = time_columns_of(devices, timeline.makespan, available);
+  const std::size_t needed = scale.columns.back();
   std::string text;
   for (std::size_t d = 0; d < drawn; ++d) {
-    const CharacterRow row =
-        fits ? draw_cells(devices[d], grid, width, with_stage) : draw_shares(devices[d], timeline.makespan, width);
-    text += device_name(d, digits) + row.to_string(options.colour) + (fits ? "|\n" : " |\n");
+    text += device_name(d, digits) + draw_row(devices[d], scale, std::min(needed, available)).to_string(options.colour);
+    text += needed <= available ? "|\n" : "...\n";
   }
-  if (drawn < devices.size()) text += "... and " + std::to_string(devices.size() - drawn) + " more devices\n";
-  return text + axis(margin, width, timeline);
+  if (drawn < timeline.devices.size()) {
+    text += "... and " + std::to_string(timeline.devices.size() - drawn) + " more devices\n";
+  }
+  return text + axis(margin, timeline, scale, available);
 }
 
 }  // namespace plumb

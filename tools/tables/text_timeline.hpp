@@ -14,18 +14,20 @@ struct TextTimelineOptions {
 
 /// The compute lanes of `timeline` drawn in characters, one row per device.
 ///
-/// Where every start and end falls on a common grid that fits, one cell per grid step with the action's name; the
-/// stage stands before it when a device holds several:
+/// Where every start and end falls on a common grid, one cell per grid step, the first with the action's name; the
+/// stage stands before it unless every device holds the one of its own number; two actions at once are joined by "&":
 ///
 ///   d0 | F0 F1 F2             B0 == F3 B1 ==    B2 ==    B3 == |
 ///
-/// Of two actions that a device runs at once, the second one's name is in the second cell.
+/// Where there is no such grid, or it is so fine that the cells do not fit, times are drawn in proportion:
 ///
-/// Otherwise each column stands for the same time and holds the letter of the op that fills most of it, or a blank.
-/// `timeline` must have spans.
+///   d0 | F0 F1              B0==== B1==== |
+///
+/// What does not fit into the columns is cut at the right, and the last line says how much. A whole drawing is read
+/// back by `schedule_from_text`. `timeline` must have spans.
 std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& options = {});
 
-/// Whether `text_timeline` draws cells with names in so many columns.
+/// Whether `text_timeline` draws all of it in cells in so many columns.
 bool is_drawn_in_cells(const Timeline& timeline, int columns);
 
 }  // namespace plumb

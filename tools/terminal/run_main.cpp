@@ -65,6 +65,9 @@ int run_main(const std::function<ExitStatus()>& program) {
   } catch (const CannotRun& error) {
     print_error("error: ", error.what());
     status = ExitStatus::kNo;
+  } catch (const Errors& errors) {
+    for (const std::string& message : errors.messages()) print_error("error: ", message);
+    status = ExitStatus::kWrongInput;
   } catch (const Error& error) {
     print_error("error: ", error.what());
     status = ExitStatus::kWrongInput;

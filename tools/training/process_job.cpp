@@ -1,11 +1,11 @@
 #include "tools/training/process_job.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <iostream>
 #include <string_view>
 
 #include "models/ground/error.hpp"
+#include "tools/terminal/mpi_job.hpp"
 #include "trainer/ground/run_aborted.hpp"
 #include "trainer/processes/mpi_processes.hpp"
 
@@ -26,9 +26,9 @@ bool goes_by_links(const std::string& transport) { return transport == kTranspor
 
 std::unique_ptr<ProcessGroup> join_job(const std::string& transport) {
   if (transport == kTransports[0]) {
-    const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
-    if (size == nullptr || std::string_view(size) == "1") return nullptr;
-    throw Error("--transport local: mpirun has started " + std::string(size) +
+    const std::string size = mpi_job_size();
+    if (size == "1") return nullptr;
+    throw Error("--transport local: mpirun has started " + size +
                 " processes, which would all do the same work; expected --transport mpi");
   }
   if (transport != kTransports[1] && !goes_by_links(transport)) throw_unknown("transport", transport, kTransports);

@@ -273,6 +273,44 @@ TEST_CASE("hidden exchanges cost a pass what they take of the multiprocessors, a
   CHECK(hidden.w == shown.w);
 }
 
+TEST_CASE("the host starts experts one by one once it knows their tokens, unless they are in a captured graph") {
+  const Network network = load_network("mixtral-8x7b");
+  const Cluster cluster = load_cluster("h100-4x8");
+  KernelRates rates = plain_rates();
+  rates.host_ns = 1'000'000;  // all wait for the host
+  const auto forward = [&](const Parallelism& job) {
+    return job_costs(network, equal_partition(network, 4), {cluster, 4, rates}, job).costs.times[1].f;
+  };
+  Parallelism job{.expert = 8, .data = 8};
+  const Ticks one_each = forward(job);
+  job.expert = 4;
+  const Ticks two_each = forward(job);
+  CHECK(two_each - one_each >= 8 * 2 * 1'000'000);  // eight layers of two products
+  job.captured = CapturedGraphs::kDense;
+  const Ticks dense = forward(job);
+  job.captured = CapturedGraphs::kAll;
+  const Ticks all = forward(job);
+  CHECK(dense < two_each);
+  CHECK(all < dense);
+  rates.host_ns = 0;
+  CHECK(all == forward({.expert = 4, .data = 8}));
+}
+
+TEST_CASE("a fused loss takes less than its many kernels, and one in place as long as they do") {
+  const Network network = load_network("llama3-8b");
+  const Cluster cluster = load_cluster("h100-1x8");
+  const auto head = [&](const Parallelism& job) {
+    return job_costs(network, equal_partition(network, 8), {cluster, 8, plain_rates()}, job).costs.times.back();
+  };
+  const StageTimes many = head({});
+  const StageTimes fused = head({.fused_loss = true});
+  const double logits = 8192.0 * 128256;
+  const double bytes_per_s = cluster.devices.front().memory_bytes_per_s;
+  CHECK(static_cast<double>(many.f - fused.f) == doctest::Approx((38 - 6) * logits / bytes_per_s * 1e9).epsilon(1e-3));
+  CHECK(static_cast<double>(many.i - fused.i) == doctest::Approx((14 - 4) * logits / bytes_per_s * 1e9).epsilon(1e-3));
+  CHECK(head({.loss_in_place = true}).f == many.f);
+}
+
 TEST_CASE("modules of layers run again in the backward and nowhere else") {
   const Network network = load_network("deepseek-v3");
   const LayerSpec& attention = network.layers[21];

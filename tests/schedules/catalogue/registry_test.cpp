@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/catalogue/other_names.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
@@ -97,6 +98,19 @@ std::vector<std::string> values_of(const ScheduleOption& option, const std::stri
 }
 
 }  // namespace
+
+TEST_CASE("names of other systems stand for schedules of the catalogue, in any spelling") {
+  for (const OtherName& other : other_names()) {
+    CAPTURE(other.theirs);
+    CHECK(schedule_named(other.theirs).name == other.ours);
+    const auto own = std::ranges::find(schedule_catalogue(), plain_name(other.theirs),
+                                       [](const ScheduleSpec& spec) { return plain_name(spec.name); });
+    CHECK(own == schedule_catalogue().end());  // the row would never be looked at
+  }
+  CHECK(schedule_named("zb_h1").name == "zb-h1");
+  CHECK(schedule_named("ZBH1").name == "zb-h1");
+  CHECK(schedule_named("Schedule_Interleaved1F1B").name == "torch-interleaved");
+}
 
 TEST_CASE("an option takes every word that it offers, and its default makes the schedule that is made without it") {
   const ScheduleParams plain{.num_devices = 4, .num_microbatches = 12};  // enough for every schedule

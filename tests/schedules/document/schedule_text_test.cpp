@@ -1,5 +1,6 @@
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -105,15 +106,50 @@ TEST_CASE("a text may have comments, empty lines and CR LF") {
 }
 
 TEST_CASE("a text that cannot be read is refused with its line") {
-  CHECK(read_error("d0: 0F0\nd2: 1F0\n") ==
-        "x.txt:2: expected 'd1:' with the actions of the device, 'key: value' of the document, or a comment");
-  CHECK(read_error("d0: 0F0 0Q0\n") == "x.txt:1: '0Q0': expected an op such as F, B, I, W or U after the stage");
-  CHECK(read_error("weights: {\"policy\": \"flush\"}\nweights: {}\nd0: 0F0\n") == "x.txt:2: 'weights' is given twice");
+  CHECK(read_error("d0: 0F0\nd2: 1F0\n") == "x.txt:2:1: expected 'd1:'");
+  CHECK(read_error("d0: 0F0\nhello\n") ==
+        "x.txt:2:1: expected 'd1:' with the actions of the device, 'key: value' of the document, or a comment");
+  CHECK(read_error("d0: 0F0 0Q0\n") == "x.txt:1:9: '0Q0': expected an op such as F, B, I, W or U after the stage");
+  CHECK(read_error("weights: {\"policy\": \"flush\"}\nweights: {}\nd0: 0F0\n") ==
+        "x.txt:2:1: 'weights' is given twice");
   CHECK(read_error("d0: 0F0\n\nweights: {\"policy\": \"brush\"}\n").starts_with("x.txt:3:"));
   CHECK(read_error("name: \"a\", \"num_stages\": 3\nd0: 0F0\n").starts_with("x.txt:1:"));
-  CHECK(read_error("num_devices: 1\nd0: 0F0\n").starts_with("x.txt:1: expected 'd0:' with the actions"));
-  CHECK(read_error("d0: 9999999F0\n") == "x.txt:1: '9999999F0': expected a stage below 1048576");
+  CHECK(read_error("num_devices: 1\nd0: 0F0\n").starts_with("x.txt:1:1: expected 'd0:' with the actions"));
+  CHECK(read_error("d0: 9999999F0\n") == "x.txt:1:5: '9999999F0': expected a stage below 1048576");
   CHECK(read_error("# nothing\n") == "x.txt:1: has no line of a device; expected 'd0: 0F0 0B0'");
+}
+
+TEST_CASE("all mistakes of a text are told at once, each with its line and column") {
+  std::vector<std::string> told;
+  try {
+    schedule_from_text("d0: 0F0 0Q1 0B\nweights: {\n  d1: 1F0 1F0x # 1Q1\nd3: 3Z0\n", "x.txt");
+  } catch (const Errors& errors) {
+    told = errors.messages();
+  }
+  REQUIRE(told.size() == 6);
+  CHECK(told[0] == "x.txt:1:9: '0Q1': expected an op such as F, B, I, W or U after the stage");
+  CHECK(told[1] == "x.txt:1:13: '0B': expected a number after the op, as in 0F1");
+  CHECK(told[2].starts_with("x.txt:2:"));
+  CHECK(told[3] == "x.txt:3:11: '1F0x': expected the end of the action");
+  CHECK(told[4] == "x.txt:4:1: expected 'd2:'");
+  CHECK(told[5] == "x.txt:4:5: '3Z0': expected an op such as F, B, I, W or U after the stage");
+}
+
+TEST_CASE("an action without a stage is of the stage of its device's number, and & joins an overlapped pair") {
+  const Schedule schedule = schedule_from_text("d0: F0 F1 B0 B1\nd1: F0 F1&B0 1B1\n", "x.txt");
+  CHECK(lists_to_text(schedule) == "d0: 0F0 0F1 0B0 0B1\nd1: 1F0 (1F1;1B0)OVERLAP_F_B 1B1\n");
+}
+
+TEST_CASE("rows of a drawing are read as lists, and a drawing that was cut is refused") {
+  const Schedule schedule = schedule_from_text(
+      "d0 | F0 F1       B0 ==    B1=== |\n"
+      "d1 |    F0 B0 == F1 B1 ==       |\n"
+      "     0                      9 ms\n",
+      "x.txt");
+  CHECK(lists_to_text(schedule) == "d0: 0F0 0F1 0B0 0B1\nd1: 1F0 1B0 1F1 1B1\n");
+  CHECK(read_error("d0 | F0 F1...\n") == "x.txt:1:9: the drawing is cut; expected one that shows all columns");
+  CHECK(read_error("d0 | F0 |\n... and 3 more devices\n") ==
+        "x.txt:2:1: the drawing does not show all devices; expected a line 'd1: ...'");
 }
 
 }  // namespace plumb::testing

@@ -217,8 +217,10 @@ TEST_CASE("copies of a stage share its microbatches: no bound takes the largest 
   const std::optional<ScoredPlan> score = tried(plan, made.job);
   REQUIRE(score);
   CHECK(score->step_ns < 16 * 3000);
-  CHECK(score->step_ns >= setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({.chunks = {}, .schedules = {"chimera"}}))));
-  CHECK(setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({.chunks = {}, .schedules = {"1f1b"}}))) >= 16 * 3000);
+  CHECK(score->step_ns >=
+        setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({.chunks = {}, .schedules = {"chimera"}}))));
+  CHECK(setup_bound(prices_of(made.job), 2, 16, kinds_of(schedule_variants({.chunks = {}, .schedules = {"1f1b"}}))) >=
+        16 * 3000);
 }
 
 TEST_CASE("a cut that messages cannot pass in time is none: its layers are on one place, or in one node") {

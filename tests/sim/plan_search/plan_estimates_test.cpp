@@ -33,7 +33,8 @@ TEST_CASE("shapes of schedules are those of their closed forms") {
 }
 
 TEST_CASE("stages of a place are added up where the schedule puts them") {
-  const std::vector<ScheduleVariant> variants = schedule_variants({.chunks = {2}, .schedules = {"zb-v", "interleaved", "chimera"}});
+  const std::vector<ScheduleVariant> variants =
+      schedule_variants({.chunks = {2}, .schedules = {"zb-v", "interleaved", "chimera"}});
   const std::vector<double> loads{1, 2, 3, 4};
   const std::vector<double> speed{1, 0.5};
   CHECK(position_loads(variants[0], loads, speed) == std::vector<double>{5, 10});

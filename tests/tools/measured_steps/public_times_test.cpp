@@ -78,6 +78,16 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
   CHECK(error_without("vocabulary-parallel") < 0.12);
 }
 
+TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
+  const auto error_of = [](const std::string& data) {
+    const std::vector<MeasuredJob> jobs = published_jobs(data);
+    return step_error(jobs, predicted_steps_s(jobs, nullptr));
+  };
+  CHECK(error_of("nemo") < 0.165);
+  CHECK(error_of("simumax") < 0.068);
+  CHECK(error_of("megatron-moe") < 0.115);
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

@@ -20,7 +20,7 @@ const std::string kPlan =
 
 /// What the command that a plan prints for its document says.
 nlohmann::json printed_step(const std::string& plan, const ScratchDirectory& scratch) {
-  const std::size_t begin = plan.find("plumbline simulate best.json");
+  const std::size_t begin = plan.find("plumbline simulate ");
   REQUIRE(begin != std::string::npos);
   const std::string command = plan.substr(begin, plan.find('\n', begin) - begin);
   const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
@@ -158,6 +158,56 @@ TEST_CASE("what would help is printed with the step time that it gives") {
     CAPTURE(said);
     CHECK(plan.out.find(said) != std::string::npos);
   }
+}
+
+TEST_CASE("a plan for Megatron-LM is launched by a command that simulates to its step, peak and verdict") {
+  const ScratchDirectory scratch;
+  const CommandResult plan = run_command(
+      "plumbline plan --network gpt2-small --cluster a100-1x8 --batch 16 --tp 1,2 --pp 2,4 --microbatch-size 1 "
+      "--recompute none --runtime megatron --simulations 10 --json answer.json",
+      scratch.path());
+  REQUIRE(plan.status == 0);
+  for (const char* said : {"pretrain_gpt.py", "--num-layers 12", "--pipeline-model-parallel-layout 'E", "TFLOP/s per device",
+                           "--runtime megatron", "with context, libraries"}) {
+    CAPTURE(said);
+    CHECK(plan.out.find(said) != std::string::npos);
+  }
+  const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
+  for (const auto& best : answer.at("best")) {
+    scratch.write("launch.sh", best.at("launch").get<std::string>() + "\n");
+    for (const std::string& command :
+         {best.at("simulate").get<std::string>(), std::string("plumbline simulate --job launch.sh --cluster a100-1x8")}) {
+      CAPTURE(command);
+      const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
+      REQUIRE(simulated.status == 0);
+      const auto timeline = nlohmann::json::parse(simulated.out);
+      CHECK(timeline.at("step_time_ns") == best.at("step_time_ns"));
+      std::int64_t peak = 0;
+      for (const auto& device : timeline.at("devices")) {
+        if (device.at("peak_memory_bytes") <= peak) continue;
+        peak = device.at("peak_memory_bytes");
+        CHECK(device.at("memory_need").at("needed_bytes") <= best.at("memory").at("needed_bytes"));
+      }
+      CHECK(peak == best.at("peak_memory_bytes"));
+    }
+  }
+}
+
+TEST_CASE("what a system cannot run is refused with what it has") {
+  const ScratchDirectory scratch;
+  const auto expect = [&](const std::string& options, const std::string& said) {
+    CAPTURE(options);
+    const CommandResult result =
+        run_command("plumbline plan --network gpt2-small --cluster a100 --batch 8 " + options, scratch.path());
+    CHECK(result.status == 2);
+    CHECK(result.err.find(said) != std::string::npos);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  };
+  expect("--runtime megatorn", "did you mean 'megatron'");
+  expect("--runtime megatron --schedule zb-v", "--schedule zb-v: Megatron-LM does not have it beside a pipeline, expected 1f1b,interleaved");
+  expect("--runtime deepspeed --zero 2", "expected 0,1");
+  expect("--runtime megatron --cut blocks", "no system cuts inside decoder layers");
+  expect("--cut finer", "'finer'");
 }
 
 TEST_CASE("settings of Megatron-LM say degrees and batch, where it can run the schedule at all") {

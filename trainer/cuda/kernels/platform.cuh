@@ -12,7 +12,6 @@
 #ifdef __CUDACC__
 
 #include <cuda_runtime.h>
-
 #include <string>
 
 #include "models/ground/error.hpp"
@@ -68,8 +67,7 @@ __device__ inline std::int64_t nanoseconds() {
 /// Leaves the multiprocessor to others for a moment; for loops that wait.
 __device__ inline void pause() { __nanosleep(32); }
 __device__ inline std::int64_t cycles() { return clock64(); }
-/// Before something of `bytes` bytes is moved at once; the hardware sees to it itself.
-__device__ inline void expect_aligned(const void*, std::size_t) {}
+__device__ inline void expect_aligned(const void*, std::size_t) {}  // the hardware does
 
 }  // namespace plumb::kernels
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// A command line without the program's name, and what it is for.
+struct Example {
+  std::string_view command;
+  std::string_view meaning;
+};
+
+/// What the help of a command shows first.
+using Examples = std::array<Example, 3>;
+
+/// The examples of the command whose usage begins with the longest known name; none: null.
+const Examples* examples_of(std::string_view usage);
+
+/// "examples:" and a line for each; empty for null.
+std::string examples_text(const Examples* examples);
+
+}  // namespace plumb
