@@ -1,9 +1,98 @@
 #include "sim/plan_search/plan_estimates.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
+#include <optional>
+#include <string>
+
+#include "models/ground/error.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "schedules/program/in_flight.hpp"
+#include "sim/plan_search/layer_prices.hpp"
+#include "sim/simulate.hpp"
 
 namespace plumb {
+
+namespace {
+
+constexpr std::int32_t kPlaces = 4;
+constexpr std::array<std::int64_t, 8> kMicrobatches{1, 2, 3, 4, 6, 8, 12, 16};
+/// Times of a microbatch are counted in so many parts.
+constexpr std::int64_t kParts = 12;
+
+std::int64_t parts_of(Ticks part, Ticks whole) {
+  return whole <= 0 ? kParts / 3 : std::llround(static_cast<double>(kParts * part) / static_cast<double>(whole));
+}
+
+/// Of the fullest place, in stashes of the whole network.
+double most_kept(const Schedule& schedule) {
+  const std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
+  std::vector<double> kept(static_cast<std::size_t>(schedule.num_devices));
+  for (const auto& replica : schedule.placement) {
+    for (std::size_t s = 0; s < replica.size(); ++s) {
+      for (const DeviceId device : replica[s]) kept[index(device)] += static_cast<double>(in_flight[s]);
+    }
+  }
+  const auto copies = static_cast<double>(schedule.placement.size());
+  return *std::max_element(kept.begin(), kept.end()) / (copies * static_cast<double>(schedule.num_stages));
+}
+
+/// Nothing where the schedule cannot have that size.
+std::optional<ScheduleShape> run(const ScheduleVariant& variant, std::int64_t microbatches, const StageCosts& costs) {
+  try {
+    ScheduleParams params{.num_devices = kPlaces, .num_microbatches = microbatches, .chunks = variant.chunks};
+    params.costs = [&](std::int32_t) { return costs; };
+    const Schedule schedule = generate(variant.spec->name, params);
+    if (schedule.policy || schedule.forward_only) return std::nullopt;
+    const SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
+    const Timeline timeline = simulate_summary(schedule, costs, nullptr, {}, options);
+    const StageTimes& stage = costs.times.front();
+    const auto turn = static_cast<double>(variant.per_place * (stage.f + least_backward(stage)));
+    const double idle = static_cast<double>(timeline.step_time) - turn * static_cast<double>(microbatches);
+    return ScheduleShape{.fill = std::max(0.0, idle / (turn * (kPlaces - 1))), .kept = most_kept(schedule)};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+ScheduleShape ScheduleShapes::measured(const ScheduleVariant& variant, std::int64_t microbatches,
+                                       std::int64_t forward_share, std::int64_t input_share) {
+  const Key key{variant.spec->name, variant.chunks, microbatches, forward_share, input_share};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  }
+  const std::int64_t weight_share = std::max<std::int64_t>(0, kParts - forward_share - input_share);
+  const StageCosts costs = abstract_costs(
+      "F=" + std::to_string(forward_share) + ",I=" + std::to_string(input_share) + ",W=" + std::to_string(weight_share),
+      "", {.num_stages = kPlaces * variant.per_place});
+  std::optional<ScheduleShape> shape = run(variant, microbatches, costs);
+  const std::int64_t whole_turns = (microbatches + kPlaces - 1) / kPlaces * kPlaces;
+  if (!shape) shape = run(variant, whole_turns, costs);
+  if (!shape) shape = run(variant, std::max<std::int64_t>(whole_turns, 2 * kPlaces), costs);
+  const std::lock_guard lock(mutex_);
+  return known_.try_emplace(key, shape.value_or(ScheduleShape{})).first->second;
+}
+
+ScheduleShape ScheduleShapes::of(const ScheduleVariant& variant, double turns, const StageTimes& times) {
+  const Ticks whole = times.f + times.i + times.w;
+  const std::int64_t forward = std::clamp<std::int64_t>(parts_of(times.f, whole), 1, kParts - 2);
+  const std::int64_t input = std::clamp<std::int64_t>(parts_of(times.i, whole), 1, kParts - 1 - forward);
+  const double wanted = turns * kPlaces;
+  const auto above = std::lower_bound(kMicrobatches.begin(), kMicrobatches.end(), static_cast<std::int64_t>(wanted));
+  const ScheduleShape shape =
+      measured(variant, above == kMicrobatches.end() ? kMicrobatches.back() : *above, forward, input);
+  if (wanted <= static_cast<double>(kMicrobatches.back())) return shape;
+  // What grows with the microbatches goes on as it does from 8 to 16.
+  const ScheduleShape half = measured(variant, 8, forward, input);
+  const double further = (wanted - 16) / 8;
+  const auto beyond = [&](double from, double to) { return to - from < 0.05 ? to : to + (to - from) * further; };
+  return {.fill = beyond(half.fill, shape.fill), .kept = beyond(half.kept, shape.kept)};
+}
 
 std::vector<std::size_t> positions_of(const ScheduleVariant& variant, std::size_t stage, std::size_t places) {
   const std::string_view placement = variant.spec->placement;

@@ -1,5 +1,6 @@
 #include "sim/plan_search/plan_kinds.hpp"
 
+#include <set>
 #include <utility>
 
 namespace plumb {
@@ -19,6 +20,13 @@ PlanKind plan_kind(const PipelinePlan& plan) {
 PlanFamily plan_family(const PipelinePlan& plan) {
   const Parallelism& job = plan.parallelism;
   return {plan.schedule, plan.places, job.tensor, job.context, job.expert};
+}
+
+void keep_families(std::vector<ScoredPlan>& scores, std::int64_t most) {
+  std::set<PlanFamily> families;
+  std::erase_if(scores, [&](const ScoredPlan& score) {
+    return std::ssize(families) >= most || !families.insert(plan_family(score.plan)).second;
+  });
 }
 
 bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {

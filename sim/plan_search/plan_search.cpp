@@ -21,10 +21,10 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_setups.hpp"
-#include "sim/plan_search/schedule_shape.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/plan_search/setup_cuts.hpp"
@@ -437,10 +437,7 @@ class Search {
   void finish() {
     for (const auto& [kind, score] : kinds_) answer_.best.push_back(score);
     std::sort(answer_.best.begin(), answer_.best.end(), better_plan);
-    std::set<PlanFamily> families;
-    std::erase_if(answer_.best, [&](const ScoredPlan& score) {
-      return std::ssize(families) >= effort_.keep || !families.insert(plan_family(score.plan)).second;
-    });
+    keep_families(answer_.best, effort_.keep);
     answer_.front = front_.take();
     const Ticks bound = std::min({best_, left_out_, open_bound()});
     answer_.bound_ns = nanoseconds(bound);

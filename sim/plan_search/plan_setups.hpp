@@ -8,8 +8,8 @@
 
 #include "sim/plan_search/device_orders.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_job.hpp"
-#include "sim/plan_search/schedule_shape.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {

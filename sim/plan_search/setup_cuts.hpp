@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/stages/partition.hpp"
+#include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_setups.hpp"
-#include "sim/plan_search/schedule_shape.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {

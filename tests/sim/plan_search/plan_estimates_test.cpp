@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "sim/plan_search/schedule_shape.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
