@@ -205,7 +205,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   schedule = arguments.order.resolve(std::move(schedule), input, arguments.simulation);
   PredictedRun prediction = predict(arguments, schedule, input, draw);
   if (input.job_rates) fill_needs(prediction.timeline, *input.job_rates, *input.cluster, limit);
-  files.write(prediction.timeline);
+  files.write({.steps = {&prediction.timeline, 1}});
   if (!arguments.chakra.empty()) {
     const LowerOptions lowering = arguments.simulation.lowering(schedule);
     write_chakra_traces(lower(schedule, input.costs, input.cluster_pointer(), lowering), arguments.chakra);

@@ -114,7 +114,7 @@ ExitStatus run_trace(const CommandLine& command_line) {
   std::optional<std::int32_t> step;
   if (arguments.step) step = static_cast<std::int32_t>(*arguments.step);
   const TracedRun run = read_traces(arguments.files, step);
-  reports.write(run.timeline());
+  reports.write({.steps = run.steps, .shown = static_cast<std::size_t>(run.step)});
   if (profile) profile->finish(run_profile_to_json(profile_of(run, arguments)));
   if (arguments.profile == "-" || arguments.reports.takes_standard_output()) return ExitStatus::kDone;
   std::string text = figures_text(run.timeline()) + steps_text(run) + '\n' + devices_text(run.timeline());

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/timeline/timeline_io.hpp"
-#include "tools/reports/reports.hpp"
 
 namespace plumb {
 
@@ -49,14 +48,14 @@ ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& ot
   }
 }
 
-void ReportFiles::write(const Timeline& timeline, std::string_view training) {
+void ReportFiles::write(const ReportedRun& run, std::string_view training) {
   for (OutputFile& file : json_) {
     write_timeline_json(
-        timeline, summary_, [&file](std::string_view piece) { file.write(piece); }, training);
+        run.timeline(), summary_, [&file](std::string_view piece) { file.write(piece); }, training);
     file.commit();
   }
   const auto formats = report_formats();
-  for (auto& [format, file] : reports_) file.finish(formats[format].make(timeline));
+  for (auto& [format, file] : reports_) file.finish(formats[format].make(run));
 }
 
 }  // namespace plumb

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/timeline/timeline.hpp"
 #include "tools/options/arguments.hpp"
+#include "tools/reports/reports.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -38,8 +38,8 @@ class ReportFiles {
   /// same.
   ReportFiles(const ReportArguments& arguments, const std::string& other);
 
-  /// Writes all reports of `timeline`. `training`: sim/timeline/timeline_io.hpp.
-  void write(const Timeline& timeline, std::string_view training = {});
+  /// Writes all reports of `run`; JSON has the step that is shown. `training`: sim/timeline/timeline_io.hpp.
+  void write(const ReportedRun& run, std::string_view training = {});
 
  private:
   bool summary_;

@@ -95,6 +95,7 @@ function isSlowed(run) { return run.devices.some((device) => device.slowed > 0);
 function decode(page) {
   for (const section of page.sections) {
     section.runs.forEach((run) => decodeRun(run, page.ops));
+    section.heading = section.choice ? `${section.title}, ${section.choice}` : section.title;
     section.names = runNames(section.runs);
     const kinds = section.runs.map((run) => run.kind);
     section.order = kinds.join() === "simulated,measured" ? [1, 0] : section.runs.map((_, r) => r);

@@ -17,7 +17,7 @@ class Section {
     const hasMemory = this.timeline && section.runs.some((run) => run.memory.length > 0);
     this.memory = hasMemory ? new MemoryView(page, section, this.timeline) : null;
     this.composition = element("div", { class: "composition" });
-    this.element = element("section", { id: `section-${number}`, "aria-label": section.title },
+    this.element = element("section", { id: `section-${number}`, "aria-label": section.heading },
       this.heading(), this.timelinePart(), this.memoryPart(), this.idlePart(), delaysPart(this.section), this.comparisonPart());
     if (this.hasPeaks()) this.choose(this.fullestDevice(), 0);
   }
@@ -35,7 +35,7 @@ class Section {
     const facts = [counted(run.devices.length, "device"), counted(run.microbatches, "microbatch", "microbatches")];
     if (run.updates > 1) facts.push(counted(run.updates, "update"));
     const machines = [...new Set(section.runs.map((one) => one.machine).filter((text) => text !== ""))];
-    return element("header", {}, element("h2", {}, section.title),
+    return element("header", {}, element("h2", {}, section.heading),
       element("p", { class: "facts" }, [...facts, ...machines].join(" · ")),
       section.note ? element("p", { class: "note" }, element("code", {}, section.note)) : null);
   }

@@ -57,7 +57,7 @@ function summaryView(page) {
     const other = section.runs[1 - r];
     const measured = run.kind === "simulated" && other?.kind === "measured" ? other : null;
     return element("tr", { class: r > 0 ? "second" : "first" },
-      element("th", { scope: "row" }, r === 0 ? element("a", { href: `#section-${s}` }, section.choice ? `${section.title}, ${section.choice}` : section.title) : ""),
+      element("th", { scope: "row" }, r === 0 ? element("a", { href: `#section-${s}` }, section.heading) : ""),
       element("td", {}, element("span", { class: `kind ${run.kind}` }, section.names[r])),
       figures.map((figure) => summaryCell(figure, run, measured, best(figure, run.kind))));
   }));

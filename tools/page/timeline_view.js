@@ -37,7 +37,7 @@ class TimelineView {
     this.canvas = element("canvas", { class: "spans" });
     this.overlay = element("canvas", {
       class: "overlay", tabindex: "0", role: "application",
-      "aria-label": `Timeline of ${this.section.title}. Arrow keys walk over the actions, plus and minus zoom, 0 shows everything.`,
+      "aria-label": `Timeline of ${this.section.heading}. Arrow keys walk over the actions, plus and minus zoom, 0 shows everything.`,
     });
     this.tip = element("div", { class: "tip", role: "tooltip", hidden: true });
     this.live = element("p", { class: "for-screen-readers", "aria-live": "polite" });

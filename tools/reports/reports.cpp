@@ -1,5 +1,6 @@
 #include "tools/reports/reports.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "tools/reports/report_csv.hpp"
@@ -11,16 +12,36 @@
 namespace plumb {
 namespace {
 
-std::string single_run_page(const Timeline& timeline) {
-  return html_report({.title = timeline.schedule, .sections = {{.title = timeline.schedule, .first = &timeline}}});
+/// What a page holds of a run with many steps or large ones; those far from the one that is shown are left out.
+constexpr std::size_t kMostSteps = 24;
+constexpr std::size_t kMostSpans = 1'000'000;
+
+/// A section for every step, of which one is chosen.
+std::string page(const ReportedRun& run) {
+  const std::string title = run.timeline().schedule;
+  HtmlReport report{.title = title};
+  const std::size_t most = std::clamp<std::size_t>(kMostSpans / (run.timeline().spans.size() + 1), 1, kMostSteps);
+  const std::size_t end = std::min(run.steps.size(), std::max(run.shown + (most + 1) / 2, most));
+  for (std::size_t k = end - std::min(end, most); k < end; ++k) {
+    report.sections.push_back({.title = title,
+                               .first = &run.steps[k],
+                               .choice = run.steps.size() > 1 ? "step " + std::to_string(k) : "",
+                               .chosen = k == run.shown});
+  }
+  return html_report(report);
+}
+
+template <std::string (*make)(const Timeline&)>
+std::string of_shown(const ReportedRun& run) {
+  return make(run.timeline());
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", "Chrome trace events for Perfetto or chrome://tracing", trace_report},
-    ReportFormat{"html", "interactive page for a browser; one file that needs no network", single_run_page},
-    ReportFormat{"svg", "picture as SVG", svg_report},
-    ReportFormat{"csv", "one row per executed action", csv_report},
-    ReportFormat{"tikz", "picture for LaTeX: a tikzpicture", tikz_report},
+    ReportFormat{"trace", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
+    ReportFormat{"html", "interactive page for a browser; one file that needs no network", page},
+    ReportFormat{"svg", "picture as SVG", of_shown<svg_report>},
+    ReportFormat{"csv", "one row per executed action", of_shown<csv_report>},
+    ReportFormat{"tikz", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
 };
 
 }  // namespace

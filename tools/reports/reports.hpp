@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,11 +9,19 @@
 
 namespace plumb {
 
-/// One row of the table of report formats: a way to show one timeline, written by `--<name> FILE`.
+/// What reports show: a run, or several steps of one. Both outlive the report's making.
+struct ReportedRun {
+  std::span<const Timeline> steps;
+  std::size_t shown = 0;  ///< the step that formats with room for one step show, and pages at first
+
+  const Timeline& timeline() const { return steps[shown]; }
+};
+
+/// One row of the table of report formats: a way to show a run, written by `--<name> FILE`.
 struct ReportFormat {
-  std::string_view name;     ///< also the option and the file's extension, but for `trace` (`.json`)
-  std::string_view summary;  ///< one line for the help page
-  std::string (*make)(const Timeline& timeline);  ///< the whole file; `timeline` must have spans
+  std::string_view name;                        ///< also the option and the file's extension, but for `trace` (`.json`)
+  std::string_view summary;                     ///< one line for the help page
+  std::string (*make)(const ReportedRun& run);  ///< the whole file; timelines must have spans
 };
 
 /// All formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in reports.cpp. Pages

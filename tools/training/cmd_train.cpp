@@ -264,7 +264,7 @@ struct RunOutput {
     }
     if (losses) losses->finish(losses_csv(result.losses));
     if (result.timeline) {
-      files.write(*result.timeline, command.is_paced() ? "" : training_json(result));
+      files.write({.steps = {&*result.timeline, 1}}, command.is_paced() ? "" : training_json(result));
     } else if (command.reports.any()) {
       std::cerr
           << "plumbline: note: the run continued in the middle of its schedule, so there is no timeline to report\n";

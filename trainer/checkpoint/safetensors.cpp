@@ -127,6 +127,28 @@ SafetensorsFile::SafetensorsFile(std::string content, std::string name)
     tensor.bytes = data.subspan(static_cast<std::size_t>(range[0]), static_cast<std::size_t>(range[1] - range[0]));
     tensors_.emplace(std::string(member.key), std::move(tensor));
   }
+  check_every_byte_is_one_tensors(data);
+}
+
+void SafetensorsFile::check_every_byte_is_one_tensors(std::span<const std::byte> data) const {
+  std::vector<std::pair<const std::byte*, std::string_view>> begins;
+  for (const auto& [name, tensor] : tensors_) {
+    if (!tensor.bytes.empty()) begins.emplace_back(tensor.bytes.data(), name);
+  }
+  std::ranges::sort(begins);
+  const std::byte* at = data.data();
+  std::string before = "the data begins";
+  for (const auto& [begin, name] : begins) {
+    if (begin != at) {
+      throw Error(name_ + ": tensor '" + std::string(name) + "' begins at byte " + std::to_string(begin - data.data()) +
+                  " of the data, expected " + std::to_string(at - data.data()) + ", where " + before);
+    }
+    at = begin + tensors_.find(std::string(name))->second.bytes.size();
+    before = "'" + std::string(name) + "' ends";
+  }
+  if (const auto rest = data.data() + data.size() - at; rest != 0) {
+    throw Error(name_ + ": " + std::to_string(rest) + " bytes behind the last tensor, expected none");
+  }
 }
 
 const SafetensorsFile::Tensor& SafetensorsFile::at(const std::string& name) const {

@@ -53,6 +53,9 @@ class SafetensorsFile {
   std::size_t size() const { return content_.size(); }
 
  private:
+  /// Without gaps and overlaps, as the format's reference implementation asks. Throws `Error` otherwise.
+  void check_every_byte_is_one_tensors(std::span<const std::byte> data) const;
+
   std::string name_;
   std::string content_;
   std::size_t head_bytes_ = 0;

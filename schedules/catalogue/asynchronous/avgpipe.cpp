@@ -108,7 +108,7 @@ Schedule avgpipe(const ScheduleParams& params) {
   schedule.parameters["warmup"] = warmup;
   schedule.weights.policy = WeightPolicy::kLatest;
   if (pipelines > 1) schedule.weights.methods = {{"elastic", {}}};
-  schedule.placement.assign(static_cast<std::size_t>(pipelines), schedule.placement[0]);
+  schedule.placement.resize(static_cast<std::size_t>(pipelines), std::vector(schedule.placement[0]));
   schedule.reduce_groups = {{}};
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     const std::int64_t ahead = params.num_devices - 1 - d;

@@ -115,8 +115,31 @@ TEST_CASE("every format of the table makes a file of any timeline") {
   const Timeline run = synthetic_timeline({.devices = 2, .microbatches = 3});
   for (const ReportFormat& format : report_formats()) {
     CAPTURE(format.name);
-    CHECK_FALSE(format.make(run).empty());
+    CHECK_FALSE(format.make({.steps = {&run, 1}}).empty());
   }
+}
+
+TEST_CASE("a page of a run with several steps has a section for each, and shows the chosen one") {
+  const std::vector<Timeline> steps(30, synthetic_timeline({.devices = 2, .microbatches = 3}));
+  const auto format = std::ranges::find(report_formats(), "html", &ReportFormat::name);
+  const auto choices = [](const std::string& page) {
+    const std::size_t data = page.find("\"sections\"");
+    std::vector<std::string> names;
+    for (std::size_t at = page.find("\"choice\":\"", data); at != std::string::npos;
+         at = page.find("\"choice\":\"", at + 1)) {
+      names.push_back(page.substr(at + 10, page.find('"', at + 10) - at - 10));
+    }
+    return names;
+  };
+  CHECK(choices(format->make({.steps = {steps.data(), 3}, .shown = 1})) ==
+        std::vector<std::string>{"step 0", "step 1", "step 2"});
+  CHECK(choices(format->make({.steps = {steps.data(), 1}})) == std::vector<std::string>{""});
+  const std::vector<std::string> last = choices(format->make({.steps = steps, .shown = 29}));
+  CHECK(last.size() == 24);
+  CHECK(last.back() == "step 29");
+  const std::vector<std::string> middle = choices(format->make({.steps = steps, .shown = 15}));
+  CHECK(middle.size() == 24);
+  CHECK(middle.front() == "step 3");
 }
 
 }  // namespace
