@@ -78,7 +78,7 @@ struct SimulateArguments {
     const bool run = parser.parse(arguments);
     if (run) take_name(names);
     costs.job.take_recompute(size.recompute);
-    costs.assume_where_missing();
+    if (!launch.any()) costs.assume_where_missing();
     return run;
   }
 

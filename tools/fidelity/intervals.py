@@ -3,7 +3,7 @@ import itertools
 import random
 import statistics
 
-RESAMPLES = 2000
+RESAMPLES = 1000
 BLOCK = 4  # consecutive steps that are drawn together
 
 

@@ -6,6 +6,7 @@ import statistics
 
 from fidelity import predictions
 from fidelity.actions import actions_of, duration_errors, path_share, start_errors, step_times
+from fidelity.bench import OutOfTime
 from fidelity.clocks import clock_between, read_rows, strays
 from fidelity.intervals import between_runs, block_bootstrap, quantile
 
@@ -124,7 +125,10 @@ def make(experiment, bench):
     """Writes `fidelity.json` and `fidelity.md`; says whether everything is there and passes."""
     rejected, rows, missing = rejected_runs(experiment, bench), [], []
     for name, configuration in experiment.configurations.items():
-        row = row_of(experiment, bench, configuration, rejected)
+        try:
+            row = row_of(experiment, bench, configuration, rejected)
+        except OutOfTime:  # the rows so far are a table, too; another call, or --table elsewhere, makes the rest
+            row = None
         rows.append({**row, "model": configuration["model"]}) if row else missing.append(name)
     compared, wrong = pairs(rows, experiment.document["limits"]["order"])
     loads = [line["load_average"] for line in bench.journal.all("run")] or [0]

@@ -17,7 +17,7 @@ constexpr std::size_t kMostSteps = 24;
 constexpr std::size_t kMostSpans = 1'000'000;
 
 /// A section for every step, of which one is chosen.
-std::string page(const ReportedRun& run) {
+std::string page_of_run(const ReportedRun& run) {
   const std::string title = run.timeline().schedule;
   HtmlReport report{.title = title};
   const std::size_t most = std::clamp<std::size_t>(kMostSpans / (run.timeline().spans.size() + 1), 1, kMostSteps);
@@ -38,7 +38,7 @@ std::string of_shown(const ReportedRun& run) {
 
 constexpr std::array kReportFormats{
     ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
-    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page},
+    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page_of_run},
     ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
                  of_shown<svg_report>},
     ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},

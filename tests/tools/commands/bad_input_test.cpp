@@ -68,7 +68,7 @@ TEST_CASE("unknown names come with the nearest known one") {
           {"plumbline simulate 1f1c -p 4 -m 8 --cost F=1", {"'1f1c'", "did you mean '1f1b'?"}},
           {"plumbline simulate 1f1c", {"'1f1c'", "did you mean '1f1b'?"}},  // before what is missing
           {"plumbline sweep 1f1c", {"'1f1c'", "did you mean '1f1b'?"}},
-          {"plumbline schedules interleaved1f1b", {"did you mean 'interleaved'?"}},
+          {"plumbline schedules interleaved1f1c", {"did you mean 'interleaved'?"}},
           {"plumbline schedules zb", {"expected one of", "zb-v", "zb-h1", "v-zb"}},
           {"plumbline validate 1f1b -p 2 -m 4 --runtime torch", {"'torch'", "'pytorch'"}},
           {kSimulate + "--jsn -", {"'--jsn'", "did you mean '--json'?"}},
@@ -166,7 +166,7 @@ TEST_CASE("costs that are missing or contradict each other are refused") {
   const std::string simulate = "plumbline simulate 1f1b -p 4 -m 8 ";
   check_all(
       {
-          {simulate, {"the costs are missing", "--cost"}},
+          {simulate + "--cluster a100", {"the costs are missing", "--cost"}},
           {simulate + "--cost F=1,B=3,I=1,W=1", {"B"}},
           {simulate + "--cost F=-1", {"F"}},
           {simulate + "--cost F=x", {"x"}},
@@ -176,6 +176,11 @@ TEST_CASE("costs that are missing or contradict each other are refused") {
           {simulate + "--network gpt-tiny --cluster a100 --memory F=1,W=-1", {"--memory", "--cost"}},
           {simulate + "--network gpt-tiny --cluster a100 --partition 1,2", {"1,2"}},
           {"plumbline simulate 1f1b -p 16 -m 8 --network gpt2-small --cluster a100", {"a100", "8 devices", "16"}},
+          {"plumbline simulate 1f1b -p 64 -m 8 --network gpt2-small --cluster h100", {"--cluster h100-8x8"}},
+          {"plumbline simulate 1f1b -p 8 -m 8 --network gpt2-small --cluster h100 --tp 2", {"--cluster h100-2x8"}},
+          {"plumbline clusters h100-64", {"did you mean 'h100-8x8'?"}},
+          {"plumbline networks meta-llama/Llama-3.1-70B", {"config.json", "'llama3-70b' has the nearest name"}},
+          {simulate + "--svg a.png", {"--svg: writes .svg files", "'a.png'"}},
           {simulate + "--profile nothing.json", {"nothing.json", "No such file"}},
           {simulate + "--cost F=1,B=2 --memory-limit lots", {"--memory-limit", "'lots'"}},
       },

@@ -3,7 +3,9 @@
 
     tests/tools/fidelity/analysis_test.py
 """
+import json
 import pathlib
+import statistics
 import sys
 import tempfile
 import unittest
@@ -161,6 +163,22 @@ class Journals(unittest.TestCase):
             self.assertEqual([third.read(line, line["name"] + ".json") for line in third.lines], ["whole", "more"])
             self.assertEqual(third.find("run", "a")["value"], 1)
             self.assertIsNone(third.find("run", "c"))
+
+
+class Results(unittest.TestCase):
+    def test_the_page_of_the_cpu_has_the_table_of_the_experiment(self):
+        folder = pathlib.Path(__file__).resolve().parents[3] / "results/fidelity/cpu"
+        self.assertIn((folder / "fidelity.md").read_text().strip(), (folder / "README.md").read_text())
+
+    def test_a_kept_timeline_gives_the_measured_step_of_its_row(self):
+        folder = pathlib.Path(__file__).resolve().parents[3] / "results/fidelity/cpu"
+        kept = journal.Journal.__new__(journal.Journal)
+        kept.lines, kept.archive = journal.read_lines(folder / "journal.jsonl"), folder / "timelines.tar"
+        steps = []
+        for number in range(3):
+            steps += actions.step_times(kept.document(kept.find("run", f"zb-h1/{number}"), f"zb-h1.run{number}.json"), 2)
+        row = next(row for row in json.loads((folder / "fidelity.json").read_text())["rows"] if row["name"] == "zb-h1")
+        self.assertEqual((len(steps), statistics.median(steps)), (row["steps"], row["measured_ns"]))
 
 
 class Catalogue(unittest.TestCase):

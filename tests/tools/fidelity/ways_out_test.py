@@ -55,6 +55,10 @@ def main():
         expect("shared multiprocessors", (status, decided, parts), (3, {"fidelity": "off"}, {"modes": "ok", "fidelity": "failed"}))
         assert "fidelity: not measured, because virtual devices share all SMs" in log and "gpu.json" not in log
 
+        status, decided, parts, log = run(folder / "little time", "", "fidelity", 30)
+        expect("too little time for a single run", (parts, "no time left for further runs" in log, (folder / "little time/fidelity.md").exists()),
+               ({"fidelity": "failed"}, True, True))
+
         status, decided, parts, log = run(folder / "half", "half", "oracle,modes")
         expect("wrong bf16", (decided, parts), ({"numbers": "float32"}, {"oracle": "failed", "modes": "ok"}))
         assert "--numbers bf16" not in log[log.index("-p 8 -m 16"):], "the part after it still computes in bf16"
@@ -68,7 +72,7 @@ def main():
 
         done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", program, "--only", "nothing"], capture_output=True, text=True)
         expect("an unknown part", (done.returncode, done.stderr.split(", expected")[0]), (2, "validate.sh: --only: unknown part 'nothing'"))
-    print("ways out: 6 situations")
+    print("ways out: 7 situations")
 
 
 main()

@@ -59,9 +59,9 @@ void require_distinct(const std::vector<Row>& rows, const JsonValue& list) {
   if (rows.empty()) list.fail("is empty, expected at least one");
 }
 
-std::string optional_text(const std::optional<double>& value) { return value ? number_text(*value, 6) : ""; }
+std::string figure_text(double figure) { return std::isfinite(figure) ? number_text(figure, 6) : "nan"; }
 
-std::string loss_text(double loss) { return std::isfinite(loss) ? number_text(loss, 6) : "nan"; }
+std::string optional_text(const std::optional<double>& figure) { return figure ? figure_text(*figure) : ""; }
 
 double read_number(const std::string& text, const std::string& where) {
   return text == "nan" ? std::numeric_limits<double>::quiet_NaN() : parse_real(text, where);
@@ -128,8 +128,8 @@ std::string runs_csv(const std::vector<StudyRun>& runs) {
   for (const StudyRun& run : runs) {
     for (const StudyPoint& point : run.points) {
       text += run.task + "," + run.method + "," + std::to_string(run.seed) + "," + fixed_text(run.seconds, 1) + "," +
-              std::to_string(point.update) + "," + loss_text(point.train_loss) + "," +
-              (point.loss ? loss_text(*point.loss) : "") + "," + optional_text(point.accuracy) + "\n";
+              std::to_string(point.update) + "," + figure_text(point.train_loss) + "," + optional_text(point.loss) +
+              "," + optional_text(point.accuracy) + "\n";
     }
   }
   return text;
@@ -153,7 +153,7 @@ std::vector<StudyRun> runs_from_csv(const std::string& text, const std::string& 
       run.task = cells[0];
       run.method = cells[1];
       run.seed = seed;
-      run.seconds = read_number(cells[3], where);
+      run.seconds = parse_real(cells[3], where);
     }
     StudyPoint& point = runs.back().points.emplace_back();
     point.update = parse_whole(cells[4], {.least = 0}, where);
