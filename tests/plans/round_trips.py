@@ -3,7 +3,8 @@
 
 For every network, cluster and runtime the plans of a short search are taken from `plan --json`; the `simulate` command of
 each is run as it stands and must have the same step, the same peak and the same verdict. The launch of Megatron-LM is
-written to a file and read back by `simulate --job`, with the same demand. What cannot be said has a reason, which is
+written to a file and read back by `simulate --job`, with the same demand; where Megatron-LM pads the vocabulary (which the
+plan notes), step and peak may differ by a ten-thousandth. What cannot be said has a reason, which is
 counted. Exit status 1: some plan was not kept.
 
     tests/plans/round_trips.py build/release/tools/plumbline-simulator          # more than 200 plans
@@ -42,6 +43,12 @@ def figures(program, words, folder):
     return timeline["step_time_ns"], fullest["peak_memory_bytes"], verdict
 
 
+def nearly(found, expected):
+    if not isinstance(found, tuple):
+        return False
+    return all(abs(a - b) <= 1e-4 * b for a, b in zip(found[:2], expected[:2])) and found[2] == expected[2]
+
+
 class Trips:
     def __init__(self, program, ranges=()):
         self.program = program
@@ -55,6 +62,8 @@ class Trips:
         found = figures(self.program, words, folder)
         if found == expected:
             self.kept[kind] += 1
+        elif kind == "launch" and "launch_note" in plan and nearly(found, expected):
+            self.kept["launch with a padded vocabulary, within a ten-thousandth"] += 1
         else:
             self.broken.append(f"{kind}: {shlex.join(words)}\n  expected {expected}\n  found    {found}")
 

@@ -190,6 +190,14 @@ void add_ranks(const PlanQuestion& question, const Parallelism& job, OptionLines
   if (job.zero > ZeroStage::kOptimizer) throw Error("Megatron-LM has no ZeRO stage above 1 beside a pipeline");
 }
 
+/// Rows of the tables of words are divided over tensor ranks, after as many as are missing have been added.
+std::string padding_note(const Network& network, std::int64_t tensor) {
+  const std::int64_t rows = network.layers.front().vocabulary;
+  if (rows % tensor == 0) return {};
+  return "Megatron-LM pads the vocabulary of " + std::to_string(rows) + " to " +
+         std::to_string((rows / tensor + 1) * tensor) + ", a multiple of the tensor ranks";
+}
+
 /// 'Et|(tt|)*3,tL': stages in order of the model.
 std::string layout_of(const std::vector<LayerCounts>& stages) {
   std::vector<std::string> letters;
@@ -236,7 +244,8 @@ PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& 
     add_ranks(question, job, out);
     add_precision(job, out);
     return {.text = "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " +
-                    std::to_string(devices / per_node) + " pretrain_gpt.py" + out.text()};
+                    std::to_string(devices / per_node) + " pretrain_gpt.py" + out.text(),
+            .note = padding_note(question.network, job.tensor)};
   } catch (const Error& error) {
     return {.refused = error.what()};
   }

@@ -64,7 +64,7 @@ std::string degree_options(const Parallelism& job) {
 
 PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& plan, const PlanShown& shown) {
   const PipelinePlan& choice = plan.score.plan;
-  if (moves_to_host(plan.schedule)) {
+  if (question.limits.host_bytes_per_s > 0 && moves_to_host(plan.schedule)) {
     return {.refused = "its copies to the host are timed by --host-bandwidth, which simulate does not have"};
   }
   std::string text = "plumbline simulate ";

@@ -23,6 +23,7 @@ struct PlanShown {
 struct PlanCommand {
   std::string text{};
   std::string refused{};  ///< why it cannot be said; empty: `text` is it
+  std::string note{};     ///< what the system does otherwise, by little; empty: nothing
 };
 
 /// The `plumbline simulate` that takes the step of `plan`, with its peak and verdict. By the name of its schedule where

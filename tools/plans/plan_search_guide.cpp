@@ -79,10 +79,7 @@ void add_deepspeed(const PlanQuestion& question, const PipelinePlan& plan, TextS
 void add_megatron(const PlanQuestion& question, const SimulatedPlan& best, TextStream& out) {
   const PlanCommand command = megatron_command(question, best);
   out << "\nMegatron-LM\n" << (command.refused.empty() ? command.text : "  no: " + command.refused) << "\n";
-  const std::int64_t rest = question.network.layers.front().vocabulary % best.score.plan.parallelism.tensor;
-  if (command.refused.empty() && rest != 0) {
-    out << "# Megatron-LM pads the vocabulary to a multiple of " << best.score.plan.parallelism.tensor << "\n";
-  }
+  if (!command.note.empty()) out << "# " << command.note << "\n";
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
 
 void add_command(const char* key, const PlanCommand& command, Json& json) {
   json[key] = command.refused.empty() ? Json(command.text) : Json{{"refused", command.refused}};
+  if (!command.note.empty()) json[std::string(key) + "_note"] = command.note;
 }
 
 /// How the plan is simulated again and launched.

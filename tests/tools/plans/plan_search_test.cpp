@@ -163,20 +163,20 @@ TEST_CASE("what would help is printed with the step time that it gives") {
 TEST_CASE("a plan for Megatron-LM is launched by a command that simulates to its step, peak and verdict") {
   const ScratchDirectory scratch;
   const CommandResult plan = run_command(
-      "plumbline plan --network gpt2-small --cluster a100-1x8 --batch 16 --tp 1,2 --pp 2,4 --microbatch-size 1 "
+      "plumbline plan --network gpt2-small --cluster a100-1x8 --batch 16 --tp 1 --pp 2,4 --microbatch-size 1 "
       "--recompute none --runtime megatron --simulations 10 --json answer.json",
       scratch.path());
   REQUIRE(plan.status == 0);
-  for (const char* said : {"pretrain_gpt.py", "--num-layers 12", "--pipeline-model-parallel-layout 'E", "TFLOP/s per device",
-                           "--runtime megatron", "with context, libraries"}) {
+  for (const char* said : {"pretrain_gpt.py", "--num-layers 12", "--pipeline-model-parallel-layout 'E",
+                           "TFLOP/s per device", "--runtime megatron", "with context, libraries"}) {
     CAPTURE(said);
     CHECK(plan.out.find(said) != std::string::npos);
   }
   const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
   for (const auto& best : answer.at("best")) {
     scratch.write("launch.sh", best.at("launch").get<std::string>() + "\n");
-    for (const std::string& command :
-         {best.at("simulate").get<std::string>(), std::string("plumbline simulate --job launch.sh --cluster a100-1x8")}) {
+    for (const std::string& command : {best.at("simulate").get<std::string>(),
+                                       std::string("plumbline simulate --job launch.sh --cluster a100-1x8")}) {
       CAPTURE(command);
       const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
       REQUIRE(simulated.status == 0);
@@ -204,7 +204,8 @@ TEST_CASE("what a system cannot run is refused with what it has") {
     CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
   };
   expect("--runtime megatorn", "did you mean 'megatron'");
-  expect("--runtime megatron --schedule zb-v", "--schedule zb-v: Megatron-LM does not have it beside a pipeline, expected 1f1b,interleaved");
+  expect("--runtime megatron --schedule zb-v",
+         "--schedule zb-v: Megatron-LM does not have it beside a pipeline, expected 1f1b,interleaved");
   expect("--runtime deepspeed --zero 2", "expected 0,1");
   expect("--runtime megatron --cut blocks", "no system cuts inside decoder layers");
   expect("--cut finer", "'finer'");
