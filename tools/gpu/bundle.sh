@@ -2,7 +2,7 @@
 # Makes a folder that runs on a machine with a GPU and nothing else of ours, for tools/gpu/validate.sh:
 #   tools/gpu/bundle.sh [FOLDER]        (default: build/gpu; at most 64 MiB)
 # The program, the probe, the studies, and the tests of the kernels (gpu_test).
-# Release for sm_80, sm_86, sm_89 and sm_90 (newer ones compile its PTX), for processors of any kind; Boost inside, TBB and libstdc++ (which TBB needs, too) beside the program, which
+# Release for sm_80, sm_86, sm_89 and sm_90 (newer ones compile its PTX), for processors of any kind; Boost inside, TBB, libstdc++ (which TBB needs, too), zlib and SQLite beside the program, which
 # are looked for there ($ORIGIN). cuBLASLt is the machine's own, found when it is needed. Without MPI: one process.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -26,7 +26,7 @@ for program in plumbline plumbline-gpu-probe plumbline-studies gpu_test; do
   [[ -n $found ]] || { echo "bundle.sh: $build has no $program" >&2 && exit 1; }
   cp -- "$found" "$bundle/"
 done
-ldd "$build/tools/plumbline" | awk '/lib(tbb|stdc\+\+|gcc_s)\.so/ { print $3 }' | xargs -r -I{} cp -L -- {} "$bundle/"
+ldd "$build/tools/plumbline" | awk '/lib(tbb|stdc\+\+|gcc_s|z|sqlite3)\.so/ { print $3 }' | xargs -r -I{} cp -L -- {} "$bundle/"
 
 # What it needs of the machine: the C library, and nothing that is not everywhere.
 inside=$(find "$bundle" -maxdepth 1 -name 'lib*' -printf '%f\n')
