@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
+#include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
@@ -348,32 +348,6 @@ void set_messages(const Network& network, const LayerRange& range, const JobShap
 
 KernelRates rates_of(const JobMachine& machine) {
   return machine.rates ? *machine.rates : kernel_rates_of(machine.cluster.devices.front());
-}
-
-LayerSpec nameless(LayerSpec layer) {
-  layer.name.clear();
-  for (LayerSpec& inner : layer.body) inner = nameless(std::move(inner));
-  for (LayerSpec& inner : layer.shortcut) inner = nameless(std::move(inner));
-  return layer;
-}
-
-/// By layer, the first one that is the same but for its name. Where layers say what they read, none is.
-std::vector<std::int32_t> first_alike(std::span<const LayerSpec> layers) {
-  std::vector<std::int32_t> alike(layers.size());
-  std::iota(alike.begin(), alike.end(), 0);
-  const auto says = [](const LayerSpec& layer) { return !layer.input.empty() || !layer.from.empty(); };
-  if (std::ranges::any_of(layers, says)) return alike;
-  std::vector<std::pair<LayerSpec, std::int32_t>> kinds;
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    LayerSpec plain = nameless(layers[k]);
-    const auto known = std::ranges::find(kinds, plain, &std::pair<LayerSpec, std::int32_t>::first);
-    if (known != kinds.end()) {
-      alike[k] = known->second;
-    } else {
-      kinds.emplace_back(std::move(plain), alike[k]);
-    }
-  }
-  return alike;
 }
 
 }  // namespace
