@@ -24,7 +24,7 @@ NETWORKS = ["gpt2-xl", "gpt3-13b", "llama2-7b", "llama3-8b", "llama2-70b", "llam
             "gpt3-175b"]
 CLUSTERS = ["a100-1x8", "h100-2x8", "a100-4x8", "h100-8x8", "b200-4x8"]
 RUNTIMES = ["none", "megatron", "torchtitan", "pytorch", "deepspeed"]
-FEW = (["gpt2-xl", "mixtral-8x7b"], ["h100-2x8"], RUNTIMES)
+FEW = (["gpt3-13b", "mixtral-8x7b"], ["h100-2x8"], RUNTIMES)
 FEW_RANGES = ["--tp", "2", "--cp", "1", "--pp", "2,4", "--microbatch-size", "1", "--recompute", "none", "--zero", "0"]
 
 
