@@ -53,15 +53,12 @@ TEST_CASE("a timeline on a grid is drawn with one cell per step") {
 }
 
 TEST_CASE("times without a common grid keep names and borders, in proportion") {
-  Timeline timeline = small();
-  for (Span& span : timeline.spans) {  // F = 1.1 ms, B = 2.3 ms
-    for (Ticks* time : {&span.start, &span.end}) *time = *time * 1123457 / kMs;
-  }
-  timeline.makespan = 9 * 1123457;
+  const Schedule schedule = generate("1f1b", {.num_devices = 2, .num_microbatches = 2});
+  const Timeline timeline = simulate(lower(schedule, abstract_costs("F=1.1,B=2.3", "", {.num_stages = 2})), {});
   CHECK(text_timeline(timeline, {.columns = 80}) ==
-        "d0 | F0 F1       B0===    B1=== |\n"
-        "d1 |    F0 B0=== F1 B1===       |\n"
-        "     0                 10.11 ms\n");
+        "d0 | F0 F1       B0====    B1=== |\n"
+        "d1 |    F0 B0=== F1 B1====       |\n"
+        "     0                    10.2 ms\n");
 }
 
 TEST_CASE("a drawing that does not fit is cut, and says so") {
