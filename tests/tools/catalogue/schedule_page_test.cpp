@@ -77,9 +77,9 @@ TEST_CASE("schedules prints the pages of the named schedules, in capital letters
 }
 
 TEST_CASE("schedules proposes the nearest name for one that it does not know") {
-  const CommandResult result = run_command("plumbline schedules ZBV", in_source(""));
+  const CommandResult result = run_command("plumbline schedules ZB-W", in_source(""));
   CHECK(result.status == 2);
-  CHECK(contains_text(result.err, "unknown schedule 'zbv' (did you mean 'zb-v'?)"));
+  CHECK(contains_text(result.err, "unknown schedule 'zb-w' (did you mean 'zb-v'?)"));
 }
 
 TEST_CASE("the JSON catalogue has every option as an object") {

@@ -101,7 +101,7 @@ TEST_CASE("prices and degrees are chosen and shown") {
   }
   const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
   std::vector<double> prices;
-  for (const auto& score : answer.at("front")) prices.push_back(1e6 * score.at("price_per_token").get<double>());
+  for (const auto& score : answer.at("best")) prices.push_back(1e6 * score.at("price_per_token").get<double>());
   const auto [least, most] = std::ranges::minmax(prices);
   CHECK(least < 0.998 * most);
   const double cheapest = std::stod(plan.out.substr(plan.out.find("cheapest") + 8));

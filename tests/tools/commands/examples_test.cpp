@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tests/support/source_directory.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/options/examples.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+using namespace plumb::testing;
+
+TEST_CASE("the examples of every help run, in the order of the commands") {
+  const ScratchDirectory scratch;
+  std::filesystem::create_symlink(program(), scratch.path() / "plumbline");
+  for (const int rank : {0, 1, 2, 3}) {
+    const std::string name = "rank" + std::to_string(rank) + ".json.gz";
+    std::filesystem::copy_file(in_source("tests/sim/traces/data/zb-h1/" + name), scratch.path() / name);
+  }
+  // Minutes, or files that only their users have.
+  const std::vector<std::string> left_out{"plan --network llama3", "demo",       "reproduce",
+                                          "device import",         "device fit", "profile --network gpt-mini"};
+  int ran = 0;
+  for (const plumb::Command& command : plumb::command_table({})) {
+    for (const plumb::Example& example : *plumb::examples_of(command.name)) {
+      const std::string line(example.command);
+      if (std::ranges::any_of(left_out, [&](const std::string& begin) { return line.starts_with(begin); })) continue;
+      CAPTURE(line);
+      const CommandResult result = run_command("./plumbline " + line, scratch.path());
+      CAPTURE(result.err);
+      CHECK(result.status == 0);
+      ++ran;
+    }
+  }
+  CHECK(ran > 40);
+}
+
+TEST_SUITE_END();
