@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-
 TEST_SUITE_BEGIN("plan search");
 
 using namespace plumb;
