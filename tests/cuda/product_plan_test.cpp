@@ -123,7 +123,7 @@ TEST_CASE("of the first usable algorithms that run the fastest is taken, timed o
   ProductTable table("cublasLt 130100, NVIDIA H200", 3);
   const auto propose = [] {
     std::vector<ProductCandidate> proposed;
-    for (const std::uint8_t first : {0, 1, 2, 3, 4}) proposed.push_back({.algorithm = bytes_from(first)});
+    for (std::uint8_t first = 0; first < 5; ++first) proposed.push_back({.algorithm = bytes_from(first)});
     return proposed;
   };
   int timed = 0;

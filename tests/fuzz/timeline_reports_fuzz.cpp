@@ -11,8 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return testing::read_or_refuse(read, [](const Timeline& timeline) {
     if (timeline.spans.empty()) return;
     for (const ReportFormat& format : report_formats()) {
-      testing::read_or_refuse([&] { return format.make({.steps = {&timeline, 1}}); },
-                              [](const std::string& text) { testing::promise(!text.empty(), "a file"); });
+      testing::read_or_refuse(
+          [&] {
+            return format.make({.steps = {&timeline, 1}});
+          },
+          [](const std::string& text) { testing::promise(!text.empty(), "a file"); });
     }
   });
 }
