@@ -33,9 +33,10 @@ std::int64_t number_bytes(std::string_view dtype) {
   return dtype == "U8" || dtype == "I8" || dtype == "BOOL" ? 1 : 0;
 }
 
-/// Bytes of a whole tensor; negative when it is not representable.
+/// Bytes of a whole tensor; negative when they are not representable, or the dtype is not known.
 std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t>& shape) {
   std::int64_t bytes = number_bytes(dtype);
+  if (bytes == 0) return -1;
   for (const std::int64_t extent : shape) {
     if (extent != 0 && bytes > std::numeric_limits<std::int64_t>::max() / extent) return -1;
     bytes *= extent;
