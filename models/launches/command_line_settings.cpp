@@ -151,15 +151,14 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
     if (best == nullptr || options > option_count(*best)) best = &words;
   }
   if (launches > 1) {
-    launch.notes.push_back({LaunchNote::Kind::kNotFollowed, std::to_string(launches - 1) +
-                                                                " other launches of the file: the one with the most "
-                                                                "options counts, the first of several"});
+    launch.notes.push_back({LaunchNote::kNotFollowed, std::to_string(launches - 1) +
+                                                          " other launches of the file: the one with the most "
+                                                          "options counts, the first of several"});
   }
   Words words = best != nullptr ? *best : Words{};
   const Words loose = options_of_variables(run.values);
   if (option_count(loose) > 2 * option_count(words)) {
-    launch.notes.push_back(
-        {LaunchNote::Kind::kAssumed, "no launch uses the options of the variables: all of them count"});
+    launch.notes.push_back({LaunchNote::kAssumed, "no launch uses the options of the variables: all of them count"});
     return loose;
   }
   return words;
@@ -169,7 +168,7 @@ void note_not_followed(const ShellRun& run, LaunchCommand& launch) {
   for (const std::string& part : run.not_followed) {
     std::string shown = part;
     std::erase_if(shown, [](char letter) { return letter == kUnknownBegin || letter == kUnknownEnd; });
-    launch.notes.push_back({LaunchNote::Kind::kNotFollowed, "line " + shown});
+    launch.notes.push_back({LaunchNote::kNotFollowed, "line " + shown});
   }
 }
 

@@ -19,7 +19,7 @@ void note_deepspeed(const Settings& settings, LaunchJob& job) {
   for (const std::string& name : settings.unread()) {
     const bool offload = name.find("offload") != std::string::npos;
     const bool shown = offload || name.starts_with("zero_optimization") || name.starts_with("activation_checkpointing");
-    job.note(shown ? LaunchNote::Kind::kNotModelled : LaunchNote::Kind::kNoEffect, name);
+    job.note(shown ? LaunchNote::kNotModelled : LaunchNote::kNoEffect, name);
   }
 }
 
@@ -42,7 +42,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   job.accumulation = std::max<std::int64_t>(number("gradient_accumulation_steps"), job.batch == 0 ? 1 : 0);
   if (ranks.microbatch_size == 0) {
     ranks.microbatch_size = 1;
-    job.note(LaunchNote::Kind::kAssumed, "one sample per microbatch: train_micro_batch_size_per_gpu is not said");
+    job.note(LaunchNote::kAssumed, "one sample per microbatch: train_micro_batch_size_per_gpu is not said");
   }
   ranks.tensor =
       std::max<std::int64_t>(1, std::max(number("tensor_parallel.autotp_size"), number("tensor_parallel.tp_size")));

@@ -22,7 +22,9 @@ struct LaunchNote {
     kNoEffect,     ///< a name that changes neither time nor memory
   };
 
-  Kind kind = Kind::kAssumed;
+  using enum Kind;
+
+  Kind kind = kAssumed;
   std::string text;
 };
 

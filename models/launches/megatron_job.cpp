@@ -12,8 +12,6 @@
 namespace plumb {
 namespace {
 
-using Note = LaunchNote::Kind;
-
 constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
 
 std::int64_t degree(const Settings& settings, std::string_view name) {
@@ -131,7 +129,7 @@ void set_experts(const Settings& settings, LaunchJob& job) {
       (dispatcher == "flex" && is_text(settings, "moe_flex_dispatcher_backend", {"deepep", "hybridep"}));
   if (deepep) ranks.dispatcher = Dispatcher::kOncePerNode;
   if (dispatcher == "allgather" && ranks.expert > 1) {
-    job.note(Note::kNotModelled, "moe_token_dispatcher_type allgather: priced as alltoall");
+    job.note(LaunchNote::kNotModelled, "moe_token_dispatcher_type allgather: priced as alltoall");
   }
   const double capacity = settings.real("moe_expert_capacity_factor", 0);
   if (capacity > 0) ranks.expert_capacity = std::clamp(capacity, 1.0, 1000.0);
@@ -154,7 +152,8 @@ void set_memory(const Settings& settings, LaunchJob& job) {
       !settings.has("cuda_graph_scope") || is_text(settings, "cuda_graph_scope", {"full_iteration", "full"});
   ranks.captured = whole ? CapturedGraphs::kAll : CapturedGraphs::kDense;
   if (!whole)
-    job.note(Note::kAssumed, "captured graphs of all but the experts, not of the parts that cuda_graph_scope names");
+    job.note(LaunchNote::kAssumed,
+             "captured graphs of all but the experts, not of the parts that cuda_graph_scope names");
 }
 
 /// Names of --recompute-modules, and what is priced for them.
@@ -181,7 +180,7 @@ void set_recompute_modules(const Settings& settings, LaunchJob& job) {
       } else if (known != kRecomputed.end()) {
         job.parallelism.modules.add(known->second);
       } else {
-        job.note(Note::kNotModelled, "recompute_modules " + word);
+        job.note(LaunchNote::kNotModelled, "recompute_modules " + word);
       }
       word.clear();
     }
@@ -199,11 +198,11 @@ void set_recompute(const Settings& settings, LaunchJob& job) {
   const bool block = is_text(settings, "recompute_method", {"block"});
   const std::int64_t each = settings.whole("recompute_num_layers", 1, 0);
   if (block) {
-    job.note(Note::kNotModelled,
+    job.note(LaunchNote::kNotModelled,
              "recompute_method block (" + std::to_string(each) +
                  " layers of a stage): priced as all layers, which takes more time and less memory");
   } else if (each > 1) {
-    job.note(Note::kNotModelled,
+    job.note(LaunchNote::kNotModelled,
              "recompute_num_layers " + std::to_string(each) + ": priced as 1, one input kept per layer");
   }
 }
@@ -242,7 +241,7 @@ void set_partition(const Settings& settings, LaunchJob& job) {
     // Patterns say themselves where stages begin; runtimes cut the rest as evenly as they can.
     if (!settings.has("hybrid_layer_pattern")) throw;
     job.partition = equal_partition(*job.network, static_cast<std::int32_t>(job.pipeline * job.chunks));
-    job.note(Note::kAssumed, "the layers of the pattern divided as evenly as possible");
+    job.note(LaunchNote::kAssumed, "the layers of the pattern divided as evenly as possible");
   }
 }
 
@@ -278,13 +277,13 @@ void note_unread(const Settings& settings, LaunchJob& job) {
       continue;
     switch (megatron_setting_class(leaf)) {
       case SettingClass::kNotModelled:
-        job.note(Note::kNotModelled, name);
+        job.note(LaunchNote::kNotModelled, name);
         break;
       case SettingClass::kUnknown:
-        job.note(Note::kUnknown, name);
+        job.note(LaunchNote::kUnknown, name);
         break;
       case SettingClass::kNoEffect:
-        job.note(Note::kNoEffect, name);
+        job.note(LaunchNote::kNoEffect, name);
         break;
     }
   }

@@ -76,12 +76,12 @@ std::int64_t plain_vocabulary(const Settings& settings, LaunchJob& job) {
   const std::string text = tokenizer_text(settings);
   for (const KnownVocabulary& known : kKnownVocabularies) {
     if (text.find(known.in_name) == std::string::npos) continue;
-    job.note(LaunchNote::Kind::kAssumed,
+    job.note(LaunchNote::kAssumed,
              "a vocabulary of " + std::to_string(known.size) + ", that of " + std::string(known.in_name));
     return known.size;
   }
   if (settings.has("merge_file") || text.find("gpt2-vocab") != std::string::npos) {
-    job.note(LaunchNote::Kind::kAssumed, "a vocabulary of 50257, that of GPT-2's merges");
+    job.note(LaunchNote::kAssumed, "a vocabulary of 50257, that of GPT-2's merges");
     return 50257;
   }
   throw Error(settings.source() +

@@ -69,7 +69,7 @@ void add_deepspeed_file(LaunchCommand& launch, const LaunchContext& context) {
     if (const auto written = launch.files.find(path); written != launch.files.end()) text = written->second;
     if (!text && context.open && unknown_in(path).empty()) text = context.open(path);
     if (!text) {
-      launch.notes.push_back({LaunchNote::Kind::kNotFollowed, "--" + std::string(option) + " " + path});
+      launch.notes.push_back({LaunchNote::kNotFollowed, "--" + std::string(option) + " " + path});
       continue;
     }
     const Settings configured = settings_of_json(*text, path);

@@ -10,8 +10,6 @@
 namespace plumb {
 namespace {
 
-using Note = LaunchNote::Kind;
-
 struct Flavor {
   std::string_view model;
   std::string_view flavor;
@@ -26,7 +24,7 @@ constexpr std::string_view kDeepSeekRest =
     "multi_latent_attention qk_head_dim=128 qk_pos_emb_head_dim=64 v_head_dim=128 kv_lora_rank=512 "
     "untie_embeddings_and_output_weights";
 
-/// What torchtitan calls a model and its size (its `model_args` tables, Apache-2.0-compatible facts).
+/// What torchtitan calls a model and its size, with the sizes that its tables `model_args` say.
 constexpr std::array kFlavors{
     Flavor{"llama3", "debugmodel",
            "num_layers=6 hidden_size=256 num_attention_heads=16 ffn_hidden_size=768 vocab_size=2048 "
@@ -146,7 +144,8 @@ void set_titan_degrees(const Settings& settings, LaunchJob& job) {
   if (settings.whole(shard, -1, -1) == 1) ranks.zero = ZeroStage::kNone;
   if (ranks_of(settings, {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"}) >
       1) {
-    job.note(Note::kNotModelled, "data_parallel_replicate_degree: weights are priced as sharded over all data ranks");
+    job.note(LaunchNote::kNotModelled,
+             "data_parallel_replicate_degree: weights are priced as sharded over all data ranks");
   }
 }
 
@@ -214,10 +213,11 @@ void set_titan_precision(const Settings& settings, LaunchJob& job) {
     const std::string option = settings.text("activation_checkpoint.selective_ac_option", "2");
     ranks.modules.add(RecomputeModule::kNorm);
     ranks.modules.add(RecomputeModule::kActivation);
-    job.note(Note::kNotModelled, "selective_ac_option " + option + ": priced as norms and activations computed again");
+    job.note(LaunchNote::kNotModelled,
+             "selective_ac_option " + option + ": priced as norms and activations computed again");
   }
   if (settings.flag("compile.enable", settings.flag("training.compile"))) {
-    job.note(Note::kNotModelled, "compile: fewer and longer kernels");
+    job.note(LaunchNote::kNotModelled, "compile: fewer and longer kernels");
   }
 }
 
@@ -246,7 +246,7 @@ void note_titan(const Settings& settings, LaunchJob& job) {
   for (const std::string& name : settings.unread()) {
     const auto begins = [&](std::string_view begin) { return name.starts_with(begin); };
     const bool harmless = std::ranges::any_of(kOther, begins) || std::ranges::any_of(kTraining, begins);
-    job.note(harmless ? Note::kNoEffect : Note::kUnknown, name);
+    job.note(harmless ? LaunchNote::kNoEffect : LaunchNote::kUnknown, name);
   }
 }
 
@@ -268,8 +268,8 @@ LaunchJob torchtitan_job(const Settings& settings) {
   job.accumulation = samples / job.parallelism.microbatch_size;
   job.network = titan_network(settings, job);
   if (!job.network) {
-    job.note(Note::kAssumed, "the network '" + settings.text("model.name", "") + " " +
-                                 settings.text("model.flavor", "") + "' is not known here: --network says it");
+    job.note(LaunchNote::kAssumed, "the network '" + settings.text("model.name", "") + " " +
+                                       settings.text("model.flavor", "") + "' is not known here: --network says it");
   }
   set_titan_schedule(settings, job);
   set_titan_partition(job);

@@ -20,6 +20,16 @@ std::size_t whole(std::int64_t count) { return static_cast<std::size_t>(count); 
 
 std::vector<double> doubles(const std::vector<std::int32_t>& ids) { return {ids.begin(), ids.end()}; }
 
+/// What a pass is told of its tokens, on either side: `DeviceData` or `Data`.
+template <class Side>
+MicrobatchIds ids_of(const Side& side) {
+  return {.tokens = side.tokens.data(),
+          .targets = side.targets.data(),
+          .target_tokens = side.tokens.data(),
+          .values = side.values.data(),
+          .target_values = side.values.data()};
+}
+
 /// What both sides start from.
 struct Data {
   LayerFacts facts;
@@ -64,14 +74,6 @@ struct Data {
       for (std::int64_t t = of.shape.sequence - 3; t < of.shape.sequence; ++t) tokens[whole(t)] = 0;
     }
     values = random_numbers(whole(of.shape.tokens() * of.spec.width), 8);
-  }
-
-  MicrobatchIds ids() const {
-    return {.tokens = tokens.data(),
-            .targets = targets.data(),
-            .target_tokens = tokens.data(),
-            .values = values.data(),
-            .target_values = values.data()};
   }
 };
 
@@ -119,14 +121,6 @@ struct DeviceData {
 
   /// Of bytes that may be floats.
   static std::size_t shift(const LayerCase& of) { return of.misaligned ? sizeof(float) : 0; }
-
-  MicrobatchIds ids() const {
-    return {.tokens = tokens.data(),
-            .targets = targets.data(),
-            .target_tokens = tokens.data(),
-            .values = values.data(),
-            .target_values = values.data()};
-  }
 
   bool intact() const {
     bool all = workspace.intact() && scratch.intact() && loss.intact();
@@ -226,7 +220,7 @@ LayerResults run_on_cpu(const LayerCase& of) {
   pass.input_grad = input_grad.data();
   pass.from_grad = from_grad.data();
   pass.workspace = reinterpret_cast<std::byte*>(workspace.data());
-  pass.ids = data.ids();
+  pass.ids = ids_of(data);
   pass.loss = &loss;
   pass.correct = &correct;
   pass.loss_tokens = 3;
@@ -267,7 +261,7 @@ LayerResults run_on_device(const LayerCase& of) {
   pass.input_grad = device.input_grad.data();
   pass.from_grad = device.from_grad.data();
   pass.workspace = device.workspace.begin();
-  pass.ids = device.ids();
+  pass.ids = ids_of(device);
   pass.loss = device.loss.data();
   pass.correct = device.correct.data();
   pass.loss_tokens = 3;

@@ -9,22 +9,7 @@ equality=$2
 victim=$3
 fake_nccl=$4
 
-skip() {
-  echo "skipped: $1"
-  exit 77
-}
-command -v mpirun > /dev/null || skip "there is no mpirun"
-"$plumbline" version | grep -q '^transports.* mpi' || skip "the program was built without MPI"
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-launch=(mpirun --oversubscribe)
-[[ $(id -u) != 0 ]] || launch+=(--allow-run-as-root)
-
-fail() {
-  echo "FAILED: $1" >&2
-  exit 1
-}
+source "$(dirname "$0")/../support/under_mpirun.sh"
 
 # expect_error STATUS TEXT COMMAND...: the command ends with the status and says the text exactly once.
 expect_error() {

@@ -11,8 +11,7 @@ function peakParts(page, run, device) {
 function needText(need) {
   if (!need || need.limit === 0) return "";
   const apart = bytesText(Math.abs(need.limit - need.bytes));
-  return need.verdict === "fits" ? `fits with ${apart} to spare`
-    : `${need.verdict}: ${apart} ${need.bytes > need.limit ? "above" : "below"} the limit`;
+  return `${apart} ${need.bytes > need.limit ? "above the limit" : "to spare"}`;
 }
 
 /** What does not fit, of the device that needs most; empty where all of them fit. */
@@ -39,7 +38,7 @@ function peakRow(page, section, device, r, whole, choose) {
     element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, bytesText)),
     element("td", { class: "number" }, bytesText(peak)),
     element("td", { class: "number dim" }, counted(peakActivations, "stash", "stashes")),
-    need ? element("td", { class: "dim" }, needText(need)) : null);
+    need ? element("td", { class: "number dim", title: need.verdict }, needText(need)) : null);
 }
 
 function peakTable(page, section, choose) {

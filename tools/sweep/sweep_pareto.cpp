@@ -37,13 +37,14 @@ std::string memory_text(const SweepFigures& figures) {
 
 }  // namespace
 
-std::vector<std::size_t> pareto_points(const std::vector<SweepResult>& results) {
+std::vector<std::vector<std::size_t>> pareto_fronts(const std::vector<SweepResult>& results) {
   std::map<Problem, std::vector<std::size_t>> problems;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].figures && results[i].fits) problems[problem_of(results[i])].push_back(i);
   }
-  std::vector<std::size_t> best;
+  std::vector<std::vector<std::size_t>> fronts;
   for (auto& [problem, points] : problems) {
+    std::vector<std::size_t>& best = fronts.emplace_back();
     const auto key = [&](std::size_t at) {
       return std::tuple(memory_of(*results[at].figures), slowness_of(results[at]), at);
     };
@@ -55,7 +56,7 @@ std::vector<std::size_t> pareto_points(const std::vector<SweepResult>& results) 
       best.push_back(at);
     }
   }
-  return best;
+  return fronts;
 }
 
 std::string pareto_table(const std::vector<SweepResult>& results) {
@@ -70,7 +71,7 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
                    {"peak memory", '>'},
                    {"bubble", '>'},
                    {"step time", '>'}});
-  for (const std::size_t at : pareto_points(results)) {
+  const auto add = [&](std::size_t at) {
     const SweepPoint& point = results[at].point;
     const SweepFigures& figures = *results[at].figures;
     table.add_row({std::to_string(point.params.num_devices), std::to_string(point.params.num_microbatches),
@@ -79,7 +80,8 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
                    point.memory_limit.empty() ? "-" : point.memory_limit, memory_text(figures),
                    fixed_text(100 * figures.bubble_fraction, 2) + " %",
                    time_text(static_cast<std::int64_t>(figures.step_time_ns))});
-  }
+  };
+  for (const std::vector<std::size_t>& front : pareto_fronts(results)) std::ranges::for_each(front, add);
   return table.to_string();
 }
 

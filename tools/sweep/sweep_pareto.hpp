@@ -12,7 +12,7 @@ namespace plumb {
 /// least bubble or step time. Points that do not fit in memory are left out.
 std::string pareto_table(const std::vector<SweepResult>& results);
 
-/// Indices into `results` of those points, problem by problem.
-std::vector<std::size_t> pareto_points(const std::vector<SweepResult>& results);
+/// Indices into `results` of those points, a list for every problem.
+std::vector<std::vector<std::size_t>> pareto_fronts(const std::vector<SweepResult>& results);
 
 }  // namespace plumb

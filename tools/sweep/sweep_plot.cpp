@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "tools/sweep/sweep_pareto.hpp"
@@ -41,28 +40,47 @@ class PlottedPoints {
   bool bytes_ = false;
 };
 
-/// A dashed line per problem through its best choices, whose names stand beside them.
+/// What tells a front from the others: its devices and microbatches, its job or costs where they differ, its updates.
+std::string front_name(const SweepResult& of, bool several_costs) {
+  const SweepPoint& point = of.point;
+  std::string name =
+      "p " + std::to_string(point.params.num_devices) + ", m " + std::to_string(point.params.num_microbatches);
+  if (several_costs && !point.cost.empty()) name += ", " + point.cost;
+  return of.semantics == "synchronous" ? name : name + ", " + std::string(of.semantics);
+}
+
+/// A series of the points, in the order of their memory.
+PlotSeries series_of(std::string name, std::vector<std::pair<double, double>> at, std::size_t colour, bool line) {
+  std::ranges::sort(at);
+  PlotSeries series{
+      .name = std::move(name), .x = {}, .y = {}, .colour = colour, .dashed = line, .points = true, .line = line};
+  for (const auto& [memory, slowness] : at) series.x.push_back(memory), series.y.push_back(slowness);
+  return series;
+}
+
+/// A dashed line per problem through its best choices, whose names stand beside them; of many problems only the dots.
 void add_fronts(const std::vector<SweepResult>& results, const PlottedPoints& points, Plot& plot) {
-  constexpr std::size_t kFirstColour = 5;
-  std::size_t fronts = 0;
-  std::string_view semantics;
-  for (const std::size_t i : pareto_points(results)) {
-    const auto [memory, slowness] = points.at(i);
-    const bool goes_on = fronts > 0 && results[i].semantics == semantics && memory >= plot.series.back().x.back() &&
-                         slowness <= plot.series.back().y.back();
-    semantics = results[i].semantics;
-    if (!goes_on) {
-      plot.series.push_back({.name = "best, " + std::string(semantics),
-                             .x = {},
-                             .y = {},
-                             .colour = kFirstColour + fronts++,
-                             .dashed = true,
-                             .points = true});
+  constexpr std::size_t kMostLines = 8;
+  const std::vector<std::vector<std::size_t>> fronts = pareto_fronts(results);
+  const auto other_cost = [&](const SweepResult& one) { return one.point.cost != results.front().point.cost; };
+  const bool several_costs = std::ranges::any_of(results, other_cost);
+  const bool lines = fronts.size() <= kMostLines;
+  std::vector<std::pair<double, double>> all;
+  for (const std::vector<std::size_t>& front : fronts) {
+    std::vector<std::pair<double, double>> own;
+    for (const std::size_t i : front) own.push_back(points.at(i));
+    all.insert(all.end(), own.begin(), own.end());
+    if (!lines) continue;
+    const std::string name = front_name(results[front.front()], several_costs);
+    for (const std::size_t i : front) {
+      const bool alone = front.size() == 1 && fronts.size() > 1;
+      plot.marks.push_back(
+          {points.at(i).first, points.at(i).second, results[i].point.schedule + (alone ? ": " + name : "")});
     }
-    plot.series.back().x.push_back(memory);
-    plot.series.back().y.push_back(slowness);
-    plot.marks.push_back({memory, slowness, results[i].point.schedule});
+    if (front.size() == 1) continue;
+    plot.series.push_back(series_of("best of " + name, own, plot.series.size(), true));
   }
+  if (!lines) plot.series.push_back(series_of("best of their p and m", std::move(all), plot.series.size(), false));
 }
 
 }  // namespace
@@ -73,28 +91,20 @@ Plot sweep_plot(const std::vector<SweepResult>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].figures) by_schedule[results[i].point.schedule].push_back(points.at(i));
   }
-  Plot plot{.title = "What every choice costs",
-            .note = "a dot per simulation; lines join those of a problem that no other beats in both",
-            .x = points.memory_axis(),
-            .y = points.slowness_axis(),
-            .series = {},
-            .marks = {}};
+  Plot plot{
+      .title = "What every choice costs",
+      .note = "a dot per simulation; lines join those that no other of as many devices and microbatches beats in both",
+      .x = points.memory_axis(),
+      .y = points.slowness_axis(),
+      .series = {},
+      .marks = {}};
   constexpr std::size_t kMostNamed = 10;
-  PlotSeries all{.name = "simulations", .x = {}, .y = {}, .points = true, .line = false};
   std::vector<std::pair<double, double>> dots;
-  for (auto& [name, own] : by_schedule) {
-    std::ranges::sort(own);
+  for (const auto& [name, own] : by_schedule) {
     dots.insert(dots.end(), own.begin(), own.end());
-    if (by_schedule.size() > kMostNamed) continue;
-    PlotSeries series{.name = name, .x = {}, .y = {}, .colour = plot.series.size(), .points = true, .line = false};
-    for (const auto& [memory, slowness] : own) series.x.push_back(memory), series.y.push_back(slowness);
-    plot.series.push_back(std::move(series));
+    if (by_schedule.size() <= kMostNamed) plot.series.push_back(series_of(name, own, plot.series.size(), false));
   }
-  if (by_schedule.size() > kMostNamed) {
-    std::ranges::sort(dots);
-    for (const auto& [memory, slowness] : dots) all.x.push_back(memory), all.y.push_back(slowness);
-    plot.series.push_back(std::move(all));
-  }
+  if (by_schedule.size() > kMostNamed) plot.series.push_back(series_of("simulations", std::move(dots), 0, false));
   add_fronts(results, points, plot);
   return plot;
 }

@@ -51,9 +51,9 @@ TEST_CASE("a script with variables, arrays and conditions is the published netwo
   CHECK(job.microbatches == 1536);
   CHECK(job.parallelism.precision.gradient_bytes == 2);  // --fp16
   CHECK(job.partition.num_stages() == 16);
-  CHECK(notes(job, LaunchNote::Kind::kNotModelled, "rampup_batch_size"));
-  CHECK(notes(job, LaunchNote::Kind::kUnknown, "frobnicate"));
-  CHECK(notes(job, LaunchNote::Kind::kNotFollowed, ": if [ -d"));
+  CHECK(notes(job, LaunchNote::kNotModelled, "rampup_batch_size"));
+  CHECK(notes(job, LaunchNote::kUnknown, "frobnicate"));
+  CHECK(notes(job, LaunchNote::kNotFollowed, ": if [ -d"));
   CHECK(launch_of("gpt3_175b.sh", {.given = {{"NODES", "1"}}}).pipeline == 1);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("DeepSpeed's configuration says the batch and what is sharded, and not
   CHECK(job.parallelism.zero == ZeroStage::kWeights);
   place_launch(job, 8);
   CHECK(job.batch == 4 * 8 * 8);
-  CHECK(notes(job, LaunchNote::Kind::kNotModelled, "offload_optimizer"));
+  CHECK(notes(job, LaunchNote::kNotModelled, "offload_optimizer"));
 }
 
 TEST_CASE("layouts say how many layers every stage has") {

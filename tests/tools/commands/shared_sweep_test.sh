@@ -4,22 +4,7 @@
 set -euo pipefail
 plumbline=$1
 
-skip() {
-  echo "skipped: $1"
-  exit 77
-}
-command -v mpirun > /dev/null || skip "there is no mpirun"
-"$plumbline" version | grep -q '^transports.* mpi' || skip "the program was built without MPI"
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-launch=(mpirun --oversubscribe)
-[[ $(id -u) != 0 ]] || launch+=(--allow-run-as-root)
-
-fail() {
-  echo "FAILED: $1" >&2
-  exit 1
-}
+source "$(dirname "$0")/../../support/under_mpirun.sh"
 
 # Some points fail (interleaved with 9 microbatches), some have intervals of repeated runs.
 sweep=(sweep 1f1b interleaved zb-v -p 2,4 -m '8:9:1' --cost 'F=1,I=1,W=1;F=2,B=3' --jitter 0.1 --runs 5)

@@ -159,7 +159,7 @@ TEST_CASE("the best choices are those that nothing beats in both bubble and memo
   SweepResult other = choice("other problem", 0.9, 9);
   other.point.params.num_devices = 8;
   results.push_back(other);
-  CHECK(pareto_points(results) == std::vector<std::size_t>{2, 4, 0, 7});
+  CHECK(pareto_fronts(results) == std::vector<std::vector<std::size_t>>{{2, 4, 0}, {7}});
 }
 
 TEST_CASE("intervals of jittered runs hold the median and are those of the seeds") {

@@ -165,7 +165,7 @@ Plot public_plot(const PublicResults& results) {
             .marks = {}};
   double least = 1e30;
   double most = 0;
-  for (const auto& [name, group] : groups_by(results, depth_group)) {
+  for (const auto& [name, group] : groups_by(results, public_group)) {
     std::vector<std::size_t> order = group.jobs;
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return results.jobs[a].row.step_s < results.jobs[b].row.step_s; });
