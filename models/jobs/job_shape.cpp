@@ -21,7 +21,10 @@ std::int64_t JobShape::expert_tokens(const LayerSpec& layer) const {
   return std::llround(mean * parallelism.expert_load());
 }
 
-bool JobShape::masks(const LayerSpec& layer) const { return parallelism.dropout.value_or(layer.bias); }
+bool JobShape::masks(const LayerSpec& layer) const {
+  const bool has_biases = layer.kind != LayerKind::kLatentAttention && layer.kind != LayerKind::kMamba;
+  return parallelism.dropout.value_or(has_biases && layer.bias);
+}
 
 bool keeps_mask(LayerKind kind) {
   return kind == LayerKind::kAttention || kind == LayerKind::kMlp || kind == LayerKind::kMoe ||

@@ -29,6 +29,7 @@ struct JobShape {
   std::int64_t dispatched_tokens() const { return norm_tokens(); }
   /// Copies of tokens that the experts of a device take, if it is the fullest one.
   std::int64_t expert_tokens(const LayerSpec& layer) const;
+  /// Whether dropout keeps masks: as the job says, else in layers whose products have biases.
   bool masks(const LayerSpec& layer) const;
 };
 

@@ -49,6 +49,9 @@ struct PlanJob {
   std::vector<std::size_t> units{};
   /// The only cut into so many stages, nothing where there is none; no function: every cut is allowed.
   std::function<std::optional<Partition>(std::size_t stages)> only_cut{};
+  /// Whether the system that the plan is for can run the schedule of this name on so many places with so many
+  /// microbatches; no function: it runs whatever the schedule itself allows.
+  std::function<bool(std::string_view schedule, std::int32_t places, std::int64_t microbatches)> runs{};
   bool in_order = false;  ///< places stay in the cluster's order: place k is position k of the pipeline
 };
 

@@ -229,7 +229,7 @@ class Search {
       const ScheduleVariant& variant = variants_[v];
       if (part.variant != kEveryVariant && v != part.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
-      if (!variant.is_tried(setup.places, setup.prices->load.size())) continue;
+      if (!setup.tries(variant)) continue;
       if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant()) continue;
       SearchPart plan = part;
       plan.level = SearchPart::Level::kPlan;

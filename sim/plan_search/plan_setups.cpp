@@ -41,7 +41,7 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
   double fill = std::numeric_limits<double>::max();
   double unlikely = fill;
   for (const ScheduleVariant& variant : variants) {
-    if (!variant.is_tried(setup.places, prices.load.size())) continue;
+    if (!setup.tries(variant)) continue;
     const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
     double& least = has_probably_room(prices, setup.places, shape.kept) ? fill : unlikely;
     least = std::min(least, shape.fill);
@@ -59,6 +59,11 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
 }
 
 }  // namespace
+
+bool PlanSetup::tries(const ScheduleVariant& variant) const {
+  return variant.is_tried(places, prices->load.size()) &&
+         (!job->runs || job->runs(variant.spec->name, places, microbatches));
+}
 
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const std::function<bool()>& stop) {

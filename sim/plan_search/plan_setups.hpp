@@ -24,6 +24,10 @@ struct PlanSetup {
   std::int64_t missing_bytes = 0;  ///< bytes by which it is proved not to fit
   std::shared_ptr<const LayerPrices> prices{};
   const PlanJob* job = nullptr;  ///< that it belongs to
+
+  /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and the job's system runs it
+  /// (`PlanJob::runs`).
+  bool tries(const ScheduleVariant& variant) const;
 };
 
 struct PlanSetups {

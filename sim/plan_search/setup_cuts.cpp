@@ -97,7 +97,7 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   const DeviceOrders few = device_orders(*setup.prices, setup.places, 1);
   std::set<std::size_t> counts;
   for (const ScheduleVariant& variant : variants) {
-    if (variant.is_tried(setup.places, layers)) counts.insert(static_cast<std::size_t>(variant.stages(setup.places)));
+    if (setup.tries(variant)) counts.insert(static_cast<std::size_t>(variant.stages(setup.places)));
   }
   SetupCuts found;
   const auto& only = setup.job->only_cut;
@@ -121,7 +121,7 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   for (SetupCut& cut : found.cuts) {
     cut.estimate = std::numeric_limits<Ticks>::max();
     for (const ScheduleVariant& variant : variants) {
-      if (!variant.is_tried(setup.places, layers)) continue;
+      if (!setup.tries(variant)) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != cut.partition.num_stages()) continue;
       cut.estimate = std::min(cut.estimate, cut_estimate(setup, variant, cut, shapes));
     }

@@ -16,6 +16,7 @@
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/options/memory_relief.hpp"
 #include "tools/options/order_arguments.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
@@ -241,6 +242,10 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     if (!quiet) print("\n" + fit_text(prediction.timeline, *input.job_rates, *input.cluster, limit));
     if (!quiet && launched) print("\n" + launch_notes_text(*launched));
     findings = fit_findings(prediction.timeline);
+    if (!quiet && !findings.empty()) {
+      const TightJob job{arguments.schedule, arguments.size, arguments.costs, documents, arguments.simulation};
+      print("\n" + relief_text(memory_reliefs(job, schedule, prediction.timeline)));
+    }
   } else {
     findings = memory_findings(prediction.timeline, limit, input.cluster_pointer());
   }

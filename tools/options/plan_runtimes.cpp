@@ -15,7 +15,8 @@
 namespace plumb {
 namespace {
 
-/// Megatron-LM: `forward_backward_pipelining_*` of megatron/core, `--use-distributed-optimizer`, transformer_config.py.
+/// Megatron-LM: `forward_backward_pipelining_*` of megatron/core (the one with interleaving refuses a last group of
+/// fewer microbatches than devices), `--use-distributed-optimizer`, transformer_config.py.
 /// torchtitan and PyTorch: FSDP keeps gathered weights during a step of a pipeline (ZeRO-2) unless
 /// `fsdp_reshard_after_forward` says otherwise; `replicate` is no ZeRO. DeepSpeed: `TrainSchedule`;
 /// runtime/pipe/engine.py refuses ZeRO-2 and -3; `type:` partitions deal out layers as evenly as can be.
@@ -25,7 +26,8 @@ constexpr std::array kRuntimes{
                 .schedules = "1f1b,interleaved",
                 .zero = "0,1",
                 .zero_too = "",
-                .recompute = "none,selective,full"},
+                .recompute = "none,selective,full",
+                .whole_rounds = true},
     PlanRuntime{.name = "pytorch",
                 .title = "PyTorch",
                 .schedules = "",
@@ -119,6 +121,11 @@ void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job) {
   }
   job.units = whole_layers(network);
   job.in_order = true;
+  if (runtime.whole_rounds) {
+    job.runs = [](std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
+      return schedule != "interleaved" || microbatches % places == 0;
+    };
+  }
   if (runtime.equal_stages) {
     job.only_cut = [units = job.units](std::size_t stages) { return equal_stages(units, stages); };
   }

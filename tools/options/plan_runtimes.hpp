@@ -20,6 +20,8 @@ struct PlanRuntime {
   bool splits_samples = true;  ///< context ranks beside a pipeline
   bool splits_experts = true;  ///< expert ranks beside a pipeline
   bool equal_stages = false;   ///< the same number of decoder layers on every stage
+  bool whole_rounds = false;   ///< several stages of a device take their turns with rounds of as many microbatches as
+                               ///< there are devices, and no round may be left incomplete
 };
 
 /// The row called `name`; nullptr for "none" and "". Throws `Error` for unknown names.
@@ -33,7 +35,7 @@ std::vector<std::string> schedules_of(const PlanRuntime& runtime);
 std::string allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
                     const std::vector<std::string>& searched, const std::vector<std::string>& besides);
 
-/// Lets `job` be cut and placed as the system does.
+/// Lets `job` be cut, placed and run as the system does.
 void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job);
 
 }  // namespace plumb

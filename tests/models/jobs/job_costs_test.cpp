@@ -51,6 +51,25 @@ TEST_CASE("kernels of the passes of a transformer layer do the published FLOPs")
   }
 }
 
+TEST_CASE("layers whose products have biases keep masks of dropout unless the job says otherwise; others never do") {
+  const auto differ = [](const char* name) {
+    const Network network = load_network(name);
+    const JobShape unsaid(network, {});
+    const JobShape none(network, {.dropout = false});
+    bool differ = false;
+    for (const LayerSpec& layer : network.layers) {
+      const LayerKernels with = layer_kernels(layer, unsaid);
+      const LayerKernels without = layer_kernels(layer, none);
+      differ |= kept_bytes(layer, unsaid).from_forward() != kept_bytes(layer, none).from_forward();
+      differ |= with.forward.list.size() != without.forward.list.size();
+    }
+    return differ;
+  };
+  CHECK(differ("gpt3-175b"));
+  CHECK_FALSE(differ("llama3-8b"));
+  CHECK_FALSE(differ("deepseek-v3"));  // latent attention
+}
+
 TEST_CASE("heads that do not fill the width cost their own width in kernels and bytes") {
   const Network network = load_network("qwen3-30b-a3b");  // 2048 wide, 32 heads of 128, 4 of keys and values
   const double tokens = 4096;

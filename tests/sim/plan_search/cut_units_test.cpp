@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
@@ -113,6 +115,32 @@ TEST_CASE("where a system has one cut only, every plan has it") {
   REQUIRE(!answer.best.empty());
   CHECK(answer.exhausted);
   for (const ScoredPlan& score : answer.best) CHECK(score.plan.partition.bounds == std::vector<std::size_t>{0, 3, 6});
+}
+
+TEST_CASE("a schedule that the system cannot run at a size is not tried there") {
+  std::mt19937 random(5);
+  const Network network = network_of(random, 8);
+  Cluster cluster = cluster_of(random);
+  for (DeviceSpec& device : cluster.devices) device.memory_bytes = 50'000'000;
+  PlanJob job{.num_layers = 8, .num_devices = 4, .batch = 2};
+  job.price = job_pricing(network, cluster, std::nullopt, {});
+  const PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}},
+                          .places = {2, 4},
+                          .chunks = {2},
+                          .schedules = {"1f1b", "interleaved"}};
+  const PlanEffort all{.keep = 100};
+  const auto interleaved_places = [&] {
+    std::set<std::int32_t> places;
+    for (const ScoredPlan& score : search_plan(job, ranges, all).best) {
+      if (score.plan.schedule == "interleaved") places.insert(score.plan.places);
+    }
+    return places;
+  };
+  CHECK(interleaved_places() == std::set<std::int32_t>{2, 4});
+  job.runs = [](std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
+    return schedule != "interleaved" || microbatches % places == 0;
+  };
+  CHECK(interleaved_places() == std::set<std::int32_t>{2});  // two microbatches are no whole round of four devices
 }
 
 TEST_CASE("stages in units and in layers are each other's reverse; a stage inside a unit is none") {

@@ -1,0 +1,70 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace {
+
+using plumb::testing::CommandResult;
+using plumb::testing::run_command;
+using plumb::testing::ScratchDirectory;
+
+constexpr const char* kHead = "what would help";
+
+CommandResult simulated(const std::string& options) {
+  const ScratchDirectory scratch;
+  return run_command("plumbline simulate 1f1b --network llama3-70b --cluster h100-8x8 --summary " + options,
+                     scratch.path());
+}
+
+/// The rows of the table: the options of each change, and whether it is said to fit.
+std::vector<std::pair<std::string, bool>> changes_in(const std::string& out) {
+  std::vector<std::pair<std::string, bool>> changes;
+  const std::size_t head = out.find(kHead);
+  if (head == std::string::npos) return changes;
+  std::size_t line = out.find('\n', head) + 1;
+  while (out.compare(line, 2, "--") == 0) {
+    const std::string row = out.substr(line, out.find('\n', line) - line);
+    changes.emplace_back(row.substr(0, row.find("  ")), row.find("does not fit") == std::string::npos);
+    line += row.size() + 1;
+  }
+  return changes;
+}
+
+/// `options` with those of `change` instead of the same ones.
+std::string changed(std::string options, const std::string& change) {
+  for (const char* option : {"-m ", "--microbatch-size ", "--tp "}) {
+    const std::size_t at = options.find(option);
+    if (at == std::string::npos || change.find(option) == std::string::npos) continue;
+    options.erase(at, options.find(' ', options.find(' ', at) + 1) - at);
+  }
+  return options + " " + change;
+}
+
+}  // namespace
+
+TEST_CASE("every change that is said to help is run as it is printed, and fits or not as was said") {
+  for (const std::string job : {"-p 8 -m 32 --tp 8 ", "-p 4 -m 16 --tp 4 --microbatch-size 2 --dp 4 "}) {
+    const CommandResult tight = simulated(job);
+    REQUIRE(tight.status == 3);
+    const auto changes = changes_in(tight.out);
+    REQUIRE(changes.size() >= 2);
+    CHECK(changes.front().second);
+    for (const auto& [change, fits] : changes) {
+      CAPTURE(changed(job, change));
+      CHECK(simulated(changed(job, change)).status == (fits ? 0 : 3));
+    }
+  }
+}
+
+TEST_CASE("a job that fits is told nothing") {
+  CHECK(simulated("-p 8 -m 32 --tp 8 --sequence-parallel").out.find(kHead) == std::string::npos);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,179 @@
+#include "tools/options/memory_relief.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <tuple>
+
+#include "models/ground/error.hpp"
+#include "tools/options/memory_limit_argument.hpp"
+#include "tools/tables/job_fit.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr double kLeastSaved = 0.01;
+constexpr std::size_t kMostShown = 4;
+
+struct JobOptions {
+  ScheduleArguments size;
+  CostArguments costs;
+};
+
+struct JobChange {
+  std::string text;
+  std::function<void(JobOptions&)> apply;
+  bool more_devices = false;
+
+  /// "--zero" of "--zero 2": of changes with the same option only one can be taken.
+  std::string option() const { return text.substr(0, text.find(' ')); }
+};
+
+std::vector<JobChange> changes_of(const TightJob& job) {
+  const Parallelism now = job.costs.job.parallelism({}, {});
+  std::vector<JobChange> changes;
+  for (const char* recompute : {"selective", "full"}) {
+    if (layer_recompute_of(recompute)->all <= now.recompute) continue;
+    changes.push_back({std::string("--recompute ") + recompute,
+                       [recompute](JobOptions& options) { options.costs.job.degrees.recompute = recompute; }});
+  }
+  for (auto zero = static_cast<std::int64_t>(now.zero) + 1; now.replicas() > 1 && zero <= 3; ++zero) {
+    changes.push_back(
+        {"--zero " + std::to_string(zero), [zero](JobOptions& options) { options.costs.job.degrees.zero = zero; }});
+  }
+  if (now.tensor > 1 && !now.sequence_parallel) {
+    changes.push_back({"--sequence-parallel", [](JobOptions& options) { options.costs.job.sequence_parallel = true; }});
+  }
+  const std::int64_t samples =
+      now.microbatch_size > 0 ? now.microbatch_size : job.costs.samples.value_or(job.documents.network->samples);
+  if (samples % 2 == 0 && job.size.microbatches && !is_schedule_file(job.schedule)) {
+    const std::int64_t microbatches = 2 * *job.size.microbatches;
+    changes.push_back({"--microbatch-size " + std::to_string(samples / 2) + " -m " + std::to_string(microbatches),
+                       [samples, microbatches](JobOptions& options) {
+                         options.costs.job.degrees.microbatch_size = samples / 2;
+                         options.size.microbatches = microbatches;
+                       }});
+  }
+  const std::int64_t tensor = 2 * now.tensor;
+  changes.push_back({"--tp " + std::to_string(tensor),
+                     [tensor](JobOptions& options) { options.costs.job.degrees.tensor = tensor; }, true});
+  return changes;
+}
+
+std::int64_t most_needed(const Timeline& timeline) {
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) {
+    if (device.need) most = std::max(most, device.need->needed_bytes);
+  }
+  return most;
+}
+
+double step_ns(const Timeline& timeline) {
+  return static_cast<double>(timeline.step_time) / static_cast<double>(timeline.base.ticks_per_ns);
+}
+
+/// Simulates the job with changes.
+class Reliefs {
+ public:
+  Reliefs(const TightJob& job, const Schedule& schedule, const Timeline& timeline)
+      : job_(job), schedule_(schedule), before_(most_needed(timeline)), step_ns_(step_ns(timeline)) {}
+
+  /// Nothing where the job cannot be changed so (too few devices, a degree that does not divide), or hardly saves.
+  std::optional<MemoryRelief> of(const std::vector<const JobChange*>& changes) const {
+    JobOptions options{.size = job_.size, .costs = job_.costs};
+    MemoryRelief relief;
+    for (const JobChange* change : changes) {
+      change->apply(options);
+      relief.change += (relief.change.empty() ? "" : " ") + change->text;
+      relief.more_devices |= change->more_devices;
+    }
+    try {
+      const Timeline after = simulated(options);
+      relief.saved_bytes = before_ - most_needed(after);
+      relief.longer = step_ns(after) / step_ns_ - 1;
+      relief.fits = fit_findings(after).empty();
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    if (static_cast<double>(relief.saved_bytes) < kLeastSaved * static_cast<double>(before_)) return std::nullopt;
+    return relief;
+  }
+
+ private:
+  Timeline simulated(const JobOptions& options) const {
+    Schedule schedule = schedule_;
+    if (!is_schedule_file(job_.schedule)) {
+      const SearchGoal goal = search_goal(options.costs, job_.documents, schedule_.num_devices);
+      schedule = load_schedule(job_.schedule, options.size, goal);
+    }
+    CostInput input = cost_input(options.costs, job_.documents, schedule);
+    job_.simulation.adapt(schedule, input);
+    Timeline timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(),
+                                         job_.simulation.lowering(schedule), job_.simulation.simulation(schedule));
+    fill_needs(timeline, *input.job_rates, *input.cluster, parse_memory_limit(options.costs.memory_limit, input.costs));
+    return timeline;
+  }
+
+  const TightJob& job_;
+  const Schedule& schedule_;
+  std::int64_t before_;
+  double step_ns_;
+};
+
+struct TriedChange {
+  const JobChange* change;
+  MemoryRelief relief;
+};
+
+/// What saves most, one change after the other, until the job fits; nothing where all of them together are too little.
+std::optional<MemoryRelief> together(const Reliefs& reliefs, std::vector<TriedChange> tried) {
+  std::ranges::stable_sort(tried, [](const TriedChange& a, const TriedChange& b) {
+    return std::tuple(a.relief.more_devices, -a.relief.saved_bytes) <
+           std::tuple(b.relief.more_devices, -b.relief.saved_bytes);
+  });
+  std::vector<const JobChange*> taken;
+  for (const TriedChange& each : tried) {
+    const auto same = [&](const JobChange* other) { return other->option() == each.change->option(); };
+    if (std::ranges::any_of(taken, same)) continue;
+    taken.push_back(each.change);
+    const std::optional<MemoryRelief> relief = taken.size() > 1 ? reliefs.of(taken) : std::nullopt;
+    if (relief && relief->fits) return relief;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<MemoryRelief> memory_reliefs(const TightJob& job, const Schedule& schedule, const Timeline& timeline) {
+  const std::vector<JobChange> changes = changes_of(job);
+  const Reliefs reliefs(job, schedule, timeline);
+  std::vector<TriedChange> tried;
+  for (const JobChange& change : changes) {
+    if (const auto relief = reliefs.of({&change})) tried.push_back({&change, *relief});
+  }
+  std::vector<MemoryRelief> found;
+  for (const TriedChange& each : tried) found.push_back(each.relief);
+  std::ranges::stable_sort(found, {}, [](const MemoryRelief& each) {
+    return std::tuple(!each.fits, each.more_devices, each.fits ? each.longer : -static_cast<double>(each.saved_bytes));
+  });
+  if (found.empty() || found.front().fits) return found;
+  if (auto all = together(reliefs, std::move(tried))) found.insert(found.begin(), *std::move(all));
+  return found;
+}
+
+std::string relief_text(const std::vector<MemoryRelief>& reliefs) {
+  if (reliefs.empty()) return "";
+  TextTable table({{"what would help"}, {"saves", '>'}, {"step", '>'}, {"then it"}});
+  for (std::size_t i = 0; i < std::min(reliefs.size(), kMostShown); ++i) {
+    const MemoryRelief& relief = reliefs[i];
+    table.add_row({relief.change, bytes_text(relief.saved_bytes),
+                   (relief.longer < 0 ? "" : "+") + percent_text(relief.longer),
+                   std::string(relief.fits ? "fits" : "still does not fit") +
+                       (relief.more_devices ? ", on twice the devices" : "")});
+  }
+  return table.to_string();
+}
+
+}  // namespace plumb

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedules/document/schedule.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+
+namespace plumb {
+
+/// A simulated job that does not fit, as its options describe it.
+struct TightJob {
+  const std::string& schedule;  ///< NAME or FILE
+  const ScheduleArguments& size;
+  const CostArguments& costs;
+  const CostDocuments& documents;
+  const SimulationArguments& simulation;
+};
+
+/// A change to the options of a job, and what it does. The batch of an update stays as it is.
+struct MemoryRelief {
+  std::string change;            ///< options: "--recompute selective", "--microbatch-size 1 -m 64"
+  std::int64_t saved_bytes = 0;  ///< of the fullest device
+  double longer = 0;             ///< share by which the step takes longer; below 0: it is shorter
+  bool fits = false;
+  bool more_devices = false;  ///< the change needs twice as many devices
+};
+
+/// The single changes that save at least 1 % of what the fullest device needs: stronger recomputation, a higher ZeRO
+/// stage, sequence parallelism, half the microbatch, the double tensor degree where the cluster has the devices. Each
+/// is simulated. Those that make the job fit come first, by the time that they cost; then the others, by what they
+/// save. Where no single one is enough, the first is several of them together that are. `schedule` and `timeline` are
+/// those of the job as it is, with their needs filled in (`fill_needs`).
+std::vector<MemoryRelief> memory_reliefs(const TightJob& job, const Schedule& schedule, const Timeline& timeline);
+
+/// A table of the first four, headed "what would help"; empty where nothing does.
+std::string relief_text(const std::vector<MemoryRelief>& reliefs);
+
+}  // namespace plumb
