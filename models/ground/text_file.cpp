@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 
 namespace plumb {
 namespace {
@@ -53,6 +54,12 @@ std::string limit_text(std::size_t bytes) {
   return text;
 }
 
+void check_size(const std::string& name, std::size_t bytes, const FileKind& kind) {
+  if (bytes <= kind.most_bytes) return;
+  throw Error(name + ": has " + std::to_string(bytes) + " bytes, expected a file (" + std::string(kind.name) +
+              ") of at most " + limit_text(kind.most_bytes));
+}
+
 /// /dev/zero and its like never end. What a terminal gives does, and /dev/null has nothing.
 bool is_endless_device(const struct stat& status, int descriptor) {
   if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) return false;
@@ -64,6 +71,10 @@ bool is_endless_device(const struct stat& status, int descriptor) {
 
 std::string read_text_file(const std::filesystem::path& path, const FileKind& kind) {
   const std::string name = path.string();
+  if (const std::string* given = GivenFiles::find(name)) {
+    check_size(name, given->size(), kind);
+    return *given;
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw Error(name + ": is a directory, expected a file");
   const OpenedFile file(path);
@@ -72,10 +83,7 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
   if (is_endless_device(status, file.descriptor())) throw Error(name + ": is a device, expected a file");
   const bool knows_size = S_ISREG(status.st_mode);
   const auto known = knows_size ? static_cast<std::size_t>(status.st_size) : std::size_t{0};
-  if (known > kind.most_bytes) {
-    throw Error(name + ": has " + std::to_string(known) + " bytes, expected a file (" + std::string(kind.name) +
-                ") of at most " + limit_text(kind.most_bytes));
-  }
+  check_size(name, known, kind);
   // Blocks that double, because not everything that can be read knows its size, and not everything ends.
   const std::size_t most = knows_size ? kind.most_bytes : std::min(kind.most_bytes, kMostPipeBytes);
   std::string text;
@@ -89,6 +97,11 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
     }
     if (text.size() < size + block) return text;
   }
+}
+
+bool file_exists(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return GivenFiles::find(path.string()) != nullptr || std::filesystem::exists(path, ignored);
 }
 
 bool is_document_path(std::string_view name) {

@@ -48,8 +48,7 @@ std::string nearest_preset(std::string_view model) {
 void refuse_hub_id(std::string_view path) {
   const bool looks_so = std::ranges::count(path, '/') == 1 && path.front() != '.' && path.front() != '/' &&
                         !path.ends_with(".json") && !path.ends_with(".txt");
-  std::error_code ignored;
-  if (!looks_so || std::filesystem::exists(path, ignored)) return;
+  if (!looks_so || file_exists(path)) return;
   const std::string nearest = nearest_preset(path.substr(path.find('/') + 1));
   throw Error("network '" + std::string(path) + "': nothing is downloaded and there is no such file; expected the " +
               "model's config.json on this disk, or a built-in network" +

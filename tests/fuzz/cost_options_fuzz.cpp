@@ -5,6 +5,7 @@
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tests/fuzz/promise.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/cost_arguments.hpp"
 
 namespace {
@@ -33,11 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Schedule schedule = generate("1f1b", {.num_devices = 4, .num_microbatches = 4});
   const auto read = [&] {
     CostArguments arguments;
-    ArgumentParser parser("fuzz [options]", "");
+    OptionTable parser("fuzz [options]", "");
     arguments.add_to(parser);
     CommandLine words = words_after("fuzz", "fuzz " + std::string(text));
     std::erase_if(words, [](const std::string& word) { return word == "-h" || word.starts_with("--h"); });
-    parser.parse(words);
+    parse_command_line(parser, words);
     return cost_input(arguments, load_cost_documents(arguments), schedule);
   };
   return testing::read_or_refuse(read, [](const CostInput& input) {

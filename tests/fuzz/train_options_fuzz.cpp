@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "tests/fuzz/promise.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/training/train_arguments.hpp"
 
 /// Any words are the options of training, or are refused. Names of files are left out: what they give is not in the
@@ -14,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto read = [&] {
     TrainArguments arguments;
-    ArgumentParser parser("fuzz [options]", "");
+    OptionTable parser("fuzz [options]", "");
     arguments.add_to(parser);
-    parser.parse(words_after("fuzz", "fuzz " + std::string(text)));
+    parse_command_line(parser, words_after("fuzz", "fuzz " + std::string(text)));
     return arguments.options(2, 10);
   };
   return testing::read_or_refuse(read, [](const TrainOptions& options) {

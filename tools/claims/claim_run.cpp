@@ -6,8 +6,9 @@
 #include "sim/simulate.hpp"
 #include "tools/claims/claims.hpp"
 #include "tools/claims/expression.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -73,12 +74,13 @@ Timeline simulated(const std::string& command) {
   ScheduleArguments size;
   CostArguments costs;
   SimulationArguments simulation;
-  ArgumentParser parser("simulate NAME [options]", "");
+  OptionTable parser("simulate NAME [options]", "");
   parser.positional(name, "NAME");
   size.add_to(parser);
   costs.add_to(parser);
   simulation.add_to(parser);
-  if (!parser.parse(words_after("simulate", command))) throw Error("'" + command + "': expected no --help");
+  if (!parse_command_line(parser, words_after("simulate", command)))
+    throw Error("'" + command + "': expected no --help");
   const CostDocuments documents = load_cost_documents(costs);
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
   const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));

@@ -1,4 +1,5 @@
 #include "tools/claims/cmd_reproduce.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,7 +11,7 @@
 #include "models/ground/text_file.hpp"
 #include "tools/claims/claims_report.hpp"
 #include "tools/claims/study_names.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/results_folder.hpp"
@@ -25,7 +26,7 @@ struct ReproduceArguments {
   bool with_long = false;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "reproduce [CLAIM]... [options]",
         "Reproduces published results. A CLAIM is the id of one claim or the name of a system\n"
         "(default: all). Without names, README.md and claims/*.md beside the document of claims are updated.\n"
@@ -36,7 +37,7 @@ struct ReproduceArguments {
         .text("claims", claims, "FILE", "document of claims (default: results/claims.json)")
         .flag("long", with_long, "include claims that take long")
         .text("json", json, "FILE", "write all results as JSON (- is standard output)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -6,12 +6,13 @@
 #include "sim/comparison/compare.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "tools/advice/advice_text.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/run_files.hpp"
 #include "tools/formats/schedule_formats.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -31,7 +32,7 @@ struct AdviseArguments {
   bool all = false;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "advise FILE... [options]",
         "Says what other schedules would give: from the traces of one run (a FILE per rank, as for `trace`) it "
         "predicts\n"
@@ -47,7 +48,7 @@ struct AdviseArguments {
         .text("save", save, "FILE", "write the schedule for the runtime (- is standard output)")
         .text("html", html, "FILE", "page for a browser: the list, the run above its prediction, and the fastest")
         .text("json", json, "FILE", "the whole answer as JSON (- is standard output)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 
   AdviceOptions options() const {

@@ -1,40 +1,16 @@
-#include <nlohmann/json.hpp>
-
 #include "models/cluster/cluster_io.hpp"
 #include "models/kernels/kernel_rates.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/catalogue/catalogue_json.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
 namespace plumb {
 namespace {
-
-/// Measuring this machine takes time, so lists do without it.
-constexpr std::string_view kHost = "host";
-
-std::string clusters_json() {
-  auto rows = nlohmann::ordered_json::array();
-  for (const std::string_view name : builtin_clusters()) {
-    if (name == kHost) {
-      rows.push_back({{"name", name}, {"source", "this machine, measured when the cluster is used"}});
-      continue;
-    }
-    const Cluster cluster = load_cluster(name);
-    rows.push_back({{"name", name},
-                    {"devices", cluster.devices.size()},
-                    {"devices_per_node", cluster.devices_per_node},
-                    {"device", cluster.devices.front().name},
-                    {"flops_per_s", cluster.devices.front().flops_per_s},
-                    {"intra_node_bytes_per_s", cluster.intra_node.bytes_per_s},
-                    {"inter_node_bytes_per_s", cluster.inter_node.bytes_per_s},
-                    {"rates", kernel_rates_of(cluster.devices.front()).source},
-                    {"source", cluster.source}});
-  }
-  return rows.dump(2) + "\n";
-}
 
 std::string clusters_table() {
   TextTable table({{"name"},
@@ -47,7 +23,7 @@ std::string clusters_table() {
                    {"link to the host", '>'},
                    {"source"}});
   for (const std::string_view name : builtin_clusters()) {
-    if (name == kHost) {
+    if (name == kMeasuredCluster) {
       table.add_row({std::string(name), "", "", "", "", "", "", "", "this machine, measured when the cluster is used"});
       continue;
     }
@@ -67,15 +43,14 @@ std::string clusters_table() {
 }  // namespace
 
 ExitStatus run_clusters(const CommandLine& arguments) {
-  ArgumentParser parser(
-      "clusters [NAME|FILE] [options]",
-      "Lists the built-in clusters, or prints the document of one (its devices and links).\n"
-      "NAME-4x8 is the same cluster with 4 nodes of 8 devices each, such as h100-8x8 for 64 devices.\n"
-      "The cluster `host` is this machine, measured when the command runs.");
+  OptionTable parser("clusters [NAME|FILE] [options]",
+                     "Lists the built-in clusters, or prints the document of one (its devices and links).\n"
+                     "NAME-4x8 is the same cluster with 4 nodes of 8 devices each, such as h100-8x8 for 64 devices.\n"
+                     "The cluster `host` is this machine, measured when the command runs.");
   std::vector<std::string> names;
   bool json = false;
   parser.positionals(names, 0, "NAME").flag("json", json, "print the list as JSON");
-  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   for (const std::string& name : names) print(cluster_to_json(load_cluster(name)));
   if (names.empty()) print(json ? clusters_json() : clusters_table());
   return ExitStatus::kDone;

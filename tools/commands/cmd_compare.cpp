@@ -4,9 +4,10 @@
 #include "models/ground/error.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/run_files.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/tables/comparison_text.hpp"
 #include "tools/tables/ranking_text.hpp"
@@ -32,7 +33,7 @@ struct CompareArguments {
   std::string max_idle;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "compare A B... [options]",
         "Compares timeline A with timeline B, action by action: a prediction with a measurement, or two schedules.\n"
         "A and B are files that `simulate --json`, `train --json` or `trace --json` wrote. Several B are repeated "
@@ -57,7 +58,7 @@ struct CompareArguments {
         .whole("first-step", first_step, {}, "with --ranking: ignore measured steps before this one (default: 0)")
         .text("max-idle", max_idle, "X%",
               "with --ranking: fail (exit status 3) if the idle share of a device differs by more than this");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 
   CompareOptions options() const {

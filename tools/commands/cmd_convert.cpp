@@ -1,17 +1,18 @@
 #include <iostream>
 #include <utility>
 
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 
 ExitStatus run_convert(const CommandLine& arguments) {
-  ArgumentParser parser(
+  OptionTable parser(
       "convert IN OUT [options]",
       "Converts a schedule to another format. The format follows from the file's extension (.json, .csv, .txt,\n"
       ".megatron, .deepspeed) or from --from and --to:\n"
@@ -33,7 +34,7 @@ ExitStatus run_convert(const CommandLine& arguments) {
       .text("to", to, "FORMAT", "format of OUT (default: by its extension)");
   ScheduleArguments size;
   size.add_to(parser);
-  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   if (to.empty()) check_extension(out, "--to");
   const ScheduleFormat& format = written_format(to, out);
   OutputFile file(out);

@@ -3,9 +3,9 @@
 #include <string_view>
 
 #include "models/ground/error.hpp"
+#include "tools/command_line/examples.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/commands/device_commands.hpp"
-#include "tools/options/examples.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {

@@ -12,11 +12,12 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/device_commands.hpp"
 #include "tools/measured_steps/fit_quality.hpp"
 #include "tools/measured_steps/measured_job.hpp"
 #include "tools/measured_steps/step_scores.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -37,7 +38,7 @@ struct FitArguments {
   std::optional<std::int64_t> rounds;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "device fit --rows FILE.csv --cluster C [options]",
         "Finds the constants of a device from measured training steps, one row per run. Prints which constants the\n"
         "rows identify, and the error of predicting rows that took no part in the fit.");
@@ -48,7 +49,7 @@ struct FitArguments {
         .text("constants", constants, "LIST", "names of the constants that may move (default: all)")
         .whole("rounds", rounds, {1, 1000}, "at most this many steps of the fit (default: 12)")
         .text("output,o", output, "FILE", "the device's document (- is standard output)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -10,12 +10,13 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/device_commands.hpp"
 #include "tools/devices/measured_device.hpp"
 #include "tools/devices/nccl_tests.hpp"
 #include "tools/devices/simumax_file.hpp"
 #include "tools/devices/step_check.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -31,7 +32,7 @@ struct ImportArguments {
   std::string cluster_output;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "device import FILE... [options]",
         "Reads measurements of a device and writes the document of its rates (--rates of simulate, plan, sweep).\n"
         "FILE is what measure_device.py wrote, a system file of SimuMax, or the output of all_reduce_perf,\n"
@@ -47,7 +48,7 @@ struct ImportArguments {
               "reduce_scatter, alltoall or broadcast")
         .text("output,o", output, "FILE", "the device's document (- is standard output)")
         .text("cluster-output", cluster_output, "FILE", "the document of a cluster with the measured peaks and links");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -14,14 +14,15 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/device_commands.hpp"
 #include "tools/devices/device_script.hpp"
 #include "tools/devices/kernel_list.hpp"
 #include "tools/devices/measured_device.hpp"
 #include "tools/devices/python_run.hpp"
 #include "tools/devices/step_check.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -46,7 +47,7 @@ struct MeasureArguments {
   std::optional<double> seconds;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "device measure --network N [options]",
         "Times the kernels of a network on this machine's device with PyTorch (CUDA, ROCm or a CPU): products of "
         "every\n"
@@ -69,7 +70,7 @@ struct MeasureArguments {
         .text("timings", timings, "FILE", "keep what was timed, for `plumbline device import`")
         .text("output,o", output, "FILE", "the device's document (default: device.json)")
         .text("cluster-output", cluster_output, "FILE", "the document of a cluster with the measured peaks and links");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

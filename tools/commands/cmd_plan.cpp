@@ -3,8 +3,9 @@
 #include <string>
 
 #include "models/ground/error.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/plan_arguments.hpp"
 #include "tools/plans/plan_text.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -27,14 +28,14 @@ ExitStatus run_plan(const CommandLine& command_line) {
   std::string method;
   std::string json;
   bool list = false;
-  ArgumentParser parser(
+  OptionTable parser(
       "plan --method NAME --network N (--cluster C | --devices N --bandwidth RATE) [options]",
       "Runs a published planner: it cuts the network into stages and decides how often to replicate each.\n"
       "`plan --list` lists the planners, what each minimises, and what its paper leaves open.");
   parser.text("method", method, "NAME", "the published planner to run").flag("list", list, "list the planners");
   arguments.add_to(parser);
   parser.group("Output").text("json", json, "FILE", "write the plan, or the list, as JSON (- is standard output)");
-  if (!parser.parse(command_line)) return ExitStatus::kDone;
+  if (!parse_command_line(parser, command_line)) return ExitStatus::kDone;
   std::optional<OutputFile> file;
   if (!json.empty()) file.emplace(json);
   if (list) {

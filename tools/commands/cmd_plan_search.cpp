@@ -8,6 +8,7 @@
 #include "sim/plan_search/front_search.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/launch_arguments.hpp"
@@ -52,7 +53,7 @@ struct SearchCommand {
   bool front = false;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "plan --network N --cluster C --batch B [options]",
         "Finds the fastest configuration that fits: TP/CP/EP/DP degrees, pipeline length, layer split, device\n"
         "order, schedule, microbatch size, recomputation and ZeRO stage. Every candidate is simulated; a lower\n"
@@ -67,7 +68,7 @@ struct SearchCommand {
         .flag("explain", explain, "show which resource limits the plan: improve each one in turn and simulate again")
         .flag("front", front, "also find the fastest plan for every smaller number of devices")
         .flag("guide", guide, "print the settings for Megatron-LM and PyTorch (always with --runtime)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 
   PlanShown shown() const {

@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_guide.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -25,8 +26,8 @@ struct ScheduleCommand {
   CostArguments costs;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser("schedule NAME|FILE [options]",
-                          "Writes a schedule to a file, or explains how to run it in PyTorch and Megatron-LM.");
+    OptionTable parser("schedule NAME|FILE [options]",
+                       "Writes a schedule to a file, or explains how to run it in PyTorch and Megatron-LM.");
     parser.positional(name, "NAME|FILE")
         .text("output,o", path, "FILE", "file to write (default: standard output)")
         .text("format", format, "FORMAT",
@@ -37,7 +38,7 @@ struct ScheduleCommand {
     size.runs_programs = true;
     size.add_to(parser);
     costs.add_search_to(parser);
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -1,14 +1,14 @@
 #include <cstring>
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
-
 #include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "tools/catalogue/catalogue_json.hpp"
 #include "tools/catalogue/schedule_page.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -25,41 +25,6 @@ Rows rows_of(const std::vector<std::string>& names) {
   if (!names.empty()) return rows;
   for (const ScheduleSpec& spec : schedule_catalogue()) rows.push_back(&spec);
   return rows;
-}
-
-/// "group=N: microbatches per group (default: p); key=a|b: ...".
-std::string options_in_one_line(const ScheduleSpec& spec) {
-  std::string text;
-  for (const ScheduleOption& option : spec.options) {
-    text += (text.empty() ? "" : "; ") + std::string(option.name) + "=" + std::string(option.values) + ": " +
-            std::string(option.meaning) + " (default: " + std::string(option.default_value) + ")";
-  }
-  return text;
-}
-
-std::string catalogue_json(const Rows& specs) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const ScheduleSpec* spec : specs) {
-    auto options = nlohmann::ordered_json::array();
-    for (const ScheduleOption& option : spec->options) {
-      options.push_back({{"name", option.name},
-                         {"values", option.values},
-                         {"default", option.default_value},
-                         {"meaning", option.meaning}});
-    }
-    rows.push_back({{"name", spec->name},
-                    {"summary", spec->summary},
-                    {"year", spec->year},
-                    {"source", spec->source},
-                    {"synchronous", spec->synchronous},
-                    {"weights", spec->weights},
-                    {"placement", spec->placement},
-                    {"needs", spec->needs},
-                    {"options", options_in_one_line(*spec)},
-                    {"option_list", std::move(options)},
-                    {"alias_of", spec->alias_of}});
-  }
-  return rows.dump(2) + "\n";
 }
 
 std::string catalogue_names(const Rows& specs) {
@@ -105,10 +70,9 @@ void write_pages(const std::filesystem::path& folder) {
 }  // namespace
 
 ExitStatus run_schedules(const CommandLine& arguments) {
-  ArgumentParser parser(
-      "schedules [NAME]... [options]",
-      "Lists the schedules that Plumbline knows. With names, prints a page about each: what it needs,\n"
-      "all its options, an example drawn in characters, and its source. `1F1B` means `1f1b`.");
+  OptionTable parser("schedules [NAME]... [options]",
+                     "Lists the schedules that Plumbline knows. With names, prints a page about each: what it needs,\n"
+                     "all its options, an example drawn in characters, and its source. `1F1B` means `1f1b`.");
   std::vector<std::string> names;
   std::string pages;
   bool json = false;
@@ -117,13 +81,13 @@ ExitStatus run_schedules(const CommandLine& arguments) {
       .flag("json", json, "print JSON with everything known about each schedule")
       .flag("names", only_names, "print only the names, one per line")
       .text("pages", pages, "DIR", "write the pages of all schedules, and a table of them, as Markdown files");
-  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   if (!pages.empty() && !names.empty()) throw Error("--pages: writes all schedules, expected no NAME with it");
   const Rows rows = rows_of(names);
   if (!pages.empty()) {
     write_pages(pages);
   } else if (json || only_names) {
-    print(json ? catalogue_json(rows) : catalogue_names(rows));
+    print(json ? schedules_json(rows) : catalogue_names(rows));
   } else {
     print(names.empty() ? catalogue_table() : pages_text(rows));
   }

@@ -2,15 +2,11 @@
 #include <functional>
 
 #include "models/ground/error.hpp"
-#include "schedules/catalogue/registry.hpp"
+#include "tools/ask/sweep_question.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/arguments.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/order_arguments.hpp"
-#include "tools/options/parse_range.hpp"
-#include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
-#include "tools/options/sweep_grid.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/sweep/sweep_pareto.hpp"
@@ -21,7 +17,6 @@
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/process_share.hpp"
 #include "tools/terminal/progress.hpp"
-#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -30,89 +25,28 @@ namespace {
 constexpr std::size_t kMostSections = 24;
 
 struct SweepArguments {
-  std::vector<std::string> schedules;
-  std::string devices;
-  std::string microbatches;
-  std::string chunks;
-  std::optional<std::int64_t> updates;
-  std::vector<std::string> options;
-  CostArguments costs;
-  JobRanges jobs;
-  SimulationArguments simulation;
-  std::optional<std::int64_t> runs;
+  SweepQuestion question;
   std::string csv;
   std::string html;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "sweep NAME... -p RANGE -m RANGE [options]",
         "Simulates schedules over ranges of sizes and lists the best choices. NAME is a built-in schedule, 'all',\n"
         "exec:FILE, a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is 2,4,8 or "
         "8:64:8\n"
         "(from 8 to 64 in steps of 8). --cost takes several lists separated by semicolons, --memory-limit several\n"
         "limits separated by commas. --tp, --dp, --zero and the other degrees take ranges as well.");
-    parser.positionals(schedules, 1, "NAME")
-        .text("devices,p", devices, "RANGE", "pipeline devices")
-        .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
-        .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
-        .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
-        .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
-        .whole("runs", runs, {1, 1'000'000},
-               "with --jitter: simulations per point, for medians and intervals (default: 100)")
-        .text("csv", csv, "FILE", "one row per simulation (- is standard output)")
+    question.add_points_to(parser);
+    parser.text("csv", csv, "FILE", "one row per simulation (- is standard output)")
         .text("html", html, "FILE",
               "page with bubble against memory, and the timelines where there are at most 24 simulations");
-    costs.add_to(parser, &jobs);
-    simulation.add_to(parser);
-    const bool run = parser.parse(arguments);
-    if (!jobs.all().front().any()) costs.assume_where_missing();
-    return run;
+    question.add_costs_to(parser);
+    return parse_command_line(parser, arguments);
   }
 
-  SweepPlan plan(std::size_t points) const {
-    if (runs && !costs.jitter) throw Error("--runs: all runs are equal without --jitter, expected --jitter X");
-    SweepPlan plan{
-        .costs = costs, .simulation = simulation, .keep_timelines = !html.empty() && points <= kMostSections};
-    if (costs.jitter) plan.runs = runs.value_or(100);
-    return plan;
-  }
+  SweepPlan plan(std::size_t points) const { return question.plan(!html.empty() && points <= kMostSections); }
 };
-
-/// The parts of a list option; one empty part when it was not given.
-std::vector<std::string> values_of(const std::string& list, char separator) {
-  return list.empty() ? std::vector<std::string>{""} : split(list, separator);
-}
-
-std::vector<std::string> names_of(const SweepArguments& arguments) {
-  std::vector<std::string> names;
-  for (const std::string& name : arguments.schedules) {
-    if (name == "all") {
-      for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
-    } else {
-      if (name == "-" || !is_schedule_file(name)) schedule_named(name);
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
-std::vector<SweepPoint> points_of(const SweepArguments& arguments) {
-  ScheduleParams base;
-  base.updates = arguments.updates.value_or(0);
-  for (const std::string& option : arguments.options) base.options.insert(parse_assignment(option, "--opt"));
-  const std::vector<std::string> names = names_of(arguments);
-  if (arguments.devices.empty()) throw Error("sweep: the numbers of devices are missing, expected -p RANGE");
-  if (arguments.microbatches.empty()) throw Error("sweep: the numbers of microbatches are missing, expected -m RANGE");
-  return sweep_grid({.schedules = names,
-                     .devices = parse_range(arguments.devices, "sweep: --devices"),
-                     .chunks = arguments.chunks.empty() ? std::vector<std::int64_t>{0}
-                                                        : parse_range(arguments.chunks, "sweep: --chunks"),
-                     .microbatches = parse_range(arguments.microbatches, "sweep: --microbatches"),
-                     .costs = values_of(arguments.costs.cost, ';'),
-                     .memory_limits = values_of(arguments.costs.memory_limit, ','),
-                     .jobs = arguments.jobs.all()},
-                    base);
-}
 
 std::string sweep_page(const std::vector<SweepResult>& results) {
   HtmlReport report{.title = "sweep", .note = {}, .sections = {}, .diagram = svg_plot(sweep_plot(results))};
@@ -212,7 +146,7 @@ ExitStatus run_part(const ProcessShare& share, const CommandLine& command_line) 
   share.prepare([&] {
     goes_on = arguments.parse(command_line);
     if (!goes_on) return;
-    points = points_of(arguments);
+    points = arguments.question.points();
     if (share.size > 1 && !arguments.html.empty()) throw Error("sweep: --html: expected one process, without mpirun");
     if (share.is_first()) output.emplace(arguments);
   });

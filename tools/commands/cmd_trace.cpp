@@ -5,9 +5,10 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "sim/traces/run_samples.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/run_files.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
 #include "tools/tables/timeline_text.hpp"
@@ -30,7 +31,7 @@ struct TraceArguments {
   ReportArguments reports;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "trace FILE... [options]",
         "Reads a real run from the traces of its ranks and says where its bubbles are, by cause. FILEs are, packed by\n"
         "gzip or not: traces of PyTorch's profiler (Kineto JSON, one per rank or merged) of "
@@ -48,7 +49,7 @@ struct TraceArguments {
                "what messages of other sizes take, for --profile: the profile of another run on the same machine, or a "
                "ping-pong (CSV with the columns bytes and median_us); may be repeated");
     reports.add_to(parser);
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -1,12 +1,13 @@
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 
 ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)()) {
-  ArgumentParser parser("version", "Prints the version, and the back ends, executors and transports of this build.");
-  if (!parser.parse(arguments)) return ExitStatus::kDone;
+  OptionTable parser("version", "Prints the version, and the back ends, executors and transports of this build.");
+  if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   print("plumbline " PLUMB_VERSION
         "\n"
         "compiler   " __VERSION__ "\n" +

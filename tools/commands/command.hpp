@@ -40,6 +40,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer);
 /// Runs one command line (without the program's name). Throws what the command throws.
 ExitStatus run_command(const std::vector<Command>& commands, const CommandLine& arguments);
 
+ExitStatus run_ask(const CommandLine& arguments);
 ExitStatus run_schedules(const CommandLine& arguments);
 ExitStatus run_schedule(const CommandLine& arguments);
 ExitStatus run_validate(const CommandLine& arguments);

@@ -1,8 +1,6 @@
 #include "tools/formats/findings.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <iostream>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -10,6 +8,7 @@
 #include "schedules/checks/check_runs.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/passes/fold.hpp"
+#include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {
@@ -23,8 +22,7 @@ constexpr std::int64_t kMostWritten = std::int64_t{1} << 22U;
 class Places {
  public:
   explicit Places(const std::string& where) : where_(printable(where)) {
-    std::error_code ignored;
-    const bool is_csv = where.ends_with(".csv") && std::filesystem::is_regular_file(where, ignored);
+    const bool is_csv = where.ends_with(".csv") && file_exists(where);
     if (is_csv) cells_ = torch_csv_cells(read_text_file(where, kScheduleFile));
   }
 
@@ -68,9 +66,15 @@ std::string findings_text(const std::string& where, const std::vector<Violation>
          (violations.size() == 1 ? " finding\n" : " findings\n");
 }
 
+void note_findings(const std::string& where, const std::vector<Violation>& violations) {
+  std::string text = findings_text(where, violations);
+  text.pop_back();
+  note(text);
+}
+
 std::optional<std::string> written_schedule(const std::string& where, const ScheduleFormat& format, Schedule schedule) {
   if (const auto violations = check_schedule(schedule); !violations.empty()) {
-    std::cerr << findings_text(where, violations);
+    note_findings(where, violations);
     return std::nullopt;
   }
   if (schedule.policy && format.name != "json") {
@@ -81,7 +85,7 @@ std::optional<std::string> written_schedule(const std::string& where, const Sche
   if (format.lower != nullptr) {
     schedule = format.lower(schedule);
     if (const auto violations = validate(schedule); !violations.empty()) {
-      std::cerr << findings_text(where + " as " + std::string(format.name), violations);
+      note_findings(where + " as " + std::string(format.name), violations);
       return std::nullopt;
     }
   }

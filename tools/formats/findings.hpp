@@ -17,8 +17,11 @@ std::vector<Violation> check_schedule(const Schedule& schedule);
 /// Past the first hundred they are only counted.
 std::string findings_text(const std::string& where, const std::vector<Violation>& violations);
 
+/// Notes that text (tools/terminal/notes.hpp).
+void note_findings(const std::string& where, const std::vector<Violation>& violations);
+
 /// The text of `schedule` in `format`, lowered as the format asks for. No value when it is invalid, or would be as
-/// lowered; all findings have then been printed on standard error.
+/// lowered; all findings have then been noted.
 std::optional<std::string> written_schedule(const std::string& where, const ScheduleFormat& format, Schedule schedule);
 
 }  // namespace plumb

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <iostream>
 #include <variant>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "schedules/formats/megatron.hpp"
 #include "schedules/formats/torch_lowering.hpp"
 #include "schedules/formats/zero_bubble_table.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -58,7 +58,7 @@ Schedule read_as(const ScheduleFormat& format, std::string_view text, std::strin
   Schedule schedule = format.read(text, name);
   const auto letters = schedule.parameters.find("letters");
   if (format.read == schedule_from_torch_csv && letters != schedule.parameters.end()) {
-    std::cerr << name << ": old action letters were translated: " << std::get<std::string>(letters->second) << '\n';
+    note(std::string(name) + ": old action letters were translated: " + std::get<std::string>(letters->second));
   }
   return schedule;
 }

@@ -33,7 +33,7 @@ void check_document_extension(std::string_view path, std::string_view option);
 const ScheduleFormat& written_format(std::string_view name, std::string_view path);
 
 /// Reads a schedule in the format `format` (empty: by extension, then by how it begins). "-" is standard input. A
-/// translation that the user should know about is noted on standard error.
+/// translation that the user should know about is noted (tools/terminal/notes.hpp).
 Schedule read_schedule(const std::string& path, std::string_view format = {});
 
 /// The schedule in `text`; its first characters tell the format.

@@ -326,7 +326,7 @@ void CostArguments::assume_where_missing() {
   assumed = true;
 }
 
-void CostArguments::add_search_to(ArgumentParser& parser) {
+void CostArguments::add_search_to(OptionTable& parser) {
   parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W), and for --backend paced")
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
@@ -337,7 +337,7 @@ void CostArguments::add_search_to(ArgumentParser& parser) {
             "memory for activations on each device, in units of --memory or in bytes (80GiB)");
 }
 
-void CostArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
+void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   parser.group("Costs: --cost, or --network with --cluster, or --profile (default: --cost F=1,B=2)")
       .text("cost", cost, "LIST",
             "times in abstract units (1 unit = 1 ms), such as F=1,B=2 or F=1,I=1,W=1,comm=0.1; keys: F B I W R U X AR "

@@ -12,8 +12,8 @@
 #include "models/sources/run_profile.hpp"
 #include "models/stages/partition.hpp"
 #include "schedules/document/schedule.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/job_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
@@ -38,9 +38,9 @@ struct CostArguments {
   bool assumed = false;              ///< `cost` was given by nobody
 
   /// Declares the options; this object must outlive the parsing. With `ranges` the degrees of jobs go there.
-  void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
+  void add_to(OptionTable& parser, JobRanges* ranges = nullptr);
   /// Declares only the options that a searched schedule needs: abstract costs, or a profile.
-  void add_search_to(ArgumentParser& parser);
+  void add_search_to(OptionTable& parser);
   /// Takes the costs that textbooks draw, F=1,B=2, where neither costs nor anything that belongs to others is given.
   void assume_where_missing();
   /// Whether any costs are given.

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kWeightGradientNames{"none", "passed", "placeholders"};
 
 }  // namespace
-void JobArguments::add_to(ArgumentParser& parser, JobRanges* ranges) {
+void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
     parser.group(title);

@@ -6,8 +6,8 @@
 
 #include "models/jobs/parallelism.hpp"
 #include "models/kernels/kernel_rates.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/job_degrees.hpp"
+#include "tools/options/option_table.hpp"
 
 namespace plumb {
 
@@ -36,7 +36,7 @@ struct JobArguments {
   std::string rates;                     ///< document of the devices' rates; empty: built in
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
-  void add_to(ArgumentParser& parser, JobRanges* ranges = nullptr);
+  void add_to(OptionTable& parser, JobRanges* ranges = nullptr);
   /// Whether a job is described.
   bool any() const;
   /// A `--recompute` that is about layers (`layer_recompute_of`) is moved here; other values name stages and stay.

@@ -62,7 +62,7 @@ std::string JobDegrees::text() const {
   return text;
 }
 
-void JobRanges::add_to(ArgumentParser& parser) {
+void JobRanges::add_to(OptionTable& parser) {
   parser.text("tp", tensor, "RANGE", "tensor-parallel degree")
       .text("cp", context, "RANGE", "context-parallel degree: parts that each sequence is split into")
       .text("ep", expert, "RANGE", "expert-parallel degree, part of the TP x CP x DP ranks")

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 
 namespace plumb {
 
@@ -45,7 +45,7 @@ struct JobRanges {
   std::string recompute;  ///< names separated by commas
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
   /// All combinations, tensor outermost; one without degrees where no range is given. Throws `Error` for a text that
   /// is not a range.
   std::vector<JobDegrees> all() const;

@@ -58,7 +58,7 @@ void fill_size(const LaunchJob& job, const LaunchedRun& run) {
 
 }  // namespace
 
-void LaunchArguments::add_to(ArgumentParser& parser, const std::string& name) {
+void LaunchArguments::add_to(OptionTable& parser, const std::string& name) {
   parser.group("A job that exists")
       .text(name, file, "FILE",
             "launch script or log of Megatron-LM, or a configuration of torchtitan (.toml), DeepSpeed (.json), NeMo, "
@@ -79,9 +79,9 @@ LaunchJob LaunchArguments::read() const {
   context.arguments = split(arguments, ' ');
   std::erase(context.arguments, "");
   context.open = [folder = path.parent_path()](const std::string& name) -> std::optional<std::string> {
-    std::error_code ignored;
     const std::filesystem::path beside = folder / std::filesystem::path(name);
-    if (!std::filesystem::is_regular_file(beside, ignored)) return std::nullopt;
+    std::error_code ignored;
+    if (!file_exists(beside) || std::filesystem::is_directory(beside, ignored)) return std::nullopt;
     return read_text_file(beside, kLaunchFile);
   };
   return read_launch(read_text_file(path, kLaunchFile), file, context);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "models/launches/launch.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 
@@ -19,7 +19,7 @@ struct LaunchArguments {
 
   /// Declares the options; this object must outlive the parsing.
   /// `name` is that of the option for the file.
-  void add_to(ArgumentParser& parser, const std::string& name = "job");
+  void add_to(OptionTable& parser, const std::string& name = "job");
   bool any() const { return !file.empty(); }
 
   /// Reads the job; files that it names are looked for from its folder. Throws `Error`.

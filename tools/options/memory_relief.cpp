@@ -15,7 +15,7 @@ namespace plumb {
 namespace {
 
 constexpr double kLeastSaved = 0.01;
-constexpr std::size_t kMostShown = 4;
+constexpr std::size_t kMostReliefs = 4;
 
 struct JobOptions {
   ScheduleArguments size;
@@ -70,7 +70,7 @@ std::int64_t most_needed(const Timeline& timeline) {
   return most;
 }
 
-double step_ns(const Timeline& timeline) {
+double step_time_ns(const Timeline& timeline) {
   return static_cast<double>(timeline.step_time) / static_cast<double>(timeline.base.ticks_per_ns);
 }
 
@@ -78,7 +78,7 @@ double step_ns(const Timeline& timeline) {
 class Reliefs {
  public:
   Reliefs(const TightJob& job, const Schedule& schedule, const Timeline& timeline)
-      : job_(job), schedule_(schedule), before_(most_needed(timeline)), step_ns_(step_ns(timeline)) {}
+      : job_(job), schedule_(schedule), before_(most_needed(timeline)), step_time_ns_(step_time_ns(timeline)) {}
 
   /// Nothing where the job cannot be changed so (too few devices, a degree that does not divide), or hardly saves.
   std::optional<MemoryRelief> of(const std::vector<const JobChange*>& changes) const {
@@ -92,7 +92,7 @@ class Reliefs {
     try {
       const Timeline after = simulated(options);
       relief.saved_bytes = before_ - most_needed(after);
-      relief.longer = step_ns(after) / step_ns_ - 1;
+      relief.longer = step_time_ns(after) / step_time_ns_ - 1;
       relief.fits = fit_findings(after).empty();
     } catch (const Error&) {
       return std::nullopt;
@@ -119,7 +119,7 @@ class Reliefs {
   const TightJob& job_;
   const Schedule& schedule_;
   std::int64_t before_;
-  double step_ns_;
+  double step_time_ns_;
 };
 
 struct TriedChange {
@@ -166,7 +166,7 @@ std::vector<MemoryRelief> memory_reliefs(const TightJob& job, const Schedule& sc
 std::string relief_text(const std::vector<MemoryRelief>& reliefs) {
   if (reliefs.empty()) return "";
   TextTable table({{"what would help"}, {"saves", '>'}, {"step", '>'}, {"then it"}});
-  for (std::size_t i = 0; i < std::min(reliefs.size(), kMostShown); ++i) {
+  for (std::size_t i = 0; i < std::min(reliefs.size(), kMostReliefs); ++i) {
     const MemoryRelief& relief = reliefs[i];
     table.add_row({relief.change, bytes_text(relief.saved_bytes),
                    (relief.longer < 0 ? "" : "+") + percent_text(relief.longer),

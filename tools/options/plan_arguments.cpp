@@ -94,7 +94,7 @@ void take_defaults(PlanProblem& problem) {
 
 }  // namespace
 
-void PlanArguments::add_to(ArgumentParser& parser) {
+void PlanArguments::add_to(OptionTable& parser) {
   parser.group("Problem")
       .text("network", network, "N",
             "a built-in network, a network document, or a file in the format of PipeDream, DAPPLE, dnn-partitioning or "

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/planners/problem.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 
 namespace plumb {
 
@@ -22,7 +22,7 @@ struct PlanArguments {
   std::vector<std::string> options;  ///< "key=value", of the method
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 };
 
 /// The problem that the options describe. A network document takes its times from the cluster's roofline. Throws

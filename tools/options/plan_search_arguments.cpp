@@ -233,7 +233,7 @@ void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
 
 }  // namespace
 
-void PlanSearchArguments::add_job_to(ArgumentParser& parser) {
+void PlanSearchArguments::add_job_to(OptionTable& parser) {
   parser.group("Job")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
@@ -251,7 +251,7 @@ void PlanSearchArguments::add_job_to(ArgumentParser& parser) {
             "searched, and timed as it sends and receives (default: none, everything is searched)");
 }
 
-void PlanSearchArguments::add_to(ArgumentParser& parser) {
+void PlanSearchArguments::add_to(OptionTable& parser) {
   add_job_to(parser);
   parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
       .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")

@@ -10,7 +10,7 @@
 #include "models/network/network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/plan_runtimes.hpp"
 
 namespace plumb {
@@ -45,10 +45,10 @@ struct PlanSearchArguments {
   std::optional<double> price;  ///< of a device per hour, instead of the cluster's
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 
  private:
-  void add_job_to(ArgumentParser& parser);
+  void add_job_to(OptionTable& parser);
 };
 
 /// The search problem that the options describe.

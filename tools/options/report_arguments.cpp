@@ -26,7 +26,7 @@ void check_kind(std::string_view option, std::string_view extension, const std::
 
 ReportArguments::ReportArguments() : files(report_formats().size()) {}
 
-void ReportArguments::add_to(ArgumentParser& parser) {
+void ReportArguments::add_to(OptionTable& parser) {
   parser.group("Output (- is standard output)")
       .flag("summary", summary,
             "print the figures only, without the drawing; --json then has no spans and no memory curve")

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -19,7 +19,7 @@ struct ReportArguments {
   ReportArguments();
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 
   /// Whether standard output belongs to a report, so that nothing else may be printed there.
   bool takes_standard_output() const;

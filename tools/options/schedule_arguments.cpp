@@ -1,10 +1,10 @@
 #include "tools/options/schedule_arguments.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/document/methods.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_program.hpp"
@@ -72,7 +72,7 @@ Schedule load_without_methods(const std::string& name_or_file, const ScheduleArg
 
 }  // namespace
 
-void ScheduleArguments::add_to(ArgumentParser& parser) {
+void ScheduleArguments::add_to(OptionTable& parser) {
   parser.group("Schedule")
       .whole("devices,p", devices, kPositive32, "pipeline devices (stages, or stages / v)")
       .whole("microbatches,m", microbatches, {}, "microbatches per update")
@@ -98,12 +98,11 @@ bool is_schedule_file(const std::string& name_or_file) {
     return true;
   }
   const auto formats = schedule_formats();
-  std::error_code ignored;
   return std::any_of(formats.begin(), formats.end(),
                      [&](const ScheduleFormat& format) {
                        return !format.extension.empty() && name_or_file.ends_with(format.extension);
                      }) ||
-         std::filesystem::exists(name_or_file, ignored);
+         file_exists(name_or_file);
 }
 
 void check_schedule_name(const std::string& name_or_file) {

@@ -9,7 +9,7 @@
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 
 namespace plumb {
 
@@ -28,7 +28,7 @@ struct ScheduleArguments {
   bool runs_programs = false;  ///< whether the command runs FILE where it is asked for exec:FILE; no option
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 };
 
 /// The costs and the memory limit that schedules are searched for; see `ScheduleParams`.

@@ -29,7 +29,7 @@ Schedule with_deferred_receives(const Schedule& schedule, std::string_view runti
 
 }  // namespace
 
-void SimulationArguments::add_to(ArgumentParser& parser) {
+void SimulationArguments::add_to(OptionTable& parser) {
   parser.group("Simulation");
   add_messages_to(parser);
   parser
@@ -38,7 +38,7 @@ void SimulationArguments::add_to(ArgumentParser& parser) {
       .whole("seed", seed, {0}, "seed of the jitter (default: 0)");
 }
 
-void SimulationArguments::add_messages_to(ArgumentParser& parser) {
+void SimulationArguments::add_messages_to(OptionTable& parser) {
   parser
       .text("runtime", runtime, "SYSTEM",
             "run as this system does: plumbline, pytorch, pytorch-deferred (with defer_pp_recv), pytorch-single (its "
@@ -51,7 +51,7 @@ void SimulationArguments::add_messages_to(ArgumentParser& parser) {
   add_receives_to(parser);
 }
 
-void SimulationArguments::add_receives_to(ArgumentParser& parser) {
+void SimulationArguments::add_receives_to(OptionTable& parser) {
   parser
       .text("receives", receives, "WHERE",
             "when receives are posted: ahead, late or on-send (default: as --runtime does; ahead)")

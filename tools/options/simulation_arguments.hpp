@@ -6,8 +6,8 @@
 
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 
 namespace plumb {
 
@@ -21,11 +21,11 @@ struct SimulationArguments {
   std::optional<std::int64_t> seed;
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
   /// Only those of how messages travel.
-  void add_messages_to(ArgumentParser& parser);
+  void add_messages_to(OptionTable& parser);
   /// Only those of where receives stand and how many messages are on their way.
-  void add_receives_to(ArgumentParser& parser);
+  void add_receives_to(OptionTable& parser);
 
   /// What the chosen runtime does with `schedule`, where no option overrides it. Throw `Error` for unknown names, with
   /// the nearest one.

@@ -6,7 +6,8 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/claims/claims_report.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/studies/planner_scores.hpp"
 #include "tools/studies/planners_study.hpp"
 #include "tools/studies/studies.hpp"
@@ -51,7 +52,7 @@ ExitStatus run_reproduce_planners(const CommandLine& command_line) {
   std::vector<std::string> names;
   std::string json;
   bool scores = false;
-  ArgumentParser parser(
+  OptionTable parser(
       "reproduce planners [CASE]... [options]",
       "Runs the published planners on the inputs of their papers and compares cost and run time with the\n"
       "published programs. Without names, all cases of results/planners/cases.json run and its README is updated.\n"
@@ -61,7 +62,7 @@ ExitStatus run_reproduce_planners(const CommandLine& command_line) {
       .flag("scores", scores,
             "instead: simulate every planner's plan for the profiles in results/planners/scored.json and compare it "
             "with the plan of `plumbline plan`; exit status 3: a published planner's plan is faster");
-  if (!parser.parse(command_line)) return ExitStatus::kDone;
+  if (!parse_command_line(parser, command_line)) return ExitStatus::kDone;
   if (scores) return reproduce_scores(names);
   const std::filesystem::path path = in_results("planners/cases.json");
   std::vector<PlannerCase> cases = planner_cases(read_text_file(path), path.string());

@@ -1,4 +1,5 @@
 #include "tools/studies/planners_study.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -8,7 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "sim/planners/planner.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/plan_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/results_folder.hpp"
@@ -32,10 +33,10 @@ struct TimedPlan {
 TimedPlan run_plan_command(const std::string& command) {
   PlanArguments arguments;
   std::string method;
-  ArgumentParser parser("plan [options]", "");
+  OptionTable parser("plan [options]", "");
   parser.text("method", method, "NAME", "");
   arguments.add_to(parser);
-  parser.parse(words_after("plan", command));
+  parse_command_line(parser, words_after("plan", command));
   if (arguments.network.starts_with(kFolder)) {
     arguments.network = in_results(arguments.network.substr(kFolder.size())).string();
   }

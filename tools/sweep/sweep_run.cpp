@@ -7,6 +7,7 @@
 #include <tbb/parallel_pipeline.h>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/events/policy_order.hpp"
 #include "sim/simulate.hpp"
@@ -211,6 +212,7 @@ void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
   first.cost = points.front().cost;
   first.job.degrees = points.front().job;
   const CostDocuments documents = load_cost_documents(first);
+  const auto* files = GivenFiles::current();
   std::size_t next = 0;
   // Enough in flight that a slow point does not stop the others; results wait for their turn in order.
   const std::size_t in_flight = 64 * std::max(1U, std::thread::hardware_concurrency());
@@ -220,6 +222,7 @@ void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
         if (next == points.size()) control.stop();
         return next == points.size() ? next : next++;
       }) & tbb::make_filter<std::size_t, SweepResult>(tbb::filter_mode::parallel, [&](std::size_t at) {
+        const GivenFiles given(files);
         return PointRun(points[at], plan, documents).run();
       }) & tbb::make_filter<SweepResult, void>(tbb::filter_mode::serial_in_order, [&](SweepResult result) {
         take(std::move(result));

@@ -4,7 +4,8 @@
 #include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/training/demo_run.hpp"
@@ -21,7 +22,7 @@ struct DemoArguments {
   std::optional<std::int64_t> rounds;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "demo [options]",
         "Measures a small transformer on this machine, predicts four schedules, trains with each of them on\n"
         "two threads, and compares the predictions with the measurements.");
@@ -31,7 +32,7 @@ struct DemoArguments {
         .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
         .whole("updates", updates, {1, kMost}, "updates per run (default: 12)")
         .whole("rounds", rounds, {1, kMost}, "runs per schedule (default: 5)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 
   DemoPlan plan() const {

@@ -5,8 +5,9 @@
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
 #include "models/sources/profile.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/tables/profile_text.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
@@ -35,7 +36,7 @@ struct ProfileArguments {
   std::string path = "-";
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "profile --network N [options]",
         "Measures how long the actions of every stage take on this machine while all devices work at once.\n"
         "`simulate --profile FILE` predicts with these times.");
@@ -53,7 +54,7 @@ struct ProfileArguments {
               "memory)");
     model.add_to(parser);
     streams.add_to(parser);
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

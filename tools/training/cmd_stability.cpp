@@ -2,7 +2,8 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -35,7 +36,7 @@ struct StabilityArguments {
   std::string csv;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "stability [METHOD]... [options]",
         "Finds the largest learning rate for which delayed gradient descent on the loss lambda w^2 / 2 is stable,\n"
         "for each delay tau (in updates). METHOD is one of\n"
@@ -64,7 +65,7 @@ struct StabilityArguments {
         .text("html", html, "FILE", "interactive page of the stable regions")
         .text("json", json, "FILE", "all figures as JSON (- is standard output)")
         .text("csv", csv, "FILE", "one row per method and delay");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 
   StabilityOptions options() const {

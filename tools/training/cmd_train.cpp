@@ -15,9 +15,10 @@
 #include "schedules/formats/transfer_hang.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/events/policy_order.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/formats/findings.hpp"
-#include "tools/options/arguments.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/order_arguments.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
@@ -60,7 +61,7 @@ struct TrainCommand {
   std::string transport = "local";
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "train NAME|FILE --network N [options]",
         "Trains a model with a schedule and measures what `simulate` predicts: timeline, bubbles and memory.");
     parser.positional(schedule, "NAME|FILE")
@@ -78,7 +79,7 @@ struct TrainCommand {
     training.add_to(parser);
     pace.add_to(parser);
     reports.add_to(parser);
-    if (!parser.parse(arguments)) return false;
+    if (!parse_command_line(parser, arguments)) return false;
     pace.complete(costs, training);
     if (is_paced() && !losses.empty()) throw Error("--losses: the back end paced computes none");
     return true;

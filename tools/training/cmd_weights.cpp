@@ -5,8 +5,9 @@
 
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/choice.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -29,7 +30,7 @@ struct WeightsArguments {
   std::optional<std::int64_t> seed;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "weights export|list --network N [options]",
         "Writes the weights of a model as a safetensors file under the names of Hugging Face or torchvision, or under\n"
         "ours, or lists the tensors of such a file. `plumbline train --weights FILE` starts from them.");
@@ -43,7 +44,7 @@ struct WeightsArguments {
         .whole("seed", seed, {0}, "export the weights that `train` draws with this seed (default: 0)")
         .text("numbers", numbers, "TYPE", "float32, float64 or bf16 (default: float32)")
         .text("output,o", output, "FILE", "file to write (export)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -71,7 +71,7 @@ bool knows_no_network(const CostArguments& costs) {
 
 }  // namespace
 
-void PaceArguments::add_to(ArgumentParser& parser) {
+void PaceArguments::add_to(OptionTable& parser) {
   parser.group("Runs with given times (back end paced)")
       .text("cluster", cluster, "NAME|FILE",
             "devices and links: with --network instead of --cost, the times that actions take there")

@@ -19,7 +19,7 @@ struct PaceArguments {
   std::optional<double> dilation;
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 
   /// Makes the costs those of the model that `training` names, and gives `training` the network of a profile, or with
   /// abstract costs alone a chain of small blocks, where it names none. Nothing with another back end. Throws `Error`

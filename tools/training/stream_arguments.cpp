@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 2> kModes{"accuracy", "throughput"};
 
 }  // namespace
 
-void StreamArguments::add_to(ArgumentParser& parser) {
+void StreamArguments::add_to(OptionTable& parser) {
   constexpr std::int64_t kMost = 4096;
   parser.group("GPUs (back end cuda)")
       .whole("gpus", gpus, {1, kMost},

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "trainer/stages/backend.hpp"
 #include "trainer/streams/stream_options.hpp"
 
@@ -24,7 +24,7 @@ struct StreamArguments {
   bool no_graphs = false;
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 
   /// Throws `Error` for impossible values, and for options that do not apply to `backend` and this executor.
   StreamOptions options(const Backend& backend, std::string_view executor) const;

@@ -68,7 +68,7 @@ std::unique_ptr<TrainingData> load_pairs(const std::string& data, std::int64_t s
 
 }  // namespace
 
-void ModelArguments::add_to(ArgumentParser& parser) {
+void ModelArguments::add_to(OptionTable& parser) {
   parser.group("Model")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("data", data, "WHAT",
@@ -130,7 +130,7 @@ std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const
   return std::make_unique<TextData>(std::move(text), held_out);
 }
 
-void TrainArguments::add_to(ArgumentParser& parser) {
+void TrainArguments::add_to(OptionTable& parser) {
   model.add_to(parser);
   parser.group("Training")
       .text("executor", executor, "NAME",

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/import/load_network.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/training/stream_arguments.hpp"
 #include "trainer/train.hpp"
 
@@ -29,7 +29,7 @@ struct ModelArguments {
   std::optional<Network> stand_in;  ///< where no network is named
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 
   /// Throws `Error` without `--network`.
   Network load_network() const;
@@ -59,7 +59,7 @@ struct TrainArguments {
   std::string clip;
 
   /// Declares the options; this object must outlive the parsing.
-  void add_to(ArgumentParser& parser);
+  void add_to(OptionTable& parser);
 
   /// Everything but schedule, data and steps. `steps` is the length of the learning-rate schedule.
   /// Throws `Error` for unknown names (with the nearest one) and a missing network.

@@ -1,9 +1,10 @@
 #include "tools/training/train_run.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 
 #include <optional>
 
 #include "models/ground/error.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/training/train_arguments.hpp"
@@ -15,11 +16,11 @@ TrainRun parse_train_run(const std::string& command) {
   std::optional<std::int64_t> steps;
   ScheduleArguments size;
   TrainArguments training;
-  ArgumentParser parser("train NAME [options]", "");
+  OptionTable parser("train NAME [options]", "");
   parser.positional(name, "NAME").whole("steps", steps, {}, "");
   size.add_to(parser);
   training.add_to(parser);
-  if (!parser.parse(words_after("train", command))) throw Error("'" + command + "': expected no --help");
+  if (!parse_command_line(parser, words_after("train", command))) throw Error("'" + command + "': expected no --help");
   if (!size.updates) size.updates = steps;
   const Schedule schedule = load_schedule(name, size);
   TrainRun run;

@@ -8,8 +8,8 @@
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tools/command_line/examples.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/options/examples.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

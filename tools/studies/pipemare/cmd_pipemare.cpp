@@ -6,7 +6,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/pipemare/model_study.hpp"
 #include "tools/studies/pipemare/study.hpp"
@@ -38,7 +39,7 @@ struct PipemareArguments {
   bool report_only = false;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "reproduce pipemare [options]",
         "Reproduces the PipeMare paper: utilization and memory by formula and by simulation, and model quality by\n"
         "training (methods x tasks x seeds, see results/pipemare). Runs that runs.csv in the output folder already\n"
@@ -58,7 +59,7 @@ struct PipemareArguments {
         .text("output,o", output, "DIR", "folder for runs.csv, tables and pictures (default: none)")
         .text("html", html, "FILE", "page with all diagrams, and with quality against simulated time")
         .text("json", json, "FILE", "write means, intervals and gaps as JSON (- is standard output)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

@@ -9,7 +9,8 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/studies/public/public_fit.hpp"
 #include "tools/studies/public/public_memory.hpp"
@@ -37,7 +38,7 @@ struct PublicArguments {
   std::optional<std::int64_t> rounds;
 
   bool parse(const CommandLine& arguments) {
-    ArgumentParser parser(
+    OptionTable parser(
         "reproduce public [DATA]... [options]",
         "Predicts the step times of published training runs from their configurations, with one table of constants\n"
         "per type of GPU (models/presets/devices), and compares them with the measurements. Without DATA, README.md,\n"
@@ -50,7 +51,7 @@ struct PublicArguments {
         .text("constants", constants, "LIST", "with --fit: names of the constants to fit (default: all)")
         .whole("rounds", rounds, {}, "with --fit: at most this many steps (default: 8)")
         .text("csv", csv, "FILE", "write every row as CSV (- is standard output)");
-    return parser.parse(arguments);
+    return parse_command_line(parser, arguments);
   }
 };
 

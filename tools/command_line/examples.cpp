@@ -1,4 +1,4 @@
-#include "tools/options/examples.hpp"
+#include "tools/command_line/examples.hpp"
 
 #include <algorithm>
 #include <span>
@@ -103,6 +103,10 @@ constexpr std::array kCommandExamples{
         {{{"clusters", "all of them, a line each"},
           {"clusters h100-8x8", "64 devices in nodes of eight"},
           {"clusters h100-8x8 > mine-cluster.json", "a document to edit, for --cluster mine-cluster.json"}}}},
+    CommandExamples{"ask",
+                    {{{"ask request.json", "the answer to a question as JSON"},
+                      {"ask < request.json | python3 -m json.tool", "from a script"},
+                      {"ask request.json -o answer.json", "into a file"}}}},
     CommandExamples{"demo",
                     {{{"demo", "predict, train and compare"},
                       {"demo -o demo", "into this folder"},

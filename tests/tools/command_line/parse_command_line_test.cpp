@@ -1,4 +1,5 @@
-#include "tools/options/arguments.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/options/option_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@ namespace {
 using namespace plumb;
 
 struct Fixture {
-  ArgumentParser parser{"cook DISH [options]", "Cooks."};
+  OptionTable parser{"cook DISH [options]", "Cooks."};
   std::string dish;
   std::string sauce;
   std::optional<std::int64_t> spoons;
@@ -31,7 +32,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE_FIXTURE(Fixture, "options fill their variables in every way of writing them") {
-  REQUIRE(parser.parse({"--sauce", "-", "soup", "-s3", "--spice=salt", "--hot", "--spice", "a=b"}));
+  REQUIRE(parse_command_line(parser, {"--sauce", "-", "soup", "-s3", "--spice=salt", "--hot", "--spice", "a=b"}));
   CHECK(dish == "soup");
   CHECK(sauce == "-");
   CHECK(spoons == 3);
@@ -41,7 +42,7 @@ TEST_CASE_FIXTURE(Fixture, "options fill their variables in every way of writing
 
 TEST_CASE_FIXTURE(Fixture, "every mistake is one line that names command, option and what was expected") {
   const auto check = [&](const CommandLine& line, const char* message) {
-    CHECK_THROWS_WITH_AS(parser.parse(line), message, Error);
+    CHECK_THROWS_WITH_AS(parse_command_line(parser, line), message, Error);
   };
   SUBCASE("unknown") { check({"soup", "--suace", "x"}, "unknown cook option '--suace' (did you mean '--sauce'?)"); }
   SUBCASE("not a number") {

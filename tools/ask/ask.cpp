@@ -1,0 +1,216 @@
+#include "tools/ask/ask.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "sim/timeline/timeline_io.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
+#include "tools/ask/simulate_question.hpp"
+#include "tools/ask/sweep_question.hpp"
+#include "tools/ask/validate_question.hpp"
+#include "tools/catalogue/catalogue_json.hpp"
+#include "tools/formats/findings.hpp"
+#include "tools/formats/schedule_formats.hpp"
+#include "tools/formats/schedule_program.hpp"
+#include "tools/reports/page_data.hpp"
+#include "tools/reports/reports.hpp"
+#include "tools/sweep/sweep_table.hpp"
+#include "tools/tables/job_fit.hpp"
+#include "tools/tables/text_timeline.hpp"
+#include "tools/tables/timeline_text.hpp"
+#include "tools/terminal/notes.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kSummary = "summary";
+constexpr std::string_view kTimeline = "timeline";
+constexpr std::string_view kPage = "page";
+constexpr std::string_view kText = "text";
+constexpr std::string_view kDocument = "document";
+
+/// Throws `Error` for parts that the question does not have.
+void check_wanted(const Request& request, const std::vector<std::string_view>& known) {
+  for (const std::string& part : request.want) {
+    if (std::ranges::find(known, part) == known.end()) throw_unknown("part of the answer", part, known);
+  }
+}
+
+void take(const OptionTable& options, const Request& request, Answer& answer) {
+  take_request(options, request);
+  answer.command = command_of(options, request);
+}
+
+std::string text_of(const PredictedJob& job) {
+  std::string text = figures_text(job.timeline) + "\n" + devices_text(job.timeline);
+  if (!job.what_if.empty()) text += "\n" + job.what_if;
+  if (!job.timeline.spans.empty()) text += "\n" + text_timeline(job.timeline);
+  if (job.input.job_rates) {
+    text += "\n" + fit_text(job.timeline, *job.input.job_rates, *job.input.cluster, job.limit);
+    if (!job.relief.empty()) text += "\n" + job.relief;
+  }
+  return text;
+}
+
+Answer answer_simulate(const Request& request) {
+  std::vector<std::string_view> parts{kSummary, kTimeline, kPage, kText, kDocument};
+  for (const ReportFormat& format : report_formats()) parts.push_back(format.name);
+  check_wanted(request, parts);
+  OptionTable options("simulate (NAME|FILE | --job FILE) [options]", "");
+  SimulateQuestion question;
+  question.add_job_to(options);
+  question.add_questions_to(options);
+  Answer answer;
+  take(options, request, answer);
+  PreparedJob prepared(std::move(question));
+  if (!prepared.violations().empty()) {
+    answer.refuse(prepared.name(), prepared.violations());
+    return answer;
+  }
+  const bool only_summary =
+      std::ranges::all_of(request.want, [](const std::string& part) { return part == kSummary || part == kDocument; });
+  const bool reports = std::ranges::any_of(
+      request.want, [](const std::string& part) { return part != kSummary && part != kText && part != kDocument; });
+  const PredictedJob job = prepared.predict({.spans = !only_summary, .reports = reports});
+  for (const std::string& finding : job.findings) answer.findings.push_back(job.name + ": " + finding);
+  if (!job.findings.empty()) answer.status = ExitStatus::kNo;
+  if (request.want.empty() || request.wants(kSummary)) {
+    answer.add_json(kSummary, timeline_to_json(job.timeline, true));
+  }
+  if (request.wants(kTimeline)) answer.add_json(kTimeline, timeline_to_json(job.timeline));
+  if (request.wants(kPage)) {
+    answer.add_json(kPage, page_data({.title = job.name, .sections = {{.title = job.name, .first = &job.timeline}}}));
+  }
+  if (request.wants(kText)) answer.add_text(kText, text_of(job));
+  if (request.wants(kDocument)) answer.add_json(kDocument, schedule_to_json(job.schedule));
+  for (const ReportFormat& format : report_formats()) {
+    if (request.wants(format.name)) answer.add_text(format.name, format.make({.steps = {&job.timeline, 1}}));
+  }
+  return answer;
+}
+
+Answer answer_schedule(const Request& request) {
+  check_wanted(request, {kDocument});
+  OptionTable options("schedule NAME|FILE [options]", "");
+  std::string name;
+  std::string format;
+  ScheduleArguments size;
+  CostArguments costs;
+  options.positional(name, "NAME|FILE,schedule").text("format", format, "FORMAT", "of the document (default: json)");
+  size.add_to(options);
+  costs.add_search_to(options);
+  Answer answer;
+  take(options, request, answer);
+  const CostDocuments documents = costs.any() ? load_cost_documents(costs) : CostDocuments{};
+  const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
+  Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
+  if (const auto violations = check_schedule(schedule); !violations.empty()) {
+    answer.refuse(name, violations);
+    return answer;
+  }
+  const auto text = written_schedule(name, written_format(format, ""), std::move(schedule));
+  if (!text) answer.status = ExitStatus::kNo;
+  if (text) answer.add_text(kDocument, *text);
+  return answer;
+}
+
+Answer answer_validate(const Request& request) {
+  check_wanted(request, {kText});
+  OptionTable options("validate NAME|FILE [options]", "");
+  ValidateQuestion question;
+  question.add_to(options);
+  Answer answer;
+  take(options, request, answer);
+  const CheckedSchedule checked = question.check();
+  if (!checked.violations.empty()) {
+    answer.refuse(question.name, checked.violations);
+  } else {
+    answer.add_text(kText, valid_text(question.name, checked.schedule));
+  }
+  return answer;
+}
+
+Answer answer_sweep(const Request& request) {
+  check_wanted(request, {"csv", kText});
+  OptionTable options("sweep NAME... -p RANGE -m RANGE [options]", "");
+  SweepQuestion question;
+  question.add_points_to(options);
+  question.add_costs_to(options);
+  Answer answer;
+  take(options, request, answer);
+  for (const std::string& name : question.schedules) {
+    if (is_schedule_program(name)) throw Error(name + ": a request runs no programs, expected a name or a file");
+  }
+  const std::vector<SweepPoint> points = question.points();
+  std::vector<SweepResult> results;
+  sweep_points(points, question.plan(false), [&](SweepResult result) { results.push_back(std::move(result)); });
+  std::string csv(sweep_csv_header());
+  for (const SweepResult& result : results) csv += sweep_csv_row(result);
+  if (request.want.empty() || request.wants("csv")) answer.add_text("csv", csv);
+  if (request.wants(kText)) answer.add_text(kText, sweep_table(results));
+  return answer;
+}
+
+Answer answer_schedules(const Request& request) {
+  check_wanted(request, {});
+  OptionTable options("schedules [NAME]...", "");
+  std::vector<std::string> names;
+  options.positionals(names, 0, "NAME,schedules");
+  Answer answer;
+  take(options, request, answer);
+  std::vector<const ScheduleSpec*> rows;
+  for (const std::string& name : names) rows.push_back(&schedule_named(name));
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (names.empty()) rows.push_back(&spec);
+  }
+  answer.add_json("schedules", schedules_json(rows));
+  return answer;
+}
+
+/// A list of presets, which takes no options.
+template <std::string (*kList)()>
+Answer answer_list(const Request& request) {
+  check_wanted(request, {});
+  OptionTable options(request.ask, "");
+  Answer answer;
+  take(options, request, answer);
+  answer.add_json(request.ask, kList());
+  return answer;
+}
+
+struct QuestionKind {
+  std::string_view name;
+  Answer (*answer)(const Request& request);
+};
+
+constexpr std::array kQuestions{QuestionKind{"clusters", answer_list<clusters_json>},
+                                QuestionKind{"networks", answer_list<networks_json>},
+                                QuestionKind{"schedule", answer_schedule},
+                                QuestionKind{"schedules", answer_schedules},
+                                QuestionKind{"simulate", answer_simulate},
+                                QuestionKind{"sweep", answer_sweep},
+                                QuestionKind{"validate", answer_validate}};
+
+}  // namespace
+
+std::vector<std::string_view> questions() {
+  std::vector<std::string_view> names;
+  for (const QuestionKind& kind : kQuestions) names.push_back(kind.name);
+  return names;
+}
+
+std::string ask(std::string_view text) {
+  const Request request = request_from_json(text);
+  const auto kind = std::ranges::find(kQuestions, request.ask, &QuestionKind::name);
+  if (kind == kQuestions.end()) throw_unknown("question", request.ask, questions());
+  const GivenFiles files(&request.files);
+  const CollectedNotes notes;
+  return kind->answer(request).document(notes.lines());
+}
+
+}  // namespace plumb

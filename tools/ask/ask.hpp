@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// Answers a request document with an answer document (both JSON; README.md of this folder has their fields), without
+/// printing anything or writing any file. The same question to the command of the same name has the same answer.
+///
+/// Throws `Error`, with the words of the command, for requests that cannot be understood and for input that is wrong.
+/// An invalid schedule and a job that does not fit in memory are answers, with status 3.
+std::string ask(std::string_view request);
+
+/// The questions, in alphabetical order.
+std::vector<std::string_view> questions();
+
+}  // namespace plumb

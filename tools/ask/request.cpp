@@ -1,0 +1,144 @@
+#include "tools/ask/request.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+
+namespace plumb {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kName = "request";
+
+std::string plain_text(const json& value, const std::string& name) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return value.dump();
+  throw Error(std::string(kName) + ": '" + name + "' is " + value.type_name() +
+              ", expected a text, a number, true, false, or an array of texts");
+}
+
+Request::Field field_of(const std::string& name, const json& value) {
+  Request::Field field{.name = name, .values = {}, .is_switch = value.is_boolean()};
+  if (value.is_boolean()) return field;
+  if (!value.is_array()) {
+    field.values.push_back(plain_text(value, name));
+    return field;
+  }
+  for (const json& each : value) field.values.push_back(plain_text(each, name));
+  return field;
+}
+
+std::map<std::string, std::string, std::less<>> files_of(const json& value) {
+  std::map<std::string, std::string, std::less<>> files;
+  if (!value.is_object()) throw Error("request: 'files' is no object, expected names with texts");
+  for (const auto& [name, text] : value.items()) {
+    if (!text.is_string()) throw Error("request: file '" + name + "' is no text, expected its content");
+    files.emplace(name, text.get<std::string>());
+  }
+  return files;
+}
+
+json parsed(std::string_view text) {
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& error) {
+    const std::string what = error.what();
+    const std::size_t at = what.find("at line");
+    throw Error(std::string(kName) + ": " + (at == std::string::npos ? what : what.substr(at)));
+  }
+}
+
+const PositionalArgument* argument_of(const OptionTable& options, std::string_view name) {
+  for (const PositionalArgument& argument : options.arguments()) {
+    if (!argument.name.empty() && argument.name == name) return &argument;
+  }
+  return nullptr;
+}
+
+std::string quoted(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-+=:,./%@") == std::string::npos;
+  if (plain) return word;
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+[[noreturn]] void throw_unknown_field(const OptionTable& options, const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const PositionalArgument& argument : options.arguments()) known.push_back(argument.name);
+  for (const OptionGroup& group : options.groups()) {
+    for (const Option& option : group.options) known.push_back(option.name);
+  }
+  throw_unknown(options.command() + " field", name, known);
+}
+
+void check_kind(const Option& option, const Request::Field& field, const std::string& where) {
+  const bool flag = option.kind == OptionKind::kFlag;
+  if (flag == field.is_switch) return;
+  throw Error(where + ": expected " + (flag ? "true or false" : "a value"));
+}
+
+}  // namespace
+
+bool Request::wants(std::string_view part) const { return std::ranges::find(want, part) != want.end(); }
+
+Request request_from_json(std::string_view text) {
+  const json document = parsed(text);
+  if (!document.is_object()) throw Error("request: expected an object");
+  Request request;
+  for (const auto& [name, value] : document.items()) {
+    if (name == "version") {
+      if (value != 1) throw Error("request: version " + value.dump() + ", expected 1");
+    } else if (name == "ask") {
+      request.ask = plain_text(value, name);
+    } else if (name == "want") {
+      request.want = field_of(name, value).values;
+    } else if (name == "files") {
+      request.files = files_of(value);
+    } else if (!value.is_null() && value != false) {
+      request.fields.push_back(field_of(name, value));
+    }
+  }
+  if (request.ask.empty()) throw Error("request: 'ask' is missing, expected a question such as \"simulate\"");
+  return request;
+}
+
+void take_request(const OptionTable& options, const Request& request) {
+  std::vector<std::string> positionals;
+  for (const PositionalArgument& argument : options.arguments()) {
+    for (const Request::Field& field : request.fields) {
+      if (!argument.name.empty() && field.name == argument.name) {
+        positionals.insert(positionals.end(), field.values.begin(), field.values.end());
+      }
+    }
+  }
+  for (const Request::Field& field : request.fields) {
+    if (argument_of(options, field.name) != nullptr) continue;
+    const Option* option = options.find(field.name);
+    if (option == nullptr) throw_unknown_field(options, field.name);
+    const std::string where = options.command() + ": " + field.name;
+    check_kind(*option, field, where);
+    if (field.is_switch || !field.values.empty()) option->take(field.values, where);
+  }
+  options.take_positionals(positionals);
+}
+
+std::string command_of(const OptionTable& options, const Request& request) {
+  std::string named = "plumbline " + options.command();
+  std::string text;
+  for (const Request::Field& field : request.fields) {
+    const bool positional = argument_of(options, field.name) != nullptr;
+    if (field.is_switch) text += " --" + field.name;
+    for (const std::string& value : field.values) {
+      (positional ? named : text) += (positional ? " " : " --" + field.name + " ") + quoted(value);
+    }
+  }
+  return named + text;
+}
+
+}  // namespace plumb

@@ -1,0 +1,182 @@
+#include "tools/ask/simulate_question.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "models/ground/error.hpp"
+#include "schedules/lowering/lower.hpp"
+#include "sim/rules/run_size.hpp"
+#include "sim/simulate.hpp"
+#include "tools/formats/findings.hpp"
+#include "tools/options/memory_limit_argument.hpp"
+#include "tools/options/memory_relief.hpp"
+#include "tools/tables/job_fit.hpp"
+#include "tools/tables/what_if.hpp"
+#include "tools/terminal/notes.hpp"
+#include "tools/terminal/quantity_text.hpp"
+
+namespace plumb {
+namespace {
+
+/// The table of delays needs the whole program; longer schedules get it only when it is asked for.
+constexpr std::int64_t kMostCountedActions = 1'000'000;
+
+bool counts_delays(bool asked, const Schedule& schedule) {
+  if (asked) return true;
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (!schedule.is_synchronous(StageId{stage})) return action_count(schedule) <= kMostCountedActions;
+  }
+  return false;
+}
+
+/// Runs of many actions are announced, so that nobody wonders.
+void announce(const RunSize& size) {
+  constexpr double kLongSeconds = 5;
+  if (size.seconds < kLongSeconds) return;
+  note("simulating " + std::to_string(size.actions) + " actions: about " +
+       time_text(static_cast<std::int64_t>(size.seconds * kNsPerSecond)) + " and " + bytes_text(size.bytes) +
+       " of memory");
+}
+
+/// What the search wrote about the order (`add_span_bound`); nothing where it did not.
+std::optional<SearchedSpan> searched_span(const Schedule& schedule, Timebase base) {
+  const auto ticks = [&](const char* key) -> std::optional<Ticks> {
+    const auto found = schedule.parameters.find(key);
+    if (found == schedule.parameters.end()) return std::nullopt;
+    const auto* ms = std::get_if<double>(&found->second);
+    if (ms == nullptr) return std::nullopt;
+    return std::llround(*ms * 1e6 * static_cast<double>(base.ticks_per_ns));
+  };
+  const auto found = ticks("search_span_ms");
+  const auto bound = ticks("search_bound_ms");
+  if (!found || !bound) return std::nullopt;
+  return SearchedSpan{.found = *found, .bound = *bound};
+}
+
+std::string only_name(const SimulateQuestion& question) {
+  if (question.names.size() > 1) {
+    throw Error("simulate: '" + question.names[1] + "' is one argument too many, expected one schedule");
+  }
+  if (question.names.empty() && !question.launch.any()) {
+    throw Error("simulate: NAME|FILE is missing, expected: simulate (NAME|FILE | --job FILE) [options]");
+  }
+  return question.names.empty() ? std::string() : question.names.front();
+}
+
+}  // namespace
+
+std::int64_t action_count(const Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const DeviceList& list : schedule.devices) {
+    const std::int64_t size = expanded_size(list);
+    count = size > std::numeric_limits<std::int64_t>::max() - count ? std::numeric_limits<std::int64_t>::max()
+                                                                    : count + size;
+  }
+  return count;
+}
+
+void SimulateQuestion::add_job_to(OptionTable& options) {
+  options.positionals(names, 0, "NAME|FILE,schedule");
+  launch.add_to(options);
+  size.add_to(options);
+  costs.add_to(options);
+  simulation.add_to(options);
+  order.add_to(options);
+}
+
+void SimulateQuestion::add_questions_to(OptionTable& options) {
+  options.group("Questions")
+      .flag("peak", peak, "list the tensors that are alive when each device's memory peaks")
+      .flag("critical-path", critical_path, "list what kinds of actions the critical path consists of")
+      .flag("delays", delays, "list how often each stage reads weights of each age (asynchronous schedules)")
+      .texts("what-if", what_if, "KIND=X",
+             "predict the makespan if all actions of a kind took X times as long, such as W=0.9");
+}
+
+PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(question)) {
+  SimulateQuestion& asked = question_;
+  answer_.name = only_name(asked);
+  asked.costs.job.take_recompute(asked.size.recompute);
+  if (!asked.launch.any()) asked.costs.assume_where_missing();
+  if (asked.launch.any()) {
+    answer_.launched = asked.launch.read();
+    apply_launch(*answer_.launched, {answer_.name, asked.size, asked.costs, asked.simulation});
+  }
+  check_schedule_name(answer_.name);
+  documents_ = load_cost_documents(asked.costs);
+  const auto devices = static_cast<std::int32_t>(asked.size.devices.value_or(1));
+  answer_.schedule = load_schedule(answer_.name, asked.size, search_goal(asked.costs, documents_, devices));
+  if (is_schedule_file(answer_.name)) {
+    answer_.violations = check_schedule(answer_.schedule);
+    if (!answer_.violations.empty()) return;
+  }
+  answer_.input = cost_input(asked.costs, documents_, answer_.schedule);
+  asked.simulation.take_runtime(documents_);
+  asked.simulation.adapt(answer_.schedule, answer_.input);
+  if (asked.peak && answer_.input.costs.memory.empty()) {
+    throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
+  }
+  answer_.limit = parse_memory_limit(asked.costs.memory_limit, answer_.input.costs);
+}
+
+PredictedJob PreparedJob::predict(const PredictionUse& use) {
+  answer_.schedule = question_.order.resolve(std::move(answer_.schedule), answer_.input, question_.simulation);
+  simulate_prepared(use);
+  fill_memory();
+  return std::move(answer_);
+}
+
+/// A summary jumps over steady states; every other question needs the whole program.
+void PreparedJob::simulate_prepared(const PredictionUse& use) {
+  const Schedule& schedule = answer_.schedule;
+  const CostInput& input = answer_.input;
+  SimOptions options = question_.simulation.simulation(schedule);
+  const LowerOptions lowering = question_.simulation.lowering(schedule);
+  const bool spans = use.spans || use.reports || question_.critical_path;
+  const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
+  options.peak_composition = question_.peak || (has_tensors && spans && (input.job_rates || use.reports));
+  options.spans = spans;
+  options.memory_curve = spans;
+  options.on_full_run = announce;
+  const bool delays = counts_delays(question_.delays, schedule);
+  const bool whole = spans || question_.peak || !question_.what_if.empty();
+  std::optional<Program> program;
+  if (whole || delays) {
+    check_run_size(schedule, makes_transfers(input.costs, input.cluster_pointer(), lowering), options);
+    options.on_full_run = nullptr;
+    program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
+  }
+  Timeline& timeline = answer_.timeline;
+  if (whole) {
+    std::vector<WhatIf> changes;
+    for (const std::string& text : question_.what_if) changes.push_back(parse_what_if(text));
+    timeline = simulate(*program, options);
+    if (!changes.empty()) answer_.what_if = what_if_text(*program, options, timeline.makespan, changes);
+  } else {
+    timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
+  }
+  if (delays) timeline.delays = stage_delays(schedule, *program);
+  timeline.schedule = schedule.name;
+  timeline.machine = input.description;
+  const bool is_listed = !is_schedule_file(answer_.name) && question_.order.order == "fixed";
+  if (is_listed) timeline.search = searched_span(schedule, timeline.base);
+}
+
+void PreparedJob::fill_memory() {
+  const CostInput& input = answer_.input;
+  Timeline& timeline = answer_.timeline;
+  if (!input.job_rates) {
+    fill_limits(timeline, answer_.limit, input.cluster_pointer());
+    answer_.findings = memory_findings(timeline, answer_.limit, input.cluster_pointer());
+    return;
+  }
+  fill_needs(timeline, *input.job_rates, *input.cluster, answer_.limit);
+  answer_.findings = fit_findings(timeline);
+  if (answer_.findings.empty()) return;
+  const TightJob job{answer_.name, question_.size, question_.costs, documents_, question_.simulation};
+  answer_.relief = relief_text(memory_reliefs(job, answer_.schedule, timeline));
+}
+
+}  // namespace plumb

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/launches/launch.hpp"
+#include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/launch_arguments.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/order_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+#include "tools/tables/memory_limit.hpp"
+
+namespace plumb {
+
+/// What a prediction is asked for. Every member has the default of the option that fills it.
+struct SimulateQuestion {
+  std::vector<std::string> names;  ///< one schedule, NAME or FILE; none with `launch`
+  LaunchArguments launch;
+  ScheduleArguments size;
+  CostArguments costs;
+  SimulationArguments simulation;
+  OrderArguments order;
+  bool peak = false;
+  bool critical_path = false;
+  bool delays = false;
+  std::vector<std::string> what_if;
+
+  /// Declares what describes the job; this object must outlive the table.
+  void add_job_to(OptionTable& options);
+  /// Declares what else is to be found out about it.
+  void add_questions_to(OptionTable& options);
+};
+
+/// What else the answer will be used for, which decides how much is simulated.
+struct PredictionUse {
+  bool spans = false;    ///< the timeline is drawn or written with its spans
+  bool reports = false;  ///< reports are made: they show the tensors of each peak, too
+};
+
+/// A simulated job.
+struct PredictedJob {
+  std::string name;                   ///< of the schedule, as asked for
+  std::vector<Violation> violations;  ///< of a schedule from a file; not empty: nothing was simulated
+  std::optional<LaunchJob> launched;  ///< with `launch`
+  Schedule schedule;                  ///< that was run, with the order that was decided
+  CostInput input;
+  MemoryLimit limit;
+  Timeline timeline;                  ///< with the needs or limits of every device filled in
+  std::string what_if;                ///< a table; empty without `what_if`
+  std::string relief;                 ///< a table of what would help; empty where the job fits
+  std::vector<std::string> findings;  ///< a line per device that does not fit in memory
+};
+
+/// What decides how much of a schedule is worth showing, before it is simulated.
+std::int64_t action_count(const Schedule& schedule);
+
+/// The job, read and checked, and ready to be simulated.
+class PreparedJob {
+ public:
+  /// Fills in what the question leaves open (a launch file, costs that textbooks draw), loads documents and schedule,
+  /// and prices the stages. Throws `Error` for whatever is missing or does not fit together.
+  explicit PreparedJob(SimulateQuestion question);
+
+  const Schedule& schedule() const { return answer_.schedule; }
+  const std::vector<Violation>& violations() const { return answer_.violations; }
+  const std::string& name() const { return answer_.name; }
+  /// How messages travel, the runtime of a traced run's profile included.
+  const SimulationArguments& simulation() const { return question_.simulation; }
+
+  /// Decides the order, simulates, and holds the peaks against the memory. At most once.
+  PredictedJob predict(const PredictionUse& use);
+
+ private:
+  void simulate_prepared(const PredictionUse& use);
+  void fill_memory();
+
+  SimulateQuestion question_;
+  CostDocuments documents_;
+  PredictedJob answer_;
+};
+
+}  // namespace plumb

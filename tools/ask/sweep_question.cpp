@@ -1,0 +1,73 @@
+#include "tools/ask/sweep_question.hpp"
+
+#include "models/ground/error.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "tools/options/parse_range.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+namespace {
+
+/// The parts of a list option; one empty part when it was not given.
+std::vector<std::string> values_of(const std::string& list, char separator) {
+  return list.empty() ? std::vector<std::string>{""} : split(list, separator);
+}
+
+std::vector<std::string> names_of(const SweepQuestion& question) {
+  std::vector<std::string> names;
+  for (const std::string& name : question.schedules) {
+    if (name == "all") {
+      for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
+    } else {
+      if (name == "-" || !is_schedule_file(name)) schedule_named(name);
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void SweepQuestion::add_points_to(OptionTable& table) {
+  table.positionals(schedules, 1, "NAME,schedules")
+      .text("devices,p", devices, "RANGE", "pipeline devices")
+      .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
+      .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
+      .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
+      .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
+      .whole("runs", runs, {1, 1'000'000},
+             "with --jitter: simulations per point, for medians and intervals (default: 100)");
+}
+
+void SweepQuestion::add_costs_to(OptionTable& table) {
+  costs.add_to(table, &jobs);
+  simulation.add_to(table);
+}
+
+std::vector<SweepPoint> SweepQuestion::points() {
+  if (!jobs.all().front().any()) costs.assume_where_missing();
+  ScheduleParams base;
+  base.updates = updates.value_or(0);
+  for (const std::string& option : options) base.options.insert(parse_assignment(option, "--opt"));
+  const std::vector<std::string> names = names_of(*this);
+  if (devices.empty()) throw Error("sweep: the numbers of devices are missing, expected -p RANGE");
+  if (microbatches.empty()) throw Error("sweep: the numbers of microbatches are missing, expected -m RANGE");
+  return sweep_grid({.schedules = names,
+                     .devices = parse_range(devices, "sweep: --devices"),
+                     .chunks = chunks.empty() ? std::vector<std::int64_t>{0} : parse_range(chunks, "sweep: --chunks"),
+                     .microbatches = parse_range(microbatches, "sweep: --microbatches"),
+                     .costs = values_of(costs.cost, ';'),
+                     .memory_limits = values_of(costs.memory_limit, ','),
+                     .jobs = jobs.all()},
+                    base);
+}
+
+SweepPlan SweepQuestion::plan(bool keep_timelines) const {
+  if (runs && !costs.jitter) throw Error("--runs: all runs are equal without --jitter, expected --jitter X");
+  SweepPlan plan{.costs = costs, .simulation = simulation, .keep_timelines = keep_timelines};
+  if (costs.jitter) plan.runs = runs.value_or(100);
+  return plan;
+}
+
+}  // namespace plumb

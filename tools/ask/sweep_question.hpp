@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/simulation_arguments.hpp"
+#include "tools/options/sweep_grid.hpp"
+#include "tools/sweep/sweep_run.hpp"
+
+namespace plumb {
+
+/// Schedules over ranges of sizes. Every member has the default of the option that fills it.
+struct SweepQuestion {
+  std::vector<std::string> schedules;
+  std::string devices;
+  std::string microbatches;
+  std::string chunks;
+  std::optional<std::int64_t> updates;
+  std::vector<std::string> options;
+  CostArguments costs;
+  JobRanges jobs;
+  SimulationArguments simulation;
+  std::optional<std::int64_t> runs;
+
+  /// Declares what the points are; this object must outlive the table.
+  void add_points_to(OptionTable& table);
+  /// Declares what they cost and how messages travel.
+  void add_costs_to(OptionTable& table);
+
+  /// All points, with the costs that textbooks draw where none are given. Throws `Error` for what is missing.
+  std::vector<SweepPoint> points();
+  /// What they share. Throws `Error` for several runs that would all be equal.
+  SweepPlan plan(bool keep_timelines) const;
+};
+
+}  // namespace plumb

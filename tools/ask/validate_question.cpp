@@ -1,0 +1,84 @@
+#include "tools/ask/validate_question.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "models/ground/text_stream.hpp"
+#include "schedules/checks/check_runs.hpp"
+#include "schedules/formats/transfer_hang.hpp"
+#include "tools/formats/findings.hpp"
+#include "tools/formats/schedule_formats.hpp"
+#include "tools/options/choice.hpp"
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+namespace {
+
+/// The members named by "rendezvous,pair-fifo" or "all".
+template <class Enum, std::size_t count>
+std::vector<Enum> several(const std::array<std::string_view, count>& names, std::string_view what,
+                          const std::string& text) {
+  std::vector<Enum> chosen;
+  for (std::size_t i = 0; text == "all" && i < count; ++i) chosen.push_back(static_cast<Enum>(i));
+  if (!chosen.empty() || text.empty()) return chosen;
+  for (const std::string& name : split(text, ',')) chosen.push_back(choice<Enum>(names, what, name));
+  return chosen;
+}
+
+/// Everything that is wrong; what concerns messages only in a schedule that is right in all else.
+std::vector<Violation> violations_of(const Schedule& schedule, const std::vector<TransferMode>& modes,
+                                     const std::vector<TransferModel>& models, const LowerOptions& options) {
+  std::vector<Violation> violations = check_schedule(schedule);
+  if (!violations.empty()) return violations;
+  if (!modes.empty()) violations = check_runs(schedule, modes, options);
+  for (const TransferModel model : models) {
+    if (auto hang = find_hang(schedule, model)) violations.push_back(*std::move(hang));
+  }
+  return violations;
+}
+
+}  // namespace
+
+void ValidateQuestion::add_to(OptionTable& options) {
+  options.positional(name, "NAME|FILE,schedule")
+      .text("from", format, "FORMAT",
+            "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by the extension)")
+      .text("transfers", modes, "MODES",
+            "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
+            "batched or pair-fifo (several with commas, or all)");
+  options.text("runtime", simulation.runtime, "SYSTEM",
+               "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
+               "torchtitan, megatron or deepspeed");
+  simulation.add_receives_to(options);
+  options.text("torch-transfers", models, "MODELS",
+               "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
+               "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)");
+  size.add_to(options);
+}
+
+CheckedSchedule ValidateQuestion::check() const {
+  auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
+  const auto chosen_models = several<TransferModel>(kTransferModelNames, "transfer model", models);
+  CheckedSchedule checked;
+  checked.schedule = format.empty() ? load_schedule(name, size) : read_schedule(name, format);
+  if (!simulation.runtime.empty()) {
+    if (chosen_modes.empty()) chosen_modes.push_back(simulation.simulation(checked.schedule).transfers);
+    CostInput no_costs;
+    simulation.adapt(checked.schedule, no_costs);
+  }
+  checked.violations =
+      violations_of(checked.schedule, chosen_modes, chosen_models, simulation.lowering(checked.schedule));
+  return checked;
+}
+
+std::string valid_text(const std::string& name, const Schedule& schedule) {
+  std::int64_t actions = 0;
+  for (const DeviceList& list : schedule.devices) actions += expanded_size(list);
+  TextStream out;
+  out << printable(name) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
+      << schedule.num_microbatches << " microbatches, " << actions << " actions\n";
+  return out.str();
+}
+
+}  // namespace plumb

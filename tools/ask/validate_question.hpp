@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+
+namespace plumb {
+
+struct CheckedSchedule {
+  Schedule schedule;
+  std::vector<Violation> violations;  ///< everything that is wrong; empty: it is valid
+};
+
+/// Whether a schedule is complete, in a possible order, and free of deadlocks.
+struct ValidateQuestion {
+  std::string name;    ///< NAME or FILE
+  std::string format;  ///< of FILE; empty: by its extension
+  std::string modes;
+  std::string models;
+  SimulationArguments simulation;
+  ScheduleArguments size;
+
+  /// Declares the options; this object must outlive the table.
+  void add_to(OptionTable& options);
+
+  /// Loads the schedule and checks it. Throws `Error` for what cannot be read, and for unknown names.
+  CheckedSchedule check() const;
+};
+
+/// "mine.txt: valid: 4 devices, 4 stages, 8 microbatches, 64 actions".
+std::string valid_text(const std::string& name, const Schedule& schedule);
+
+}  // namespace plumb

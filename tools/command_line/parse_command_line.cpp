@@ -1,0 +1,122 @@
+#include "tools/command_line/parse_command_line.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <boost/program_options.hpp>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
+#include "tools/command_line/examples.hpp"
+#include "tools/terminal/output_file.hpp"
+
+namespace plumb {
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr const char* kPositional = "positional arguments";
+constexpr const char* kHelp = "help";
+constexpr unsigned kHelpWidth = 110;
+
+po::typed_value<std::vector<std::string>>* texts_value(const std::string& placeholder) {
+  return po::value<std::vector<std::string>>()->value_name(placeholder)->composing();
+}
+
+/// The groups as Boost has them; `--help` is the last option of the last group.
+std::vector<po::options_description> boost_groups(const OptionTable& table) {
+  std::vector<po::options_description> groups;
+  for (const OptionGroup& group : table.groups()) {
+    po::options_description& options = groups.emplace_back(group.title, kHelpWidth, kHelpWidth / 2);
+    for (const Option& option : group.options) {
+      const std::string names = option.name + (option.letter.empty() ? "" : "," + option.letter);
+      if (option.kind == OptionKind::kFlag) {
+        options.add_options()(names.c_str(), new po::untyped_value(true), option.help.c_str());
+      } else {
+        options.add_options()(names.c_str(), texts_value(option.placeholder), option.help.c_str());
+      }
+    }
+  }
+  groups.back().add_options()("help,h", new po::untyped_value(true), "print this help");
+  return groups;
+}
+
+/// "--json", "-p": for suggestions.
+std::vector<std::string> shown_names(const OptionTable& table) {
+  std::vector<std::string> names;
+  for (const OptionGroup& group : table.groups()) {
+    for (const Option& option : group.options) {
+      names.push_back("--" + option.name);
+      if (!option.letter.empty()) names.push_back("-" + option.letter);
+    }
+  }
+  names.emplace_back("--help");
+  names.emplace_back("-h");
+  return names;
+}
+
+po::variables_map run_boost(const CommandLine& arguments, const OptionTable& table) {
+  po::options_description all;
+  for (const po::options_description& group : boost_groups(table)) all.add(group);
+  all.add_options()(kPositional, po::value<std::vector<std::string>>()->composing());
+  po::positional_options_description positional;
+  positional.add(kPositional, -1);
+  const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(arguments).options(all).positional(positional).style(style).run(), values);
+  } catch (const po::unknown_option& error) {
+    const std::vector<std::string> known = shown_names(table);
+    const std::vector<std::string_view> candidates(known.begin(), known.end());
+    throw_unknown(table.command() + " option", error.get_option_name(), candidates);
+  } catch (const po::error& error) {
+    throw Error(table.command() + ": " + error.what());
+  }
+  return values;
+}
+
+std::vector<std::string> texts_of(const po::variable_value& value) {
+  if (value.empty()) return {};
+  const auto* given = boost::any_cast<std::vector<std::string>>(&value.value());
+  return given == nullptr ? std::vector<std::string>{} : *given;
+}
+
+/// Boost leaves a space at the end of a line that it breaks.
+std::string without_trailing_spaces(const std::string& text) {
+  std::string kept;
+  for (const char letter : text) {
+    if (letter == '\n') kept.erase(kept.find_last_not_of(' ') + 1);
+    kept += letter;
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string help_text(const OptionTable& options) {
+  TextStream out;
+  out << "usage: plumbline " << options.usage() << "\n\n"
+      << examples_text(examples_of(options.usage())) << options.summary() << '\n';
+  for (const po::options_description& group : boost_groups(options)) {
+    if (!group.options().empty()) out << '\n' << group;
+  }
+  return without_trailing_spaces(out.str());
+}
+
+bool parse_command_line(const OptionTable& options, const CommandLine& arguments) {
+  const po::variables_map values = run_boost(arguments, options);
+  if (values.count(kHelp) > 0) {
+    print(help_text(options));
+    return false;
+  }
+  for (const OptionGroup& group : options.groups()) {
+    for (const Option& option : group.options) {
+      const po::variable_value& value = values[option.name];
+      if (!value.empty()) option.take(texts_of(value), options.command() + ": --" + option.name);
+    }
+  }
+  options.take_positionals(texts_of(values[kPositional]));
+  return true;
+}
+
+}  // namespace plumb

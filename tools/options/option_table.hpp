@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+
+enum class OptionKind : std::uint8_t { kFlag, kText, kTexts, kWhole, kReal };
+
+/// One option of a command.
+struct Option {
+  std::string name{};    ///< "devices"
+  std::string letter{};  ///< "p"; empty: it has no short form
+  OptionKind kind = OptionKind::kText;
+  std::string placeholder{};  ///< of its value: "FILE"; empty: it takes none
+  std::string help{};
+  NumberRange range{};  ///< of a whole number
+  RealRange reals{};    ///< of a decimal number
+  /// Fills the variable that the option was declared with. `where` begins the message of an `Error`.
+  std::function<void(const std::vector<std::string>& given, const std::string& where)> take{};
+};
+
+struct OptionGroup {
+  std::string title{};
+  std::vector<Option> options{};
+};
+
+/// An argument without a name. Only the last one may be several.
+struct PositionalArgument {
+  std::string name{};         ///< of the field of a request: "schedule"
+  std::string placeholder{};  ///< "NAME|FILE"
+  std::size_t least = 1;
+  bool several = false;
+  std::function<void(const std::vector<std::string>& given)> take{};
+};
+
+/// The options of one command, each with the variable that it fills: what command lines (tools/command_line), requests
+/// (tools/ask), schemas and completions are read from. The variables must outlive the table.
+///
+/// Names are long ("json") or long and short ("devices,p").
+class OptionTable {
+ public:
+  /// `usage` is what follows the program's name: "simulate NAME|FILE [options]". Its first word names the command.
+  OptionTable(std::string usage, std::string summary);
+  OptionTable(const OptionTable&) = delete;
+  OptionTable& operator=(const OptionTable&) = delete;
+
+  /// Following options are listed under `title`.
+  OptionTable& group(const std::string& title);
+  OptionTable& flag(const std::string& name, bool& value, const std::string& help);
+  OptionTable& text(const std::string& name, std::string& value, const std::string& placeholder,
+                    const std::string& help);
+  /// May be given several times.
+  OptionTable& texts(const std::string& name, std::vector<std::string>& values, const std::string& placeholder,
+                     const std::string& help);
+  OptionTable& whole(const std::string& name, std::optional<std::int64_t>& value, NumberRange range,
+                     const std::string& help);
+  OptionTable& real(const std::string& name, std::optional<double>& value, RealRange range, const std::string& help);
+
+  /// One required argument, in order of declaration; `names` are its placeholder and, where it has one, the name of
+  /// the field of a request: "NAME|FILE,schedule".
+  OptionTable& positional(std::string& value, const std::string& names);
+  /// All remaining arguments, at least `least`.
+  OptionTable& positionals(std::vector<std::string>& values, std::size_t least, const std::string& names);
+
+  const std::string& command() const { return command_; }
+  const std::string& usage() const { return usage_; }
+  const std::string& summary() const { return summary_; }
+  const std::vector<OptionGroup>& groups() const { return groups_; }
+  const std::vector<PositionalArgument>& arguments() const { return arguments_; }
+  /// Null where there is none of this long name.
+  const Option* find(std::string_view name) const;
+
+  /// Shares `given` out to the arguments without names. Throws `Error` for too few and too many.
+  void take_positionals(const std::vector<std::string>& given) const;
+
+ private:
+  OptionTable& add(const std::string& names, Option option);
+  OptionTable& add(const std::string& names, PositionalArgument argument);
+
+  std::string usage_;
+  std::string summary_;
+  std::string command_;
+  std::vector<OptionGroup> groups_;
+  std::vector<PositionalArgument> arguments_;
+};
+
+}  // namespace plumb

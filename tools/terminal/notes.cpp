@@ -1,0 +1,24 @@
+#include "tools/terminal/notes.hpp"
+
+#include <iostream>
+
+namespace plumb {
+namespace {
+
+thread_local CollectedNotes* innermost = nullptr;
+
+}  // namespace
+
+CollectedNotes::CollectedNotes() : outer_(innermost) { innermost = this; }
+
+CollectedNotes::~CollectedNotes() { innermost = outer_; }
+
+void note(std::string_view line) {
+  if (innermost != nullptr) {
+    innermost->lines_.emplace_back(line);
+  } else {
+    std::cerr << line << '\n';
+  }
+}
+
+}  // namespace plumb
