@@ -3,20 +3,22 @@
 namespace plumb {
 namespace {
 
-thread_local const std::map<std::string, std::string, std::less<>>* given = nullptr;
+thread_local const std::map<std::string, std::string, std::less<>>* texts_of_thread = nullptr;
 
 }  // namespace
 
-GivenFiles::GivenFiles(const std::map<std::string, std::string, std::less<>>* files) : outer_(given) { given = files; }
+GivenFiles::GivenFiles(const std::map<std::string, std::string, std::less<>>* files) : outer_(texts_of_thread) {
+  texts_of_thread = files;
+}
 
-GivenFiles::~GivenFiles() { given = outer_; }
+GivenFiles::~GivenFiles() { texts_of_thread = outer_; }
 
-const std::map<std::string, std::string, std::less<>>* GivenFiles::current() { return given; }
+const std::map<std::string, std::string, std::less<>>* GivenFiles::current() { return texts_of_thread; }
 
 const std::string* GivenFiles::find(std::string_view name) {
-  if (given == nullptr) return nullptr;
-  const auto found = given->find(name);
-  return found == given->end() ? nullptr : &found->second;
+  if (texts_of_thread == nullptr) return nullptr;
+  const auto found = texts_of_thread->find(name);
+  return found == texts_of_thread->end() ? nullptr : &found->second;
 }
 
 }  // namespace plumb

@@ -1,12 +1,13 @@
 #include <fstream>
 #include <iostream>
 
+#include <plumbline/ask.hpp>
 #include <plumbline/models.hpp>
 #include <plumbline/reports.hpp>
 #include <plumbline/schedules.hpp>
 #include <plumbline/sim.hpp>
 
-/// Simulates and draws. Writes the picture to the given file.
+/// Simulates, draws and asks. Writes the picture to the given file.
 int main(int, char** argv) {
   const plumb::Schedule schedule = plumb::generate("1f1b", {.num_devices = 4, .num_microbatches = 8});
   const plumb::StageCosts costs = plumb::abstract_costs("F=1,B=2", "", {.num_stages = schedule.num_stages});
@@ -15,5 +16,7 @@ int main(int, char** argv) {
   timeline.machine = "F=1,B=2";
   std::cout << plumb::to_ns(timeline.makespan, timeline.base) << '\n' << plumb::text_timeline(timeline);
   std::ofstream(argv[1]) << plumb::svg_report(timeline);
+  const std::string answer = plumb::ask(R"({"ask": "simulate", "schedule": "1f1b", "devices": 4, "microbatches": 8})");
+  if (answer.find("\"makespan_ns\": 33000000") == std::string::npos) return 1;
   return plumb::to_ns(timeline.makespan, timeline.base) == 33'000'000 ? 0 : 1;  // (m + p - 1) x 3 ms
 }

@@ -20,13 +20,13 @@ std::string lines_json(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-void Answer::add_json(std::string_view name, std::string_view document) {
+void AnswerDocument::add_json(std::string_view name, std::string_view document) {
   parts_ += ",\n" + text_json(name) + ":" + std::string(document);
 }
 
-void Answer::add_text(std::string_view name, std::string_view text) { add_json(name, text_json(text)); }
+void AnswerDocument::add_text(std::string_view name, std::string_view text) { add_json(name, text_json(text)); }
 
-void Answer::refuse(const std::string& where, const std::vector<Violation>& violations) {
+void AnswerDocument::refuse(const std::string& where, const std::vector<Violation>& violations) {
   status = ExitStatus::kNo;
   std::string text = findings_text(where, violations);
   for (std::size_t at = 0; at < text.size();) {
@@ -44,7 +44,7 @@ void Answer::refuse(const std::string& where, const std::vector<Violation>& viol
   add_json("violations", rows.dump());
 }
 
-std::string Answer::document(const std::vector<std::string>& notes) const {
+std::string AnswerDocument::text(const std::vector<std::string>& notes) const {
   return "{\"version\":1,\"status\":" + std::to_string(static_cast<int>(status)) + ",\"notes\":" + lines_json(notes) +
          ",\"findings\":" + lines_json(findings) + ",\"command\":" + text_json(command) + parts_ + "}\n";
 }

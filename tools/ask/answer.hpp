@@ -10,7 +10,7 @@
 namespace plumb {
 
 /// An answer document while it is made. Parts are JSON, in the order in which they were added.
-class Answer {
+class AnswerDocument {
  public:
   ExitStatus status = ExitStatus::kDone;
   std::vector<std::string> findings{};
@@ -23,7 +23,7 @@ class Answer {
   void refuse(const std::string& where, const std::vector<Violation>& violations);
 
   /// `notes`: lines that a command would print beside its answer.
-  std::string document(const std::vector<std::string>& notes) const;
+  std::string text(const std::vector<std::string>& notes) const;
 
  private:
   std::string parts_;

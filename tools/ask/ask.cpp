@@ -28,11 +28,11 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kSummary = "summary";
-constexpr std::string_view kTimeline = "timeline";
-constexpr std::string_view kPage = "page";
-constexpr std::string_view kText = "text";
-constexpr std::string_view kDocument = "document";
+constexpr std::string_view kSummaryPart = "summary";
+constexpr std::string_view kTimelinePart = "timeline";
+constexpr std::string_view kPagePart = "page";
+constexpr std::string_view kTextPart = "text";
+constexpr std::string_view kDocumentPart = "document";
 
 /// Throws `Error` for parts that the question does not have.
 void check_wanted(const Request& request, const std::vector<std::string_view>& known) {
@@ -41,7 +41,7 @@ void check_wanted(const Request& request, const std::vector<std::string_view>& k
   }
 }
 
-void take(const OptionTable& options, const Request& request, Answer& answer) {
+void take(const OptionTable& options, const Request& request, AnswerDocument& answer) {
   take_request(options, request);
   answer.command = command_of(options, request);
 }
@@ -57,45 +57,47 @@ std::string text_of(const PredictedJob& job) {
   return text;
 }
 
-Answer answer_simulate(const Request& request) {
-  std::vector<std::string_view> parts{kSummary, kTimeline, kPage, kText, kDocument};
+AnswerDocument answer_simulate(const Request& request) {
+  std::vector<std::string_view> parts{kSummaryPart, kTimelinePart, kPagePart, kTextPart, kDocumentPart};
   for (const ReportFormat& format : report_formats()) parts.push_back(format.name);
   check_wanted(request, parts);
   OptionTable options("simulate (NAME|FILE | --job FILE) [options]", "");
   SimulateQuestion question;
   question.add_job_to(options);
   question.add_questions_to(options);
-  Answer answer;
+  AnswerDocument answer;
   take(options, request, answer);
   PreparedJob prepared(std::move(question));
   if (!prepared.violations().empty()) {
     answer.refuse(prepared.name(), prepared.violations());
     return answer;
   }
-  const bool only_summary =
-      std::ranges::all_of(request.want, [](const std::string& part) { return part == kSummary || part == kDocument; });
-  const bool reports = std::ranges::any_of(
-      request.want, [](const std::string& part) { return part != kSummary && part != kText && part != kDocument; });
+  const bool only_summary = std::ranges::all_of(
+      request.want, [](const std::string& part) { return part == kSummaryPart || part == kDocumentPart; });
+  const bool reports = std::ranges::any_of(request.want, [](const std::string& part) {
+    return part != kSummaryPart && part != kTextPart && part != kDocumentPart;
+  });
   const PredictedJob job = prepared.predict({.spans = !only_summary, .reports = reports});
   for (const std::string& finding : job.findings) answer.findings.push_back(job.name + ": " + finding);
   if (!job.findings.empty()) answer.status = ExitStatus::kNo;
-  if (request.want.empty() || request.wants(kSummary)) {
-    answer.add_json(kSummary, timeline_to_json(job.timeline, true));
+  if (request.want.empty() || request.wants(kSummaryPart)) {
+    answer.add_json(kSummaryPart, timeline_to_json(job.timeline, true));
   }
-  if (request.wants(kTimeline)) answer.add_json(kTimeline, timeline_to_json(job.timeline));
-  if (request.wants(kPage)) {
-    answer.add_json(kPage, page_data({.title = job.name, .sections = {{.title = job.name, .first = &job.timeline}}}));
+  if (request.wants(kTimelinePart)) answer.add_json(kTimelinePart, timeline_to_json(job.timeline));
+  if (request.wants(kPagePart)) {
+    answer.add_json(kPagePart,
+                    page_data({.title = job.name, .sections = {{.title = job.name, .first = &job.timeline}}}));
   }
-  if (request.wants(kText)) answer.add_text(kText, text_of(job));
-  if (request.wants(kDocument)) answer.add_json(kDocument, schedule_to_json(job.schedule));
+  if (request.wants(kTextPart)) answer.add_text(kTextPart, text_of(job));
+  if (request.wants(kDocumentPart)) answer.add_json(kDocumentPart, schedule_to_json(job.schedule));
   for (const ReportFormat& format : report_formats()) {
     if (request.wants(format.name)) answer.add_text(format.name, format.make({.steps = {&job.timeline, 1}}));
   }
   return answer;
 }
 
-Answer answer_schedule(const Request& request) {
-  check_wanted(request, {kDocument});
+AnswerDocument answer_schedule(const Request& request) {
+  check_wanted(request, {kDocumentPart});
   OptionTable options("schedule NAME|FILE [options]", "");
   std::string name;
   std::string format;
@@ -104,7 +106,7 @@ Answer answer_schedule(const Request& request) {
   options.positional(name, "NAME|FILE,schedule").text("format", format, "FORMAT", "of the document (default: json)");
   size.add_to(options);
   costs.add_search_to(options);
-  Answer answer;
+  AnswerDocument answer;
   take(options, request, answer);
   const CostDocuments documents = costs.any() ? load_cost_documents(costs) : CostDocuments{};
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
@@ -115,33 +117,33 @@ Answer answer_schedule(const Request& request) {
   }
   const auto text = written_schedule(name, written_format(format, ""), std::move(schedule));
   if (!text) answer.status = ExitStatus::kNo;
-  if (text) answer.add_text(kDocument, *text);
+  if (text) answer.add_text(kDocumentPart, *text);
   return answer;
 }
 
-Answer answer_validate(const Request& request) {
-  check_wanted(request, {kText});
+AnswerDocument answer_validate(const Request& request) {
+  check_wanted(request, {kTextPart});
   OptionTable options("validate NAME|FILE [options]", "");
   ValidateQuestion question;
   question.add_to(options);
-  Answer answer;
+  AnswerDocument answer;
   take(options, request, answer);
   const CheckedSchedule checked = question.check();
   if (!checked.violations.empty()) {
     answer.refuse(question.name, checked.violations);
   } else {
-    answer.add_text(kText, valid_text(question.name, checked.schedule));
+    answer.add_text(kTextPart, valid_text(question.name, checked.schedule));
   }
   return answer;
 }
 
-Answer answer_sweep(const Request& request) {
-  check_wanted(request, {"csv", kText});
+AnswerDocument answer_sweep(const Request& request) {
+  check_wanted(request, {"csv", kTextPart});
   OptionTable options("sweep NAME... -p RANGE -m RANGE [options]", "");
   SweepQuestion question;
   question.add_points_to(options);
   question.add_costs_to(options);
-  Answer answer;
+  AnswerDocument answer;
   take(options, request, answer);
   for (const std::string& name : question.schedules) {
     if (is_schedule_program(name)) throw Error(name + ": a request runs no programs, expected a name or a file");
@@ -152,16 +154,16 @@ Answer answer_sweep(const Request& request) {
   std::string csv(sweep_csv_header());
   for (const SweepResult& result : results) csv += sweep_csv_row(result);
   if (request.want.empty() || request.wants("csv")) answer.add_text("csv", csv);
-  if (request.wants(kText)) answer.add_text(kText, sweep_table(results));
+  if (request.wants(kTextPart)) answer.add_text(kTextPart, sweep_table(results));
   return answer;
 }
 
-Answer answer_schedules(const Request& request) {
+AnswerDocument answer_schedules(const Request& request) {
   check_wanted(request, {});
   OptionTable options("schedules [NAME]...", "");
   std::vector<std::string> names;
   options.positionals(names, 0, "NAME,schedules");
-  Answer answer;
+  AnswerDocument answer;
   take(options, request, answer);
   std::vector<const ScheduleSpec*> rows;
   for (const std::string& name : names) rows.push_back(&schedule_named(name));
@@ -174,10 +176,10 @@ Answer answer_schedules(const Request& request) {
 
 /// A list of presets, which takes no options.
 template <std::string (*kList)()>
-Answer answer_list(const Request& request) {
+AnswerDocument answer_list(const Request& request) {
   check_wanted(request, {});
   OptionTable options(request.ask, "");
-  Answer answer;
+  AnswerDocument answer;
   take(options, request, answer);
   answer.add_json(request.ask, kList());
   return answer;
@@ -185,7 +187,7 @@ Answer answer_list(const Request& request) {
 
 struct QuestionKind {
   std::string_view name;
-  Answer (*answer)(const Request& request);
+  AnswerDocument (*answer)(const Request& request);
 };
 
 constexpr std::array kQuestions{QuestionKind{"clusters", answer_list<clusters_json>},
@@ -210,7 +212,7 @@ std::string ask(std::string_view text) {
   if (kind == kQuestions.end()) throw_unknown("question", request.ask, questions());
   const GivenFiles files(&request.files);
   const CollectedNotes notes;
-  return kind->answer(request).document(notes.lines());
+  return kind->answer(request).text(notes.lines());
 }
 
 }  // namespace plumb

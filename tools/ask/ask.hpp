@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// Answers a request document with an answer document (both JSON; README.md of this folder has their fields), without
+/// Answers a request document with an answer document (both JSON; REQUESTS.md has their fields), without
 /// printing anything or writing any file. The same question to the command of the same name has the same answer.
 ///
 /// Throws `Error`, with the words of the command, for requests that cannot be understood and for input that is wrong.

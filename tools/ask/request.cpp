@@ -9,29 +9,29 @@
 namespace plumb {
 namespace {
 
-using nlohmann::json;
+using RequestJson = nlohmann::json;
 
 constexpr std::string_view kName = "request";
 
-std::string plain_text(const json& value, const std::string& name) {
+std::string plain_text(const RequestJson& value, const std::string& name) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number()) return value.dump();
   throw Error(std::string(kName) + ": '" + name + "' is " + value.type_name() +
               ", expected a text, a number, true, false, or an array of texts");
 }
 
-Request::Field field_of(const std::string& name, const json& value) {
+Request::Field field_of(const std::string& name, const RequestJson& value) {
   Request::Field field{.name = name, .values = {}, .is_switch = value.is_boolean()};
   if (value.is_boolean()) return field;
   if (!value.is_array()) {
     field.values.push_back(plain_text(value, name));
     return field;
   }
-  for (const json& each : value) field.values.push_back(plain_text(each, name));
+  for (const RequestJson& each : value) field.values.push_back(plain_text(each, name));
   return field;
 }
 
-std::map<std::string, std::string, std::less<>> files_of(const json& value) {
+std::map<std::string, std::string, std::less<>> files_of(const RequestJson& value) {
   std::map<std::string, std::string, std::less<>> files;
   if (!value.is_object()) throw Error("request: 'files' is no object, expected names with texts");
   for (const auto& [name, text] : value.items()) {
@@ -41,10 +41,10 @@ std::map<std::string, std::string, std::less<>> files_of(const json& value) {
   return files;
 }
 
-json parsed(std::string_view text) {
+RequestJson parsed(std::string_view text) {
   try {
-    return json::parse(text);
-  } catch (const json::parse_error& error) {
+    return RequestJson::parse(text);
+  } catch (const RequestJson::parse_error& error) {
     const std::string what = error.what();
     const std::size_t at = what.find("at line");
     throw Error(std::string(kName) + ": " + (at == std::string::npos ? what : what.substr(at)));
@@ -58,7 +58,7 @@ const PositionalArgument* argument_of(const OptionTable& options, std::string_vi
   return nullptr;
 }
 
-std::string quoted(const std::string& word) {
+std::string shell_word(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(
                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                           "0123456789_-+=:,./%@") == std::string::npos;
@@ -88,7 +88,7 @@ void check_kind(const Option& option, const Request::Field& field, const std::st
 bool Request::wants(std::string_view part) const { return std::ranges::find(want, part) != want.end(); }
 
 Request request_from_json(std::string_view text) {
-  const json document = parsed(text);
+  const RequestJson document = parsed(text);
   if (!document.is_object()) throw Error("request: expected an object");
   Request request;
   for (const auto& [name, value] : document.items()) {
@@ -135,7 +135,7 @@ std::string command_of(const OptionTable& options, const Request& request) {
     const bool positional = argument_of(options, field.name) != nullptr;
     if (field.is_switch) text += " --" + field.name;
     for (const std::string& value : field.values) {
-      (positional ? named : text) += (positional ? " " : " --" + field.name + " ") + quoted(value);
+      (positional ? named : text) += (positional ? " " : " --" + field.name + " ") + shell_word(value);
     }
   }
   return named + text;

@@ -1,0 +1,137 @@
+#include "tools/ask/ask.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "tests/support/run_command.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace {
+
+using nlohmann::json;
+using plumb::ask;
+using plumb::Error;
+using plumb::testing::CommandResult;
+using plumb::testing::run_command;
+using plumb::testing::ScratchDirectory;
+
+/// What the program would print to standard error for the error that `ask` throws; empty: it answers.
+std::string refusal(const std::string& request) {
+  try {
+    ask(request);
+  } catch (const Error& error) {
+    return std::string("plumbline: error: ") + error.what() + "\n";
+  }
+  return "";
+}
+
+struct Shape {
+  std::string options;
+  json fields;
+};
+
+}  // namespace
+
+TEST_CASE("program and library agree over the whole catalogue, on answers and on refusals") {
+  const ScratchDirectory scratch;
+  const Shape shapes[] = {
+      {"--devices 4 --microbatches 8 --cost F=1,I=1,W=1",
+       {{"devices", 4}, {"microbatches", 8}, {"cost", "F=1,I=1,W=1"}}},
+      {"--devices 4 --microbatches 8 --chunks 2", {{"devices", "4"}, {"microbatches", 8}, {"chunks", 2}}},
+      {"--devices 2 --microbatches 4 --network gpt2-small --cluster a100 --memory-limit 1GiB --summary",
+       {{"devices", 2},
+        {"microbatches", 4},
+        {"network", "gpt2-small"},
+        {"cluster", "a100"},
+        {"memory-limit", "1GiB"}}}};
+  int answered = 0;
+  int refused = 0;
+  for (const plumb::ScheduleSpec& spec : plumb::schedule_catalogue()) {
+    for (const Shape& shape : shapes) {
+      const std::string line = "plumbline simulate " + std::string(spec.name) + " " + shape.options;
+      CAPTURE(line);
+      const bool summary = line.ends_with("--summary");
+      const CommandResult printed = run_command(line + " --json -", scratch.path());
+      json request = shape.fields;
+      request["ask"] = "simulate";
+      request["schedule"] = spec.name;
+      request["want"] = {summary ? "summary" : "timeline"};
+      const std::string text = request.dump();
+      if (printed.status == 2) {
+        CHECK(refusal(text) == printed.err);
+        ++refused;
+        continue;
+      }
+      const json answer = json::parse(ask(text));
+      CHECK(answer.at(summary ? "summary" : "timeline") == json::parse(printed.out));
+      CHECK(answer.at("status") == printed.status);
+      std::string said;
+      for (const std::string list : {"notes", "findings"}) {
+        for (const json& each : answer.at(list)) said += each.get<std::string>() + "\n";
+      }
+      CHECK(said == printed.err);
+      ++answered;
+    }
+  }
+  CHECK(answered > 100);
+  CHECK(refused > 10);
+}
+
+TEST_CASE("the command of an answer asks the same") {
+  const ScratchDirectory scratch;
+  const json answer = json::parse(ask(R"({"ask": "simulate", "schedule": "interleaved", "devices": 2, "microbatches": 4,
+      "chunks": 2, "opt": ["group=2"], "critical-path": true, "want": ["summary", "text"]})"));
+  const std::string command = answer.at("command");
+  CHECK(command.starts_with("plumbline simulate interleaved "));
+  const json printed = json::parse(run_command(command + " --summary --json -", scratch.path()).out);
+  CHECK(printed.at("makespan_ns") == answer.at("summary").at("makespan_ns"));
+}
+
+TEST_CASE("texts stand in for files, and mistakes in them are named") {
+  const std::string head = R"({"ask": "validate", "schedule": "mine.txt", "files": {"mine.txt": )";
+  const json right = json::parse(ask(head + R"("d0: 0F0 0B0\n"}})"));
+  CHECK(right.at("status") == 0);
+  CHECK(right.at("text") == "mine.txt: valid: 1 devices, 1 stages, 1 microbatches, 2 actions\n");
+  const json wrong = json::parse(ask(head + R"("d0: 0B0 0F0\n"}})"));
+  CHECK(wrong.at("status") == 3);
+  CHECK(wrong.at("violations").at(0).at("action") == "0B0");
+  CHECK(refusal(head + R"("d0: 0Q0\n"}})").find("mine.txt:1") != std::string::npos);
+}
+
+TEST_CASE("a request that cannot be understood is refused in one line") {
+  CHECK(refusal("{").find("request: at line 1") != std::string::npos);
+  CHECK(refusal("[]") == "plumbline: error: request: expected an object\n");
+  CHECK(refusal("{}").find("'ask' is missing") != std::string::npos);
+  CHECK(refusal(R"({"ask": "simulte"})").find("did you mean 'simulate'?") != std::string::npos);
+  CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "devicse": 4})").find("did you mean 'devices'?") !=
+        std::string::npos);
+  CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "peak": 1})").find("expected true or false") !=
+        std::string::npos);
+  CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "want": ["figures"]})").find("part of the answer") !=
+        std::string::npos);
+  CHECK(refusal(R"({"ask": "sweep", "schedules": ["exec:ls"], "devices": 2, "microbatches": 2})")
+            .find("runs no programs") != std::string::npos);
+}
+
+TEST_CASE("plumbline ask answers a file, with the exit status of the command") {
+  const ScratchDirectory scratch;
+  scratch.write("yes.json", R"({"ask": "sweep", "schedules": ["1f1b", "gpipe"], "devices": "2,4", "microbatches": 8})");
+  const CommandResult yes = run_command("plumbline ask yes.json", scratch.path());
+  CHECK(yes.status == 0);
+  CHECK(json::parse(yes.out).at("csv").get<std::string>().find("gpipe") != std::string::npos);
+  scratch.write("no.json",
+                R"({"ask": "simulate", "schedule": "gpipe", "devices": 4, "microbatches": 8, "memory-limit": "2"})");
+  const CommandResult no = run_command("plumbline ask no.json", scratch.path());
+  CHECK(no.status == 3);
+  CHECK(json::parse(no.out).at("findings").size() == 4);
+  scratch.write("bad.json", R"({"ask": "simulate"})");
+  CHECK(run_command("plumbline ask bad.json", scratch.path()).status == 2);
+}
+
+TEST_SUITE_END();
