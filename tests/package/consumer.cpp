@@ -17,6 +17,6 @@ int main(int, char** argv) {
   std::cout << plumb::to_ns(timeline.makespan, timeline.base) << '\n' << plumb::text_timeline(timeline);
   std::ofstream(argv[1]) << plumb::svg_report(timeline);
   const std::string answer = plumb::ask(R"({"ask": "simulate", "schedule": "1f1b", "devices": 4, "microbatches": 8})");
-  if (answer.find("\"makespan_ns\": 33000000") == std::string::npos) return 1;
+  if (answer.find("\"makespan_ns\":33000000") == std::string::npos) return 1;
   return plumb::to_ns(timeline.makespan, timeline.base) == 33'000'000 ? 0 : 1;  // (m + p - 1) x 3 ms
 }

@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,21 @@
 
 namespace plumb {
 
+namespace {
+
+constexpr std::string_view kExample = R"({
+  "version": 1,
+  "ask": "simulate",
+  "schedule": "zb-h1",
+  "devices": 4,
+  "microbatches": 8,
+  "cost": "F=1,I=1,W=1",
+  "want": ["summary"]
+}
+)";
+
+}  // namespace
+
 ExitStatus run_ask(const CommandLine& arguments) {
   OptionTable options("ask [FILE] [options]",
                       "Answers a request document (JSON) with an answer document: what simulate, schedule, sweep and\n"
@@ -18,8 +34,15 @@ ExitStatus run_ask(const CommandLine& arguments) {
                       "standard input. Exit status 3: the answer is no, as for the command of the same name.");
   std::vector<std::string> files;
   std::string output = "-";
-  options.positionals(files, 0, "FILE").text("output,o", output, "FILE", "write the answer here (default: -)");
+  bool example = false;
+  options.positionals(files, 0, "FILE")
+      .text("output,o", output, "FILE", "write the answer here (default: -)")
+      .flag("example", example, "print a request to start from");
   if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
+  if (example) {
+    print(kExample);
+    return ExitStatus::kDone;
+  }
   OutputFile file(output);
   const std::string answer = ask(read_text_file(files.empty() || files.front() == "-" ? "/dev/stdin" : files.front()));
   file.finish(answer);

@@ -56,14 +56,14 @@ TEST_CASE("layers whose products have biases keep masks of dropout unless the jo
     const Network network = load_network(name);
     const JobShape unsaid(network, {});
     const JobShape none(network, {.dropout = false});
-    bool differ = false;
+    bool unlike = false;
     for (const LayerSpec& layer : network.layers) {
       const LayerKernels with = layer_kernels(layer, unsaid);
       const LayerKernels without = layer_kernels(layer, none);
-      differ |= kept_bytes(layer, unsaid).from_forward() != kept_bytes(layer, none).from_forward();
-      differ |= with.forward.list.size() != without.forward.list.size();
+      unlike |= kept_bytes(layer, unsaid).from_forward() != kept_bytes(layer, none).from_forward();
+      unlike |= with.forward.list.size() != without.forward.list.size();
     }
-    return differ;
+    return unlike;
   };
   CHECK(differ("gpt3-175b"));
   CHECK_FALSE(differ("llama3-8b"));
