@@ -9,8 +9,9 @@
     tests/fuzz/campaign.py --table                      only the table of everything since the last --fresh
 
 The fuzzers come from `cmake --preset fuzz && cmake --build --preset fuzz`. What a campaign finds stays in the build folder
-(found/<target>), and the next one goes on from it; what stops a target is in found/<target>.failures. The exit status is 1 when
-a target crashed, hung or took too much memory.
+(found/<target>), and the next one goes on from it; what stops a target is in found/<target>.failures. `--each` begins anew every
+time, in the folder `each` beside it: it counts and judges its own run only. The exit status is 1 when a target crashed, hung or
+took too much memory.
 """
 import argparse
 import collections
@@ -67,9 +68,9 @@ def unpack(name, folder):
 
 
 class Campaign:
-    def __init__(self, build, names):
+    def __init__(self, build, names, folder):
         self.build = build
-        self.found = build / 'found'
+        self.found = build / folder
         self.file = self.found / 'campaign.json'
         self.fuzzers = fuzzers(build)
         unknown = [name for name in names if name not in self.fuzzers]
@@ -262,9 +263,10 @@ def main():
     parser.add_argument('--keep', action='store_true', help='merge into tests/fuzz/grown afterwards')
     parser.add_argument('--table', action='store_true', help='only print the table')
     arguments = parser.parse_args()
-    if arguments.fresh:
-        shutil.rmtree(arguments.build / 'found', ignore_errors=True)
-    campaign = Campaign(arguments.build, arguments.targets)
+    folder = 'each' if arguments.each else 'found'
+    if arguments.fresh or arguments.each:
+        shutil.rmtree(arguments.build / folder, ignore_errors=True)
+    campaign = Campaign(arguments.build, arguments.targets, folder)
     if arguments.each:
         campaign.run_each(arguments.jobs, int(arguments.each))
     elif not arguments.table and (arguments.seconds or arguments.executions):
