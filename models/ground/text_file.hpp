@@ -8,8 +8,9 @@
 
 namespace plumb {
 
-/// The whole file, or the text that stands in for it (`GivenFiles`). Throws `Error` with the name and the reason when it cannot be read, is a directory or a device, or
-/// is longer than files of its kind may be: at once where the system knows its size, else when the limit is reached.
+/// The whole file, or the text that stands in for it (`GivenFiles`). Throws `Error` with the name and the reason when
+/// it cannot be read, is a directory or a device, or is longer than files of its kind may be: at once where the system
+/// knows its size, else when the limit is reached.
 std::string read_text_file(const std::filesystem::path& path, const FileKind& kind = kDocumentFile);
 
 /// Whether there is a file of this name, or a text that stands in for it.
