@@ -3,17 +3,15 @@
 namespace plumb {
 namespace {
 
-thread_local const std::map<std::string, std::string, std::less<>>* texts_of_thread = nullptr;
+thread_local const TextsByName* texts_of_thread = nullptr;
 
 }  // namespace
 
-GivenFiles::GivenFiles(const std::map<std::string, std::string, std::less<>>* files) : outer_(texts_of_thread) {
-  texts_of_thread = files;
-}
+GivenFiles::GivenFiles(const TextsByName* files) : outer_(texts_of_thread) { texts_of_thread = files; }
 
 GivenFiles::~GivenFiles() { texts_of_thread = outer_; }
 
-const std::map<std::string, std::string, std::less<>>* GivenFiles::current() { return texts_of_thread; }
+const TextsByName* GivenFiles::current() { return texts_of_thread; }
 
 const std::string* GivenFiles::find(std::string_view name) {
   if (texts_of_thread == nullptr) return nullptr;

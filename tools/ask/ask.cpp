@@ -10,6 +10,7 @@
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/ask/answer.hpp"
 #include "tools/ask/request.hpp"
+#include "tools/ask/schedule_question.hpp"
 #include "tools/ask/simulate_question.hpp"
 #include "tools/ask/sweep_question.hpp"
 #include "tools/ask/validate_question.hpp"
@@ -20,10 +21,9 @@
 #include "tools/reports/page_data.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/sweep/sweep_table.hpp"
-#include "tools/tables/job_fit.hpp"
-#include "tools/tables/text_timeline.hpp"
-#include "tools/tables/timeline_text.hpp"
+#include "tools/sweep/sweep_text.hpp"
 #include "tools/terminal/notes.hpp"
+#include "tools/terminal/terminal.hpp"
 
 namespace plumb {
 namespace {
@@ -46,38 +46,26 @@ void take(const OptionTable& options, const Request& request, AnswerDocument& an
   answer.command = command_of(options, request);
 }
 
-std::string text_of(const PredictedJob& job) {
-  std::string text = figures_text(job.timeline) + "\n" + devices_text(job.timeline);
-  if (!job.what_if.empty()) text += "\n" + job.what_if;
-  if (!job.timeline.spans.empty()) text += "\n" + text_timeline(job.timeline);
-  if (job.input.job_rates) {
-    text += "\n" + fit_text(job.timeline, *job.input.job_rates, *job.input.cluster, job.limit);
-    if (!job.relief.empty()) text += "\n" + job.relief;
-  }
-  return text;
-}
-
 AnswerDocument answer_simulate(const Request& request) {
   std::vector<std::string_view> parts{kSummaryPart, kTimelinePart, kPagePart, kTextPart, kDocumentPart};
   for (const ReportFormat& format : report_formats()) parts.push_back(format.name);
   check_wanted(request, parts);
-  OptionTable options("simulate (NAME|FILE | --job FILE) [options]", "");
+  OptionTable options(SimulateQuestion::kUsage, "");
   SimulateQuestion question;
   question.add_job_to(options);
   question.add_questions_to(options);
   AnswerDocument answer;
   take(options, request, answer);
-  PreparedJob prepared(std::move(question));
+  PreparedJob prepared(question);
   if (!prepared.violations().empty()) {
     answer.refuse(prepared.name(), prepared.violations());
     return answer;
   }
-  const bool only_summary = std::ranges::all_of(
-      request.want, [](const std::string& part) { return part == kSummaryPart || part == kDocumentPart; });
+  const bool draws = request.wants(kTextPart) && prepared.is_drawn();
   const bool reports = std::ranges::any_of(request.want, [](const std::string& part) {
     return part != kSummaryPart && part != kTextPart && part != kDocumentPart;
   });
-  const PredictedJob job = prepared.predict({.spans = !only_summary, .reports = reports});
+  const PredictedJob job = prepared.predict({.spans = draws, .reports = reports});
   for (const std::string& finding : job.findings) answer.findings.push_back(job.name + ": " + finding);
   if (!job.findings.empty()) answer.status = ExitStatus::kNo;
   if (request.want.empty() || request.wants(kSummaryPart)) {
@@ -88,7 +76,9 @@ AnswerDocument answer_simulate(const Request& request) {
     answer.add_json(kPagePart,
                     page_data({.title = job.name, .sections = {{.title = job.name, .first = &job.timeline}}}));
   }
-  if (request.wants(kTextPart)) answer.add_text(kTextPart, text_of(job));
+  const std::optional<TextTimelineOptions> drawn =
+      draws ? std::optional(TextTimelineOptions{.columns = kDefaultColumns}) : std::nullopt;
+  if (request.wants(kTextPart)) answer.add_text(kTextPart, prediction_text(job, question, drawn));
   if (request.wants(kDocumentPart)) answer.add_json(kDocumentPart, schedule_to_json(job.schedule));
   for (const ReportFormat& format : report_formats()) {
     if (request.wants(format.name)) answer.add_text(format.name, format.make({.steps = {&job.timeline, 1}}));
@@ -97,33 +87,28 @@ AnswerDocument answer_simulate(const Request& request) {
 }
 
 AnswerDocument answer_schedule(const Request& request) {
-  check_wanted(request, {kDocumentPart});
-  OptionTable options("schedule NAME|FILE [options]", "");
-  std::string name;
-  std::string format;
-  ScheduleArguments size;
-  CostArguments costs;
-  options.positional(name, "NAME|FILE,schedule").text("format", format, "FORMAT", "of the document (default: json)");
-  size.add_to(options);
-  costs.add_search_to(options);
+  check_wanted(request, {kDocumentPart, kTextPart});
+  OptionTable options(ScheduleQuestion::kUsage, "");
+  ScheduleQuestion question;
+  question.add_to(options);
   AnswerDocument answer;
   take(options, request, answer);
-  const CostDocuments documents = costs.any() ? load_cost_documents(costs) : CostDocuments{};
-  const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
-  Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
+  Schedule schedule = question.load();
   if (const auto violations = check_schedule(schedule); !violations.empty()) {
-    answer.refuse(name, violations);
+    answer.refuse(question.name, violations);
     return answer;
   }
-  const auto text = written_schedule(name, written_format(format, ""), std::move(schedule));
-  if (!text) answer.status = ExitStatus::kNo;
+  if (question.explain) answer.add_text(kTextPart, question.guide(schedule));
+  const ScheduleFormat& format = written_format(question.format, "");
+  const auto text = question.explain ? std::nullopt : written_schedule(question.name, format, std::move(schedule));
+  if (!text && !question.explain) answer.status = ExitStatus::kNo;
   if (text) answer.add_text(kDocumentPart, *text);
   return answer;
 }
 
 AnswerDocument answer_validate(const Request& request) {
   check_wanted(request, {kTextPart});
-  OptionTable options("validate NAME|FILE [options]", "");
+  OptionTable options(ValidateQuestion::kUsage, "");
   ValidateQuestion question;
   question.add_to(options);
   AnswerDocument answer;
@@ -139,7 +124,7 @@ AnswerDocument answer_validate(const Request& request) {
 
 AnswerDocument answer_sweep(const Request& request) {
   check_wanted(request, {"csv", kTextPart});
-  OptionTable options("sweep NAME... -p RANGE -m RANGE [options]", "");
+  OptionTable options(SweepQuestion::kUsage, "");
   SweepQuestion question;
   question.add_points_to(options);
   question.add_costs_to(options);
@@ -151,10 +136,11 @@ AnswerDocument answer_sweep(const Request& request) {
   const std::vector<SweepPoint> points = question.points();
   std::vector<SweepResult> results;
   sweep_points(points, question.plan(false), [&](SweepResult result) { results.push_back(std::move(result)); });
+  check_sweep(results);
   std::string csv(sweep_csv_header());
   for (const SweepResult& result : results) csv += sweep_csv_row(result);
   if (request.want.empty() || request.wants("csv")) answer.add_text("csv", csv);
-  if (request.wants(kTextPart)) answer.add_text(kTextPart, sweep_table(results));
+  if (request.wants(kTextPart)) answer.add_text(kTextPart, sweep_text(results));
   return answer;
 }
 
@@ -206,13 +192,16 @@ std::vector<std::string_view> questions() {
   return names;
 }
 
-std::string ask(std::string_view text) {
+Reply reply_to(std::string_view text) {
   const Request request = request_from_json(text);
   const auto kind = std::ranges::find(kQuestions, request.ask, &QuestionKind::name);
   if (kind == kQuestions.end()) throw_unknown("question", request.ask, questions());
   const GivenFiles files(&request.files);
   const CollectedNotes notes;
-  return kind->answer(request).text(notes.lines());
+  const AnswerDocument answer = kind->answer(request);
+  return {.status = answer.status, .document = answer.text(notes.lines())};
 }
+
+std::string ask(std::string_view request) { return reply_to(request).document; }
 
 }  // namespace plumb

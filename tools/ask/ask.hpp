@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/terminal/command_line.hpp"
+
 namespace plumb {
 
 /// Answers a request document with an answer document (both JSON; REQUESTS.md has their fields), without
@@ -12,6 +14,15 @@ namespace plumb {
 /// Throws `Error`, with the words of the command, for requests that cannot be understood and for input that is wrong.
 /// An invalid schedule and a job that does not fit in memory are answers, with status 3.
 std::string ask(std::string_view request);
+
+/// An answer document, and the exit status that a command would end with.
+struct Reply {
+  ExitStatus status = ExitStatus::kDone;
+  std::string document;
+};
+
+/// The same as `ask`, for those who act on the status.
+Reply reply_to(std::string_view request);
 
 /// The questions, in alphabetical order.
 std::vector<std::string_view> questions();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -31,8 +32,8 @@ Request::Field field_of(const std::string& name, const RequestJson& value) {
   return field;
 }
 
-std::map<std::string, std::string, std::less<>> files_of(const RequestJson& value) {
-  std::map<std::string, std::string, std::less<>> files;
+TextsByName files_of(const RequestJson& value) {
+  TextsByName files;
   if (!value.is_object()) throw Error("request: 'files' is no object, expected names with texts");
   for (const auto& [name, text] : value.items()) {
     if (!text.is_string()) throw Error("request: file '" + name + "' is no text, expected its content");
@@ -56,16 +57,6 @@ const PositionalArgument* argument_of(const OptionTable& options, std::string_vi
     if (!argument.name.empty() && argument.name == name) return &argument;
   }
   return nullptr;
-}
-
-std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-+=:,./%@") == std::string::npos;
-  if (plain) return word;
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
 }
 
 [[noreturn]] void throw_unknown_field(const OptionTable& options, const std::string& name) {

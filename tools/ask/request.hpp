@@ -1,11 +1,11 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/ground/given_files.hpp"
 #include "tools/options/option_table.hpp"
 
 namespace plumb {
@@ -19,10 +19,10 @@ struct Request {
     bool is_switch = false;           ///< true or false
   };
 
-  std::string ask;                                        ///< the question
-  std::vector<Field> fields;                              ///< options; those that are false or null are left out
-  std::vector<std::string> want;                          ///< parts of the answer
-  std::map<std::string, std::string, std::less<>> files;  ///< texts that stand in for files
+  std::string ask;                ///< the question
+  std::vector<Field> fields;      ///< options; those that are false or null are left out
+  std::vector<std::string> want;  ///< parts of the answer
+  TextsByName files;              ///< texts that stand in for files
 
   bool wants(std::string_view part) const;
 };

@@ -12,7 +12,10 @@
 #include "tools/formats/findings.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/memory_relief.hpp"
+#include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
+#include "tools/tables/launch_text.hpp"
+#include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -22,6 +25,17 @@ namespace {
 
 /// The table of delays needs the whole program; longer schedules get it only when it is asked for.
 constexpr std::int64_t kMostCountedActions = 1'000'000;
+constexpr std::int64_t kMostDrawnActions = 20'000;
+
+std::int64_t action_count(const Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const DeviceList& list : schedule.devices) {
+    const std::int64_t size = expanded_size(list);
+    count = size > std::numeric_limits<std::int64_t>::max() - count ? std::numeric_limits<std::int64_t>::max()
+                                                                    : count + size;
+  }
+  return count;
+}
 
 bool counts_delays(bool asked, const Schedule& schedule) {
   if (asked) return true;
@@ -60,22 +74,12 @@ std::string only_name(const SimulateQuestion& question) {
     throw Error("simulate: '" + question.names[1] + "' is one argument too many, expected one schedule");
   }
   if (question.names.empty() && !question.launch.any()) {
-    throw Error("simulate: NAME|FILE is missing, expected: simulate (NAME|FILE | --job FILE) [options]");
+    throw Error(std::string("simulate: NAME|FILE is missing, expected: ") + SimulateQuestion::kUsage);
   }
   return question.names.empty() ? std::string() : question.names.front();
 }
 
 }  // namespace
-
-std::int64_t action_count(const Schedule& schedule) {
-  std::int64_t count = 0;
-  for (const DeviceList& list : schedule.devices) {
-    const std::int64_t size = expanded_size(list);
-    count = size > std::numeric_limits<std::int64_t>::max() - count ? std::numeric_limits<std::int64_t>::max()
-                                                                    : count + size;
-  }
-  return count;
-}
 
 void SimulateQuestion::add_job_to(OptionTable& options) {
   options.positionals(names, 0, "NAME|FILE,schedule");
@@ -120,6 +124,8 @@ PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(questi
   }
   answer_.limit = parse_memory_limit(asked.costs.memory_limit, answer_.input.costs);
 }
+
+bool PreparedJob::is_drawn() const { return action_count(answer_.schedule) <= kMostDrawnActions; }
 
 PredictedJob PreparedJob::predict(const PredictionUse& use) {
   answer_.schedule = question_.order.resolve(std::move(answer_.schedule), answer_.input, question_.simulation);
@@ -177,6 +183,24 @@ void PreparedJob::fill_memory() {
   if (answer_.findings.empty()) return;
   const TightJob job{answer_.name, question_.size, question_.costs, documents_, question_.simulation};
   answer_.relief = relief_text(memory_reliefs(job, answer_.schedule, timeline));
+}
+
+std::string prediction_text(const PredictedJob& job, const SimulateQuestion& question,
+                            const std::optional<TextTimelineOptions>& drawn) {
+  const Timeline& timeline = job.timeline;
+  std::string text = job.launched ? launch_text(*job.launched) + "\n" : "";
+  text += figures_text(timeline) + "\n" + devices_text(timeline);
+  if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
+  if (question.delays) text += "\n" + delay_histogram_text(timeline.delays);
+  if (question.peak) text += "\n" + peaks_text(timeline);
+  if (question.critical_path) text += "\n" + critical_path_text(timeline);
+  if (!job.what_if.empty()) text += "\n" + job.what_if;
+  if (drawn) text += "\n" + text_timeline(timeline, *drawn);
+  if (!job.input.job_rates) return text;
+  text += "\n" + fit_text(timeline, *job.input.job_rates, *job.input.cluster, job.limit);
+  if (job.launched) text += "\n" + launch_notes_text(*job.launched);
+  if (!job.relief.empty()) text += "\n" + job.relief;
+  return text;
 }
 
 }  // namespace plumb

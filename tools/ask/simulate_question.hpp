@@ -15,11 +15,14 @@
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/tables/memory_limit.hpp"
+#include "tools/tables/text_timeline.hpp"
 
 namespace plumb {
 
 /// What a prediction is asked for. Every member has the default of the option that fills it.
 struct SimulateQuestion {
+  static constexpr const char* kUsage = "simulate (NAME|FILE | --job FILE) [options]";
+
   std::vector<std::string> names;  ///< one schedule, NAME or FILE; none with `launch`
   LaunchArguments launch;
   ScheduleArguments size;
@@ -57,8 +60,10 @@ struct PredictedJob {
   std::vector<std::string> findings;  ///< a line per device that does not fit in memory
 };
 
-/// What decides how much of a schedule is worth showing, before it is simulated.
-std::int64_t action_count(const Schedule& schedule);
+/// The tables that answer `question`, the launch file's part included; a drawing where the spans are known and
+/// `drawn` says how.
+std::string prediction_text(const PredictedJob& job, const SimulateQuestion& question,
+                            const std::optional<TextTimelineOptions>& drawn);
 
 /// The job, read and checked, and ready to be simulated.
 class PreparedJob {
@@ -68,6 +73,8 @@ class PreparedJob {
   explicit PreparedJob(SimulateQuestion question);
 
   const Schedule& schedule() const { return answer_.schedule; }
+  /// Whether the schedule is short enough that a drawing in characters can be read.
+  bool is_drawn() const;
   const std::vector<Violation>& violations() const { return answer_.violations; }
   const std::string& name() const { return answer_.name; }
   /// How messages travel, the runtime of a traced run's profile included.

@@ -18,6 +18,8 @@ struct CheckedSchedule {
 
 /// Whether a schedule is complete, in a possible order, and free of deadlocks.
 struct ValidateQuestion {
+  static constexpr const char* kUsage = "validate NAME|FILE [options]";
+
   std::string name;    ///< NAME or FILE
   std::string format;  ///< of FILE; empty: by its extension
   std::string modes;

@@ -2,8 +2,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "models/ground/text_file.hpp"
 #include "tools/ask/ask.hpp"
 #include "tools/command_line/parse_command_line.hpp"
@@ -44,9 +42,9 @@ ExitStatus run_ask(const CommandLine& arguments) {
     return ExitStatus::kDone;
   }
   OutputFile file(output);
-  const std::string answer = ask(read_text_file(files.empty() || files.front() == "-" ? "/dev/stdin" : files.front()));
-  file.finish(answer);
-  return nlohmann::json::parse(answer).at("status") == 0 ? ExitStatus::kDone : ExitStatus::kNo;
+  const Reply reply = reply_to(read_text_file(files.empty() || files.front() == "-" ? "/dev/stdin" : files.front()));
+  file.finish(reply.document);
+  return reply.status;
 }
 
 }  // namespace plumb

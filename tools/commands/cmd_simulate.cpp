@@ -11,19 +11,11 @@
 #include "tools/formats/findings.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/report_arguments.hpp"
-#include "tools/tables/delays_text.hpp"
-#include "tools/tables/job_fit.hpp"
-#include "tools/tables/launch_text.hpp"
-#include "tools/tables/text_timeline.hpp"
-#include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
 
 namespace plumb {
 namespace {
-
-/// Longer schedules are not drawn in characters, because the drawing would be unreadable.
-constexpr std::int64_t kMostDrawnActions = 20'000;
 
 struct SimulateArguments {
   SimulateQuestion question;
@@ -33,7 +25,7 @@ struct SimulateArguments {
 
   bool parse(const CommandLine& arguments) {
     OptionTable options(
-        "simulate (NAME|FILE | --job FILE) [options]",
+        SimulateQuestion::kUsage,
         "Predicts the timeline, bubbles and memory of a schedule. NAME is a built-in schedule (see `plumbline\n"
         "schedules`), FILE a schedule in any format of `plumbline convert`, exec:FILE a program that prints one.\n"
         "Exit status 3: the schedule is invalid, deadlocks, or does not fit in memory.");
@@ -48,24 +40,6 @@ struct SimulateArguments {
   }
 };
 
-void print_prediction(const PredictedJob& job, const SimulateQuestion& question, bool draw) {
-  const Timeline& timeline = job.timeline;
-  std::string text = figures_text(timeline) + "\n" + devices_text(timeline);
-  if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
-  if (question.delays) text += "\n" + delay_histogram_text(timeline.delays);
-  if (question.peak) text += "\n" + peaks_text(timeline);
-  if (question.critical_path) text += "\n" + critical_path_text(timeline);
-  if (!job.what_if.empty()) text += "\n" + job.what_if;
-  if (draw) text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
-  if (job.launched) text = launch_text(*job.launched) + "\n" + text;
-  if (job.input.job_rates) {
-    text += "\n" + fit_text(timeline, *job.input.job_rates, *job.input.cluster, job.limit);
-    if (job.launched) text += "\n" + launch_notes_text(*job.launched);
-    if (!job.relief.empty()) text += "\n" + job.relief;
-  }
-  print(text);
-}
-
 }  // namespace
 
 ExitStatus run_simulate(const CommandLine& command_line) {
@@ -78,7 +52,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   }
   ReportFiles files(arguments.reports, arguments.save_order);
   const bool quiet = arguments.reports.takes_standard_output();
-  const bool draw = !quiet && !arguments.reports.summary && action_count(prepared.schedule()) <= kMostDrawnActions;
+  const bool draw = !quiet && !arguments.reports.summary && prepared.is_drawn();
   if (quiet && !arguments.question.what_if.empty()) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
@@ -91,7 +65,8 @@ ExitStatus run_simulate(const CommandLine& command_line) {
         lower(job.schedule, job.input.costs, job.input.cluster_pointer(), prepared.simulation().lowering(job.schedule)),
         arguments.chakra);
   }
-  if (!quiet) print_prediction(job, arguments.question, draw);
+  const TextTimelineOptions drawing{.columns = terminal_columns(), .colour = wants_colour()};
+  if (!quiet) print(prediction_text(job, arguments.question, draw ? std::optional(drawing) : std::nullopt));
   for (const std::string& finding : job.findings) std::cerr << job.name << ": " << finding << '\n';
   return job.findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
 }

@@ -6,13 +6,12 @@
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/order_arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/reports/report_html.hpp"
-#include "tools/sweep/sweep_pareto.hpp"
 #include "tools/sweep/sweep_plot.hpp"
 #include "tools/sweep/sweep_result_io.hpp"
 #include "tools/sweep/sweep_table.hpp"
+#include "tools/sweep/sweep_text.hpp"
 #include "tools/terminal/mpi_job.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/process_share.hpp"
@@ -31,7 +30,7 @@ struct SweepArguments {
 
   bool parse(const CommandLine& arguments) {
     OptionTable parser(
-        "sweep NAME... -p RANGE -m RANGE [options]",
+        SweepQuestion::kUsage,
         "Simulates schedules over ranges of sizes and lists the best choices. NAME is a built-in schedule, 'all',\n"
         "exec:FILE, a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is 2,4,8 or "
         "8:64:8\n"
@@ -57,22 +56,6 @@ std::string sweep_page(const std::vector<SweepResult>& results) {
   return html_report(report);
 }
 
-/// Every point where that can be read, and the choices among them.
-std::string sweep_text(const std::vector<SweepResult>& results) {
-  constexpr std::size_t kMostRows = 60;
-  std::string text = results.size() <= kMostRows
-                         ? sweep_table(results)
-                         : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
-  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
-  const bool fits = std::ranges::any_of(results, [](const SweepResult& each) { return each.figures && each.fits; });
-  if (results.size() > 1 && fits) {
-    text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
-            pareto_table(results);
-  }
-  if (!results.front().stands_on.empty()) text += "\n" + results.front().stands_on + "\n";
-  return text;
-}
-
 /// What the first process writes and prints.
 class SweepOutput {
  public:
@@ -89,9 +72,7 @@ class SweepOutput {
 
   /// `results`: all of them, whose rows have been added.
   void write(const std::vector<SweepResult>& results) {
-    const auto failed = [](const SweepResult& result) { return !result.figures; };
-    if (std::all_of(results.begin(), results.end(), failed)) throw Error(results.front().error);
-    if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
+    check_sweep(results);
     if (html_) html_->finish(sweep_page(results));
     if (csv_) csv_->commit();
     if (prints_) print(sweep_text(results));

@@ -8,7 +8,7 @@ namespace plumb {
 
 ExitStatus run_validate(const CommandLine& arguments) {
   OptionTable parser(
-      "validate NAME|FILE [options]",
+      ValidateQuestion::kUsage,
       "Checks that a schedule is complete, in a possible order, and free of deadlocks. Exit status 0: it is valid;\n"
       "3: it is not, and all findings are printed.");
   ValidateQuestion question;

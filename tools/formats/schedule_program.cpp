@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 
 namespace plumb {
 namespace {
@@ -200,7 +201,7 @@ bool is_schedule_program(const std::string& name_or_file) { return name_or_file.
 
 void check_is_no_program(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return;
+  if (GivenFiles::find(path) != nullptr || !std::filesystem::is_regular_file(path, ignored)) return;
   std::array<char, 4> begin{};
   std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
   const std::string_view magic(begin.data(), begin.size());

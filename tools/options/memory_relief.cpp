@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "tools/options/memory_limit_argument.hpp"
@@ -127,17 +128,15 @@ struct TriedChange {
   MemoryRelief relief;
 };
 
-/// What saves most, one change after the other, until the job fits; nothing where all of them together are too little.
-std::optional<MemoryRelief> together(const Reliefs& reliefs, std::vector<TriedChange> tried) {
-  std::ranges::stable_sort(tried, [](const TriedChange& a, const TriedChange& b) {
-    return std::tuple(a.relief.more_devices, -a.relief.saved_bytes) <
-           std::tuple(b.relief.more_devices, -b.relief.saved_bytes);
-  });
+/// The changes as `tried` has them, one after the other, until the job fits; nothing where the first one is enough, or
+/// all of them together are too little.
+std::optional<MemoryRelief> together(const Reliefs& reliefs, const std::vector<TriedChange>& tried) {
   std::vector<const JobChange*> taken;
   for (const TriedChange& each : tried) {
     const auto same = [&](const JobChange* other) { return other->option() == each.change->option(); };
     if (std::ranges::any_of(taken, same)) continue;
     taken.push_back(each.change);
+    if (taken.size() == 1 && each.relief.fits) return std::nullopt;
     const std::optional<MemoryRelief> relief = taken.size() > 1 ? reliefs.of(taken) : std::nullopt;
     if (relief && relief->fits) return relief;
   }
@@ -154,12 +153,22 @@ std::vector<MemoryRelief> memory_reliefs(const TightJob& job, const Schedule& sc
     if (const auto relief = reliefs.of({&change})) tried.push_back({&change, *relief});
   }
   std::vector<MemoryRelief> found;
-  for (const TriedChange& each : tried) found.push_back(each.relief);
+  const auto add = [&found](std::optional<MemoryRelief> relief) {
+    if (relief && std::ranges::find(found, relief->change, &MemoryRelief::change) == found.end())
+      found.push_back(*std::move(relief));
+  };
+  for (const TriedChange& each : tried) add(each.relief);
+  std::ranges::stable_sort(tried, {}, [](const TriedChange& each) {  // what costs the least time
+    return std::pair(each.relief.more_devices, each.relief.longer);
+  });
+  add(together(reliefs, tried));
+  std::ranges::stable_sort(tried, {}, [](const TriedChange& each) {  // what saves most
+    return std::pair(each.relief.more_devices, -each.relief.saved_bytes);
+  });
+  add(together(reliefs, tried));
   std::ranges::stable_sort(found, {}, [](const MemoryRelief& each) {
     return std::tuple(!each.fits, each.more_devices, each.fits ? each.longer : -static_cast<double>(each.saved_bytes));
   });
-  if (found.empty() || found.front().fits) return found;
-  if (auto all = together(reliefs, std::move(tried))) found.insert(found.begin(), *std::move(all));
   return found;
 }
 

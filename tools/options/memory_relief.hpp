@@ -33,8 +33,8 @@ struct MemoryRelief {
 /// The single changes that save at least 1 % of what the fullest device needs: stronger recomputation, a higher ZeRO
 /// stage, sequence parallelism, half the microbatch, the double tensor degree where the cluster has the devices. Each
 /// is simulated. Those that make the job fit come first, by the time that they cost; then the others, by what they
-/// save. Where no single one is enough, the first is several of them together that are. `schedule` and `timeline` are
-/// those of the job as it is, with their needs filled in (`fill_needs`).
+/// save. Several together are among them where that makes the job fit: those that cost the least time, and those that
+/// save most. `schedule` and `timeline` are those of the job as it is, with their needs filled in (`fill_needs`).
 std::vector<MemoryRelief> memory_reliefs(const TightJob& job, const Schedule& schedule, const Timeline& timeline);
 
 /// A table of the first four, headed "what would help"; empty where nothing does.

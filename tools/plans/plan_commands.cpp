@@ -5,20 +5,10 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/walk.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
-
-/// As a shell reads it back.
-std::string shell_quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789-_./:,+=@%") == std::string::npos;
-  if (plain) return word;
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
 
 /// Whether the name alone makes the lists of `plan`, as `simulate` asks for them.
 bool is_made_by_name(const SimulatedPlan& plan) {
@@ -74,10 +64,10 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
   } else if (shown.document.empty()) {
     return {.refused = "its order is not made by the name of the schedule alone; -o writes that of the best plan"};
   } else {
-    text += shell_quoted(shown.document);
+    text += shell_word(shown.document);
   }
-  text += " --network " + shell_quoted(shown.network) + " --cluster " + shell_quoted(shown.cluster);
-  for (const auto& [option, value] : shown.repeated) text += " " + option + " " + shell_quoted(value);
+  text += " --network " + shell_word(shown.network) + " --cluster " + shell_word(shown.cluster);
+  for (const auto& [option, value] : shown.repeated) text += " " + option + " " + shell_word(value);
   text += " --partition " + to_string(choice.partition);
   if (!is_profiled(question.network)) text += degree_options(choice.parallelism);
   if (question.runtime != nullptr) text += " --runtime " + std::string(question.runtime->name);

@@ -10,7 +10,6 @@
 namespace plumb {
 namespace {
 
-constexpr int kDefaultColumns = 120;
 constexpr int kLeastColumns = 40;
 constexpr int kMostColumns = 1000;
 

@@ -4,6 +4,9 @@
 
 namespace plumb {
 
+/// Where no terminal says how wide it is.
+inline constexpr int kDefaultColumns = 120;
+
 /// Whether `stream` is a terminal that understands colours and cursor movement (TERM is not "dumb").
 bool is_terminal(std::FILE* stream);
 

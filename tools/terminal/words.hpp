@@ -40,6 +40,9 @@ CommandLine words_after(std::string_view name, std::string_view command);
 /// The name of a JSON key for a table: "weight_versions" as "weight versions".
 std::string with_spaces(std::string_view key);
 
+/// `word` as a shell reads it back: itself where no letter means anything to a shell, otherwise in quotes.
+std::string shell_word(const std::string& word);
+
 /// Splits "key=value". Throws `Error` without a key or an equals sign.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where);
 

@@ -93,6 +93,26 @@ TEST_CASE("the command of an answer asks the same") {
   CHECK(printed.at("makespan_ns") == answer.at("summary").at("makespan_ns"));
 }
 
+TEST_CASE("the text of an answer is what the command prints") {
+  const ScratchDirectory scratch;
+  const char* requests[] = {
+      R"({"ask": "simulate", "schedule": "pipemare", "devices": 4, "microbatches": 4, "delays": true, "critical-path": true,
+          "what-if": ["F=0.9"]})",
+      R"({"ask": "simulate", "schedule": "1f1b", "devices": 4, "microbatches": 8, "network": "llama3-8b", "tp": 1,
+          "cluster": "a100-1x8", "peak": true})",
+      R"({"ask": "sweep", "schedules": ["1f1b", "zb-h1"], "devices": "2,4", "microbatches": 8})",
+      R"({"ask": "schedule", "schedule": "interleaved", "devices": 4, "microbatches": 8, "explain": true})"};
+  for (const char* text : requests) {
+    json request = json::parse(text);
+    request["want"] = {"text"};
+    const json answer = json::parse(ask(request.dump()));
+    const CommandResult printed = run_command(answer.at("command"), scratch.path());
+    CAPTURE(answer.at("command"));
+    CHECK(answer.at("text") == printed.out);
+    CHECK(answer.at("status") == printed.status);
+  }
+}
+
 TEST_CASE("texts stand in for files, and mistakes in them are named") {
   const std::string head = R"({"ask": "validate", "schedule": "mine.txt", "files": {"mine.txt": )";
   const json right = json::parse(ask(head + R"("d0: 0F0 0B0\n"}})"));

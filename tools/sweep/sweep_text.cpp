@@ -1,0 +1,33 @@
+#include "tools/sweep/sweep_text.hpp"
+
+#include <algorithm>
+
+#include "models/ground/error.hpp"
+#include "tools/options/order_arguments.hpp"
+#include "tools/sweep/sweep_pareto.hpp"
+#include "tools/sweep/sweep_table.hpp"
+
+namespace plumb {
+
+void check_sweep(const std::vector<SweepResult>& results) {
+  const auto failed = [](const SweepResult& result) { return !result.figures; };
+  if (std::ranges::all_of(results, failed)) throw Error(results.front().error);
+  if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
+}
+
+std::string sweep_text(const std::vector<SweepResult>& results) {
+  constexpr std::size_t kMostRows = 60;
+  std::string text = results.size() <= kMostRows
+                         ? sweep_table(results)
+                         : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
+  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
+  const bool fits = std::ranges::any_of(results, [](const SweepResult& each) { return each.figures && each.fits; });
+  if (results.size() > 1 && fits) {
+    text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
+            pareto_table(results);
+  }
+  if (!results.front().stands_on.empty()) text += "\n" + results.front().stands_on + "\n";
+  return text;
+}
+
+}  // namespace plumb
