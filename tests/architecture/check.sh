@@ -47,6 +47,7 @@ check_homes() {
   check_home "yaml-cpp and toml++" '(yaml-cpp|toml\+\+)/' '^models/launches/.*\.cpp$'
   check_home "zlib" 'zlib\.h' '^sim/traces/.*\.cpp$'
   check_home "nlohmann/json" 'nlohmann/' '\.cpp$'
+  check_home "pybind11" 'pybind11/' '^tools/python/'
   check_home "doctest" 'doctest/' '^tests/'
   check_home "Google Benchmark" 'benchmark/' '^tools/bench/'
 }

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""Tests of the Python module, held against the program and against closed formulas of papers.
+
+    PYTHONPATH=BUILD/python tests/tools/python/module_test.py PROGRAM
+"""
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import plumbline
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+PROGRAM = sys.argv.pop(1)
+
+
+def printed(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+
+
+class Simulate(unittest.TestCase):
+    def test_is_the_document_of_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.json")
+            self.assertEqual(printed("simulate", "zb-h1", "-p", "4", "-m", "8", "--cost", "F=1,I=1,W=1", "--json", path)
+                             .returncode, 0)
+            with open(path) as file:
+                expected = json.load(file)
+        run = plumbline.simulate("zb-h1", devices=4, microbatches=8, cost="F=1,I=1,W=1")
+        self.assertEqual(json.loads(run.json()), expected)
+
+    def test_errors_have_the_words_of_the_program(self):
+        with self.assertRaises(plumbline.Error) as raised:
+            plumbline.simulate("1f1bb", devices=4, microbatches=8)
+        self.assertIn(str(raised.exception), printed("simulate", "1f1bb", "-p", "4", "-m", "8").stderr)
+        with self.assertRaisesRegex(plumbline.Error, "microbatches"):
+            plumbline.simulate("1f1b", devices=4, microbatche=8)
+
+    def test_summary_has_the_same_figures_and_no_spans(self):
+        whole = plumbline.simulate("1f1b", devices=4, microbatches=8)
+        brief = plumbline.simulate("1f1b", devices=4, microbatches=8, spans=False)
+        self.assertEqual(brief.makespan_ns, whole.makespan_ns)
+        self.assertEqual(brief.bubble_fraction, whole.bubble_fraction)
+        with self.assertRaisesRegex(plumbline.Error, "spans=True"):
+            brief.spans
+
+    def test_refuses_a_schedule_that_cannot_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.txt")
+            with open(path, "w") as file:
+                file.write("d0: 0B0 0F0\n")
+            with self.assertRaises(plumbline.InvalidSchedule) as raised:
+                plumbline.simulate(path, cost="F=1,B=2")
+            self.assertTrue(raised.exception.violations)
+            self.assertFalse(plumbline.validate(path))
+
+    def test_notebooks_get_a_drawing(self):
+        run = plumbline.simulate("1f1b", devices=2, microbatches=2)
+        self.assertIn("<svg", run._repr_svg_())
+        self.assertIn("<svg", run._repr_html_())
+
+    def test_options_come_from_the_table(self):
+        self.assertIn("memory_limit", plumbline.simulate.__doc__)
+
+
+@unittest.skipIf(numpy is None, "numpy is missing")
+class Arrays(unittest.TestCase):
+    def test_bubbles_from_spans_are_those_of_the_papers(self):
+        # GPipe and PipeDream-Flush: (p-1)/(m+p-1) of the makespan (Narayanan et al. 2021, section 2.2.1, there as a
+        # share of the ideal time: (p-1)/m).
+        for name in ("gpipe", "1f1b"):
+            for p, m in ((2, 4), (4, 8), (8, 32)):
+                run = plumbline.simulate(name, devices=p, microbatches=m, cost="F=1,B=2")
+                compute = run.spans.lane == plumbline.LANES.index("compute")
+                busy = (run.spans.end_ns - run.spans.start_ns)[compute].sum()
+                makespan = run.spans.end_ns.max() - run.spans.start_ns.min()
+                self.assertAlmostEqual(1 - busy / (p * makespan), (p - 1) / (m + p - 1), places=9)
+
+    def test_arrays_are_views_that_outlive_the_run(self):
+        run = plumbline.simulate("1f1b", devices=4, microbatches=8)
+        starts = run.spans.start_ns
+        expected = starts.copy()
+        self.assertFalse(starts.flags.owndata)
+        self.assertFalse(starts.flags.writeable)
+        del run
+        gc.collect()
+        self.assertTrue((starts == expected).all())
+
+    def test_the_highest_point_of_a_curve_is_the_peak(self):
+        from plumbline import plots
+        run = plumbline.simulate("1f1b", devices=4, microbatches=8, network="gpt-mini", cluster="a100")
+        for number, device in enumerate(run.devices):
+            _, amounts = plots.memory_of(run, number)
+            self.assertEqual(int(amounts.max()), device["peak_memory_bytes"])
+
+
+class Others(unittest.TestCase):
+    def test_a_schedule_is_the_file_of_the_program_and_can_be_simulated(self):
+        made = plumbline.schedule("zb-h1", devices=4, microbatches=8)
+        self.assertEqual(made.document, json.loads(printed("schedule", "zb-h1", "-p", "4", "-m", "8").stdout))
+        self.assertTrue(plumbline.validate(made))
+        self.assertEqual(plumbline.simulate(made, cost="F=1,I=1,W=1").makespan_ns,
+                         plumbline.simulate("zb-h1", devices=4, microbatches=8, cost="F=1,I=1,W=1").makespan_ns)
+
+    def test_a_sweep_has_the_rows_of_the_program(self):
+        points = plumbline.sweep("gpipe", "1f1b", devices="4", microbatches="8,16", cost="F=1,B=2")
+        self.assertEqual(len(points), 4)
+        for row, bubble in zip(points.rows, points.column("bubble_fraction")):
+            self.assertAlmostEqual(bubble, 3 / (int(row["m"]) + 3), places=5)
+
+
+if __name__ == "__main__":
+    unittest.main()

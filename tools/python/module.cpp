@@ -1,0 +1,168 @@
+/// The extension module `plumbline._core`: what Python cannot do as fast. plumbline/__init__.py is what users see.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/costs/memory_class.hpp"
+#include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
+#include "sim/timeline/timeline_io.hpp"
+#include "tools/ask/ask.hpp"
+#include "tools/ask/request.hpp"
+#include "tools/ask/simulate_question.hpp"
+#include "tools/python/columns.hpp"
+#include "tools/python/option_rows.hpp"
+#include "tools/reports/reports.hpp"
+#include "tools/terminal/notes.hpp"
+
+namespace plumb {
+namespace {
+
+namespace py = pybind11;
+
+/// One array of a struct of arrays, which it keeps alive. Python reads it through the buffer protocol.
+struct Column {
+  std::shared_ptr<const void> owner;
+  const void* data = nullptr;
+  std::size_t size = 0;
+  std::size_t item_size = 0;
+  std::string format;
+};
+
+template <typename Columns, typename Item>
+Column column_of(const std::shared_ptr<const Columns>& owner, const std::vector<Item>& items) {
+  return {owner, items.data(), items.size(), sizeof(Item), py::format_descriptor<Item>::format()};
+}
+
+/// What Python holds of a simulated job.
+struct SimulatedJob {
+  Timeline timeline;
+  std::vector<Violation> violations;
+  std::vector<std::string> findings;
+  std::vector<std::string> notes;
+};
+
+std::shared_ptr<SimulatedJob> simulate_request(const std::string& text, bool spans) {
+  const Request request = request_from_json(text);
+  const GivenFiles files(&request.files);
+  const CollectedNotes notes;
+  OptionTable options(SimulateQuestion::kUsage, "");
+  SimulateQuestion question;
+  question.add_job_to(options);
+  question.add_questions_to(options);
+  take_request(options, request);
+  PreparedJob prepared(question);
+  auto job = std::make_shared<SimulatedJob>();
+  job->violations = prepared.violations();
+  if (job->violations.empty()) {
+    PredictedJob predicted = prepared.predict({.spans = spans, .reports = spans});
+    job->timeline = std::move(predicted.timeline);
+    job->findings = std::move(predicted.findings);
+  }
+  job->notes = notes.lines();
+  return job;
+}
+
+std::string report_of(const SimulatedJob& job, const std::string& name) {
+  for (const ReportFormat& format : report_formats()) {
+    if (format.name == name) return format.make({.steps = {&job.timeline, 1}});
+  }
+  throw Error("unknown report '" + name + "'");
+}
+
+py::dict columns_of_spans(const SimulatedJob& job) {
+  const auto spans = std::make_shared<const SpanColumns>(span_columns(job.timeline));
+  py::dict columns;
+  columns["device"] = column_of(spans, spans->device);
+  columns["lane"] = column_of(spans, spans->lane);
+  columns["op"] = column_of(spans, spans->op);
+  columns["stage"] = column_of(spans, spans->stage);
+  columns["microbatch"] = column_of(spans, spans->microbatch);
+  columns["start_ns"] = column_of(spans, spans->start_ns);
+  columns["end_ns"] = column_of(spans, spans->end_ns);
+  return columns;
+}
+
+py::dict columns_of_memory(const SimulatedJob& job) {
+  const auto memory = std::make_shared<const MemoryColumns>(memory_columns(job.timeline));
+  py::dict columns;
+  columns["device"] = column_of(memory, memory->device);
+  columns["time_ns"] = column_of(memory, memory->time_ns);
+  columns["memory_class"] = column_of(memory, memory->memory_class);
+  columns["bytes"] = column_of(memory, memory->bytes);
+  return columns;
+}
+
+std::vector<std::string> violation_lines(const SimulatedJob& job) {
+  std::vector<std::string> lines;
+  for (const Violation& violation : job.violations) lines.push_back(to_string(violation));
+  return lines;
+}
+
+void bind_timeline(py::module_& module) {
+  py::class_<Column>(module, "Column", py::buffer_protocol()).def_buffer([](const Column& column) {
+    const auto size = static_cast<py::ssize_t>(column.item_size);
+    return py::buffer_info(const_cast<void*>(column.data), size, column.format, 1,
+                           {static_cast<py::ssize_t>(column.size)}, {size}, true);
+  });
+  const auto ns = [](Ticks Timeline::*member) {
+    return [member](const SimulatedJob& job) { return to_ns(job.timeline.*member, job.timeline.base); };
+  };
+  const auto real = [](double Timeline::*member) {
+    return [member](const SimulatedJob& job) { return job.timeline.*member; };
+  };
+  py::class_<SimulatedJob, std::shared_ptr<SimulatedJob>>(module, "SimulatedJob")
+      .def_property_readonly("makespan_ns", ns(&Timeline::makespan))
+      .def_property_readonly("step_time_ns", ns(&Timeline::step_time))
+      .def_property_readonly("bubble_fraction", real(&Timeline::bubble_fraction))
+      .def_property_readonly("bubble_rate", real(&Timeline::bubble_rate))
+      .def_property_readonly("utilization", real(&Timeline::utilization))
+      .def_readonly("findings", &SimulatedJob::findings)
+      .def_readonly("notes", &SimulatedJob::notes)
+      .def_property_readonly("violations", &violation_lines)
+      .def("spans", &columns_of_spans)
+      .def("memory", &columns_of_memory)
+      .def("report", &report_of, py::arg("name"))
+      .def(
+          "json", [](const SimulatedJob& job, bool summary) { return timeline_to_json(job.timeline, summary); },
+          py::arg("summary"));
+}
+
+}  // namespace
+}  // namespace plumb
+
+PYBIND11_MODULE(_core, module) {
+  namespace py = pybind11;
+  static py::exception<plumb::Error> error(module, "Error", PyExc_ValueError);
+  error.attr("__module__") = "plumbline";
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const plumb::Errors& mistakes) {
+      std::string text;
+      for (const std::string& line : mistakes.messages()) text += (text.empty() ? "" : "\n") + line;
+      error(text.c_str());
+    } catch (const plumb::Error& mistake) {
+      error(mistake.what());
+    }
+  });
+  plumb::bind_timeline(module);
+  module.def("simulate", &plumb::simulate_request, py::arg("request"), py::arg("spans"),
+             py::call_guard<py::gil_scoped_release>());
+  module.def("ask", &plumb::ask, py::arg("request"), py::call_guard<py::gil_scoped_release>());
+  module.def("options", [](const std::string& question) {
+    std::vector<py::tuple> rows;
+    for (const plumb::OptionRow& row : plumb::option_rows(question)) {
+      rows.push_back(py::make_tuple(row.name, static_cast<int>(row.kind), row.placeholder, row.help));
+    }
+    return rows;
+  });
+  module.attr("OPS") = std::vector<std::string>(plumb::kOpNames.begin(), plumb::kOpNames.end());
+  module.attr("LANES") = std::vector<std::string>(plumb::kLaneNames.begin(), plumb::kLaneNames.end());
+  module.attr("MEMORY_CLASSES") =
+      std::vector<std::string>(plumb::kMemoryClassNames.begin(), plumb::kMemoryClassNames.end());
+}

@@ -1,0 +1,163 @@
+"""What the questions answer: documents as objects."""
+import csv
+import html
+import io
+import json
+from typing import Any, Dict, List
+
+from . import _core
+
+
+def _array(column: "_core.Column") -> Any:
+    """The column itself, not a copy: a numpy array, or a memoryview where numpy is missing. Both keep it alive."""
+    try:
+        import numpy
+    except ImportError:
+        return memoryview(column)
+    return numpy.asarray(memoryview(column))
+
+
+class Columns:
+    """Arrays of one length, as attributes. They are read-only views of one struct of arrays."""
+
+    def __init__(self, columns: "Dict[str, _core.Column]"):
+        self.names = tuple(columns)
+        for name, column in columns.items():
+            setattr(self, name, _array(column))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no column {name!r}; expected one of {', '.join(self.__dict__.get('names', ()))}")
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.names[0]))
+
+
+class Timeline:
+    """One simulated run. Times are whole nanoseconds (`_ns`), memory is bytes, shares are between 0 and 1.
+
+    makespan_ns: from the first start to the last end.
+    step_time_ns: time per update.
+    bubble_fraction: idle time of all devices, divided by their number and the makespan.
+    utilization: useful share of the makespan.
+    findings: a line for each device that does not fit in memory.
+    notes: lines that the command prints beside its answer.
+    """
+
+    def __init__(self, job: "_core.SimulatedJob", has_spans: bool):
+        self._job = job
+        self._has_spans = has_spans
+        self._kept: Dict[str, Columns] = {}
+        self.makespan_ns = job.makespan_ns
+        self.step_time_ns = job.step_time_ns
+        self.bubble_fraction = job.bubble_fraction
+        self.bubble_rate = job.bubble_rate
+        self.utilization = job.utilization
+        self.findings = job.findings
+        self.notes = job.notes
+
+    @property
+    def fits(self) -> bool:
+        """Whether every device fits in its memory."""
+        return not self.findings
+
+    @property
+    def summary(self) -> Dict[str, Any]:
+        """The timeline document without spans and memory curves."""
+        return json.loads(self._job.json(True))
+
+    @property
+    def devices(self) -> List[Dict[str, Any]]:
+        """The figures of each device, as the timeline document names them."""
+        return self.summary["devices"]
+
+    @property
+    def spans(self) -> Columns:
+        """What ran when. Arrays of shape (spans,), by device, then start: device, lane (index into LANES), op (index into
+        OPS), stage, microbatch, start_ns, end_ns. A transfer belongs to the device that sends."""
+        return self._columns("spans")
+
+    @property
+    def memory(self) -> Columns:
+        """Memory curves. Arrays of shape (points,), by device, then time: device, time_ns, memory_class (index into
+        MEMORY_CLASSES) and bytes, which are alive in that class from then on."""
+        return self._columns("memory")
+
+    def json(self) -> str:
+        """The timeline document as `plumbline simulate --json` writes it; a summary if there are no spans."""
+        return self._job.json(not self._has_spans)
+
+    def report(self, name: str) -> str:
+        """The run in one of the report formats: "html", "svg", "csv", "tikz" or "trace"."""
+        self._need_spans()
+        return self._job.report(name)
+
+    def _need_spans(self) -> None:
+        if not self._has_spans:
+            raise _core.Error("this timeline is a summary, expected one that was simulated with spans=True")
+
+    def _columns(self, name: str) -> Columns:
+        self._need_spans()
+        if name not in self._kept:
+            self._kept[name] = Columns(getattr(self._job, name)())
+        return self._kept[name]
+
+    def __repr__(self) -> str:
+        return f"<Timeline: step {self.step_time_ns / 1e6:g} ms, bubble {self.bubble_fraction:.2%}>"
+
+    def _repr_svg_(self) -> "str | None":
+        return self._job.report("svg") if self._has_spans else None
+
+    def _repr_html_(self) -> str:
+        drawing = self._repr_svg_() or ""
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{drawing}"
+
+
+class Schedule:
+    """A schedule: what every device does, in order. `simulate` and `validate` take it in place of a name."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    @property
+    def document(self) -> Dict[str, Any]:
+        """The schedule document (JSON)."""
+        return json.loads(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Validation:
+    """Whether a schedule is valid. True where it is. `violations`: objects with device, position, action, reason."""
+
+    def __init__(self, answer: Dict[str, Any]):
+        self.text: str = answer.get("text", "")
+        self.findings: List[str] = answer.get("findings", [])
+        self.violations: List[Dict[str, Any]] = answer.get("violations", [])
+
+    def __bool__(self) -> bool:
+        return not self.findings
+
+    def __repr__(self) -> str:
+        return self.text or "\n".join(self.findings)
+
+
+class Sweep:
+    """Many simulations: `rows` has a dictionary of texts for each, named as the columns of `plumbline sweep --csv`."""
+
+    def __init__(self, answer: Dict[str, Any]):
+        self.csv: str = answer["csv"]
+        self.text: str = answer["text"]
+        self.rows: List[Dict[str, str]] = list(csv.DictReader(io.StringIO(self.csv)))
+
+    def column(self, name: str) -> List[float]:
+        """The numbers of a column, one for each row; nan where a row has none."""
+        if self.rows and name not in self.rows[0]:
+            raise _core.Error(f"no column {name!r}; expected one of {', '.join(self.rows[0])}")
+        return [float(row[name] or "nan") for row in self.rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"

@@ -1,0 +1,77 @@
+"""Pictures for papers, with matplotlib. Every function draws into `axes`, or into new ones, and returns them."""
+from typing import Any, Optional
+
+from . import _core
+from .documents import Sweep, Timeline
+
+
+def _new_axes(axes: Optional[Any]) -> Any:
+    import matplotlib.pyplot
+
+    return axes if axes is not None else matplotlib.pyplot.subplots(figsize=(6.4, 2.4))[1]
+
+
+def timeline(run: Timeline, axes: Optional[Any] = None) -> Any:
+    """Compute spans over time in ms, a row per device, a colour per op, the microbatch in every span that has room."""
+    axes = _new_axes(axes)
+    spans = run.spans
+    colours = {"F": "#9ecae1", "B": "#31a354", "I": "#74c476", "W": "#fdae6b", "R": "#bcbddc", "U": "#d9d9d9"}
+    compute = _core.LANES.index("compute")
+    seen = set()
+    for i in range(len(spans)):
+        if spans.lane[i] != compute or spans.start_ns[i] == spans.end_ns[i]:
+            continue
+        op = _core.OPS[spans.op[i]]
+        start, width = spans.start_ns[i] / 1e6, (spans.end_ns[i] - spans.start_ns[i]) / 1e6
+        label = None if op in seen else op
+        seen.add(op)
+        axes.barh(spans.device[i], width, left=start, height=0.9, color=colours.get(op, "#cccccc"), edgecolor="black",
+                  linewidth=0.3, label=label)
+        if width * 1e6 * 60 > run.makespan_ns:
+            axes.text(start + width / 2, spans.device[i], str(spans.microbatch[i]), ha="center", va="center", fontsize=6)
+    axes.invert_yaxis()
+    axes.set_yticks(sorted({int(device) for device in spans.device}))
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel("device")
+    axes.legend(fontsize=6, ncol=len(seen), loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+    return axes
+
+
+def memory_of(run: Timeline, device: int) -> Any:
+    """The memory of a device over time: arrays time_ns and bytes, summed over all classes. Needs numpy."""
+    import numpy
+
+    points = run.memory
+    chosen = numpy.flatnonzero(points.device == device)
+    classes, amounts = points.memory_class[chosen], points.bytes[chosen]
+    change = numpy.zeros(len(chosen), dtype=numpy.int64)
+    for one in numpy.unique(classes):
+        of_class = numpy.flatnonzero(classes == one)
+        change[of_class] = numpy.diff(amounts[of_class], prepend=0)
+    times = points.time_ns[chosen]
+    last = numpy.append(times[1:] != times[:-1], True) if len(times) else numpy.zeros(0, dtype=bool)
+    return times[last], numpy.cumsum(change)[last]
+
+
+def memory(run: Timeline, axes: Optional[Any] = None) -> Any:
+    """Memory over time in GiB, a line per device."""
+    axes = _new_axes(axes)
+    for device in range(len(run.devices)):
+        times, amounts = memory_of(run, device)
+        axes.step(times / 1e6, amounts / 2**30, where="post", label=f"device {device}")
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel("memory (GiB)")
+    axes.legend(fontsize=6)
+    return axes
+
+
+def bubble_against_memory(points: Sweep, axes: Optional[Any] = None) -> Any:
+    """Bubble fraction against the peak of activations (in stashes of 1/p of the model), a labelled point per row."""
+    axes = _new_axes(axes)
+    xs, ys = points.column("peak_device_stashes"), points.column("bubble_fraction")
+    axes.scatter(xs, ys, s=12)
+    for row, x, y in zip(points.rows, xs, ys):
+        axes.annotate(row["schedule"], (x, y), fontsize=6, xytext=(2, 2), textcoords="offset points")
+    axes.set_xlabel("peak activations (stashes of 1/p of the model)")
+    axes.set_ylabel("bubble fraction")
+    return axes
