@@ -1,0 +1,30 @@
+"""`pip install --no-build-isolation .` builds the Python module with CMake (tools/python); it needs no network."""
+import os
+import re
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(ROOT, "CMakeLists.txt")) as file:
+    VERSION = re.search(r"project\(plumbline VERSION ([\d.]+)", file.read()).group(1)
+
+
+class CMakeBuild(build_ext):
+    def build_extension(self, extension):
+        build = os.path.abspath(self.build_temp)
+        subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                        "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=20", "-DPLUMB_TRAINER=OFF",
+                        "-DPLUMB_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"], check=True)
+        subprocess.run(["cmake", "--build", build, "--target", "plumbline_python"], check=True)
+        target = self.get_ext_fullpath(extension.name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        self.copy_file(os.path.join(build, "python", "plumbline", os.path.basename(target)), target)
+
+
+setup(name="plumbline", version=VERSION, description="Which pipeline schedule, and what will it cost me?",
+      packages=["plumbline"], package_dir={"": "tools/python"}, package_data={"plumbline": ["py.typed", "*.pyi"]},
+      ext_modules=[Extension("plumbline._core", sources=[])], cmdclass={"build_ext": CMakeBuild},
+      extras_require={"plots": ["numpy", "matplotlib"]}, python_requires=">=3.9", zip_safe=False)
