@@ -27,4 +27,7 @@ Reply reply_to(std::string_view request);
 /// The questions, in alphabetical order.
 std::vector<std::string_view> questions();
 
+/// JSON Schema (draft 2020-12) of every request.
+std::string schema_of_requests();
+
 }  // namespace plumb

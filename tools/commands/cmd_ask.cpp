@@ -26,22 +26,30 @@ constexpr std::string_view kExample = R"({
 }  // namespace
 
 ExitStatus run_ask(const CommandLine& arguments) {
-  OptionTable options("ask [FILE] [options]",
-                      "Answers a request document (JSON) with an answer document: what simulate, schedule, sweep and\n"
-                      "validate compute, without printing tables or writing files. FILE is the request; without it,\n"
-                      "standard input. Exit status 3: the answer is no, as for the command of the same name.");
+  OptionTable options(
+      "ask [FILE] [options]",
+      "Answers a request document (JSON) with an answer document: what simulate, schedule, validate,\n"
+      "convert, sweep, plan and compare compute, without printing tables or writing files. FILE is the\n"
+      "request; without it, standard input. Exit status 3: the answer is no, as for the command of the\n"
+      "same name.");
   std::vector<std::string> files;
   std::string output = "-";
   bool example = false;
+  bool schema = false;
   options.positionals(files, 0, "FILE")
       .text("output,o", output, "FILE", "write the answer here (default: -)")
-      .flag("example", example, "print a request to start from");
+      .flag("example", example, "print a request to start from")
+      .flag("schema", schema, "print the JSON Schema of all requests");
   if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
   if (example) {
     print(kExample);
     return ExitStatus::kDone;
   }
   OutputFile file(output);
+  if (schema) {
+    file.finish(schema_of_requests());
+    return ExitStatus::kDone;
+  }
   const Reply reply = reply_to(read_text_file(files.empty() || files.front() == "-" ? "/dev/stdin" : files.front()));
   file.finish(reply.document);
   return reply.status;

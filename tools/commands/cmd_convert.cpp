@@ -1,19 +1,16 @@
-#include <iostream>
-#include <utility>
-
+#include "tools/ask/convert_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/schedule_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 
 ExitStatus run_convert(const CommandLine& arguments) {
   OptionTable parser(
-      "convert IN OUT [options]",
+      ConvertQuestion::kUsage,
       "Converts a schedule to another format. The format follows from the file's extension (.json, .csv, .txt,\n"
       ".megatron, .deepspeed) or from --from and --to:\n"
       "  json              the document of Plumbline\n"
@@ -24,21 +21,16 @@ ExitStatus run_convert(const CommandLine& arguments) {
       "  zero-bubble       the Python table of the zero-bubble repository\n"
       "  deepspeed         DeepSpeed's instruction lists (can only be read)\n"
       "- is standard input or standard output. Exit status 3: the schedule is invalid, or would be in that format.");
-  std::string in;
+  ConvertQuestion question;
   std::string out;
-  std::string from;
-  std::string to;
-  parser.positional(in, "IN")
-      .positional(out, "OUT")
-      .text("from", from, "FORMAT", "format of IN (default: by its extension, then by its first characters)")
-      .text("to", to, "FORMAT", "format of OUT (default: by its extension)");
-  ScheduleArguments size;
-  size.add_to(parser);
+  question.add_input_to(parser);
+  parser.positional(out, "OUT");
+  question.add_formats_to(parser);
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
-  if (to.empty()) check_extension(out, "--to");
-  const ScheduleFormat& format = written_format(to, out);
+  if (question.to.empty()) check_extension(out, "--to");
+  const ScheduleFormat& format = written_format(question.to, out);
   OutputFile file(out);
-  const auto text = written_schedule(in, format, from.empty() ? load_schedule(in, size) : read_schedule(in, from));
+  const auto text = written_schedule(question.in, format, question.load());
   if (!text) return ExitStatus::kNo;
   file.finish(*text);
   return ExitStatus::kDone;

@@ -2,11 +2,10 @@
 #include <optional>
 #include <string>
 
-#include "models/ground/error.hpp"
+#include "tools/ask/planner_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/plan_arguments.hpp"
 #include "tools/plans/plan_text.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -24,16 +23,16 @@ bool asks_published_planner(const CommandLine& command_line) {
 
 ExitStatus run_plan(const CommandLine& command_line) {
   if (!asks_published_planner(command_line)) return run_plan_search(command_line);
-  PlanArguments arguments;
-  std::string method;
+  PlannerQuestion question;
   std::string json;
   bool list = false;
   OptionTable parser(
-      "plan --method NAME --network N (--cluster C | --devices N --bandwidth RATE) [options]",
+      PlannerQuestion::kUsage,
       "Runs a published planner: it cuts the network into stages and decides how often to replicate each.\n"
       "`plan --list` lists the planners, what each minimises, and what its paper leaves open.");
-  parser.text("method", method, "NAME", "the published planner to run").flag("list", list, "list the planners");
-  arguments.add_to(parser);
+  question.add_method_to(parser);
+  parser.flag("list", list, "list the planners");
+  question.arguments.add_to(parser);
   parser.group("Output").text("json", json, "FILE", "write the plan, or the list, as JSON (- is standard output)");
   if (!parse_command_line(parser, command_line)) return ExitStatus::kDone;
   std::optional<OutputFile> file;
@@ -43,12 +42,10 @@ ExitStatus run_plan(const CommandLine& command_line) {
     if (json != "-") print(planners_text());
     return ExitStatus::kDone;
   }
-  if (method.empty()) throw Error("plan: the planner is missing, expected --method NAME (`plan --list` lists them)");
-  const Planner& planner = find_planner(method);
-  const PlanProblem problem = plan_problem(arguments);
-  const Plan plan = make_plan(planner, problem);
-  if (file) file->finish(plan_json(planner, problem, plan));
-  if (json != "-") print(plan_text(planner, problem, plan));
+  const PublishedPlan published = question.answer();
+  const auto& [planner, problem, plan] = published;
+  if (file) file->finish(plan_json(*planner, problem, plan));
+  if (json != "-") print(plan_text(*planner, problem, plan));
   return ExitStatus::kDone;
 }
 

@@ -1,5 +1,7 @@
 #include "tools/ask/ask.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -152,6 +154,77 @@ TEST_CASE("plumbline ask answers a file, with the exit status of the command") {
   CHECK(json::parse(no.out).at("findings").size() == 4);
   scratch.write("bad.json", R"({"ask": "simulate"})");
   CHECK(run_command("plumbline ask bad.json", scratch.path()).status == 2);
+}
+
+TEST_CASE("the schema of requests has every question, and every field that a request may have") {
+  const json schema = json::parse(plumb::schema_of_requests());
+  CHECK(schema.at("oneOf").size() == plumb::questions().size());
+  for (const std::string_view question : plumb::questions()) {
+    const json& of = schema.at("$defs").at(std::string(question));
+    CHECK(of.at("properties").at("ask").at("const") == question);
+    CHECK(of.at("additionalProperties") == false);
+  }
+  const json& simulate = schema.at("$defs").at("simulate").at("properties");
+  CHECK(simulate.at("devices").at("type") == json({"integer", "string"}));
+  CHECK(simulate.at("critical-path").at("type") == json({"boolean", "null"}));
+  CHECK(simulate.at("want").at("items").at("enum").front() == "summary");
+  CHECK(schema.at("$defs").at("compare").at("required") == json({"ask", "a", "b"}));
+  CHECK(json::parse(ask(R"({"ask": "schema"})")).at("schema") == schema);
+}
+
+TEST_CASE("a conversion, a published planner and a comparison are answered as the commands do") {
+  const ScratchDirectory scratch;
+  const std::string text = "d0: 0F0 0F1 0B0 0B1\nd1: 1F0 1B0 1F1 1B1\n";
+  json request = {{"ask", "convert"}, {"in", "mine.txt"}, {"to", "torch-csv"}, {"files", {{"mine.txt", text}}}};
+  const json converted = json::parse(ask(request.dump()));
+  CHECK(converted.at("document") == "0F0,0F1,0B0,0B1\r\n1F0,1B0,1F1,1B1\r\n");
+  CHECK(converted.at("command") == "plumbline convert mine.txt --to torch-csv -");
+
+  request = {{"ask", "planner"},
+             {"method", "pipedream"},
+             {"network", "gpt2-small"},
+             {"cluster", "a100-1x8"},
+             {"want", {"text"}}};
+  const json planned = json::parse(ask(request.dump()));
+  CHECK(planned.at("text") == run_command(planned.at("command"), scratch.path()).out);
+
+  const auto timeline = [](const char* schedule) {
+    const json asked = {
+        {"ask", "simulate"}, {"schedule", schedule}, {"devices", 4}, {"microbatches", 8}, {"want", "timeline"}};
+    return json::parse(ask(asked.dump())).at("timeline").dump();
+  };
+  request = {{"ask", "compare"},
+             {"a", "gpipe.json"},
+             {"b", "zb-h1.json"},
+             {"want", {"comparison", "text"}},
+             {"files", {{"gpipe.json", timeline("gpipe")}, {"zb-h1.json", timeline("zb-h1")}}}};
+  const json compared = json::parse(ask(request.dump()));
+  CHECK(compared.at("status") == 0);
+  CHECK(compared.at("comparison").is_object());
+  for (const auto& [name, document] : request.at("files").items()) {
+    std::ofstream(std::filesystem::path(scratch.path()) / name) << document.get<std::string>();
+  }
+  const std::string folder = std::filesystem::path(scratch.path()).string() + "/";
+  const CommandResult printed =
+      run_command("plumbline compare " + folder + "gpipe.json " + folder + "zb-h1.json", scratch.path());
+  CHECK(compared.at("text") == printed.out);
+  request["max-error"] = "0.1%";
+  CHECK(json::parse(ask(request.dump())).at("status") == 3);
+}
+
+TEST_CASE("a plan that is asked for is the plan of the command, and nothing fits is an answer") {
+  const ScratchDirectory scratch;
+  json request = {
+      {"ask", "plan"}, {"network", "gpt2-small"}, {"cluster", "a100-1x8"}, {"batch", 32}, {"want", {"plan", "text"}}};
+  const json planned = json::parse(ask(request.dump()));
+  CHECK(planned.at("status") == 0);
+  const CommandResult printed = run_command(planned.at("command"), scratch.path());
+  const std::string text = planned.at("text");
+  CHECK(text.substr(0, text.find('\n')) == printed.out.substr(0, printed.out.find('\n')));
+  request["memory-limit"] = "10MiB";
+  const json none = json::parse(ask(request.dump()));
+  CHECK(none.at("status") == 3);
+  CHECK(none.at("findings").size() == 1);
 }
 
 TEST_SUITE_END();

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/comparison/compare.hpp"
+#include "sim/comparison/ranking.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "tools/formats/run_files.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/terminal/command_line.hpp"
+
+namespace plumb {
+
+/// What is compared: a run with others, which repeat one configuration.
+struct ComparedRuns {
+  Timeline first;
+  std::string first_name;
+  NamedRuns others;
+};
+
+/// Two runs action by action, or pairs of runs by their order. Every member has the default of the option that fills
+/// it.
+struct CompareQuestion {
+  static constexpr const char* kUsage = "compare A B... [options]";
+
+  std::string first;
+  std::vector<std::string> others;
+  std::string max_error;
+  std::string max_noise;
+  bool memory_exact = false;
+  bool ranking = false;
+  std::optional<std::int64_t> first_step;
+  std::string max_idle;
+
+  /// Declares the runs; this object must outlive the table.
+  void add_runs_to(OptionTable& table);
+  /// Declares what they are held against.
+  void add_bounds_to(OptionTable& table);
+
+  /// Throws `Error` for bounds that are no shares, or that only a ranking has.
+  CompareOptions options() const;
+  /// The same for a ranking; `draws`: a page is wanted, which a ranking does not have.
+  RankingOptions ranking_options(bool draws) const;
+
+  /// Reads the files. Throws `Error` for what is no run.
+  ComparedRuns read() const;
+  /// The files as pairs: predicted, measured.
+  std::vector<std::pair<Timeline, Timeline>> read_pairs() const;
+};
+
+/// The tables that answer, with the runs named by their kinds where these differ.
+std::string comparison_tables(const ComparedRuns& runs, const Comparison& comparison);
+
+/// A page with a section for every run; with several, at first the one that stands for all is shown.
+std::string comparison_page(const ComparedRuns& runs, const CompareOptions& options);
+
+/// What the verdict means for the exit status of a command.
+ExitStatus status_of(const Comparison& comparison);
+
+}  // namespace plumb

@@ -1,0 +1,116 @@
+#include "tools/ask/plan_search_question.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "sim/plan_search/front_search.hpp"
+#include "sim/plan_search/planner_seeds.hpp"
+#include "tools/plans/plan_explain.hpp"
+#include "tools/plans/plan_search_text.hpp"
+
+namespace plumb {
+namespace {
+
+/// Of the time: what published planners and plans near theirs may take.
+constexpr double kSeedShare = 0.4;
+/// Of the time: what each improved resource may take.
+constexpr double kSensitivityShare = 0.25;
+/// For every number of devices of a stage and length of the pipeline.
+constexpr std::int64_t kFrontSimulations = 100;
+
+PlanEffort effort_of(const PlanSearchArguments& arguments, const PlanSearchWatch& watch, const char* phase,
+                     double share) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> limit(share * arguments.time_limit_s.value_or(60));
+  PlanEffort effort;
+  if (arguments.simulations) effort.most_simulations = *arguments.simulations;
+  effort.stop = [begin, limit, stop = watch.stop] { return stop() || Clock::now() >= begin + limit; };
+  effort.stop_seeds = [begin, limit, stop = watch.stop] {
+    return stop() || Clock::now() >= begin + kSeedShare * limit;
+  };
+  effort.progress = [progress = watch.progress, phase](const PlanProgress& so_far) { progress(phase, so_far); };
+  return effort;
+}
+
+std::vector<PipelinePlan> plans_of_planners(const PlanQuestion& question, const std::function<bool()>& stop) {
+  std::vector<PipelinePlan> plans;
+  for (PlannerSeed& seed : planner_seeds(question.job, question.ranges, stop)) plans.push_back(std::move(seed.plan));
+  return plans;
+}
+
+/// Fills what `question` leaves open from its launch file, where it has one.
+std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
+  if (question.job.time_limit_s && !(*question.job.time_limit_s > 0)) {
+    throw Error("plan: --time-limit: expected seconds above 0");
+  }
+  if (!question.launch.any()) return std::nullopt;
+  return launched_plan(question.launch.read(), question.job);
+}
+
+}  // namespace
+
+void PlanSearchQuestion::add_job_to(OptionTable& table) {
+  job.add_to(table);
+  launch.add_to(table, "from");
+}
+
+void PlanSearchQuestion::add_questions_to(OptionTable& table) {
+  table.flag("explain", explain, "show which resource limits the plan: improve each one in turn and simulate again")
+      .flag("front", front, "also find the fastest plan for every smaller number of devices")
+      .flag("guide", guide, "print the settings for Megatron-LM and PyTorch (always with --runtime)");
+}
+
+PreparedPlanSearch::PreparedPlanSearch(PlanSearchQuestion question)
+    : asked_(std::move(question)), launched_(launched_of(asked_)), question_(plan_question(asked_.job)) {}
+
+PlanShown PreparedPlanSearch::shown(const std::string& output) const {
+  const PlanSearchArguments& job = asked_.job;
+  PlanShown shown{.network = job.network.empty() ? asked_.launch.file : job.network, .cluster = job.cluster};
+  if (!output.empty() && output != "-") {
+    shown.document = output;
+    shown.written = true;
+  }
+  const auto repeat = [&](const char* option, const std::string& value) {
+    if (!value.empty()) shown.repeated.emplace_back(option, value);
+  };
+  if (job.sequence) repeat("--sequence", std::to_string(*job.sequence));
+  repeat("--precision", job.precision);
+  repeat("--rates", job.rates);
+  repeat("--memory-limit", job.memory_limit);
+  return shown;
+}
+
+FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch) const {
+  PlanEffort effort = effort_of(asked_.job, watch, "plan", 1);
+  const std::vector<PipelinePlan> seeds = plans_of_planners(question_, effort.stop_seeds);
+  if (effort.stop_seeds()) {  // some had no time to answer
+    effort.late_seeds = [this, stop = effort.stop] { return plans_of_planners(question_, stop); };
+  }
+  FoundPlans found{.answer = search_plan(question_.job, question_.ranges, effort, seeds), .best = {}};
+  if (asked_.front) {
+    PlanEffort fewer = effort_of(asked_.job, watch, "plan: fewer devices", 1);
+    fewer.most_simulations = std::min(fewer.most_simulations, kFrontSimulations);
+    found.answer.front = search_front(question_.job, question_.ranges, fewer, found.answer.front);
+  }
+  if (!found.answer.best.empty()) found.best = simulate_plan(found.answer.best.front().plan, question_.job.price);
+  return found;
+}
+
+std::string PreparedPlanSearch::text(const FoundPlans& found, const PlanShown& shown) const {
+  std::string text = plan_answer_text(question_, found.answer, *found.best, shown);
+  if (launched_) text = launched_plan_text(*launched_, *found.best) + "\n" + text;
+  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best);
+  return text;
+}
+
+std::string PreparedPlanSearch::sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const {
+  if (!asked_.explain) return "";
+  const PlanEffort effort = effort_of(asked_.job, watch, "plan: sensitivities", kSensitivityShare);
+  return "\n" + sensitivities_text(plan_sensitivities(question_, *found.best, effort), found.best->score.step_ns);
+}
+
+}  // namespace plumb
