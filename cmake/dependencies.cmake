@@ -1,3 +1,8 @@
+if(PLUMB_WEB)
+  enable_language(C)
+  include(tools/web/dependencies.cmake)
+  return()
+endif()
 # Each dependency has one home (see the README of the folder that uses it).
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)  # Graph is header-only where we use it
 find_package(TBB REQUIRED)

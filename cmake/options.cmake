@@ -1,3 +1,7 @@
+option(PLUMB_WEB "Build the simulator as a WebAssembly module, and the page that it works in" OFF)
+if(PLUMB_WEB)
+  set(PLUMB_TRAINER OFF)
+endif()
 option(PLUMB_TRAINER "Build the trainer, its back ends and the commands that need it" ON)
 if(PLUMB_TRAINER)
   include(CheckLanguage)
@@ -44,6 +48,9 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+if(PLUMB_WEB)
+  return()
+endif()
 if(NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
   set(Python_EXECUTABLE /usr/bin/python3)  # the one that the distribution's pybind11 and numpy belong to
 endif()

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace plumb {
@@ -10,11 +10,11 @@ namespace plumb {
 /// wrong or hostile file from taking the machine's memory. SECURITY.md lists them.
 struct FileKind {
   std::string_view name;
-  std::size_t most_bytes = 0;
+  std::uint64_t most_bytes = 0;
 };
 
-inline constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
-inline constexpr std::size_t kGibibyte = std::size_t{1} << 30U;
+inline constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
 
 inline constexpr FileKind kScheduleFile{"schedule", 256 * kMebibyte};
 inline constexpr FileKind kNetworkFile{"network or trace", 512 * kMebibyte};
@@ -29,7 +29,7 @@ inline constexpr FileKind kLaunchFile{"launch script or configuration", 64 * kMe
 inline constexpr FileKind kDocumentFile{"document", 256 * kMebibyte};  ///< whatever else is read
 
 /// What does not know its length before it ends (a pipe) may have this much at most, whatever it is read as.
-inline constexpr std::size_t kMostPipeBytes = 256 * kMebibyte;
+inline constexpr std::uint64_t kMostPipeBytes = 256 * kMebibyte;
 
 inline constexpr std::array kFileKinds{kScheduleFile,    kNetworkFile,  kClusterFile,      kProfileFile,
                                        kKernelRatesFile, kTimelineFile, kTrainingDataFile, kCheckpointStateFile,

@@ -20,7 +20,7 @@ constexpr std::size_t kFirstBlock = std::size_t{1} << 16U;
 /// A file that is open for reading.
 class OpenedFile {
  public:
-  explicit OpenedFile(const std::filesystem::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit OpenedFile(const std::filesystem::path& path) : descriptor_(opened(path)) {
     if (descriptor_ < 0) throw Error(path.string() + ": cannot open: " + std::strerror(errno));
   }
   OpenedFile(const OpenedFile&) = delete;
@@ -43,6 +43,12 @@ class OpenedFile {
   }
 
  private:
+  /// What stands behind /dev/stdin may be a socket, which has no name that could be opened.
+  static int opened(const std::filesystem::path& path) {
+    if (path == "/dev/stdin") return ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  }
+
   int descriptor_;
 };
 
@@ -75,8 +81,7 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
     check_size(name, given->size(), kind);
     return *given;
   }
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw Error(name + ": is a directory, expected a file");
+  if (is_folder(path)) throw Error(name + ": is a directory, expected a file");
   const OpenedFile file(path);
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) throw Error(name + ": cannot read: " + std::strerror(errno));
@@ -102,6 +107,11 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
 bool file_exists(const std::filesystem::path& path) {
   std::error_code ignored;
   return GivenFiles::find(path.string()) != nullptr || std::filesystem::exists(path, ignored);
+}
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
 }
 
 bool is_document_path(std::string_view name) {

@@ -16,6 +16,9 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
 /// Whether there is a file of this name, or a text that stands in for it.
 bool file_exists(const std::filesystem::path& path);
 
+/// Whether there is a directory of this name; a text never stands in for one.
+bool is_folder(const std::filesystem::path& path);
+
 /// Whether a name on the command line means a document on disk: it has a '/' or ends in ".json" or ".txt".
 bool is_document_path(std::string_view name);
 

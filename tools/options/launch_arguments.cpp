@@ -80,8 +80,7 @@ LaunchJob LaunchArguments::read() const {
   std::erase(context.arguments, "");
   context.open = [folder = path.parent_path()](const std::string& name) -> std::optional<std::string> {
     const std::filesystem::path beside = folder / std::filesystem::path(name);
-    std::error_code ignored;
-    if (!file_exists(beside) || std::filesystem::is_directory(beside, ignored)) return std::nullopt;
+    if (!file_exists(beside) || is_folder(beside)) return std::nullopt;
     return read_text_file(beside, kLaunchFile);
   };
   return read_launch(read_text_file(path, kLaunchFile), file, context);

@@ -100,6 +100,7 @@ class Section {
 
   /** Shows the memory of a device of one of the runs. */
   choose(device, r) {
+    this.chosenDevice = device;
     const { section, page } = this;
     const name = section.runs.length > 1 ? `, ${section.names[r]}` : "";
     this.memoryTitle.textContent = `Memory of device ${device}${name}`;
@@ -108,6 +109,12 @@ class Section {
     for (const row of this.element?.querySelectorAll(".peaks tr") ?? []) {
       row.classList.toggle("chosen", row.dataset.device === String(device) && row.dataset.run === String(r));
     }
+  }
+
+  /** To be called when the section is taken off its page. */
+  dispose() {
+    this.timeline?.dispose();
+    this.memory?.chart?.destroy();
   }
 
   repaint() {
@@ -159,4 +166,4 @@ function start() {
   window.plumbline = { page, sections };
 }
 
-start();
+if (document.getElementById("data")) start(); // the explorer brings no data

@@ -56,9 +56,17 @@ class TimelineView {
     overlay.addEventListener("pointerleave", () => this.leave());
     overlay.addEventListener("dblclick", () => this.zoomToHit());
     overlay.addEventListener("keydown", (event) => this.key(event));
-    window.addEventListener("scroll", () => { this.armed = false; }, { passive: true });
-    new ResizeObserver(() => this.paint()).observe(this.element);
+    this.gone = new AbortController();
+    window.addEventListener("scroll", () => { this.armed = false; }, { passive: true, signal: this.gone.signal });
+    this.resizes = new ResizeObserver(() => this.paint());
+    this.resizes.observe(this.element);
     this.fingers = new Map();
+  }
+
+  /** To be called when the view is taken off its page. */
+  dispose() {
+    this.gone.abort();
+    this.resizes.disconnect();
   }
 
   // Range

@@ -34,7 +34,7 @@ class Inflater {
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-std::string gunzip(std::string_view bytes, std::string_view file_name, std::size_t most_bytes) {
+std::string gunzip(std::string_view bytes, std::string_view file_name, std::uint64_t most_bytes) {
   const std::string file(file_name);
   Inflater inflater;
   z_stream& stream = inflater.stream();

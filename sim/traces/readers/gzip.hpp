@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +11,6 @@ bool is_gzip(std::string_view bytes);
 
 /// What a gzip file holds, all of its members one after the other. `file_name` is only used in messages. Throws `Error`
 /// when the file is damaged or cut off, or holds more than `most_bytes`.
-std::string gunzip(std::string_view bytes, std::string_view file_name, std::size_t most_bytes);
+std::string gunzip(std::string_view bytes, std::string_view file_name, std::uint64_t most_bytes);
 
 }  // namespace plumb

@@ -38,8 +38,8 @@ std::string_view behind_last_dot(std::string_view path) { return path.substr(pat
 
 const Call* call_of(std::string_view path) {
   if (path.find("p2p_communication") == std::string_view::npos) return nullptr;
-  const auto* found = std::ranges::find(kTimedCalls, behind_last_dot(path), &Call::name);
-  return found == kTimedCalls.end() ? nullptr : found;
+  const auto found = std::ranges::find(kTimedCalls, behind_last_dot(path), &Call::name);
+  return found == kTimedCalls.end() ? nullptr : &*found;
 }
 
 std::vector<UnnamedWork> named_work(const RankTrace& trace) {

@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kMostTraceBytes = std::size_t{1} << 32U;
+constexpr std::uint64_t kMostTraceBytes = std::uint64_t{1} << 32U;
 
 /// The processes that ran a part of a pipeline; others (loaders of data, launchers) are left out.
 void add_processes(const TraceFile& file, std::vector<RankRun>& runs) {

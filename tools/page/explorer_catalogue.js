@@ -1,0 +1,101 @@
+// The whole catalogue as a plot of bubble against memory; the front is marked, a click opens a schedule.
+
+/** Rows of a CSV text as objects. */
+function rowsOfCsv(text) {
+  const cells = (line) => [...line.matchAll(/("((?:[^"]|"")*)"|[^,]*)(,|$)/g)].slice(0, -1).map(([, plain, quoted]) => (quoted === undefined ? plain : quoted.replaceAll('""', '"')));
+  const [head, ...lines] = text.trimEnd().split("\n");
+  const names = cells(`${head},`);
+  return lines.map((line) => Object.fromEntries(cells(`${line},`).map((cell, i) => [names[i], cell])));
+}
+
+/** Those that nothing beats in both `x` and `y`, by x. */
+function frontOf(points) {
+  let least = Infinity;
+  return [...points].sort((a, b) => a.x - b.x || a.y - b.y).filter((point) => {
+    if (point.y >= least) return false;
+    least = point.y;
+    return true;
+  });
+}
+
+const SVG_NS = "http://www.w3.org/2000/svg";
+function svgElement(tag, attributes, ...children) {
+  const made = document.createElementNS(SVG_NS, tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+class CatalogueView {
+  /** `open(schedule)` shows a schedule. */
+  constructor(open) {
+    this.open = open;
+    this.note = element("p", { class: "note", "aria-live": "polite" });
+    this.plot = element("div", {});
+    this.table = element("div", {});
+    this.element = element("div", { class: "card" }, element("div", { class: "card-head" }, element("h3", {}, "Bubble against memory, the whole catalogue"),
+      element("p", { class: "hint" }, "the lower left is best · click a schedule to open it")), this.note, this.plot, this.table);
+  }
+
+  /** `rows` of the sweep; `chosen`: the schedule that is shown. */
+  show(rows, chosen) {
+    this.rows = rows;
+    this.chosen = chosen;
+    const inBytes = rows.some((row) => Number(row.peak_memory_bytes) > 0);
+    this.memory = inBytes ? ["peak memory of the fullest device, GiB", (row) => Number(row.peak_memory_bytes) / 2 ** 30]
+      : ["peak of the fullest device, in activations of 1/p of the model", (row) => Number(row.peak_device_stashes)];
+    const points = rows.filter((row) => row.error === "" && row.bubble_fraction !== "").map((row) => ({
+      name: row.schedule, x: this.memory[1](row), y: Number(row.bubble_rate || row.bubble_fraction), fits: row.fits !== "false" }));
+    const front = frontOf(points.filter((point) => point.fits));
+    const refused = rows.filter((row) => row.error !== "");
+    this.note.textContent = `${points.length} of ${rows.length} schedules run at this size; ${front.length} are Pareto-optimal (marked): ${front.map(({ name }) => name).join(", ")}.`;
+    this.plot.replaceChildren(this.picture(points, front));
+    this.table.replaceChildren(refused.length === 0 ? "" : element("details", {}, element("summary", {}, `${refused.length} do not run at this size`),
+      element("ul", {}, refused.map((row) => element("li", {}, row.error)))));
+  }
+
+  picture(points, front) {
+    const [width, height, left, right, top, bottom] = [960, 440, 64, 120, 16, 46];
+    const most = (key) => Math.max(...points.map((point) => point[key]), 1e-9) * 1.04;
+    const x = (value) => left + (value / most("x")) * (width - left - right);
+    const y = (value) => height - bottom - (value / most("y")) * (height - top - bottom);
+    const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, class: "catalogue", role: "group", "aria-label": "bubble against memory" });
+    const line = (x1, y1, x2, y2, cls) => svg.append(svgElement("line", { x1, y1, x2, y2, class: cls }));
+    const text = (words, tx, ty, anchor, cls = "axis") => svg.append(svgElement("text", { x: tx, y: ty, "text-anchor": anchor, class: cls }, words));
+    for (let k = 0, step = niceStep(most("x") / 6); k * step <= most("x"); k += 1) {
+      line(x(k * step), top, x(k * step), height - bottom, "grid");
+      text(numberText(k * step, 3), x(k * step), height - bottom + 16, "middle");
+    }
+    for (let k = 0, step = niceStep(most("y") / 6); k * step <= most("y"); k += 1) {
+      line(left, y(k * step), width - right, y(k * step), "grid");
+      text(percentText(k * step, 0), left - 8, y(k * step) + 4, "end");
+    }
+    text(this.memory[0], (left + width - right) / 2, height - 8, "middle");
+    text("bubble rate", left, top - 4, "start");
+    svg.append(svgElement("polyline", { class: "front", points: front.map((point) => `${x(point.x)},${y(point.y)}`).join(" ") }));
+    const taken = [];
+    const inFront = new Set(front.map(({ name }) => name));
+    const rank = (point) => (point.name === this.chosen ? 0 : inFront.has(point.name) ? 1 : 2);
+    for (const point of [...points].sort((a, b) => rank(a) - rank(b))) this.mark(svg, point, [x(point.x), y(point.y)], rank(point), taken);
+    return svg;
+  }
+
+  mark(svg, point, [px, py], rank, taken) {
+    const cls = `point${rank === 1 ? " on-front" : ""}${rank === 0 ? " chosen" : ""}${point.fits ? "" : " too-large"}`;
+    const words = `${point.name}: bubble ${percentText(point.y)}, ${numberText(point.x)}${point.fits ? "" : ", does not fit"}`;
+    const group = svgElement("a", { class: cls, tabindex: "0", role: "button", "aria-label": words, click: () => this.open(point.name),
+      keydown: (event) => { if (event.key === "Enter" || event.key === " ") this.open(point.name); } },
+      svgElement("title", {}, words), rank === 1 ? svgElement("rect", { x: px - 5, y: py - 5, width: 10, height: 10 }) : svgElement("circle", { cx: px, cy: py, r: rank === 0 ? 7 : 4.5 }));
+    const wide = point.name.length * 6.4;
+    const free = (ty) => !taken.some(([ox, oy, ow]) => Math.abs(oy - ty) < 12 && px + 9 < ox + ow && ox < px + 9 + wide);
+    const ty = [4, -9, 16, -21, 28].map((shift) => py + shift).find(free);
+    if (ty !== undefined) {
+      taken.push([px + 9, ty, wide]);
+      group.append(svgElement("text", { x: px + 9, y: ty }, point.name));
+    }
+    svg.append(group);
+  }
+}

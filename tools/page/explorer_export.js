@@ -1,0 +1,46 @@
+// What can be taken away: pictures, documents, and the command line that gives the same.
+
+/** Hands `content` to the reader as a file. */
+function download(name, content, type) {
+  const link = element("a", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** A command with a button that copies it. */
+function commandLine(command) {
+  const copy = element("button", { type: "button", click: async () => {
+    await navigator.clipboard?.writeText(command).catch(() => {});
+    copy.textContent = "copied";
+    setTimeout(() => { copy.textContent = "copy"; }, 1500);
+  } }, "copy");
+  return element("p", { class: "command" }, element("code", {}, command), copy);
+}
+
+const EXPORTS = [
+  ["SVG", "svg", "svg", "image/svg+xml"], ["page", "html", "html", "text/html"], ["CSV", "csv", "csv", "text/csv"], ["JSON", "timeline", "json", "application/json"],
+  ["TikZ", "tikz", "tex", "text/plain"], ["Perfetto trace", "trace", "trace.json", "application/json"], ["schedule", "document", "schedule.json", "application/json"],
+];
+
+class ExportView {
+  /** `ask(want)` answers for the run that is shown; `canvas()` is its timeline. */
+  constructor({ ask, canvas }) {
+    this.error = element("span", { class: "refusal" });
+    const buttons = EXPORTS.map(([title, part, ending, type]) => element("button", { type: "button", click: () => this.take(ask, part, ending, type) }, title));
+    const png = element("button", { type: "button", click: () => canvas()?.toBlob((blob) => download("plumbline.png", blob, "image/png")) }, "PNG");
+    const pdf = element("button", { type: "button", title: "the browser's print dialogue writes PDF", click: () => print() }, "PDF");
+    const link = element("button", { type: "button", title: "the address of exactly this state", click: () => navigator.clipboard?.writeText(location.href).catch(() => {}) }, "copy link");
+    this.command = element("div", {});
+    this.element = element("div", { class: "card export" }, element("div", { class: "controls" }, element("span", { class: "dim" }, "take away:"), png, pdf, buttons, link, this.error), this.command);
+  }
+
+  async take(ask, part, ending, type) {
+    const answer = await ask(part);
+    this.error.textContent = answer.error ?? "";
+    if (answer.error) return;
+    const content = typeof answer[part] === "string" ? answer[part] : JSON.stringify(answer[part], null, 1);
+    download(`plumbline.${ending}`, content, type);
+  }
+
+  show(command) { this.command.replaceChildren(command ? commandLine(command) : ""); }
+}

@@ -1,0 +1,171 @@
+// The explorer: every change is simulated and drawn at once.
+
+const VIEWS = [["timeline", "timeline"], ["catalogue", "all schedules"], ["own", "own schedule"], ["plan", "plan"]];
+
+class Explorer {
+  constructor(catalogue, simulators) {
+    Object.assign(this, { catalogue, ...simulators, state: stateOfAddress(), sections: [], swept: "" });
+    this.controls = new Controls(this.state, catalogue, () => this.changed());
+    this.tour = new TourView((step) => this.goToStep(step));
+    this.exports = new ExportView({ ask: (want) => this.side.ask(requestOf(this.state, this.state.schedule, "simulate", [want])), canvas: () => this.sections[0]?.timeline?.canvas });
+    this.all = new CatalogueView((schedule) => this.open({ schedule, view: "timeline" }));
+    this.editor = new EditorView({
+      check: (text, name) => this.simulator.ask({ ask: "validate", schedule: name, files: { [name]: text } }),
+      take: (text, name) => this.open({ own: text, ownName: name, schedule: OWN_FILE, view: "timeline" }),
+      example: () => this.exampleText(),
+    });
+    this.plan = new PlanView(this.state, catalogue, this.planner, (document) => this.open({ own: document, ownName: "own.json", schedule: OWN_FILE, view: "timeline" }));
+    this.message = element("p", { class: "message", role: "status" });
+    this.runs = element("div", { class: "runs" });
+    this.build();
+  }
+
+  build() {
+    this.tabs = choice("what to show", VIEWS.map(([, title]) => title), 0, (i) => this.open({ view: VIEWS[i][0] }));
+    this.parts = { timeline: element("div", {}, this.runs, this.exports.element), catalogue: this.all.element, own: this.editor.element, plan: this.plan.element };
+    const tourButton = element("button", { type: "button", click: () => this.goToStep(0) }, "tour");
+    frame({ title: "Pipeline schedules, explored", note: "Simulated in this page; nothing leaves it." }, [tourButton], () => this.repaint(),
+      element("div", { class: "explorer" }, this.controls.element, element("div", { class: "explorer-content" }, this.tour.element, this.tabs, this.message, ...Object.values(this.parts))));
+    window.addEventListener("hashchange", () => this.open(stateOfAddress()));
+    this.listenForFiles();
+    if (this.state.own !== "") this.editor.fill(this.state.own, this.state.ownName);
+  }
+
+  repaint() {
+    forgetTheme();
+    this.sections.forEach((section) => section.repaint());
+  }
+
+  /** Takes over fields of a state and shows them. */
+  open(fields) {
+    Object.assign(this.state, fields);
+    if (fields.schedule !== undefined && fields.options === undefined) this.state.options = {};
+    if (fields.own !== undefined && this.editor.area.value !== fields.own) this.editor.fill(fields.own, this.state.ownName);
+    this.controls.build();
+    return this.changed();
+  }
+
+  goToStep(step) { return this.open(step === null ? { tour: "" } : tourState(step)); }
+
+  /** Simulates what the state says; of several changes in quick succession the last one is drawn. */
+  async changed() {
+    keepAddress(this.state);
+    this.showParts();
+    this.stale = true;
+    if (this.busy) return this.busy;
+    this.busy = (async () => {
+      while (this.stale) {
+        this.stale = false;
+        await this.update();
+      }
+      this.busy = null;
+    })();
+    return this.busy;
+  }
+
+  showParts() {
+    const view = this.state.view in this.parts ? this.state.view : "timeline";
+    for (const [name, part] of Object.entries(this.parts)) part.hidden = name !== view;
+    [...this.tabs.children].forEach((button, i) => button.setAttribute("aria-pressed", String(VIEWS[i][0] === view)));
+  }
+
+  async update() {
+    const { state } = this;
+    if (state.view === "catalogue") await this.sweep();
+    if (state.view !== "timeline") return;
+    const schedules = [state.schedule, ...(state.against && state.against !== state.schedule ? [state.against] : [])];
+    const begun = performance.now();
+    const answers = [];
+    for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"])));
+    if (this.stale) return;
+    const refused = answers.map((answer, i) => (answer.error ?? (answer.page ? "" : (answer.findings ?? []).join("\n"))) && `${schedules.length > 1 ? `${schedules[i]}: ` : ""}${answer.error ?? answer.findings.join("\n")}`).filter(Boolean);
+    this.say(refused.join("\n"), refused.length > 0);
+    this.element?.classList.toggle("old", refused.length > 0);
+    if (answers[0].page) this.draw(answers.filter((answer) => answer.page), performance.now() - begun);
+  }
+
+  say(words, refused) {
+    this.message.textContent = words;
+    this.message.classList.toggle("refusal", refused);
+    this.runs.classList.toggle("old", refused);
+  }
+
+  /** Draws new runs in the place of the old ones, with their zoom and the chosen device. */
+  draw(answers, took) {
+    const before = this.sections.map((section) => ({ range: section.timeline?.range, limit: section.timeline?.limit, device: section.chosenDevice }));
+    this.sections.forEach((section) => section.dispose());
+    const page = decode({ ...answers[0].page, sections: answers.flatMap((answer) => answer.page.sections) });
+    this.sections = page.sections.map((section, number) => new Section(page, section, number));
+    this.runs.replaceChildren(...[scaleChoice(this.sections), this.sections.length > 1 ? element("div", { class: "card" }, summaryView(page)) : this.figures(page),
+      ...this.sections.map((section) => section.element)].filter(Boolean));
+    this.sections.forEach((section, k) => this.keep(section, before[k]));
+    this.exports.show(answers[0].command);
+    this.tour.show(this.state.tour, page.sections[0].runs[0]);
+    this.drawn = (this.drawn ?? 0) + 1;
+    this.took = took;
+    window.plumbline = { ...window.plumbline, page, sections: this.sections };
+  }
+
+  figures(page) { return element("div", { class: "card" }, summaryView(page)); }
+
+  keep(section, before) {
+    if (!before) return;
+    const { range, limit, device } = before;
+    if (range && section.timeline && (range.from > 0 || range.to < limit)) section.timeline.setRange(range);
+    if (device !== undefined && section.hasPeaks() && device < section.section.runs[0].devices.length) section.choose(device, 0);
+  }
+
+  async sweep() {
+    const request = sweepRequest(this.state, ["all"]);
+    const key = JSON.stringify(request);
+    if (key !== this.swept) {
+      this.say("simulating the catalogue ...", false);
+      const answer = await this.side.ask(request);
+      if (answer.error) return this.say(answer.error, true);
+      this.swept = key;
+      this.rows = rowsOfCsv(answer.csv);
+    }
+    this.say("", false);
+    return this.all.show(this.rows, this.state.schedule);
+  }
+
+  async exampleText() {
+    const answer = await this.simulator.ask({ ...requestOf(this.state, this.state.schedule, "schedule", ["document"]), format: "text" });
+    if (answer.error) this.say(answer.error, true);
+    return answer.document ?? "";
+  }
+
+  // Files
+
+  listenForFiles() {
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", async (event) => {
+      event.preventDefault();
+      for (const file of event.dataTransfer.files) await this.takeFile(file.name, await file.text());
+    });
+  }
+
+  /** Takes a schedule, network or cluster for what it is; whatever else is said to be unknown. */
+  takeFile(name, text) {
+    let document = null;
+    try { document = JSON.parse(text); } catch { /* no JSON */ }
+    const kind = String(document?.format ?? "");
+    if (document === null || kind.includes("schedule")) return this.open({ own: text, ownName: name, schedule: OWN_FILE, view: "own" });
+    this.state.files = { ...this.state.files, [name]: text };
+    if (kind.includes("cluster") || document.devices_per_node) return this.open({ model: "network", cluster: name, view: "timeline" });
+    if (kind.includes("network") || document.layers || document.hidden_size || document.n_embd || document.traceEvents) return this.open({ model: "network", network: name, view: "timeline" });
+    return this.say(`${name}: expected a schedule, a network (or config.json, or a trace), or a cluster`, true);
+  }
+}
+
+async function startExplorer() {
+  const bytes = moduleBytes();
+  const simulators = { simulator: new Simulator(bytes), side: new Simulator(bytes), planner: new Simulator(bytes) };
+  const list = async (name) => (await simulators.simulator.ask({ ask: name }))[name];
+  const catalogue = { schedules: await list("schedules"), networks: await list("networks"), clusters: await list("clusters") };
+  const explorer = new Explorer(catalogue, simulators);
+  window.plumbline = { explorer };
+  await explorer.changed();
+}
+
+if (document.getElementById("simulator")) startExplorer();

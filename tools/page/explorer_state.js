@@ -1,0 +1,80 @@
+// What the explorer shows, as fields of requests (tools/ask/REQUESTS.md), and the same in the page's address.
+
+const OWN_FILE = "own";
+const COST_KEYS = ["F", "B", "I", "W", "comm"];
+const START = {
+  schedule: "1f1b", against: "", devices: "4", microbatches: "8", chunks: "", updates: "", model: "units",
+  F: "1", B: "2", I: "1", W: "1", comm: "0", "memory-limit": "",
+  network: "llama3-8b", cluster: "h100", tp: "1", cp: "1", ep: "1", dp: "1", zero: "0", "microbatch-size": "1", recompute: "", runtime: "", partition: "",
+  view: "timeline", tour: "",
+};
+
+/** The state that the address has, over the one to start with. */
+function stateOfAddress() {
+  const state = { ...START, options: {}, own: "", ownName: "own.txt", files: {} };
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+    if (name.startsWith("opt.")) state.options[name.slice(4)] = value;
+    else if (name === "own" || name === "ownName" || name in START) state[name] = value;
+  }
+  return state;
+}
+
+/** What differs from the start, as the part of the address behind `#`. */
+function addressOf(state) {
+  const fields = new URLSearchParams();
+  for (const [name, value] of Object.entries(START)) if (state[name] !== value) fields.set(name, state[name]);
+  for (const [name, value] of Object.entries(state.options)) if (value !== "") fields.set(`opt.${name}`, value);
+  if (state.own !== "") fields.set("own", state.own);
+  if (state.own !== "" && state.ownName !== "own.txt") fields.set("ownName", state.ownName);
+  return fields.toString();
+}
+
+/** Replaces the address without a step in the browser's history. */
+function keepAddress(state) {
+  const hash = addressOf(state);
+  history.replaceState(null, "", hash === "" ? location.pathname + location.search : `#${hash}`);
+}
+
+/** Fields of costs and degrees, the same for every schedule. */
+function costFields(state) {
+  const fields = {};
+  if (state.model === "units") {
+    fields.cost = COST_KEYS.filter((key) => state[key] !== "" && !(key === "comm" && Number(state.comm) === 0)).map((key) => `${key}=${state[key]}`).join(",");
+    fields.memory = "F=1,I=0,W=-1";
+  } else {
+    for (const name of ["network", "cluster", "recompute", "runtime", "partition"]) if (state[name] !== "") fields[name] = state[name];
+    for (const name of ["tp", "cp", "ep", "dp"]) if (Number(state[name]) > 1) fields[name] = Number(state[name]);
+    if (state["microbatch-size"] !== "") fields["microbatch-size"] = Number(state["microbatch-size"]);
+    if (Number(state.zero) > 0) fields.zero = Number(state.zero);
+  }
+  if (state["memory-limit"] !== "") fields["memory-limit"] = state["memory-limit"];
+  return fields;
+}
+
+/** A request about one schedule; `ask` is what to ask. */
+function requestOf(state, schedule, ask, want) {
+  const request = { ask, schedule, want };
+  if (schedule === OWN_FILE) {
+    request.schedule = state.ownName;
+    request.files = { ...state.files, [state.ownName]: state.own };
+  } else {
+    request.devices = Number(state.devices);
+    request.microbatches = Number(state.microbatches);
+    if (state.chunks !== "") request.chunks = Number(state.chunks);
+    if (state.updates !== "") request.updates = Number(state.updates);
+    const options = Object.entries(state.options).filter(([, value]) => value !== "").map(([name, value]) => `${name}=${value}`);
+    if (options.length > 0 && schedule === state.schedule) request.opt = options;
+    request.files = state.files;
+  }
+  if (ask === "simulate") Object.assign(request, costFields(state));
+  return request;
+}
+
+/** The request of the whole catalogue, or of `schedules`. */
+function sweepRequest(state, schedules) {
+  const { "memory-limit": limit, ...costs } = costFields(state);
+  const request = { ask: "sweep", schedules, devices: state.devices, microbatches: state.microbatches, want: ["csv"], files: state.files, ...costs };
+  if (state.chunks !== "") request.chunks = state.chunks;
+  if (limit) request["memory-limit"] = limit;
+  return request;
+}

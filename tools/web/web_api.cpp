@@ -1,0 +1,47 @@
+// What the page calls: requests in, answers out (tools/ask/REQUESTS.md), through the memory of the WebAssembly module.
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "models/ground/error.hpp"
+#include "tools/ask/ask.hpp"
+
+namespace {
+
+std::string answer;
+
+int refuse(const std::string& reason) {
+  answer = nlohmann::json({{"status", 2}, {"error", reason}}).dump();
+  return 2;
+}
+
+}  // namespace
+
+#define PLUMB_EXPORT(name) extern "C" __attribute__((export_name(#name)))
+
+/// Room for a request of `size` bytes; to be given back by `plumb_free`.
+PLUMB_EXPORT(plumb_alloc) void* plumb_alloc(std::size_t size) { return std::malloc(size); }
+PLUMB_EXPORT(plumb_free) void plumb_free(void* room) { std::free(room); }
+
+/// Answers a request. Returns the exit status that the command would have; with 2 the answer is an object with the
+/// member `error`: why the request cannot be answered.
+PLUMB_EXPORT(plumb_ask) int plumb_ask(const char* request, std::size_t size) {
+  try {
+    plumb::Reply reply = plumb::reply_to(std::string_view(request, size));
+    answer = std::move(reply.document);
+    return static_cast<int>(reply.status);
+  } catch (const plumb::Error& error) {
+    return refuse(error.what());
+  } catch (const std::exception& exception) {  // such as std::bad_alloc
+    return refuse("this needs more memory than a page has, expected fewer devices or microbatches (" +
+                  std::string(exception.what()) + ")");
+  }
+}
+
+/// The last answer; valid until the next request.
+PLUMB_EXPORT(plumb_answer) const char* plumb_answer() { return answer.data(); }
+PLUMB_EXPORT(plumb_answer_size) std::size_t plumb_answer_size() { return answer.size(); }
