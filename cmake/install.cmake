@@ -11,6 +11,7 @@ if(PLUMB_TRAINER)
 else()
   install(PROGRAMS $<TARGET_FILE:plumbline-simulator> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME plumbline)
 endif()
+install(FILES ${PROJECT_SOURCE_DIR}/build/web/tools/web/explorer.html DESTINATION ${CMAKE_INSTALL_DATADIR}/plumbline OPTIONAL)
 install(EXPORT plumbline-targets NAMESPACE plumb:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/plumbline)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/plumbline-config.cmake.in

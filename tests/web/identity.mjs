@@ -14,7 +14,7 @@ const ask = await simulatorOf(new WebAssembly.Module(readFileSync(wasm)));
 
 function native(request) {
   const { status, stdout, stderr } = spawnSync(program, ["ask", "-"], { input: request, encoding: "utf8", maxBuffer: 1 << 28 });
-  return { status, text: status === 2 ? stderr.replace(/^plumbline: (ask: )?(error: )?/, "").trimEnd() : stdout };
+  return { status, text: stdout === "" ? stderr.replace(/^plumbline: (ask: )?(error: )?/, "").trimEnd() : stdout };
 }
 
 const SHAPES = [
@@ -40,9 +40,10 @@ function compare(request) {
   const text = JSON.stringify(request);
   const there = ask(text);
   const here = native(text);
-  const answer = there.status === 2 ? JSON.parse(there.text).error : there.text;
-  if (there.status === here.status && (here.status === 2 ? here.text.endsWith(answer) : here.text === answer)) {
-    if (here.status === 2) refused += 1;
+  const error = there.status >= 2 ? JSON.parse(there.text).error : undefined;
+  const answer = error ?? there.text;
+  if (there.status === here.status && (error === undefined ? here.text === answer : answer !== "" && here.text.endsWith(answer))) {
+    if (error !== undefined) refused += 1;
     else same += 1;
     return;
   }

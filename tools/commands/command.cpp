@@ -57,6 +57,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
       {"sweep", "simulate schedules over ranges of sizes and list the best", sweep},
       {"plan", "find the fastest parallel configuration for a cluster", run_plan},
+      {"explore", "write a page that simulates in a browser", run_explore},
       {"ask", "answer a request document, for programs", run_ask},
       {"stability", "find the largest stable learning rate of asynchronous training",
        of_trainer("stability", trainer.stability)},

@@ -29,6 +29,14 @@ function svgElement(tag, attributes, ...children) {
   return made;
 }
 
+/** A square on the front, a cross for inference, a circle elsewhere. */
+function pointShape(point, px, py, isFront, isChosen) {
+  const size = isChosen ? 7 : 4.5;
+  if (isFront) return svgElement("rect", { x: px - size - 0.5, y: py - size - 0.5, width: 2 * size + 1, height: 2 * size + 1 });
+  if (point.kind === "forward") return svgElement("path", { d: `M${px - size} ${py - size}l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}` });
+  return svgElement("circle", { cx: px, cy: py, r: size });
+}
+
 class CatalogueView {
   /** `open(schedule)` shows a schedule. */
   constructor(open) {
@@ -48,10 +56,11 @@ class CatalogueView {
     this.memory = inBytes ? ["peak memory of the fullest device, GiB", (row) => Number(row.peak_memory_bytes) / 2 ** 30]
       : ["peak of the fullest device, in activations of 1/p of the model", (row) => Number(row.peak_device_stashes)];
     const points = rows.filter((row) => row.error === "" && row.bubble_fraction !== "").map((row) => ({
-      name: row.schedule, x: this.memory[1](row), y: Number(row.bubble_rate || row.bubble_fraction), fits: row.fits !== "false" }));
-    const front = frontOf(points.filter((point) => point.fits));
+      name: row.schedule, x: this.memory[1](row), y: Number(row.bubble_rate || row.bubble_fraction), fits: row.fits !== "false",
+      kind: row.semantics }));
+    const front = frontOf(points.filter((point) => point.fits && point.kind === "synchronous"));
     const refused = rows.filter((row) => row.error !== "");
-    this.note.textContent = `${points.length} of ${rows.length} schedules run at this size; ${front.length} are Pareto-optimal (marked): ${front.map(({ name }) => name).join(", ")}.`;
+    this.note.textContent = `${points.length} of ${rows.length} schedules run at this size; of the synchronous ones, ${front.map(({ name }) => name).join(", ")} ${front.length === 1 ? "is" : "are"} Pareto-optimal (squares). Hollow: asynchronous, with weights that are some updates old; crosses: inference.`;
     this.plot.replaceChildren(this.picture(points, front));
     this.table.replaceChildren(refused.length === 0 ? "" : element("details", {}, element("summary", {}, `${refused.length} do not run at this size`),
       element("ul", {}, refused.map((row) => element("li", {}, row.error)))));
@@ -76,22 +85,22 @@ class CatalogueView {
     text(this.memory[0], (left + width - right) / 2, height - 8, "middle");
     text("bubble rate", left, top - 4, "start");
     svg.append(svgElement("polyline", { class: "front", points: front.map((point) => `${x(point.x)},${y(point.y)}`).join(" ") }));
-    const taken = [];
+    const taken = points.map((point) => [x(point.x) - 5, y(point.y), 10]);
     const inFront = new Set(front.map(({ name }) => name));
     const rank = (point) => (point.name === this.chosen ? 0 : inFront.has(point.name) ? 1 : 2);
-    for (const point of [...points].sort((a, b) => rank(a) - rank(b))) this.mark(svg, point, [x(point.x), y(point.y)], rank(point), taken);
+    for (const point of [...points].sort((a, b) => rank(a) - rank(b))) this.mark(svg, point, [x(point.x), y(point.y)], rank(point), inFront.has(point.name), taken);
     return svg;
   }
 
-  mark(svg, point, [px, py], rank, taken) {
-    const cls = `point${rank === 1 ? " on-front" : ""}${rank === 0 ? " chosen" : ""}${point.fits ? "" : " too-large"}`;
+  mark(svg, point, [px, py], rank, isFront, taken) {
+    const cls = `point ${point.kind}${isFront ? " on-front" : ""}${rank === 0 ? " chosen" : ""}${point.fits ? "" : " too-large"}`;
     const words = `${point.name}: bubble ${percentText(point.y)}, ${numberText(point.x)}${point.fits ? "" : ", does not fit"}`;
     const group = svgElement("a", { class: cls, tabindex: "0", role: "button", "aria-label": words, click: () => this.open(point.name),
       keydown: (event) => { if (event.key === "Enter" || event.key === " ") this.open(point.name); } },
-      svgElement("title", {}, words), rank === 1 ? svgElement("rect", { x: px - 5, y: py - 5, width: 10, height: 10 }) : svgElement("circle", { cx: px, cy: py, r: rank === 0 ? 7 : 4.5 }));
+      svgElement("title", {}, words), pointShape(point, px, py, isFront, rank === 0));
     const wide = point.name.length * 6.4;
     const free = (ty) => !taken.some(([ox, oy, ow]) => Math.abs(oy - ty) < 12 && px + 9 < ox + ow && ox < px + 9 + wide);
-    const ty = [4, -9, 16, -21, 28].map((shift) => py + shift).find(free);
+    const ty = [4, -8, 16, -20, 28].map((shift) => py + shift).find((at) => at < 394 && free(at));
     if (ty !== undefined) {
       taken.push([px + 9, ty, wide]);
       group.append(svgElement("text", { x: px + 9, y: ty }, point.name));

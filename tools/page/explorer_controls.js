@@ -18,7 +18,7 @@ class Controls {
   set(name, value) {
     if (this.state[name] === value) return;
     this.state[name] = value;
-    if (name === "schedule") this.state.options = {};
+    if (name === "schedule") Object.assign(this.state, { options: {}, chunks: "", updates: "" });
     if (name === "schedule" || name === "model") this.build();
     this.changed(name);
   }
@@ -98,17 +98,18 @@ class Controls {
   }
 
   unitFields() {
-    const notes = { F: "forward of a stage", B: "backward of a stage, where it is one action", I: "input gradient, where the backward is split",
+    const notes = { F: "forward of a device's share of the model", B: "backward, where it is one action", I: "input gradient, where the backward is split",
       W: "weight gradient, where the backward is split", comm: "message from stage to stage" };
     return [this.modelChoice(), COST_KEYS.map((key) => this.slider(key, key, 0, 4, 0.1, `${notes[key]}, in units (1 unit = 1 ms)`)),
-      this.text("memory-limit", "memory limit", "stashes", "of every device, in stashes of one stage")];
+      this.text("memory-limit", "memory limit", "stashes", "of every device, in activations of 1/p of the model")];
   }
 
   modelFields() {
-    const named = (list, name) => element("select", { "data-name": name, change: (event) => this.set(name, event.target.value) },
-      [...Object.keys(this.state.files), ...list.map((one) => one.name)].map((value) => element("option", { value, selected: this.state[name] === value }, value)));
+    const named = (list, name) => [
+      element("input", { "data-name": name, value: this.state[name], list: `known-${name}s`, change: (event) => this.set(name, event.target.value.trim()) }),
+      element("datalist", { id: `known-${name}s` }, [...Object.keys(this.state.files), ...list.map((one) => one.name)].map((value) => element("option", { value })))];
     return [this.modelChoice(),
-      labelled("network", named(this.catalogue.networks, "network")), labelled("cluster", named(this.catalogue.clusters.filter(({ name }) => name !== "host"), "cluster")),
+      labelled("network", named(this.catalogue.networks, "network")), labelled("cluster", named(this.catalogue.clusters.filter(({ name }) => name !== "host"), "cluster"), "a name, or one with its size: h100-8x8 is eight nodes of eight"),
       element("div", { class: "degrees" }, ["tp", "cp", "ep", "dp", "zero"].map((name) => this.count(name))),
       this.slider("microbatch-size", "samples per microbatch", 1, 16, 1),
       labelled("recompute", element("select", { "data-name": "recompute", change: (event) => this.set("recompute", event.target.value) },

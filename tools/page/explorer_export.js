@@ -25,6 +25,7 @@ const EXPORTS = [
 class ExportView {
   /** `ask(want)` answers for the run that is shown; `canvas()` is its timeline. */
   constructor({ ask, canvas }) {
+    this.ask = ask;
     this.error = element("span", { class: "refusal" });
     const buttons = EXPORTS.map(([title, part, ending, type]) => element("button", { type: "button", click: () => this.take(ask, part, ending, type) }, title));
     const png = element("button", { type: "button", click: () => canvas()?.toBlob((blob) => download("plumbline.png", blob, "image/png")) }, "PNG");

@@ -76,7 +76,7 @@ class Explorer {
     const schedules = [state.schedule, ...(state.against && state.against !== state.schedule ? [state.against] : [])];
     const begun = performance.now();
     const answers = [];
-    for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"])));
+    for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"], this.catalogue.schedules.find(({ name }) => name === schedule))));
     if (this.stale) return;
     const refused = answers.map((answer, i) => (answer.error ?? (answer.page ? "" : (answer.findings ?? []).join("\n"))) && `${schedules.length > 1 ? `${schedules[i]}: ` : ""}${answer.error ?? answer.findings.join("\n")}`).filter(Boolean);
     this.say(refused.join("\n"), refused.length > 0);

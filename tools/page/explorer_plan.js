@@ -6,7 +6,8 @@ class PlanView {
     Object.assign(this, { state, simulator, open });
     const names = (list) => list.filter(({ name }) => name !== "host").map(({ name }) => name);
     this.network = this.picked(names(catalogue.networks), state.network);
-    this.cluster = this.picked(names(catalogue.clusters), state.cluster);
+    this.cluster = element("input", { value: state.cluster, list: "plan-clusters" });
+    this.clusters = element("datalist", { id: "plan-clusters" }, names(catalogue.clusters).map((value) => element("option", { value })));
     this.batch = element("input", { type: "number", min: 1, value: 64 });
     this.runtime = this.picked(["none", "megatron", "pytorch", "torchtitan", "deepspeed"], "none");
     this.limit = element("input", { type: "number", min: 1, value: 30 });
@@ -14,7 +15,7 @@ class PlanView {
     this.answer = element("div", { "aria-live": "polite" });
     this.element = element("div", { class: "card" }, element("div", { class: "card-head" }, element("h3", {}, "Plan: the fastest configuration that fits"),
       element("p", { class: "hint" }, "every candidate is simulated here, in this page; a lower bound tells how much better any plan could be")),
-      element("div", { class: "plan-fields" }, labelled("network", this.network), labelled("cluster", this.cluster), labelled("global batch", this.batch, "samples per optimizer update"),
+      element("div", { class: "plan-fields" }, labelled("network", this.network), labelled("cluster", [this.cluster, this.clusters], "a name, or one with its size: h100-8x8 is eight nodes of eight"), labelled("global batch", this.batch, "samples per optimizer update"),
         labelled("runtime", this.runtime, "the system that will run the plan"), labelled("seconds at most", this.limit), this.go), this.answer);
   }
 

@@ -40,7 +40,7 @@ function costFields(state) {
   const fields = {};
   if (state.model === "units") {
     fields.cost = COST_KEYS.filter((key) => state[key] !== "" && !(key === "comm" && Number(state.comm) === 0)).map((key) => `${key}=${state[key]}`).join(",");
-    fields.memory = "F=1,I=0,W=-1";
+    fields["per-device"] = true; // so that schedules with several chunks do the same work
   } else {
     for (const name of ["network", "cluster", "recompute", "runtime", "partition"]) if (state[name] !== "") fields[name] = state[name];
     for (const name of ["tp", "cp", "ep", "dp"]) if (Number(state[name]) > 1) fields[name] = Number(state[name]);
@@ -51,8 +51,11 @@ function costFields(state) {
   return fields;
 }
 
-/** A request about one schedule; `ask` is what to ask. */
-function requestOf(state, schedule, ask, want) {
+/** Placements with a number of stages per device that can be chosen. */
+const CHUNKED = ["looped", "zigzag"];
+
+/** A request about one schedule, whose entry in the catalogue is `spec`; `ask` is what to ask. */
+function requestOf(state, schedule, ask, want, spec) {
   const request = { ask, schedule, want };
   if (schedule === OWN_FILE) {
     request.schedule = state.ownName;
@@ -60,7 +63,7 @@ function requestOf(state, schedule, ask, want) {
   } else {
     request.devices = Number(state.devices);
     request.microbatches = Number(state.microbatches);
-    if (state.chunks !== "") request.chunks = Number(state.chunks);
+    if (state.chunks !== "" && (schedule === state.schedule || CHUNKED.includes(spec?.placement))) request.chunks = Number(state.chunks);
     if (state.updates !== "") request.updates = Number(state.updates);
     const options = Object.entries(state.options).filter(([, value]) => value !== "").map(([name, value]) => `${name}=${value}`);
     if (options.length > 0 && schedule === state.schedule) request.opt = options;

@@ -44,7 +44,7 @@ constexpr std::string_view kSweepHeader =
     "schedule,p,m,v,cost,memory_limit,tp,cp,ep,dp,zero,microbatch_size,recompute,updates,makespan_ns,step_time_ns,"
     "longest_device_span_ns,bubble_fraction,"
     "bubble_rate,utilization,samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_device_stashes,"
-    "peak_memory_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,error\n";
+    "peak_memory_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,error,semantics\n";
 
 std::string interval_text(double value, const std::optional<Interval>& interval, std::string (*text)(double)) {
   return interval ? text(value) + " (" + text(interval->low) + " - " + text(interval->high) + ")" : text(value);
@@ -114,8 +114,9 @@ std::string sweep_csv_row(const SweepResult& result) {
   }
   cells.push_back(point.job.recompute);
   if (!result.figures) {
-    cells.resize(columns - 1);
+    cells.resize(columns - 2);
     cells.push_back(result.error);
+    cells.emplace_back(result.semantics);
     return csv_row(cells);
   }
   const SweepFigures& f = *result.figures;
@@ -123,14 +124,26 @@ std::string sweep_csv_row(const SweepResult& result) {
   const auto bound = [](const std::optional<Interval>& interval, double Interval::*end) {
     return interval ? exact_text((*interval).*end) : std::string{};
   };
-  for (std::string& text : std::vector<std::string>{
-           std::to_string(f.updates), ns(f.makespan_ns), ns(f.step_time_ns), ns(f.longest_device_span_ns),
-           exact_text(f.bubble_fraction), exact_text(f.bubble_rate), exact_text(f.utilization),
-           exact_text(f.samples_per_s), exact_text(f.tokens_per_s), exact_text(f.model_flops_utilization),
-           exact_text(f.peak_activations), exact_text(f.peak_device_stashes), std::to_string(f.peak_memory_bytes),
-           bound(f.makespan_interval_ns, &Interval::low), bound(f.makespan_interval_ns, &Interval::high),
-           bound(f.bubble_interval, &Interval::low), bound(f.bubble_interval, &Interval::high),
-           result.fits ? "true" : "false", ""}) {
+  for (std::string& text : std::vector<std::string>{std::to_string(f.updates),
+                                                    ns(f.makespan_ns),
+                                                    ns(f.step_time_ns),
+                                                    ns(f.longest_device_span_ns),
+                                                    exact_text(f.bubble_fraction),
+                                                    exact_text(f.bubble_rate),
+                                                    exact_text(f.utilization),
+                                                    exact_text(f.samples_per_s),
+                                                    exact_text(f.tokens_per_s),
+                                                    exact_text(f.model_flops_utilization),
+                                                    exact_text(f.peak_activations),
+                                                    exact_text(f.peak_device_stashes),
+                                                    std::to_string(f.peak_memory_bytes),
+                                                    bound(f.makespan_interval_ns, &Interval::low),
+                                                    bound(f.makespan_interval_ns, &Interval::high),
+                                                    bound(f.bubble_interval, &Interval::low),
+                                                    bound(f.bubble_interval, &Interval::high),
+                                                    result.fits ? "true" : "false",
+                                                    "",
+                                                    std::string(result.semantics)}) {
     cells.push_back(std::move(text));
   }
   return csv_row(cells);

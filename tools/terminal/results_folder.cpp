@@ -6,14 +6,19 @@
 
 namespace plumb {
 
-std::filesystem::path in_results(const std::filesystem::path& tail) {
-  const std::filesystem::path whole = std::filesystem::path("results") / tail;
-  if (std::filesystem::exists(whole)) return whole;
+std::optional<std::filesystem::path> above_program(const std::filesystem::path& tail) {
   std::error_code ignored;
   std::filesystem::path directory = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   for (; directory.has_relative_path(); directory = directory.parent_path()) {
-    if (std::filesystem::exists(directory / whole)) return directory / whole;
+    if (std::filesystem::exists(directory / tail)) return directory / tail;
   }
+  return std::nullopt;
+}
+
+std::filesystem::path in_results(const std::filesystem::path& tail) {
+  const std::filesystem::path whole = std::filesystem::path("results") / tail;
+  if (std::filesystem::exists(whole)) return whole;
+  if (const auto found = above_program(whole)) return *found;
   throw Error("no " + whole.string() + " here or above the program, expected it named by an option");
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 std::string answer;
 
-int refuse(const std::string& reason) {
-  answer = nlohmann::json({{"status", 2}, {"error", reason}}).dump();
-  return 2;
+int refuse(plumb::ExitStatus status, const std::string& reason) {
+  answer = nlohmann::json({{"status", static_cast<int>(status)}, {"error", reason}}).dump();
+  return static_cast<int>(status);
 }
 
 }  // namespace
@@ -27,21 +27,26 @@ int refuse(const std::string& reason) {
 PLUMB_EXPORT(plumb_alloc) void* plumb_alloc(std::size_t size) { return std::malloc(size); }
 PLUMB_EXPORT(plumb_free) void plumb_free(void* room) { std::free(room); }
 
-/// Answers a request. Returns the exit status that the command would have; with 2 the answer is an object with the
-/// member `error`: why the request cannot be answered.
+/// Answers a request. Returns the exit status that the command would have. Of a request that cannot be answered the
+/// answer is an object with the member `error`: why.
 PLUMB_EXPORT(plumb_ask) int plumb_ask(const char* request, std::size_t size) {
   try {
     plumb::Reply reply = plumb::reply_to(std::string_view(request, size));
     answer = std::move(reply.document);
     return static_cast<int>(reply.status);
+  } catch (const plumb::CannotRun& error) {
+    return refuse(plumb::ExitStatus::kNo, error.what());
   } catch (const plumb::Error& error) {
-    return refuse(error.what());
+    return refuse(plumb::ExitStatus::kWrongInput, error.what());
   } catch (const std::exception& exception) {  // such as std::bad_alloc
-    return refuse("this needs more memory than a page has, expected fewer devices or microbatches (" +
-                  std::string(exception.what()) + ")");
+    return refuse(plumb::ExitStatus::kWrongInput,
+                  "this needs more memory than a page has, expected fewer devices or microbatches (" +
+                      std::string(exception.what()) + ")");
   }
 }
 
 /// The last answer; valid until the next request.
 PLUMB_EXPORT(plumb_answer) const char* plumb_answer() { return answer.data(); }
 PLUMB_EXPORT(plumb_answer_size) std::size_t plumb_answer_size() { return answer.size(); }
+
+#undef PLUMB_EXPORT

@@ -119,6 +119,7 @@ TEST_CASE("rows of several memory limits say which; where nothing fits there are
 TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible points empty") {
   SweepResult possible;
   possible.point = {"1f1b", {.num_devices = 2, .num_microbatches = 4, .chunks = 1}, "F=1,B=2", "3"};
+  possible.semantics = "synchronous";
   possible.figures.emplace();
   possible.figures->updates = 1;
   possible.figures->makespan_ns = 3'000'000;
@@ -128,8 +129,9 @@ TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible point
   SweepResult impossible;
   impossible.point = {"chimera", {.num_devices = 3, .num_microbatches = 4, .chunks = 1}};
   impossible.error = "chimera: 3, \"odd\"";
-  CHECK(sweep_csv_row(possible) == "1f1b,2,4,1,\"F=1,B=2\",3,,,,,,,,1,3000000,0,0,0.25,0,0,,,,2.5,0,0,2,4,,,true,\n");
-  CHECK(sweep_csv_row(impossible) == "chimera,3,4,1,,,,,,,,,,,,,,,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\"\n");
+  CHECK(sweep_csv_row(possible) ==
+        "1f1b,2,4,1,\"F=1,B=2\",3,,,,,,,,1,3000000,0,0,0.25,0,0,,,,2.5,0,0,2,4,,,true,,synchronous\n");
+  CHECK(sweep_csv_row(impossible) == "chimera,3,4,1,,,,,,,,,,,,,,,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\",\n");
   const auto columns = [](std::string_view row) { return std::count(row.begin(), row.end(), ','); };
   CHECK(columns(sweep_csv_row(possible)) - 1 == columns(sweep_csv_header()));  // one comma is in the cost
 }

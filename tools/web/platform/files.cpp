@@ -12,7 +12,8 @@ namespace plumb {
 std::string read_text_file(const std::filesystem::path& path, const FileKind& kind) {
   const std::string name = path.string();
   const std::string* given = GivenFiles::find(name);
-  if (given == nullptr) throw Error(name + ": there are no files here; expected a file that was given with the request");
+  if (given == nullptr)
+    throw Error(name + ": there are no files here; expected a file that was given with the request");
   if (given->size() > kind.most_bytes) {
     throw Error(name + ": has " + std::to_string(given->size()) + " bytes, expected a file (" + std::string(kind.name) +
                 ") of at most " + std::to_string(kind.most_bytes) + " bytes");
