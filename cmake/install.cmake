@@ -21,3 +21,18 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/plumbline-config-version.
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/plumbline-config.cmake ${PROJECT_BINARY_DIR}/plumbline-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/plumbline)
+
+# Completions and the manual page, printed by the installed program.
+install(CODE [[
+  set(prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+  foreach(words IN ITEMS "completion bash>share/bash-completion/completions/plumbline"
+                         "completion zsh>share/zsh/site-functions/_plumbline" "manual>share/man/man1/plumbline.1")
+    string(REPLACE ">" ";" parts "${words}")
+    list(GET parts 0 command)
+    list(GET parts 1 file)
+    separate_arguments(command)
+    cmake_path(GET file PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${prefix}/${folder}")
+    execute_process(COMMAND "${prefix}/bin/plumbline" ${command} OUTPUT_FILE "${prefix}/${file}" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+]])

@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
 #include "tools/command_line/examples.hpp"
+#include "tools/command_line/table_watch.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -104,6 +105,10 @@ std::string help_text(const OptionTable& options) {
 }
 
 bool parse_command_line(const OptionTable& options, const CommandLine& arguments) {
+  if (const TableWatch::See* see = TableWatch::current()) {
+    (*see)(options);
+    return false;
+  }
   const po::variables_map values = run_boost(arguments, options);
   if (values.count(kHelp) > 0) {
     print(help_text(options));

@@ -42,6 +42,10 @@ const Command& find_command(const std::vector<Command>& commands, std::string_vi
 std::vector<Command> command_table(const TrainerCommands& trainer) {
   const auto version = [trainer](const CommandLine& arguments) { return run_version(arguments, trainer.abilities); };
   const auto sweep = [trainer](const CommandLine& arguments) { return run_sweep(arguments, trainer.shared); };
+  const auto completion = [trainer](const CommandLine& arguments) {
+    return run_completion(arguments, command_table(trainer));
+  };
+  const auto manual = [trainer](const CommandLine& arguments) { return run_manual(arguments, command_table(trainer)); };
   return {
       {"schedules", "list the built-in schedules", run_schedules},
       {"schedule", "write a schedule to a file, or explain how to run it in PyTorch and Megatron-LM", run_schedule},
@@ -66,6 +70,8 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"clusters", "list the built-in clusters, or print one", run_clusters},
       {"device", "measure, import or fit how fast a type of device is", run_device},
       {"demo", "predict, train and compare a small model on this machine", of_trainer("demo", trainer.demo)},
+      {"completion", "print a script that completes command lines, for bash or zsh", completion},
+      {"manual", "print the manual page", manual},
       {"version", "print the version and the back ends of this build", version},
   };
 }

@@ -58,6 +58,9 @@ ExitStatus run_plan(const CommandLine& arguments);
 ExitStatus run_networks(const CommandLine& arguments);
 ExitStatus run_clusters(const CommandLine& arguments);
 ExitStatus run_device(const CommandLine& arguments);
+/// `commands`: all of this program.
+ExitStatus run_completion(const CommandLine& arguments, const std::vector<Command>& commands);
+ExitStatus run_manual(const CommandLine& arguments, const std::vector<Command>& commands);
 /// `abilities` is null in a program without the trainer.
 ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)());
 

@@ -62,7 +62,7 @@ class CatalogueView {
     const refused = rows.filter((row) => row.error !== "");
     this.note.textContent = `${points.length} of ${rows.length} schedules run at this size; of the synchronous ones, ${front.map(({ name }) => name).join(", ")} ${front.length === 1 ? "is" : "are"} Pareto-optimal (squares). Hollow: asynchronous, with weights that are some updates old; crosses: inference.`;
     this.plot.replaceChildren(this.picture(points, front));
-    this.table.replaceChildren(refused.length === 0 ? "" : element("details", {}, element("summary", {}, `${refused.length} do not run at this size`),
+    this.table.replaceChildren(refused.length === 0 ? "" : element("details", {}, element("summary", {}, `${refused.length} ${refused.length === 1 ? "does" : "do"} not run at this size`),
       element("ul", {}, refused.map((row) => element("li", {}, row.error)))));
   }
 

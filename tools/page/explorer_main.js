@@ -159,13 +159,18 @@ class Explorer {
 }
 
 async function startExplorer() {
+  const page = document.getElementById("page");
+  page.textContent = "Starting the simulator ...";
   const bytes = moduleBytes();
   const simulators = { simulator: new Simulator(bytes), side: new Simulator(bytes), planner: new Simulator(bytes) };
   const list = async (name) => (await simulators.simulator.ask({ ask: name }))[name];
   const catalogue = { schedules: await list("schedules"), networks: await list("networks"), clusters: await list("clusters") };
+  page.textContent = "";
   const explorer = new Explorer(catalogue, simulators);
   window.plumbline = { explorer };
   await explorer.changed();
 }
 
-if (document.getElementById("simulator")) startExplorer();
+if (document.getElementById("simulator")) {
+  startExplorer().catch((error) => { document.getElementById("page").textContent = `The explorer cannot start in this browser: ${error.message}`; });
+}

@@ -67,7 +67,7 @@ class Section {
     const lighter = section.runs.flatMap((run) => run.colours.filter((_, i) => run.levels[i] > 0));
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
     const hatched = (colour) =>
-      `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} calc(100% * var(--hatching)), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
+      `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} var(--hatching-share), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
     return legend([
       ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
       ...lighter.slice(0, 1).map((colour) => [colour, "lighter: later stages of the same device"]),
