@@ -82,11 +82,15 @@ std::string schema_of_requests() {
   return request_schema(all);
 }
 
+AskedQuestionPtr asked_question(std::string_view name) {
+  const auto kind = std::ranges::find(kQuestions, name, &QuestionKind::name);
+  if (kind == kQuestions.end()) throw_unknown("question", name, questions());
+  return kind->make();
+}
+
 Reply reply_to(std::string_view text) {
   Request request = request_from_json(text);
-  const auto kind = std::ranges::find(kQuestions, request.ask, &QuestionKind::name);
-  if (kind == kQuestions.end()) throw_unknown("question", request.ask, questions());
-  const AskedQuestionPtr question = kind->make();
+  const AskedQuestionPtr question = asked_question(request.ask);
   settle_wanted(request, question->parts());
   const GivenFiles files(&request.files);
   const CollectedNotes notes;

@@ -185,6 +185,15 @@ void PreparedJob::fill_memory() {
   answer_.relief = relief_text(memory_reliefs(job, answer_.schedule, timeline));
 }
 
+SimulateQuestion simulate_question(const Request& request) {
+  SimulateQuestion question;
+  OptionTable options(SimulateQuestion::kUsage, "");
+  question.add_job_to(options);
+  question.add_questions_to(options);
+  take_request(options, request);
+  return question;
+}
+
 std::string prediction_text(const PredictedJob& job, const SimulateQuestion& question,
                             const std::optional<TextTimelineOptions>& drawn) {
   const Timeline& timeline = job.timeline;

@@ -8,6 +8,7 @@
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/timeline/timeline.hpp"
+#include "tools/ask/request.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/option_table.hpp"
@@ -39,6 +40,10 @@ struct SimulateQuestion {
   /// Declares what else is to be found out about it.
   void add_questions_to(OptionTable& options);
 };
+
+/// The question of a request, whose texts that stand in for files must be in force (`GivenFiles`). Throws `Error` as
+/// `take_request` does.
+SimulateQuestion simulate_question(const Request& request);
 
 /// What else the answer will be used for, which decides how much is simulated.
 struct PredictionUse {

@@ -132,19 +132,25 @@ std::string zsh_text(std::string_view text) {
   return quoted;
 }
 
-std::string zsh_action(ValueKind kind) {
+const char* zsh_action(ValueKind kind) {
   switch (kind) {
     case ValueKind::kSchedule:
-      return "{_alternative \"names:schedule:($_plumbline_schedules)\" \"files:file:_files\"}";
+      return "_plumbline_schedules";
     case ValueKind::kNetwork:
-      return "{_alternative \"names:network:($_plumbline_networks)\" \"files:file:_files\"}";
+      return "_plumbline_networks";
     case ValueKind::kCluster:
-      return "{_alternative \"names:cluster:($_plumbline_clusters)\" \"files:file:_files\"}";
+      return "_plumbline_clusters";
     case ValueKind::kFile:
       return "_files";
     default:
       return "( )";
   }
+}
+
+/// A function that completes names of one kind, and files.
+std::string zsh_names(const std::string& kind, const std::string& names) {
+  return "_plumbline_" + kind + "s() { _alternative '" + kind + "s:" + kind + ":(" + names +
+         ")' 'files:file:_files' }\n";
 }
 
 std::string zsh_arguments(const DescribedCommand& command) {
@@ -174,11 +180,10 @@ std::string zsh_completion(const std::vector<DescribedCommand>& commands) {
     }
     cases += zsh_arguments(command);
   }
-  return "#compdef plumbline\n# Completion of plumbline for zsh; made by `plumbline completion zsh`.\n"
-         "_plumbline() {\n  local _plumbline_schedules='" +
-         schedule_words() + "'\n  local _plumbline_networks='" + in_one_line(builtin_networks()) +
-         "'\n  local _plumbline_clusters='" + in_one_line(builtin_clusters()) +
-         "'\n"
+  return "#compdef plumbline\n# Completion of plumbline for zsh; made by `plumbline completion zsh`.\n" +
+         zsh_names("schedule", schedule_words()) + zsh_names("network", in_one_line(builtin_networks())) +
+         zsh_names("cluster", in_one_line(builtin_clusters())) +
+         "_plumbline() {\n"
          "  local -a commands=(\n" +
          names +
          "  )\n"

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,10 +13,10 @@
 #include "models/ground/given_files.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/ask/ask.hpp"
+#include "tools/ask/asked.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/ask/simulate_question.hpp"
 #include "tools/python/columns.hpp"
-#include "tools/python/option_rows.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/terminal/notes.hpp"
 
@@ -50,12 +51,7 @@ std::shared_ptr<SimulatedJob> simulate_request(const std::string& text, bool spa
   const Request request = request_from_json(text);
   const GivenFiles files(&request.files);
   const CollectedNotes notes;
-  OptionTable options(SimulateQuestion::kUsage, "");
-  SimulateQuestion question;
-  question.add_job_to(options);
-  question.add_questions_to(options);
-  take_request(options, request);
-  PreparedJob prepared(question);
+  PreparedJob prepared(simulate_question(request));
   auto job = std::make_shared<SimulatedJob>();
   job->violations = prepared.violations();
   if (job->violations.empty()) {
@@ -156,8 +152,13 @@ PYBIND11_MODULE(_core, module) {
   module.def("ask", &plumb::ask, py::arg("request"), py::call_guard<py::gil_scoped_release>());
   module.def("options", [](const std::string& question) {
     std::vector<py::tuple> rows;
-    for (const plumb::OptionRow& row : plumb::option_rows(question)) {
-      rows.push_back(py::make_tuple(row.name, static_cast<int>(row.kind), row.placeholder, row.help));
+    const plumb::AskedQuestionPtr asked = plumb::asked_question(question);
+    for (const plumb::OptionGroup& group : asked->options().groups()) {
+      for (const plumb::Option& option : group.options) {
+        std::string name = option.name;
+        std::ranges::replace(name, '-', '_');
+        rows.push_back(py::make_tuple(name, static_cast<int>(option.kind), option.placeholder, option.help));
+      }
     }
     return rows;
   });

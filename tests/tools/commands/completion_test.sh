@@ -2,7 +2,7 @@
 # Completes command lines as bash and zsh do.  completion_test.sh PLUMBLINE
 # Exit status 77: skipped for zsh, with the reason on standard output; bash has been tested by then.
 set -euo pipefail
-program=$1
+program=$(readlink -f "$1")
 failed=0
 
 check() { # WHAT WANTED GOT...
@@ -55,7 +55,7 @@ def shown(line):
     os.write(terminal, f"fpath=({sys.argv[1]} $fpath); autoload -Uz compinit; compinit -u -D; print READY\n".encode())
     read(r"\nREADY|\rREADY|[^ ]READY\r")
     os.write(terminal, (line + "\t\t").encode())
-    text = read(r"$^", 2.5)
+    text = read(r"(?!)", 2.5)
     os.write(terminal, b"\x03exit\n")
     os.close(terminal)
     os.waitpid(pid, 0)

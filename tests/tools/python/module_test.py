@@ -70,6 +70,36 @@ class Simulate(unittest.TestCase):
         self.assertIn("memory_limit", plumbline.simulate.__doc__)
 
 
+class Others(unittest.TestCase):
+    def test_plan_is_that_of_the_program(self):
+        size = ["--network", "gpt2-small", "--cluster", "a100-1x2", "--batch", "4", "--schedule", "1f1b"]
+        plan = plumbline.plan("gpt2-small", "a100-1x2", 4, schedule="1f1b")
+        self.assertTrue(plan)
+        self.assertEqual(plan.text, printed("plan", *size).stdout)
+        self.assertEqual(plumbline.simulate(plan.schedule, cost="F=1,B=2").findings, [])
+
+    def test_a_run_compared_with_itself_and_with_another(self):
+        run = plumbline.simulate("1f1b", devices=4, microbatches=8)
+        self.assertTrue(plumbline.compare(run, run, max_error="1%"))
+        slower = plumbline.simulate("1f1b", devices=4, microbatches=8, cost="F=1.5,B=2")
+        compared = plumbline.compare(run, slower, max_error="1%")
+        self.assertFalse(compared)
+        self.assertIn("makespan", compared.text)
+
+    def test_convert_is_that_of_the_program(self):
+        made = plumbline.schedule("zb-v", devices=2, microbatches=4)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "zbv.json")
+            with open(path, "w") as file:
+                file.write(made.text)
+            expected = printed("convert", path, "-", "--to", "torch-csv").stdout
+        self.assertEqual(plumbline.convert(made, to="torch-csv"), expected)
+
+    def test_questions_without_a_command_of_their_own_are_refused(self):
+        with self.assertRaisesRegex(plumbline.Error, "question"):
+            plumbline._core.options("simulat")
+
+
 @unittest.skipIf(numpy is None, "numpy is missing")
 class Arrays(unittest.TestCase):
     def test_bubbles_from_spans_are_those_of_the_papers(self):

@@ -8,8 +8,8 @@ Keyword arguments are the options of the command of the same name, with undersco
 them. What a command would refuse raises `plumbline.Error` with the same words.
 """
 from ._core import LANES, MEMORY_CLASSES, OPS, Error
-from .questions import InvalidSchedule, schedule, simulate, sweep, validate
-from .documents import Columns, Schedule, Sweep, Timeline, Validation
+from .questions import InvalidSchedule, compare, convert, plan, schedule, simulate, sweep, validate
+from .documents import Columns, Comparison, Plan, Schedule, Sweep, Timeline, Validation
 
-__all__ = ["LANES", "MEMORY_CLASSES", "OPS", "Columns", "Error", "InvalidSchedule", "Schedule", "Sweep", "Timeline",
-           "Validation", "schedule", "simulate", "sweep", "validate"]
+__all__ = ["LANES", "MEMORY_CLASSES", "OPS", "Columns", "Comparison", "Error", "InvalidSchedule", "Plan", "Schedule",
+           "Sweep", "Timeline", "Validation", "compare", "convert", "plan", "schedule", "simulate", "sweep", "validate"]

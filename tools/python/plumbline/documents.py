@@ -161,3 +161,46 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text)}</pre>"
+
+
+class Plan:
+    """The fastest configuration that was found. True where one fits in memory.
+
+    document: what `plumbline plan --json` writes; times in ns, memory in bytes.
+    schedule: the schedule of the best plan, for `simulate` and `convert`; None where nothing fits.
+    """
+
+    def __init__(self, answer: Dict[str, Any]):
+        self.document: Dict[str, Any] = answer.get("plan", {})
+        self.text: str = answer.get("text", "")
+        self.findings: List[str] = answer.get("findings", [])
+        self.schedule = Schedule(json.dumps(answer["document"])) if answer.get("document") else None
+
+    def __bool__(self) -> bool:
+        return self.schedule is not None
+
+    def __repr__(self) -> str:
+        return self.text or "\n".join(self.findings)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+class Comparison:
+    """Two runs, action by action. True unless a bound is broken. `document` has all figures, `html` is the page."""
+
+    def __init__(self, answer: Dict[str, Any]):
+        self.document: Dict[str, Any] = answer["comparison"]
+        self.text: str = answer["text"]
+        self.html: str = answer["html"]
+        self.findings: List[str] = answer.get("findings", [])
+        self._status: int = answer["status"]
+
+    def __bool__(self) -> bool:
+        return self._status == 0
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"

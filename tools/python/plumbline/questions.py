@@ -5,7 +5,7 @@ import keyword
 from typing import Any, Callable, Dict, Union
 
 from . import _core
-from .documents import Schedule, Sweep, Timeline, Validation
+from .documents import Comparison, Plan, Schedule, Sweep, Timeline, Validation
 
 # The name under which a request carries a Schedule that is no file.
 _GIVEN = "given.json"
@@ -26,7 +26,8 @@ def _request(question: str, options: Dict[str, Any], **more: Any) -> str:
         request["schedule"] = _GIVEN
         request["files"] = {_GIVEN: schedule.text}
     for name, value in options.items():
-        request[name.rstrip("_").replace("_", "-")] = value
+        if value is not None:
+            request[name.rstrip("_").replace("_", "-")] = value
     return json.dumps(request)
 
 
@@ -86,3 +87,35 @@ def validate(schedule: Union[str, Schedule], **options: Any) -> Validation:
 def sweep(*schedules: str, **options: Any) -> Sweep:
     """Simulates schedules over ranges of sizes: devices="4,8", microbatches="8-32*2". Uses all cores."""
     return Sweep(_answer("sweep", options, schedules=list(schedules), want=["csv", "text"]))
+
+
+@_takes_options
+def plan(network: Union[str, None] = None, cluster: Union[str, None] = None, batch: Union[int, None] = None,
+         **options: Any) -> Plan:
+    """Finds the fastest parallel configuration of a network on a cluster: batch is in samples per update.
+
+    The search simulates thousands of plans and takes seconds to minutes (time_limit: at most so many seconds).
+    Where nothing fits in memory, the plan is false and `Plan.findings` says why.
+    """
+    given = {"network": network, "cluster": cluster, "batch": batch}
+    options.update({name: value for name, value in given.items() if value is not None})
+    return Plan(_answer("plan", options, want=["plan", "text", "document"]))
+
+
+@_takes_options
+def compare(a: Union[str, Timeline], b: Union[str, Timeline], **options: Any) -> Comparison:
+    """Compares two runs action by action: files of timelines (or of profilers' traces), or Timelines with spans.
+
+    The comparison is false where a bound (max_error, memory_exact) is broken.
+    """
+    files = {name: run.json() for name, run in (("a.json", a), ("b.json", b)) if isinstance(run, Timeline)}
+    runs = {"a": "a.json" if isinstance(a, Timeline) else a, "b": "b.json" if isinstance(b, Timeline) else b}
+    return Comparison(_answer("compare", options, files=files, want=["comparison", "text", "html"], **runs))
+
+
+@_takes_options
+def convert(schedule: Union[str, Schedule], **options: Any) -> str:
+    """A schedule (a file or a Schedule) in another format, as a text: to="torch-csv", "megatron", "text", "json"."""
+    if not isinstance(schedule, Schedule):
+        return _answer("convert", options, **{"in": schedule})["document"]
+    return _answer("convert", options, **{"in": _GIVEN, "files": {_GIVEN: schedule.text}})["document"]
