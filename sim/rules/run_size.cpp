@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kMostActionsRun = std::int64_t{1} << 31U;
 
+/// Bytes below which nobody is asked whether they are there: the answer takes longer than such a run.
+constexpr std::int64_t kSmallRun = std::int64_t{16} << 20U;
+
 // Bytes and seconds of one action, measured with zb-h1 (25 million actions, 37 bytes each) and interleaved over links
 // (5 million, 137).
 constexpr double kProgramBytes = 29;  ///< instructions, their waits, the table of who makes what
@@ -67,7 +70,7 @@ void check_run_size(const Schedule& schedule, bool messages, const SimOptions& o
     throw Error(what + "; expected at most " + std::to_string(kMostActionsRun) + " (they would take about " +
                 gibibytes(static_cast<double>(size.bytes)) + " of memory)");
   }
-  const auto available = available_memory();
+  const auto available = size.bytes > kSmallRun ? available_memory() : std::nullopt;
   if (available && size.bytes > *available) {
     throw Error(what + ": they take about " + gibibytes(static_cast<double>(size.bytes)) + " of memory and " +
                 rounded(size.seconds, "s") + "; expected at most " + gibibytes(static_cast<double>(*available)) +

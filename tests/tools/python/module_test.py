@@ -19,6 +19,8 @@ except ImportError:
     numpy = None
 
 PROGRAM = sys.argv.pop(1)
+SOURCE = os.path.dirname(os.path.abspath(__file__)).removesuffix("/tests/tools/python")
+EXAMPLES = os.path.join(SOURCE, "tools/python/examples")
 
 
 def printed(*arguments):
@@ -98,6 +100,31 @@ class Others(unittest.TestCase):
     def test_questions_without_a_command_of_their_own_are_refused(self):
         with self.assertRaisesRegex(plumbline.Error, "question"):
             plumbline._core.options("simulat")
+
+
+class Examples(unittest.TestCase):
+    """The scripts of tools/python/examples run, and say what they promise."""
+
+    def run_example(self, name, *arguments):
+        script = os.path.join(EXAMPLES, name)
+        run = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def test_own_schedule(self):
+        printed_text = self.run_example("own_schedule.py")
+        self.assertIn("1B2: is missing", printed_text)
+        self.assertIn("bubble 25.0%, against 25.0% of 1f1b", printed_text)  # 1/(m + p - 1) = 1/4
+
+    def test_plan_a_job(self):
+        text = self.run_example("plan_a_job.py", "gpt2-small", "a100-1x2", "4")
+        self.assertIn("--global-batch-size 4", text)
+
+    def test_real_run(self):
+        traces = [os.path.join(SOURCE, "tests/sim/traces/data/zb-h1", f"rank{rank}.json.gz") for rank in range(4)]
+        text = self.run_example("real_run.py", PROGRAM, *traces)
+        self.assertRegex(text, r"step time +\d+\.\d ms +305\.5 ms")
+        self.assertIn("zb-h1", text)
 
 
 @unittest.skipIf(numpy is None, "numpy is missing")
