@@ -26,7 +26,7 @@ bring_libraries() { # PROGRAM FOLDER
   mkdir -p "$2/lib" "$2/share/doc/plumbline/licences"
   libraries_of "$1" | while read -r name path; do
     install -m 644 "$(readlink -f "$path")" "$2/lib/$name"
-    package=$(dpkg-query -S "*/$(basename "$(readlink -f "$path")")" | head -n 1 | cut -d: -f1)
+    package=$(dpkg-query -S "*$(readlink -f "$path" | sed 's#^/usr##')" | head -n 1 | cut -d: -f1) # packages name /lib and /usr/lib
     cp "/usr/share/doc/$package/copyright" "$2/share/doc/plumbline/licences/$package"
   done
 }
@@ -38,10 +38,11 @@ tarball() {
   say "building $name"
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 \
     -DPLUMB_TRAINER="$2" -DPLUMB_CUDA=OFF -DPLUMB_MPI=OFF -DPLUMB_NATIVE=OFF -DPLUMB_TESTS=OFF -DPLUMB_BENCH=OFF \
-    -DPLUMB_PYTHON=OFF "-DCMAKE_INSTALL_RPATH=\$ORIGIN/../lib" >/dev/null
+    -DPLUMB_PYTHON=OFF "-DCMAKE_INSTALL_RPATH=\$ORIGIN/../lib" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON >/dev/null
   cmake --build "$build" >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; exit 1; }
   bring_libraries "$build/tools/$([ "$2" = ON ] && echo plumbline || echo plumbline-simulator)" "$folder"
   cmake --install "$build" --prefix "$folder" --strip >/dev/null
+  strip "$folder/bin/plumbline"
   rm -rf "$folder/include" "$folder"/lib/cmake "$folder"/lib/*.a "$folder"/lib/*/cmake "$folder"/lib/*/*.a
   find "$folder" -type d -empty -delete
   install -m 644 "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$folder/share/doc/plumbline/"

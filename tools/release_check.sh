@@ -17,10 +17,12 @@ try() { # TREE WORDS...
 }
 
 check_suite() {
-  local suite=$1 tree tarball name
+  local suite=$1 tarball name
   tree=$(mktemp -d)
   echo "== $suite"
   debootstrap --variant=minbase --include=xz-utils,python3,python3-numpy,python3-pip "$suite" "$tree" >"$tree.log" 2>&1 || { tail -n 5 "$tree.log"; exit 1; }
+  mount -t proc proc "$tree/proc" # programs find their libraries beside them by it
+  trap 'umount "$tree/proc" 2>/dev/null || true' EXIT
   cp "$folder"/*.tar.xz "$folder"/*.whl "$tree/tmp/"
   for tarball in "$folder"/*.tar.xz; do
     name=$(basename "$tarball" .tar.xz)
@@ -37,6 +39,7 @@ check_suite() {
   try "$tree" "plumbline-$(basename "$folder"/plumbline-[0-9]*.tar.xz .tar.xz | cut -d- -f2-)/bin/plumbline train 1f1b -p 2 -m 4 --network gpt-tiny --updates 2"
   try "$tree" "python3 -m pip install --quiet --break-system-packages --no-index --no-deps *.whl && python3 -c 'import plumbline; print(plumbline.simulate(\"1f1b\", devices=4, microbatches=8).makespan_ns)'" ||
     echo "  (the wheel is for the Python that it was built with)"
+  umount "$tree/proc"
   rm -rf "$tree" "$tree.log"
 }
 

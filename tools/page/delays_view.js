@@ -1,6 +1,6 @@
 // How old the weights are that every stage computes with, and how many copies of them it keeps.
 
-const DELAY_COLOURS = { forward: "#3f7ddb", backward: "#ee8a3c", recompute: "#8f6fd6" };
+const DELAY_COLOURS = { forward: "#2a5cb0", backward: "#f0943f", recompute: "#4b2f8a" };
 
 /** Mean of `[value, times]` pairs. */
 function meanDelay(counts) {

@@ -36,15 +36,22 @@ function rgbOf(colour) {
 
 /** `colour` mixed with white; tells the chunks and replicas of a device apart. */
 function shaded(colour, level) {
-  const share = Math.min(0.22 * level, 0.66);
+  const share = level === 0 ? 0 : Math.min(0.12 + 0.18 * level, 0.66); // as tools/reports/fill_colours.cpp
   const parts = rgbOf(colour).map((value) => Math.round(value * (1 - share) + 255 * share));
   return "#" + parts.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** Whether light text reads better than dark text on `colour`. */
+const DARK_INK = "#101821";
+
+/** Relative luminance (WCAG 2.2). */
+function luminance(colour) {
+  const [r, g, b] = rgbOf(colour).map((byte) => (byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** Whether white text reads better than dark text on `colour`. */
 function wantsLightText(colour) {
-  const [r, g, b] = rgbOf(colour).map((value) => (value / 255) ** 2.2);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.217;
+  return 1.05 / (luminance(colour) + 0.05) > (luminance(colour) + 0.05) / (luminance(DARK_INK) + 0.05);
 }
 
 /** A legend of `[colour, name]` pairs. */

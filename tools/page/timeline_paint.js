@@ -128,7 +128,7 @@ function spanLabel(ops, run, row, i, width) {
 
 function paintLabel(context, text, colour, x, y) {
   if (text === "") return;
-  context.fillStyle = wantsLightText(colour) ? "#ffffff" : "#1d2630";
+  context.fillStyle = wantsLightText(colour) ? "#ffffff" : DARK_INK;
   context.fillText(text, x, y);
 }
 

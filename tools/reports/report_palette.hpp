@@ -9,10 +9,10 @@
 
 namespace plumb {
 
-/// Fills of the ops, by `Op`. Forward is cool and backward warm, apart also for readers who see few colours: B stands
-/// between its halves I and W.
+/// Fills of the ops, by `Op`. Forward is cool and backward warm. R, F, I, B, W become brighter by half each time, so
+/// they differ on paper without colours and for readers who see few of them; B stands between its halves I and W.
 inline constexpr std::array<std::string_view, kOpCount> kOpColours{
-    "#3f7ddb", "#ee8a3c", "#dd5b50", "#f2b950", "#8f6fd6", "#54687f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
+    "#2a5cb0", "#f0943f", "#dd5b50", "#f6cf6d", "#4b2f8a", "#54687f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
     "#f4b98a", "#f4b98a", "#bfa8ea", "#bfa8ea", "#2fa59a", "#61c2b9", "#61c2b9", "#2fa59a", "#b58a6a", "#b58a6a"};
 
 /// Fills of idle time, by `IdleCause`: grey for warm-up and drain, colours for waiting.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "schedules/document/schedule_io.hpp"
+#include "tools/reports/fill_colours.hpp"
 #include "tools/reports/picture.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/reports/svg_text.hpp"
@@ -36,30 +37,6 @@ std::string shortened(std::string_view text, std::size_t length) {
     if (++points > length) return std::string(text.substr(0, i)) + "…";
   }
   return std::string(text);
-}
-
-/// Lighter shades tell the chunks and replicas of a device apart.
-std::string shaded(std::string_view colour, std::size_t level) {
-  const double towards_white = std::min(0.22 * static_cast<double>(level), 0.66);
-  std::array<char, 8> text{};
-  std::array<unsigned, 3> rgb{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    const auto value = std::stoul(std::string(colour.substr(1 + 2 * c, 2)), nullptr, 16);
-    rgb[c] = static_cast<unsigned>(std::lround(static_cast<double>(value) * (1 - towards_white) + 255 * towards_white));
-  }
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", rgb[0] & 0xFFU, rgb[1] & 0xFFU, rgb[2] & 0xFFU);
-  return text.data();
-}
-
-/// Whether dark or light text reads better on `colour` (relative luminance, sRGB weights).
-bool wants_light_text(std::string_view colour) {
-  constexpr std::array kWeights{0.2126, 0.7152, 0.0722};
-  double luminance = 0;
-  for (std::size_t c = 0; c < 3; ++c) {
-    const double value = static_cast<double>(std::stoul(std::string(colour.substr(1 + 2 * c, 2)), nullptr, 16)) / 255;
-    luminance += kWeights[c] * std::pow(value, 2.2);
-  }
-  return luminance < 0.36;
 }
 
 class SvgPicture {

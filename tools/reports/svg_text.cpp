@@ -9,7 +9,7 @@ namespace plumb {
 const std::string_view kSvgStyle = R"(<style>
 text{font-family:Inter,"Segoe UI",system-ui,-apple-system,"Helvetica Neue",Arial,"Liberation Sans",sans-serif}
 .bg{fill:#ffffff}.lane{fill:#f1f4f7}.ink{fill:#18222d}.dim{fill:#5d6b7a}.grid{stroke:#dfe5eb}.axis{stroke:#aab5c0}
-.on-dark{fill:#ffffff}.on-light{fill:#1d2630}
+.on-dark{fill:#ffffff}.on-light{fill:#101821}
 @media (prefers-color-scheme:dark){
 .bg{fill:#10171f}.lane{fill:#1a232d}.ink{fill:#eaf0f6}.dim{fill:#93a2b2}.grid{stroke:#25303c}.axis{stroke:#4a5866}}
 </style>
