@@ -17,11 +17,23 @@ class CMakeBuild(build_ext):
         build = os.path.abspath(self.build_temp)
         subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                         "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=20", "-DPLUMB_TRAINER=OFF",
-                        "-DPLUMB_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"], check=True)
+                        "-DPLUMB_PYTHON=ON", "-DCMAKE_BUILD_RPATH=$ORIGIN/libraries",
+                        f"-DPython_EXECUTABLE={sys.executable}"], check=True)
         subprocess.run(["cmake", "--build", build, "--target", "plumbline_python"], check=True)
         target = self.get_ext_fullpath(extension.name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         self.copy_file(os.path.join(build, "python", "plumbline", os.path.basename(target)), target)
+        if os.environ.get("PLUMBLINE_BUNDLE"):
+            self.bring_libraries(target)
+
+    def bring_libraries(self, module):
+        """Copies the shared libraries that the module needs beside it, but for those of glibc: for a wheel of a release."""
+        folder = os.path.join(os.path.dirname(module), "libraries")
+        os.makedirs(folder, exist_ok=True)
+        for line in subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout.splitlines():
+            name, arrow, path = (line.split() + ["", ""])[:3]
+            if arrow == "=>" and not re.match(r"(libc|libm|libpthread|libdl|librt)\.so", name):
+                self.copy_file(os.path.realpath(path), os.path.join(folder, name))
 
 
 setup(name="plumbline", version=VERSION, description="Which pipeline schedule, and what will it cost me?",

@@ -53,7 +53,7 @@ tarball() {
 
 wheel() {
   say "building the wheel"
-  /usr/bin/python3 -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$out" "$root"
+  PLUMBLINE_BUNDLE=1 /usr/bin/python3 -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$out" "$root"
 }
 
 say "making the explorer"
