@@ -67,6 +67,15 @@ const tests = {
     assert.equal(await tab.evaluate("new Set(plumbline.sections.map((one) => one.timeline.limit)).size"), 1);
   },
 
+  "overlapped pairs and replicas are explained": async (open) => {
+    const tab = await open("schedule=dualpipe&microbatches=8");
+    const legend = await text(tab, ".legend");
+    for (const words of ["two actions at once", "1:3F4: forward of microbatch 4 in stage 3 of replica 1"]) assert.ok(legend.includes(words), legend);
+    assert.match(await text(tab, ".critical"), /forward and backward at once \(F\+B\)/);
+    const plain = await open("schedule=1f1b");
+    assert.ok(!(await text(plain, ".legend")).includes("at once"));
+  },
+
   "a refusal has the program's words and keeps the last drawing": async (open) => {
     const tab = await open("schedule=dualpipe&microbatches=8");
     const drawn = await tab.evaluate("plumbline.sections[0].section.runs[0].makespan");

@@ -54,6 +54,9 @@ function wantsLightText(colour) {
   return 1.05 / (luminance(colour) + 0.05) > (luminance(colour) + 0.05) / (luminance(DARK_INK) + 0.05);
 }
 
+/** The fill of two actions that overlap: one above the other, as the timeline paints them. */
+function pairFill(upper, lower) { return `linear-gradient(${upper} 0 50%, ${lower} 50% 100%)`; }
+
 /** A legend of `[colour, name]` pairs. */
 function legend(entries) {
   return element("ul", { class: "legend" }, entries.map(([colour, name]) =>

@@ -100,10 +100,11 @@ function idleTotals(page, section) {
 
 /** Colour and title of a part of the critical path: an op, a cause of waiting, or an overlapped pair. */
 function criticalName(page, kind) {
-  const op = page.ops.find((one) => one.name === kind.split("+")[0]);
+  const [op, partner] = kind.split("+").map((name) => page.ops.find((one) => one.name === name));
   const cause = page.causes.find((one) => one.name === kind);
   if (cause) return [cause.colour, cause.title];
-  return [op?.colour ?? EXTRA_COLOUR, kind.includes("+") ? `${kind} overlapped` : op?.title ?? kind];
+  if (op && partner) return [pairFill(op.colour, partner.colour), `${op.title} and ${partner.title} at once (${kind})`];
+  return [op?.colour ?? EXTRA_COLOUR, op?.title ?? kind];
 }
 
 /** What the critical path of a run consists of: where being faster would shorten the run. */

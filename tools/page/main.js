@@ -68,8 +68,12 @@ class Section {
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
     const hatched = (colour) =>
       `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} var(--hatching-share), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
+    const hasPairs = section.runs.some((run) => run.rows.some((row) => row.part?.some((part) => part !== 0)));
+    const hasReplicas = section.runs.some((run) => run.actions.some(([, , replica]) => replica > 0));
     return legend([
       ...[...ops].sort((a, b) => a - b).map((op) => [page.ops[op].colour, page.ops[op].title]),
+      ...(hasPairs ? [[pairFill(page.ops[0].colour, page.ops[1].colour), "two actions at once"]] : []),
+      ...(hasReplicas ? [["transparent", "1:3F4: forward of microbatch 4 in stage 3 of replica 1"]] : []),
       ...lighter.slice(0, 1).map((colour) => [colour, "lighter: later stages of the same device"]),
       ...[...causes].sort((a, b) => a - b).map((cause) => [hatched(page.causes[cause].colour), `idle: ${page.causes[cause].title}`]),
     ]);
