@@ -51,8 +51,8 @@ class Case:
 
 
 CASES = {
-    'simulate': Case(SIMULATE + ' --json a.json --html a.html --svg a.svg --csv a.csv --trace a.trace.json --tikz a.tex',
-                     ['a.json', 'a.html', 'a.svg', 'a.csv', 'a.trace.json', 'a.tex']),
+    'simulate': Case(SIMULATE + ' --json a.json --html a.html --svg a.svg --csv a.csv --trace a.trace.json --tikz a.tex --pdf a.pdf',
+                     ['a.json', 'a.html', 'a.svg', 'a.csv', 'a.trace.json', 'a.tex', 'a.pdf']),
     'simulate --summary': Case(SIMULATE + ' --summary --json a.json', ['a.json']),
     'simulate --chakra': Case('simulate 1f1b -p 2 -m 2 --network gpt-tiny --cluster h100 --chakra a', ['a.0.et', 'a.1.et']),
     'simulate to standard output': Case(SIMULATE),

@@ -174,7 +174,7 @@ const tests = {
 
   "everything can be taken away": async (open) => {
     const tab = await open("schedule=zb-h1");
-    for (const [part, begin] of [["svg", "<svg"], ["html", "<!doctype html"], ["csv", "device"], ["tikz", "%"]]) {
+    for (const [part, begin] of [["svg", "<svg"], ["html", "<!doctype html"], ["csv", "device"], ["tikz", "%"], ["pdf", "%PDF-1.4"]]) {
       const got = await tab.evaluate(`${EXPLORER}.exports.ask?.(${JSON.stringify(part)}) ?? null`);
       assert.ok(String(got[part]).slice(0, 400).includes(begin), `${part}: ${String(got[part]).slice(0, 60)}`);
     }

@@ -18,7 +18,7 @@ function commandLine(command) {
 }
 
 const EXPORTS = [
-  ["SVG", "svg", "svg", "image/svg+xml"], ["page", "html", "html", "text/html"], ["CSV", "csv", "csv", "text/csv"], ["JSON", "timeline", "json", "application/json"],
+  ["PDF", "pdf", "pdf", "application/pdf"], ["SVG", "svg", "svg", "image/svg+xml"], ["page", "html", "html", "text/html"], ["CSV", "csv", "csv", "text/csv"], ["JSON", "timeline", "json", "application/json"],
   ["TikZ", "tikz", "tex", "text/plain"], ["Perfetto trace", "trace", "trace.json", "application/json"], ["schedule", "document", "schedule.json", "application/json"],
 ];
 
@@ -29,10 +29,9 @@ class ExportView {
     this.error = element("span", { class: "refusal" });
     const buttons = EXPORTS.map(([title, part, ending, type]) => element("button", { type: "button", click: () => this.take(ask, part, ending, type) }, title));
     const png = element("button", { type: "button", click: () => canvas()?.toBlob((blob) => download("plumbline.png", blob, "image/png")) }, "PNG");
-    const pdf = element("button", { type: "button", title: "the browser's print dialogue writes PDF", click: () => print() }, "PDF");
     const link = element("button", { type: "button", title: "the address of exactly this state", click: () => navigator.clipboard?.writeText(location.href).catch(() => {}) }, "copy link");
     this.command = element("div", {});
-    this.element = element("div", { class: "card export" }, element("div", { class: "controls" }, element("span", { class: "dim" }, "take away:"), png, pdf, buttons, link, this.error), this.command);
+    this.element = element("div", { class: "card export" }, element("div", { class: "controls" }, element("span", { class: "dim" }, "take away:"), png, buttons, link, this.error), this.command);
   }
 
   async take(ask, part, ending, type) {

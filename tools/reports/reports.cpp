@@ -5,6 +5,7 @@
 
 #include "tools/reports/report_csv.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/reports/report_pdf.hpp"
 #include "tools/reports/report_svg.hpp"
 #include "tools/reports/report_tikz.hpp"
 #include "tools/reports/report_trace.hpp"
@@ -43,6 +44,7 @@ constexpr std::array kReportFormats{
                  of_shown<svg_report>},
     ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},
     ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
+    ReportFormat{"pdf", ".pdf", "picture as PDF, 16 cm wide, for papers", of_shown<pdf_report>},
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ class Timeline:
         return self._job.json(not self._has_spans)
 
     def report(self, name: str) -> str:
-        """The run in one of the report formats: "html", "svg", "csv", "tikz" or "trace"."""
+        """The run in one of the report formats: "html", "svg", "csv", "tikz", "pdf" or "trace"."""
         self._need_spans()
         return self._job.report(name)
 

@@ -1,0 +1,43 @@
+#include "tools/reports/report_pdf.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/golden.hpp"
+#include "tests/support/synthetic_timeline.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace plumb {
+namespace {
+
+using testing::golden;
+using testing::synthetic_timeline;
+
+TEST_CASE("the PDF picture of two devices and two microbatches is the reviewed one") {
+  const std::string pdf = pdf_report(synthetic_timeline({.devices = 2, .microbatches = 2, .transfer_ns = 250'000}));
+  CHECK(pdf == golden("reports/two_by_two.pdf", pdf));
+}
+
+TEST_CASE("the table of a PDF picture says where each of its objects begins") {
+  const std::string pdf = pdf_report(synthetic_timeline({.name = "a (b) \\ µ ü", .devices = 3, .microbatches = 5}));
+  const std::size_t table = std::stoul(pdf.substr(pdf.find("startxref\n") + 10));
+  REQUIRE(pdf.compare(table, 5, "xref\n") == 0);
+  std::size_t line = pdf.find("f \n", table) + 3;
+  for (int object = 1; object <= 6; ++object, line += 20) {
+    const std::string begin = std::to_string(object) + " 0 obj\n";
+    CHECK(pdf.compare(std::stoul(pdf.substr(line, 10)), begin.size(), begin) == 0);
+  }
+  CHECK(pdf.find("(a \\(b\\) \\\\ \\265 ?)") != std::string::npos);
+}
+
+TEST_CASE("ten times the microbatches do not make a long PDF picture larger than its hairs allow") {
+  const std::string once = pdf_report(synthetic_timeline({.devices = 2, .microbatches = 10'000}));
+  const std::string ten_times = pdf_report(synthetic_timeline({.devices = 2, .microbatches = 100'000}));
+  CHECK(once.size() < 500'000);
+  CHECK(ten_times.size() < once.size() * 11 / 10);
+}
+
+}  // namespace
+}  // namespace plumb
+
+TEST_SUITE_END();
