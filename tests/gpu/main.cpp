@@ -1,5 +1,5 @@
-// Runs on a real GPU; exit status 77, with the reason, where there is none. Every case also runs on the emulated
-// device: its sources are those of tests/cuda_kernels.
+// Runs on a real GPU; exit status 77, with the reason, where there is none. The cases of kernels also run on the
+// emulated device: their sources are those of tests/cuda_kernels.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

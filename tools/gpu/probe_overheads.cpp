@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -53,14 +55,16 @@ double wait_to_start_ns(const CutGpu& gpu) {
   return median_of(std::move(waits));
 }
 
-/// A graph of one small kernel, captured on `stream`; `record`, if any, is recorded inside.
+/// A graph of one small kernel, captured on a stream of a part. `record`, if any, is recorded inside.
 class SmallGraph {
  public:
-  SmallGraph(cudaStream_t stream, unsigned int* histogram, int sms, cudaEvent_t record) {
-    cudaGraph_t graph = nullptr;
+  SmallGraph(const CutGpu& gpu, int part, unsigned int* histogram, cudaEvent_t record) {
+    const cudaStream_t stream = gpu.compute[static_cast<std::size_t>(part)];
+    const int sms = all_multiprocessors();
     PLUMB_CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     kernels::count_multiprocessors(histogram, sms, 64 * sms, stream);
     if (record != nullptr) PLUMB_CUDA_CALL(cudaEventRecordWithFlags(record, stream, cudaEventRecordExternal));
+    cudaGraph_t graph = nullptr;
     PLUMB_CUDA_CALL(cudaStreamEndCapture(stream, &graph));
     PLUMB_CUDA_CALL(cudaGraphInstantiate(&launchable_, graph, 0));
     PLUMB_CUDA_CALL(cudaGraphDestroy(graph));
@@ -80,7 +84,7 @@ Answer constants() {
   const CutGpu gpu(8, 8, PartitionMode::kAccuracy);
   const int sms = all_multiprocessors();
   const HostArray<unsigned int> histogram(static_cast<std::size_t>(sms));
-  const SmallGraph graph(gpu.compute[0], histogram.data(), sms, nullptr);
+  const SmallGraph graph(gpu, 0, histogram.data(), nullptr);
   graph.launch(gpu.compute[0]);
   PLUMB_CUDA_CALL(cudaDeviceSynchronize());
   const auto begin = std::chrono::steady_clock::now();
@@ -102,25 +106,49 @@ Answer constants() {
           {"globaltimer_tick_ns", tick}};
 }
 
-/// 9. Graphs captured on a part's stream: do they stay on it when they are replayed there, and on another one?
+/// How long the host waits for a graph that runs for `kSpin` on a part, by each of two calls.
+Answer graph_waits(const CutGpu& gpu) {
+  constexpr std::int64_t kSpin = 5'000'000;
+  const cudaStream_t stream = gpu.compute[1];
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t launchable = nullptr;
+  PLUMB_CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  kernels::spin(kSpin, 1, stream);
+  PLUMB_CUDA_CALL(cudaStreamEndCapture(stream, &graph));
+  PLUMB_CUDA_CALL(cudaGraphInstantiate(&launchable, graph, 0));
+  PLUMB_CUDA_CALL(cudaGraphDestroy(graph));
+  Answer waits = {{"spin_ns", kSpin}};
+  for (const bool all : {true, false, true, false}) {
+    PLUMB_CUDA_CALL(cudaStreamSynchronize(stream));
+    const auto begin = std::chrono::steady_clock::now();
+    PLUMB_CUDA_CALL(cudaGraphLaunch(launchable, stream));
+    PLUMB_CUDA_CALL(all ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream));
+    waits[all ? "cudaDeviceSynchronize_ns" : "cudaStreamSynchronize_ns"].push_back(ns_since(begin));
+  }
+  PLUMB_CUDA_CALL(cudaStreamSynchronize(stream));
+  PLUMB_CUDA_CALL(cudaGraphExecDestroy(launchable));
+  return waits;
+}
+
+/// 9. Graphs captured on a part's stream: do they stay on it when they are replayed there, and on another one? And
+/// which calls wait for them?
 Answer captured_graphs() {
   const CutGpu gpu(8, 8, PartitionMode::kAccuracy);
-  const int sms = all_multiprocessors();
-  const auto count = static_cast<std::size_t>(sms);
+  const auto count = static_cast<std::size_t>(all_multiprocessors());
   cudaEvent_t inside = nullptr;
   PLUMB_CUDA_CALL(cudaEventCreate(&inside));
-  Answer answer = Answer::object();
-  for (const int replayed_on : {0, 1}) {
+  Answer rows = Answer::array();
+  for (const auto& [captured, replayed] : {std::pair{0, 0}, {0, 1}, {1, 1}, {2, 2}}) {
     const HostArray<unsigned int> histogram(count);
-    const SmallGraph graph(gpu.compute[0], histogram.data(), sms, inside);
-    graph.launch(gpu.compute[static_cast<std::size_t>(replayed_on)]);
-    PLUMB_CUDA_CALL(cudaDeviceSynchronize());
-    answer[replayed_on == 0 ? "replayed_where_captured" : "replayed_on_another_part"] =
-        text_of_multiprocessors(std::vector<unsigned int>(histogram.data(), histogram.data() + count));
+    const SmallGraph graph(gpu, captured, histogram.data(), inside);
+    graph.launch(gpu.compute[static_cast<std::size_t>(replayed)]);
+    PLUMB_CUDA_CALL(cudaStreamSynchronize(gpu.compute[static_cast<std::size_t>(replayed)]));
+    const std::vector<unsigned int> blocks(histogram.data(), histogram.data() + count);
+    rows.push_back({{"captured_on", captured}, {"replayed_on", replayed}, {"ran_on", text_of_multiprocessors(blocks)}});
   }
-  answer["external_event"] = cudaEventQuery(inside) == cudaSuccess;
+  const bool recorded = cudaEventQuery(inside) == cudaSuccess;
   PLUMB_CUDA_CALL(cudaEventDestroy(inside));
-  return answer;
+  return {{"graphs", rows}, {"waits", graph_waits(gpu)}, {"external_event", recorded}};
 }
 
 }  // namespace

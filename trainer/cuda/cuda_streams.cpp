@@ -71,6 +71,7 @@ CudaStreams::~CudaStreams() {
     return;
   }
   open_gates();  // what has failed half-way may have left them closed, and memory is given back after all work
+  for (const auto& gpu : gpus_) gpu->wait_for_streams();
   for (const Stream& stream : streams_) cudaFree(stream.workspace);
   for (const auto& chunks : stamps_) {
     for (std::int64_t* chunk : chunks) cudaFree(chunk);
@@ -238,10 +239,11 @@ std::byte* CudaStreams::allocate(DeviceId device, std::int64_t bytes) {
   return static_cast<std::byte*>(storage);
 }
 
-void CudaStreams::free(DeviceId, std::byte* storage) {
+void CudaStreams::free(DeviceId device, std::byte* storage) {
   memory_.erase(storage);
   if (abandoned_) return;
   open_gates();
+  if (graphs_.size() > 0) gpus_[place_of_gpu(device)]->wait_for_streams();  // cudaFree does not
   cudaFree(storage);
 }
 
@@ -299,10 +301,7 @@ bool CudaStreams::is_done(EventId id) {
 
 void CudaStreams::synchronize() {
   open_gates();
-  for (const auto& gpu : gpus_) {
-    gpu->activate();
-    PLUMB_CUDA_CALL(cudaDeviceSynchronize());
-  }
+  for (const auto& gpu : gpus_) gpu->synchronize();
   if (!options_.product_table.empty()) tables_.front()->save(options_.product_table);
 }
 

@@ -32,6 +32,10 @@ class Gpu {
   const std::string& name() const { return name_; }
   /// CUDA calls of this thread are for this GPU from now on.
   void activate() const;
+  /// Waits for everything that was launched on its streams, graphs too. Throws `Error` when something of it failed.
+  void synchronize() const;
+  /// Likewise, and returns the first failure.
+  cudaError_t wait_for_streams() const;
   /// `local`: of its virtual devices.
   cudaStream_t make_stream(int local, StreamKind kind);
   /// Multiprocessors of a virtual device; 0: all.
