@@ -29,7 +29,7 @@ ContentionRun measure_contention(const ProfileOptions& given) {
   }
   ContentionRun result;
   result.fit = fit_contention(runs, {.first_update = 1});
-  result.profile = described_profile(options);
+  result.profile = described_profile(options, runs.empty() ? "" : runs.front().machine);
   result.profile.stages = alone.stages(options.partition);
   if (options.num_devices > 1) result.profile.transfers = {profiled_transfer(options, loaded)};
   result.profile.contention = result.fit.contention;

@@ -9,7 +9,6 @@
 #include "schedules/program/in_flight.hpp"
 #include "trainer/backends/backends.hpp"
 #include "trainer/executors/executor.hpp"
-#include "trainer/ground/machine_description.hpp"
 #include "trainer/profile/mirrored_schedule.hpp"
 #include "trainer/profile/profile_schedule.hpp"
 #include "trainer/train.hpp"
@@ -62,9 +61,9 @@ Timeline mirrored_run(const ProfileOptions& options, bool alone) {
                                                 alone));
 }
 
-Profile described_profile(const ProfileOptions& options) {
+Profile described_profile(const ProfileOptions& options, const std::string& machine) {
   Profile profile;
-  profile.machine = machine_description();
+  profile.machine = machine;
   profile.backend = options.backend;
   profile.network = options.network.name;
   profile.shape = options.shape;
@@ -112,6 +111,7 @@ std::vector<ProfileKind> StageProfiler::round() const {
 
 void StageProfiler::measure(const ProfileKind& kind) {
   const Timeline run = profiled_run(options_, kind);
+  if (machine_.empty()) machine_ = run.machine;
   if (kind.copies) {
     regular_.add_copies(run, options_.microbatches);
   } else {
@@ -124,12 +124,13 @@ void StageProfiler::measure_round() {
 }
 
 void StageProfiler::add(const StageProfiler& other) {
+  if (machine_.empty()) machine_ = other.machine_;
   regular_.add(other.regular_);
   crowded_.add(other.crowded_);
 }
 
 Profile StageProfiler::profile() const {
-  Profile profile = described_profile(options_);
+  Profile profile = described_profile(options_, machine_);
   profile.stages = regular_.stages(options_.partition);
   if (options_.crowded) profile.crowded = crowded_.stages(options_.partition);
   if (options_.num_devices > 1) profile.transfers = {profiled_transfer(options_, regular_)};

@@ -73,6 +73,7 @@ class StageProfiler {
   ProfileOptions options_;
   ProfileSamples regular_;
   ProfileSamples crowded_;
+  std::string machine_;  ///< of the first run
 };
 
 /// One run of `profile_schedule` as the options say; the first update warms up. A run with one action at a time has so
@@ -82,8 +83,8 @@ Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind);
 /// One run of `mirrored_schedule`, likewise: with two copies of every stage.
 Timeline mirrored_run(const ProfileOptions& options, bool alone);
 
-/// What a profile says of the machine and the network.
-Profile described_profile(const ProfileOptions& options);
+/// What a profile says of the network, and of the machine as the runs that were measured say it.
+Profile described_profile(const ProfileOptions& options, const std::string& machine);
 
 /// How long messages take in `samples`.
 ProfiledTransfer profiled_transfer(const ProfileOptions& options, const ProfileSamples& samples);
