@@ -145,8 +145,11 @@ Cluster measured_cluster(const KernelTimings& timings) {
   for (const TimedProduct& timed : timings.products) {
     device.flops_per_s = std::max(device.flops_per_s, flops_of(timed.shape) / timed.seconds);
   }
+  // Bytes of a copy are certain. Those of other kernels are counted as jobs move them, and a library may move fewer: on
+  // an H200 PyTorch's cross-entropy seemed to reach 5.8 TB/s of a memory of 4.8.
   device.memory_bytes_per_s = timings.copied_per_s;
   for (const TimedMovement& timed : timings.movements) {
+    if (timings.copied_per_s > 0) break;
     device.memory_bytes_per_s = std::max(device.memory_bytes_per_s, timed.bytes / timed.seconds);
   }
   if (device.memory_bytes_per_s <= 0)

@@ -60,6 +60,22 @@ TEST_CASE("kernels of microbatches of 2 samples predict the measured step of 4, 
   CHECK(predicted.step_s > 1.7 * two.step->step_s);
 }
 
+TEST_CASE(
+    "the memory's peak of an H200 is that of copies, no more than the memory has; its training step is predicted "
+    "within 6 %") {
+  const std::string name = "results/fidelity/h200/timings.json";
+  const KernelTimings timings = kernel_timings_from_json(read_text_file(testing::in_source(name)), name);
+  const Cluster cluster = measured_cluster(timings);
+  const DeviceSpec& device = cluster.devices.front();
+  const DeviceSpec nominal = load_cluster("h200").devices.front();
+  CHECK(device.memory_bytes_per_s == doctest::Approx(4.012e12).epsilon(0.001));
+  CHECK(device.memory_bytes_per_s < nominal.memory_bytes_per_s);
+  CHECK(device.flops_per_s < nominal.flops_per_s);
+  const TimedStep predicted =
+      step_of_kernels(load_network("gpt2-medium"), timings, cluster, rates_by(timings, cluster));
+  CHECK(std::abs(step_error(predicted, *timings.step)) < 0.06);
+}
+
 TEST_CASE("a measured product is predicted to take what it took") {
   const KernelTimings timings = data_timings("gpt-mini-cpu.json");
   const Cluster cluster = measured_cluster(timings);

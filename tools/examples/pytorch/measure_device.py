@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures how fast this device runs the kernels of a network, for `plumbline device`.
 
-    plumbline device kernels --network gpt3-13b -o kernels.json      # what to measure
+    plumbline device measure --network gpt3-13b --script to-measure    # writes this script and kernels.json, what to measure
     python3 measure_device.py kernels.json -o measured.json          # on the machine with the GPU (CUDA, ROCm) or on a CPU
     python3 measure_device.py kernels.json -o measured.json --ranks 8      # with collectives of 8 GPUs; torchrun does it, too
-    plumbline device import measured.json -o device.json
+    plumbline device import measured.json --network gpt3-13b -o device.json
 
 It needs PyTorch and nothing else, and takes a few minutes on a GPU. Every entry of the list of kernels is run and comes
 back with its `seconds`: the median over several rounds, each long enough for the clock. Operands change from call to call,
@@ -365,7 +365,7 @@ def measure(machine, asked, options):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kernels", help="the list that `plumbline device kernels` wrote")
+    parser.add_argument("kernels", help="the list that `plumbline device measure --script` wrote")
     parser.add_argument("-o", "--output", default="measured.json", help="where the measurements go (default: %(default)s)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda or cpu")
     parser.add_argument("--dtype", choices=sorted(DTYPES), help="numbers of products (default: as the list says)")
@@ -385,7 +385,7 @@ def run(rank, options):
     with open(options.kernels, encoding="utf-8") as text:
         asked = json.load(text)
     if asked.get("format") != "plumbline-kernels":
-        sys.exit(f"{options.kernels}: expected a document 'plumbline-kernels', see `plumbline device kernels --help`")
+        sys.exit(f"{options.kernels}: expected a document 'plumbline-kernels', see `plumbline device measure --help`")
     if options.threads:
         torch.set_num_threads(options.threads)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
