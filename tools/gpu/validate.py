@@ -5,6 +5,7 @@ Whatever happens, even if the machine is taken away, $OUT has every result so fa
 timelines.tar (its files), log.txt (all commands and what they said), clocks.csv, summary.txt (a line per part) and the tables.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import signal
@@ -15,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from fidelity.bench import Bench, OutOfTime  # noqa: E402
+from fidelity.pack import Pack  # noqa: E402
 from gpu import first_minutes, later_parts  # noqa: E402
 from gpu.situation import Situation  # noqa: E402
 
@@ -34,6 +36,7 @@ def arguments():
     parser.add_argument("--dry-run", action="store_true", help="every part on the CPU back end, in under a minute")
     parser.add_argument("--program", default="", help="plumbline (default: that of build/gpu, build/release or build/dev)")
     parser.add_argument("--out", default="results-gpu", help="folder for results, where $OUT is not set")
+    parser.add_argument("--pack", default="", help="keep all results in this file, too, and go on from what it holds (.tgz)")
     parser.add_argument("--only", default="", help=f"parts of {','.join(name for name, _, _ in PARTS)}")
     parser.add_argument("--seconds", type=float, default=530, help="all the time there is")
     given = parser.parse_args()
@@ -88,13 +91,15 @@ def run_parts(bench, situation, only):
 def main():
     given = arguments()
     only = list(filter(None, given.only.split(",")))
-    bench = Bench(given.program, os.environ.get("OUT") or given.out, given.seconds)
+    out = given.out if given.pack else os.environ.get("OUT") or given.out
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        failures = run_parts(bench, Situation(bench, given.dry_run, HERE), only)
-        print(f"{failures} parts failed; results in {bench.out}")
-    finally:
-        bench.close()
+    with Pack(given.pack, out) if given.pack else contextlib.nullcontext():
+        bench = Bench(given.program, out, given.seconds)
+        try:
+            failures = run_parts(bench, Situation(bench, given.dry_run, HERE), only)
+        finally:
+            bench.close()
+    print(f"{failures} parts failed; results in {given.pack or bench.out}")
     return 3 if failures else 0
 
 

@@ -12,13 +12,43 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
 
-from fidelity import actions, catalogue, clocks, closed_forms, intervals, journal, predictions, table  # noqa: E402
+from fidelity import actions, catalogue, clocks, closed_forms, intervals, journal, pack, predictions, table  # noqa: E402
 
 
 def timeline(*spans, microbatches=2, updates=1):
     """A document of spans (device, action, begin, end)."""
     return {"num_microbatches": microbatches * updates, "updates": updates,
             "spans": [{"device": d, "lane": "compute", "action": a, "start_ns": b, "end_ns": e} for d, a, b, e in spans]}
+
+
+class Packed(unittest.TestCase):
+    def test_a_folder_comes_back_from_its_pack_and_goes_on_there(self):
+        with tempfile.TemporaryDirectory() as place:
+            place = pathlib.Path(place)
+            with pack.Pack(place / "all.tgz", place / "first"):
+                (place / "first" / "log.txt").write_text("one\n")
+            with pack.Pack(place / "all.tgz", place / "second"):
+                with open(place / "second" / "log.txt", "a") as log:
+                    log.write("two\n")
+            pack.Pack(place / "all.tgz", place / "third")
+            self.assertEqual((place / "third" / "log.txt").read_text(), "one\ntwo\n")
+            self.assertEqual([path.name for path in place.iterdir() if path.is_file()], ["all.tgz"])
+
+
+class CatalogueOfAGpu(unittest.TestCase):
+    GRAPHS, PLAIN = ["--backend", "cuda"], ["--backend", "cuda", "--no-graphs", "--numbers", "bf16"]
+
+    def test_the_second_run_is_launched_the_other_way_and_no_option_is_given_twice(self):
+        self.assertEqual(catalogue.launched_otherwise(self.GRAPHS), [*self.GRAPHS, "--no-graphs"])
+        self.assertEqual(catalogue.launched_otherwise(self.PLAIN), ["--backend", "cuda", "--numbers", "bf16"])
+        self.assertEqual(catalogue.launched_otherwise(["--backend", "cpu"]), ["--backend", "cpu"])
+        self.assertEqual(catalogue.in_full(self.PLAIN), ["--backend", "cuda", "--no-graphs"])
+
+    def test_weights_of_other_numbers_are_not_compared(self):
+        lines = [{"name": "paci", "reference": "r", "weights": "a", "memory": "equal"},
+                 {"name": "pipeoptim", "reference": "r", "weights": "b", "memory": "not predicted: float32", "numbers": "float32"}]
+        self.assertEqual(catalogue.problems(lines), [])
+        self.assertNotEqual(catalogue.problems([lines[0], {**lines[1], "numbers": None}]), [])
 
 
 class Intervals(unittest.TestCase):
