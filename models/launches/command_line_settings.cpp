@@ -140,6 +140,9 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
     const Words words = commands[k];
     add_inner_commands(words, name, run.values, commands);
   }
+  if (run.values.work().exhausted()) {
+    throw Error(name + ": the texts inside of its commands take too long to follow, expected fewer");
+  }
   std::size_t launches = 0;
   const Words* best = nullptr;
   for (const Words& words : commands) {

@@ -18,6 +18,7 @@ class ShellArithmetic {
       : text_(text), values_(values), depth_(depth) {}
 
   std::optional<std::int64_t> read() {
+    if (!values_.work().spend(1 + text_.size())) return std::nullopt;
     const auto value = sum_of(0);
     skip_spaces();
     return at_ == text_.size() ? value : std::nullopt;

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "models/launches/settings.hpp"
+#include "models/launches/shell_pattern.hpp"
 #include "models/launches/shell_values.hpp"
 
 namespace plumb {
@@ -33,7 +34,7 @@ std::optional<std::int64_t> whole_of(std::string_view text) {
 /// Conditions joined by !, && (-a), || (-o) and brackets.
 class ShellCondition {
  public:
-  explicit ShellCondition(const std::vector<std::string>& words) : words_(words) {}
+  ShellCondition(const std::vector<std::string>& words, ShellWork& work) : words_(words), work_(work) {}
 
   std::optional<bool> read() {
     if (words_.empty()) return false;
@@ -103,9 +104,9 @@ class ShellCondition {
     return std::nullopt;
   }
 
-  static std::optional<bool> compared(const std::string& a, const std::string& what, const std::string& b) {
-    if (what == "=" || what == "==") return shell_pattern_fits(b, a);
-    if (what == "!=") return !shell_pattern_fits(b, a);
+  std::optional<bool> compared(const std::string& a, const std::string& what, const std::string& b) const {
+    if (what == "=" || what == "==") return shell_pattern_fits(b, a, work_);
+    if (what == "!=") return !shell_pattern_fits(b, a, work_);
     const auto x = whole_of(a);
     const auto y = whole_of(b);
     if (!x || !y) return std::nullopt;
@@ -119,12 +120,15 @@ class ShellCondition {
   }
 
   const std::vector<std::string>& words_;
+  ShellWork& work_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
 
-std::optional<bool> shell_condition(const std::vector<std::string>& words) { return ShellCondition(words).read(); }
+std::optional<bool> shell_condition(const std::vector<std::string>& words, ShellWork& work) {
+  return ShellCondition(words, work).read();
+}
 
 }  // namespace plumb

@@ -6,6 +6,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/launches/settings.hpp"
+#include "models/launches/shell_pattern.hpp"
 #include "models/launches/shell_tokens.hpp"
 
 namespace plumb {
@@ -41,6 +42,7 @@ class ShellFollower {
   ShellFollower(const std::string& name, const ShellSource& source) : name_(name), source_(source) {}
 
   void follow(std::string_view script, std::size_t first_line) {
+    run.values.work().spend(script.size());
     if (++depth_ > kDeepestCommands) throw Error(name_ + ": scripts inside of scripts, expected fewer");
     const std::vector<ShellToken> tokens = shell_tokens(script, name_, first_line);
     const std::vector<ShellToken>* outer = std::exchange(tokens_, &tokens);
@@ -51,6 +53,7 @@ class ShellFollower {
       list(true, {});
       if (at_ == before) ++at_;  // an end without a beginning
     }
+    check_work();
     functions_ = std::move(outer_functions);
     tokens_ = outer;
     at_ = outer_at;
@@ -81,7 +84,15 @@ class ShellFollower {
   }
   std::size_t line() const { return here() != nullptr ? here()->line : 0; }
 
+  /// Behind the limit nothing that values come to is right.
+  void check_work() const {
+    if (!run.values.work().exhausted()) return;
+    throw Error(name_ + ":" + std::to_string(where_) +
+                ": the variables grow too long to follow, expected texts of a few thousand letters");
+  }
+
   void leave_out(std::size_t line, const std::string& what) {
+    run.values.work().spend(what.size());
     run.not_followed.push_back(std::to_string(line) + ": " + what);
   }
 
@@ -129,6 +140,8 @@ class ShellFollower {
   }
 
   std::optional<bool> command(bool live) {
+    check_work();
+    where_ = std::max(line(), std::size_t{1});
     if (++steps_ > kMostSteps) throw Error(name_ + ": the script takes too many steps to follow");
     if (depth_ > kDeepestCommands) throw Error(name_ + ":" + std::to_string(line()) + ": too deep to follow");
     ++depth_;
@@ -236,7 +249,8 @@ class ShellFollower {
     while (here() != nullptr && !is_word("esac")) {
       bool fits = false;
       for (; here() != nullptr && !is_operator(")") && !is_word("esac"); ++at_) {
-        if (here()->kind == Token::kWord) fits = fits || shell_pattern_fits(run.values.joined(here()->text), subject);
+        if (here()->kind == Token::kWord)
+          fits = fits || shell_pattern_fits(run.values.joined(here()->text), subject, run.values.work());
       }
       if (!take_operator(")")) break;
       list(!decided && fits, {"esac"});
@@ -267,6 +281,7 @@ class ShellFollower {
       at_ = body;
       run.values.set(variable, {word});
       list(true, {"done"});
+      run.values.work().spend(at_ - body);  // tokens that were walked over once more
     }
     if (words.empty()) list(false, {"done"});
     take_word("done");
@@ -286,6 +301,7 @@ class ShellFollower {
       again = again && holds && *holds != until && round < kMostRounds;
       take_word("do");
       list(again, {"done"});
+      run.values.work().spend(at_ - begin);
       if (!again) break;
     }
     take_word("done");
@@ -315,7 +331,7 @@ class ShellFollower {
       }
     }
     take_word("]]");
-    return live ? shell_condition(words) : std::nullopt;
+    return live ? shell_condition(words, run.values.work()) : std::nullopt;
   }
 
   /// A command with its redirections and assignments.
@@ -408,7 +424,7 @@ class ShellFollower {
     std::vector<std::string> rest;
     for (std::size_t k = 1; k < command.words.size(); ++k) rest.push_back(command.words[k].text);
     if (first == "[" && !rest.empty()) rest.pop_back();
-    if (first == "[" || first == "test") return shell_condition(rest);
+    if (first == "[" || first == "test") return shell_condition(rest, run.values.work());
     if (first == "true" || first == ":") return true;
     if (first == "false") return false;
     if (first == "unset") {
@@ -447,16 +463,18 @@ class ShellFollower {
 
   void call(std::size_t body, ShellValues::Words given) {
     const std::size_t back = std::exchange(at_, body);
-    const ShellValues before = run.values;
+    static constexpr std::array<std::string_view, 11> kOwn{"@", "#", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    std::array<std::optional<ShellValues::Words>, kOwn.size()> before;
+    for (std::size_t k = 0; k < kOwn.size(); ++k) before[k] = run.values.take(kOwn[k]);
     for (std::size_t k = 0; k < given.size(); ++k) run.values.set(std::to_string(k + 1), {given[k]});
     run.values.set("#", {std::to_string(given.size())});
     run.values.set("@", std::move(given));
     command(true);
-    for (const char* name : {"@", "#", "1", "2", "3", "4", "5", "6", "7", "8", "9"}) {
-      const ShellValues::Words* words = before.find(name);
-      run.values.unset(name);
-      if (words != nullptr) run.values.set(name, *words);
+    for (std::size_t k = 0; k < kOwn.size(); ++k) {
+      run.values.unset(kOwn[k]);
+      if (before[k]) run.values.set(kOwn[k], std::move(*before[k]));
     }
+    run.values.work().spend(at_ > body ? at_ - body : 0);
     at_ = back;
   }
 
@@ -467,6 +485,7 @@ class ShellFollower {
   std::size_t at_ = 0;
   int depth_ = 0;
   int steps_ = 0;
+  std::size_t where_ = 1;  ///< the line of the last command
 };
 
 }  // namespace
@@ -476,6 +495,7 @@ ShellRun follow_shell_script(std::string_view script, const std::string& name, S
   std::string text(script);
   std::erase_if(text, [](char letter) { return letter == kUnknownBegin || letter == kUnknownEnd || letter == '\0'; });
   ShellFollower follower(name, source);
+  given.work().spend(given.size());
   follower.run.values = std::move(given);
   follower.follow(text, first_line);
   return std::move(follower.run);

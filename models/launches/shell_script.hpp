@@ -32,7 +32,8 @@ using ShellSource = std::function<std::optional<std::string>(const std::string& 
 /// Follows a script in the language of bash as far as it assigns variables: conditions, cases, loops over words,
 /// functions and here-documents. Nothing is run; what depends on other programs or on files is not known, and
 /// conditions on it are not followed. `first_line` is that of the first line. `given` are the variables of its
-/// environment. Throws `Error` with `name` and the line for what is no script, and for one that takes too many steps.
+/// environment; what they have cost counts. Throws `Error` with `name` and the line for what is no script, and for one
+/// that takes too many steps or whose values grow beyond any use.
 ShellRun follow_shell_script(std::string_view script, const std::string& name, ShellValues given,
                              const ShellSource& source = {}, std::size_t first_line = 1);
 

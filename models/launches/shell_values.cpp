@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "models/launches/settings.hpp"
+#include "models/launches/shell_pattern.hpp"
 #include "models/launches/shell_tokens.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr int kDeepestExpansion = 32;
-constexpr std::size_t kLongestValue = std::size_t{1} << 20U;
 
 bool is_name_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
 
@@ -31,16 +31,19 @@ std::string joined_words(const ShellValues::Words& words) {
   return text;
 }
 
+/// What words cost that are copied.
+std::size_t size_of(const ShellValues::Words& words) {
+  std::size_t size = 0;
+  for (const std::string& word : words) size += 1 + word.size();
+  return size;
+}
+
 /// `text` without what fits `pattern` at its beginning or end: as little or as much of it as there is.
-std::string trimmed(const std::string& text, std::string_view pattern, bool at_end, bool most) {
-  for (std::size_t k = 0; k <= text.size(); ++k) {
-    const std::size_t length = most ? text.size() - k : k;
-    const std::string_view part = std::string_view(text).substr(at_end ? text.size() - length : 0, length);
-    if (shell_pattern_fits(pattern, part)) {
-      return at_end ? text.substr(0, text.size() - length) : text.substr(length);
-    }
-  }
-  return text;
+std::string trimmed(const std::string& text, std::string_view pattern, ShellPart part, ShellWork& work) {
+  const auto length = shell_pattern_length(pattern, text, part, work);
+  if (!length) return text;
+  const bool at_end = part == ShellPart::kShortestEnd || part == ShellPart::kLongestEnd;
+  return at_end ? text.substr(0, text.size() - *length) : text.substr(*length);
 }
 
 /// Replaces what a word uses, and takes the word apart.
@@ -63,11 +66,11 @@ class ShellExpansion {
  private:
   void add(std::string_view text) {
     begun_ = true;
-    if (current_.size() + text.size() <= kLongestValue) current_ += text;
+    if (values_.work().spend(text.size())) current_ += text;
   }
 
   void end_word() {
-    if (begun_) words_.push_back(std::move(current_));
+    if (begun_ && values_.work().spend(1)) words_.push_back(std::move(current_));
     current_.clear();
     begun_ = false;
   }
@@ -172,7 +175,7 @@ class ShellExpansion {
 
   ShellValues::Words value_of(std::string_view name) const {
     const ShellValues::Words* found = values_.find(name);
-    if (found != nullptr) return *found;
+    if (found != nullptr) return values_.work().spend(size_of(*found)) ? *found : ShellValues::Words{};
     if (name == "@" || name == "*") return {};
     if (name == "#" || name == "?") return {"0"};
     return {unknown_mark(name)};
@@ -181,6 +184,7 @@ class ShellExpansion {
   /// "NAME", "NAME[2]", "#NAME", "NAME:-word", "NAME%.sh", "NAME/a/b", "NAME,,", ...
   ShellValues::Words parameter(std::string_view body) {
     if (body.size() > 1 && (body[0] == '#' || body[0] == '!')) {
+      if (body[1] == '#' || body[1] == '!') return {unknown_mark(body)};
       const ShellValues::Words words = parameter(body.substr(1));
       if (body[0] == '!') return words.size() == 1 ? value_of(words.front()) : words;
       const bool of_array = body.ends_with("[@]") || body.ends_with("[*]");
@@ -227,23 +231,30 @@ class ShellExpansion {
     const std::string text = joined_words(words);
     const bool twice = !word.empty() && word[0] == kind;
     const std::string pattern = ShellExpansion(values_, depth_ + 1).text_of(word.substr(twice ? 1 : 0));
-    if (kind == '%' || kind == '#') return {trimmed(text, pattern, kind == '%', twice)};
+    if (kind == '%' || kind == '#') {
+      const ShellPart part = kind == '%' ? (twice ? ShellPart::kLongestEnd : ShellPart::kShortestEnd)
+                                         : (twice ? ShellPart::kLongestBeginning : ShellPart::kShortestBeginning);
+      return {trimmed(text, pattern, part, values_.work())};
+    }
     if (kind == ',' || kind == '^') return {in_case(text, kind == '^')};
     if (kind == '/') return {replaced(text, pattern, twice)};
     return {unknown_mark(std::string(name) + std::string(how))};
   }
 
-  static std::string replaced(std::string text, const std::string& pattern, bool all) {
+  std::string replaced(const std::string& text, const std::string& pattern, bool all) const {
     const std::size_t slash = pattern.find('/');
     const std::string from = pattern.substr(0, slash);
     const std::string to = slash == std::string::npos ? "" : pattern.substr(slash + 1);
     if (from.empty()) return text;
-    for (std::size_t at = text.find(from); at != std::string::npos && text.size() < kLongestValue;
-         at = text.find(from, at + to.size())) {
-      text.replace(at, from.size(), to);
-      if (!all) break;
+    std::string result;
+    std::size_t begin = 0;
+    for (std::size_t at = text.find(from); at != std::string::npos;
+         at = all ? text.find(from, begin) : std::string::npos) {
+      if (!values_.work().spend(1 + to.size())) break;
+      result.append(text, begin, at - begin).append(to);
+      begin = at + from.size();
     }
-    return text;
+    return result.append(text, begin);
   }
 
   void put(const ShellValues::Words& words, bool quoted, bool each) {
@@ -279,52 +290,7 @@ class ShellExpansion {
   ShellValues::Words words_;
 };
 
-/// Behind the bracket expression that `pattern` begins with, and whether `letter` is in it; 0: it is none.
-std::pair<std::size_t, bool> bracket(std::string_view pattern, char letter) {
-  const std::size_t close = pattern.find(']', 2);
-  if (close == std::string_view::npos) return {0, false};
-  bool in = false;
-  const bool negated = pattern[1] == '!' || pattern[1] == '^';
-  for (std::size_t k = negated ? 2 : 1; k < close; ++k) {
-    if (k + 2 < close && pattern[k + 1] == '-') {
-      in = in || (pattern[k] <= letter && letter <= pattern[k + 2]);
-      k += 2;
-    } else {
-      in = in || pattern[k] == letter;
-    }
-  }
-  return {close + 1, in != negated};
-}
-
 }  // namespace
-
-bool shell_pattern_fits(std::string_view pattern, std::string_view text) {
-  std::size_t at = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t resume = 0;
-  for (std::size_t k = 0; k < text.size();) {
-    const bool in_pattern = at < pattern.size();
-    std::pair<std::size_t, bool> set{0, false};
-    if (in_pattern && pattern[at] == '[') set = bracket(pattern.substr(at), text[k]);
-    if (in_pattern && pattern[at] == '*') {
-      star = at++;
-      resume = k;
-    } else if (set.first > 0 && set.second) {
-      at += set.first;
-      ++k;
-    } else if (in_pattern && set.first == 0 && (pattern[at] == '?' || pattern[at] == text[k])) {
-      ++at;
-      ++k;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      k = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  return at == pattern.size();
-}
 
 void ShellValues::append(std::string_view name, const Words& words, bool to_array) {
   Words& value = values_[std::string(name)];
@@ -332,18 +298,30 @@ void ShellValues::append(std::string_view name, const Words& words, bool to_arra
     value.insert(value.end(), words.begin(), words.end());
     return;
   }
-  for (const std::string& word : words) {
-    if (value.front().size() + word.size() <= kLongestValue) value.front() += word;
-  }
+  for (const std::string& word : words) value.front() += word;
 }
 
 void ShellValues::unset(std::string_view name) {
   if (const auto found = values_.find(name); found != values_.end()) values_.erase(found);
 }
 
+std::optional<ShellValues::Words> ShellValues::take(std::string_view name) {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return std::nullopt;
+  std::optional<Words> words(std::move(found->second));
+  values_.erase(found);
+  return words;
+}
+
 const ShellValues::Words* ShellValues::find(std::string_view name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : &found->second;
+}
+
+std::size_t ShellValues::size() const {
+  std::size_t size = 0;
+  for (const auto& [name, words] : values_) size += 1 + name.size() + size_of(words);
+  return size;
 }
 
 ShellValues::Words ShellValues::expanded(std::string_view token) const {

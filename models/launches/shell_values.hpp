@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/launches/shell_work.hpp"
+
 namespace plumb {
 
 /// The variables of a shell script: lists of words, of one word unless they are arrays. What is not defined has no
@@ -20,8 +22,15 @@ class ShellValues {
   void set(std::string_view name, Words words) { values_.insert_or_assign(std::string(name), std::move(words)); }
   void append(std::string_view name, const Words& words, bool to_array);
   void unset(std::string_view name);
+  /// The value, which is not defined afterwards.
+  std::optional<Words> take(std::string_view name);
   const Words* find(std::string_view name) const;
   const std::map<std::string, Words, std::less<>>& all() const { return values_; }
+  /// Letters of all names and values, and a letter per word.
+  std::size_t size() const;
+
+  /// What following the script has cost. When it is exhausted, words come to less than they would.
+  ShellWork& work() const { return work_; }
 
   /// The words that a token becomes: quotes go, variables and arithmetic are replaced, and what is not quoted falls
   /// into words at spaces. Nothing is run: what `$(...)` prints is not known.
@@ -31,17 +40,14 @@ class ShellValues {
 
  private:
   std::map<std::string, Words, std::less<>> values_;
+  mutable ShellWork work_;
 };
-
-/// Whether `text` is what the pattern describes, in which '*' and '?' stand for anything and any letter, and [abc]
-/// for one of the letters.
-bool shell_pattern_fits(std::string_view pattern, std::string_view text);
 
 /// The value of `expression` (as in `$(( ))`); none where something in it is not known or it is no arithmetic.
 std::optional<std::int64_t> shell_arithmetic(std::string_view expression, const ShellValues& values);
 
 /// What a condition in the words of `[ ]`, `[[ ]]` or `test` comes to; none where that is not known: files, and values
 /// that the script does not define but for being empty.
-std::optional<bool> shell_condition(const std::vector<std::string>& words);
+std::optional<bool> shell_condition(const std::vector<std::string>& words, ShellWork& work);
 
 }  // namespace plumb

@@ -62,4 +62,41 @@ TEST_CASE("scripts that end too early or never end are refused with their line")
   CHECK_NOTHROW(follow_shell_script("while true; do X=1; done", "x.sh", {}));
 }
 
+TEST_CASE("a script whose values grow without end is refused with its line, whatever they grow by") {
+  const std::string rounds = "for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28; do ";
+  const std::vector<std::string> growing{
+      "x=ab\n" + rounds + "x=$x$x; done",
+      "x=ab\n" + rounds + "x+=$x; done",
+      "x=(a b)\n" + rounds + "x+=(${x[@]}); done",
+      "x=('' '')\n" + rounds + "x+=(\"${x[@]}\"); done",
+      "x=ab\n" + rounds + "x=${x//a/aba}; done",
+      "x='run $x $x $x $x'\n" + rounds + "x=\"$x$x\"; eval $x; done",
+      "\nf() { f $@ $@; }; f a b",
+  };
+  for (const std::string& script : growing) {
+    CAPTURE(script);
+    CHECK_THROWS_WITH_AS(follow_shell_script(script, "x.sh", {}),
+                         "x.sh:2: the variables grow too long to follow, expected texts of a few thousand letters",
+                         Error);
+  }
+}
+
+TEST_CASE("sums of sums of sums are refused when reading them takes too long") {
+  std::string script;
+  for (char name = 'a'; name < 'z'; ++name) {
+    script += std::string(1, name) + "=" + std::string(1, static_cast<char>(name + 1)) + "+" +
+              std::string(1, static_cast<char>(name + 1)) + "\n";
+  }
+  CHECK(last_command("z=1\n" + script.substr(script.size() - 36) + "run $((t))") == "[run][64]");
+  CHECK_THROWS_WITH_AS(follow_shell_script("z=1\n" + script + "run $((a))", "x.sh", {}),
+                       "x.sh:27: the variables grow too long to follow, expected texts of a few thousand letters",
+                       Error);
+}
+
+TEST_CASE("a function has its own arguments, and gives back those of its caller") {
+  CHECK(last_command("g() { run $1 $2 $#; }\nf() { g $2; run2 $1 $2; }\nf 7 8") == "[run2][7][8]");
+  CHECK(follow_shell_script("g() { run $# ${2:-none}; }\nf() { g $2; }\nf 7 8", "x.sh", {}).commands.back()[2].text ==
+        "none");
+}
+
 TEST_SUITE_END();
