@@ -18,12 +18,13 @@ struct Entry {
   }
 };
 
-/// Spans that take part in the comparison (all but transfers), in order of key.
-std::vector<Entry> entries_of(const Timeline& timeline) {
+/// Spans that take part in the comparison, in order of key: all but transfers, and those of devices of which `other`
+/// knows nothing.
+std::vector<Entry> entries_of(const Timeline& timeline, const Timeline& other) {
   std::vector<Entry> entries;
   entries.reserve(timeline.spans.size());
   for (const Span& span : timeline.spans) {
-    if (span.lane != Lane::kTransfer) entries.push_back({&span, 0});
+    if (span.lane != Lane::kTransfer && is_known(other, span.device)) entries.push_back({&span, 0});
   }
   std::ranges::stable_sort(entries, {}, &Entry::key);
   for (std::size_t i = 1; i < entries.size(); ++i) {
@@ -55,9 +56,13 @@ class CountedSpans {
 
 }  // namespace
 
+bool is_known(const Timeline& timeline, DeviceId device) {
+  return index(device) >= timeline.devices.size() || timeline.devices[index(device)].known;
+}
+
 Alignment align(const Timeline& predicted_run, const Timeline& measured_run) {
-  const std::vector<Entry> predicted = entries_of(predicted_run);
-  const std::vector<Entry> measured = entries_of(measured_run);
+  const std::vector<Entry> predicted = entries_of(predicted_run, measured_run);
+  const std::vector<Entry> measured = entries_of(measured_run, predicted_run);
   Alignment alignment;
   const CountedSpans count(predicted, measured);
   auto p = predicted.begin();

@@ -16,12 +16,16 @@ struct SpanMatch {
 /// Which spans of two timelines are the same action. Points into both, which must outlive it.
 struct Alignment {
   std::vector<SpanMatch> matches;   ///< of compute and collective lanes
-  std::int64_t only_predicted = 0;  ///< compute actions without a match; U and V do not count where one side has none
+  std::int64_t only_predicted = 0;  ///< compute actions without a match; U and V do not count where one side has none,
+                                    ///< and nothing counts on devices that the other side does not know
   std::int64_t only_measured = 0;
 
   /// Whether both ran the same compute actions on the same devices.
   bool complete() const { return !matches.empty() && only_predicted == 0 && only_measured == 0; }
 };
+
+/// Whether it is recorded what the device did.
+bool is_known(const Timeline& timeline, DeviceId device);
 
 /// Matches actions by device, lane, text and, where it repeats, number of occurrence. Messages are not matched.
 Alignment align(const Timeline& predicted, const Timeline& measured);

@@ -30,7 +30,8 @@ void fill_kinds(const Timeline& predicted, const Timeline& measured, const Align
   std::array<KindError, kOpCount> kinds{};
   const auto add = [&](const Timeline& timeline, std::int64_t KindError::*number, std::int64_t KindError::*sum) {
     for (const Span& span : timeline.spans) {
-      if (span.lane == Lane::kTransfer) continue;
+      if (span.lane == Lane::kTransfer || !is_known(predicted, span.device) || !is_known(measured, span.device))
+        continue;
       KindError& kind = kinds[static_cast<std::size_t>(span.action.op)];
       ++(kind.*number);
       kind.*sum += duration_ns(span, timeline);
@@ -59,20 +60,45 @@ void fill_kinds(const Timeline& predicted, const Timeline& measured, const Align
   }
 }
 
+/// Devices that both know; figures compare like with like.
+std::vector<std::size_t> known_devices(const Timeline& one, const Timeline& other) {
+  std::vector<std::size_t> devices;
+  for (std::size_t d = 0; d < one.devices.size(); ++d) {
+    const DeviceId device{static_cast<std::int32_t>(d)};
+    if (is_known(one, device) && is_known(other, device)) devices.push_back(d);
+  }
+  return devices;
+}
+
+/// Bubble fraction and utilization, of the devices that both know.
+void fill_shares(const Timeline& predicted, const Timeline& measured, Comparison& comparison) {
+  const auto share = [](const Timeline& timeline, const Timeline& other, double whole, Ticks DeviceSummary::*of) {
+    const std::vector<std::size_t> devices = known_devices(timeline, other);
+    if (devices.size() == timeline.devices.size() || timeline.makespan == 0) return whole;
+    double sum = 0;
+    for (const std::size_t d : devices) sum += static_cast<double>(timeline.devices[d].*of);
+    return devices.empty() ? 0 : sum / static_cast<double>(timeline.makespan) / static_cast<double>(devices.size());
+  };
+  comparison.bubble_fraction = figure(share(predicted, measured, predicted.bubble_fraction, &DeviceSummary::idle),
+                                      share(measured, predicted, measured.bubble_fraction, &DeviceSummary::idle));
+  comparison.utilization = figure(share(predicted, measured, predicted.utilization, &DeviceSummary::useful),
+                                  share(measured, predicted, measured.utilization, &DeviceSummary::useful));
+}
+
 void fill_causes(const Timeline& predicted, const Timeline& measured, Comparison& comparison) {
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     CauseError error;
     error.cause = static_cast<IdleCause>(c);
-    const auto add = [&](const Timeline& timeline, std::int64_t& sum_ns, double& share) {
+    const auto add = [&](const Timeline& timeline, const Timeline& other, std::int64_t& sum_ns, double& share) {
       Ticks sum = 0;
-      for (const DeviceSummary& device : timeline.devices) sum += device.idle_causes[c];
+      const std::vector<std::size_t> devices = known_devices(timeline, other);
+      for (const std::size_t d : devices) sum += timeline.devices[d].idle_causes[c];
       sum_ns = to_ns(sum, timeline.base);
-      const double all = static_cast<double>(timeline.makespan) *
-                         static_cast<double>(std::ranges::count_if(timeline.devices, &DeviceSummary::known));
+      const double all = static_cast<double>(timeline.makespan) * static_cast<double>(devices.size());
       share = all > 0 ? static_cast<double>(sum) / all : 0;
     };
-    add(predicted, error.predicted_ns, error.predicted_share);
-    add(measured, error.measured_ns, error.measured_share);
+    add(predicted, measured, error.predicted_ns, error.predicted_share);
+    add(measured, predicted, error.measured_ns, error.measured_share);
     if (error.predicted_ns != 0 || error.measured_ns != 0) comparison.causes.push_back(error);
   }
 }
@@ -171,9 +197,26 @@ struct Runs {
   const Timeline* middle = nullptr;
   double median_ns = 0;
   double spread = 0;
+  std::int64_t count = 0;
 };
 
+/// One step of a traced run that tells how long its other steps were: those that were not disturbed are the runs.
+Runs summarize_traced(const Timeline& shown, const TracedFacts& facts) {
+  std::vector<double> calm;
+  for (std::size_t k = 0; k < facts.step_ns.size(); ++k) {
+    const bool disturbed =
+        std::ranges::find(facts.disturbed_steps, static_cast<std::int32_t>(k)) != facts.disturbed_steps.end();
+    if (!disturbed) calm.push_back(static_cast<double>(facts.step_ns[k]));
+  }
+  if (calm.empty()) calm.push_back(ns(shown.step_time, shown));
+  std::ranges::sort(calm);
+  const double median = (calm[(calm.size() - 1) / 2] + calm[calm.size() / 2]) / 2;
+  return {&shown, median, median > 0 ? (calm.back() - calm.front()) / median : 0, std::ssize(calm)};
+}
+
 Runs summarize(std::span<const Timeline> measured, std::optional<std::size_t> shown) {
+  if (measured.size() == 1 && measured.front().traced && !shown)
+    return summarize_traced(measured.front(), *measured.front().traced);
   std::vector<const Timeline*> order;
   for (const Timeline& run : measured) order.push_back(&run);
   const auto step = [](const Timeline* run) { return ns(run->step_time, *run); };
@@ -181,8 +224,8 @@ Runs summarize(std::span<const Timeline> measured, std::optional<std::size_t> sh
   const Timeline* low = order[(order.size() - 1) / 2];
   const double median = (step(low) + step(order[order.size() / 2])) / 2;
   const double spread = median > 0 ? (step(order.back()) - step(order.front())) / median : 0;
-  if (shown) return {&measured[*shown], step(&measured[*shown]), spread};
-  return {low, median, spread};
+  if (shown) return {&measured[*shown], step(&measured[*shown]), spread, std::ssize(measured)};
+  return {low, median, spread, std::ssize(measured)};
 }
 
 }  // namespace
@@ -205,12 +248,11 @@ Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, co
   Comparison comparison;
   comparison.predicted_schedule = predicted.schedule;
   comparison.measured_schedule = measured.schedule;
-  comparison.runs = static_cast<std::int64_t>(runs.size());
+  comparison.runs = summary.count;
   comparison.spread = summary.spread;
   comparison.makespan_ns = figure(ns(predicted.makespan, predicted), ns(measured.makespan, measured));
   comparison.step_time_ns = figure(ns(predicted.step_time, predicted), summary.median_ns);
-  comparison.bubble_fraction = figure(predicted.bubble_fraction, measured.bubble_fraction);
-  comparison.utilization = figure(predicted.utilization, measured.utilization);
+  fill_shares(predicted, measured, comparison);
   if (predicted.tokens_per_s && measured.tokens_per_s) {
     comparison.tokens_per_s = figure(*predicted.tokens_per_s, *measured.tokens_per_s);
   }

@@ -95,7 +95,8 @@ enum class Verdict : std::uint8_t {
 struct Comparison {
   std::string predicted_schedule;
   std::string measured_schedule;
-  std::int64_t runs = 1;  ///< measured ones; figures are of the run with the median step time, see `compare`
+  std::int64_t runs = 1;  ///< measured ones, or steps that a traced one tells of; figures are of the run with the
+                          ///< median step time, see `compare`
   double spread = 0;      ///< of their step times: (largest - smallest) / median
 
   FigureError makespan_ns;
@@ -128,7 +129,8 @@ struct Comparison {
 
 /// Compares `predicted` with `measured`. Actions are matched by device, lane, text and, where it repeats, number of
 /// occurrence. Timelines without spans, of different schedules or of different device counts compare by their figures
-/// alone.
+/// alone. Devices of which one side knows nothing (a rank without a trace) are left out of everything but the step
+/// time. One step of a traced run that tells of its other steps (`Timeline::traced`) is compared with their median.
 Comparison compare(const Timeline& predicted, const Timeline& measured, const CompareOptions& options = {});
 
 /// As above with several runs of the same thing (at least one): the step time is compared with their median (mean of

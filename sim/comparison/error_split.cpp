@@ -136,7 +136,8 @@ void keep_largest(std::vector<ErrorAction>& actions, std::size_t most) {
 PartOfError order_part(const ReplayGraph& graph, const ReplayInputs& run, const Timeline& timeline,
                        std::span<const Span* const> spans) {
   PartOfError part;
-  part.part = ErrorPart::kOrder;
+  const bool all_known = std::ranges::all_of(timeline.devices, &DeviceSummary::known);
+  part.part = all_known ? ErrorPart::kOrder : ErrorPart::kMissing;
   const std::vector<std::int64_t> starts = replay_starts(graph, run);
   for (const std::size_t u : moved_units(graph, spans)) {
     const ReplayUnit& unit = graph.units[u];

@@ -18,14 +18,16 @@ enum class ErrorPart : std::uint8_t {
   kMessages,   ///< what they take in company
   kWaits,      ///< for collectives and copies
   kOrder,      ///< another order on a device, and actions that only one of both has
+  kMissing,    ///< the same where ranks have no trace: what they did is in it, too
 };
 
-inline constexpr std::size_t kErrorPartCount = 5;
-inline constexpr std::array<std::string_view, kErrorPartCount> kErrorPartNames{"durations", "host", "messages", "waits",
-                                                                               "order"};
+inline constexpr std::size_t kErrorPartCount = 6;
+inline constexpr std::array<std::string_view, kErrorPartCount> kErrorPartNames{"durations", "host",  "messages",
+                                                                               "waits",     "order", "missing"};
 /// For people.
 inline constexpr std::array<std::string_view, kErrorPartCount> kErrorPartTitles{
-    "durations of actions", "host time", "messages", "collectives and copies", "order and structure"};
+    "durations of actions",   "host time",           "messages",
+    "collectives and copies", "order and structure", "order, and ranks without a trace"};
 
 /// An action that takes part in an error: its own duration, or the time before it. Of the order: the moment when it
 /// begins, with the times of the run in the predicted order, and in the run.
@@ -65,7 +67,8 @@ struct ErrorSplit {
 /// The order of the prediction is replayed with its own times, then with those of the run: first durations of
 /// actions, then host time, messages and other waits, each first as it is usual in the runs (medians of what is alike)
 /// and then as it was. What the step time changes by is a part, of the model and of noise. What the last replay still
-/// differs from the run is its order.
+/// differs from the run is its order. Devices that the run does not know (ranks without a trace) keep their predicted
+/// times, and a wait for them is none of the run's times: what they did otherwise is in the last part, `kMissing`.
 ///
 /// Nothing where a timeline has no spans, or both did not run the same actions.
 std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const Timeline> runs, std::size_t shown,

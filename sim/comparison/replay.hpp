@@ -61,7 +61,8 @@ struct ReplayInputs {
   std::vector<ReplayTimes> hops;   ///< by edge; no duration
   std::vector<bool> lag_seen;      ///< by unit: it started because of its lane, so that its lag is what it was
   std::vector<bool> hop_seen;      ///< by edge: the unit started because of it; other hops are assumed
-  std::int64_t tail_ns = 0;        ///< after the last unit, up to the makespan
+  std::vector<bool> unknown;  ///< by unit: its device is not known, so that its times are a prediction's; empty: none
+  std::int64_t tail_ns = 0;   ///< after the last unit, up to the makespan
 };
 
 /// When each unit starts.

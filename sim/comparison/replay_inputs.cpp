@@ -269,6 +269,31 @@ class InputReader {
   Usual<DeviceId> lags_;
 };
 
+/// Devices of which the run knows nothing keep their predicted times. How long another one waited for them says nothing
+/// about its own.
+void keep_unknown(const ReplayGraph& graph, const ReplayInputs& predicted, const Timeline& run,
+                  std::span<const Span* const> spans, ReplayInputs& inputs) {
+  inputs.unknown.resize(graph.units.size());
+  for (std::size_t u = 0; u < graph.units.size(); ++u) inputs.unknown[u] = !is_known(run, graph.units[u].device);
+  if (std::ranges::find(inputs.unknown, true) == inputs.unknown.end()) return;
+  inputs.tail_ns = predicted.tail_ns;
+  for (std::size_t edge = 0; edge < graph.edges.size(); ++edge) {
+    const auto& [maker, taker] = graph.edges[edge];
+    if (inputs.unknown[maker] || inputs.unknown[taker]) inputs.hops[edge] = predicted.hops[edge];
+  }
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    const ReplayUnit& unit = graph.units[u];
+    const Span* span = spans[unit.member];
+    bool waited = span != nullptr && span->waited_for == IdleCause::kUnknown && span->idle_before > 0;
+    for (std::size_t edge = unit.edge; unit.first && edge < unit.edges_end; ++edge) {
+      waited = waited || inputs.unknown[graph.edges[edge].maker];
+    }
+    if (!waited) continue;
+    for (std::size_t kind = 1; kind < kReplayKindCount; ++kind) inputs.units[u][kind] = predicted.units[u][kind];
+    inputs.lag_seen[u] = false;
+  }
+}
+
 }  // namespace
 
 std::vector<const Span*> replay_spans(const ReplayGraph& graph, const Alignment& alignment) {
@@ -300,6 +325,7 @@ ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predi
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
     if (missing(u)) inputs.units[u] = predicted.units[u];
   }
+  keep_unknown(graph, predicted, run, spans, inputs);
   return inputs;
 }
 
@@ -321,6 +347,14 @@ ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicte
     replace(&ReplayInputs::units, kind, lag_seen,
             [&](std::size_t u) { return std::tuple(graph.units[u].device, graph.units[u].first, op(u)); });
     replace(&ReplayInputs::hops, kind, hop_seen, [&](std::size_t edge) { return hop_devices(graph, edge); });
+  }
+  const ReplayInputs& first = runs.front();
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    if (first.unknown[u]) usual.units[u] = first.units[u];
+  }
+  for (std::size_t edge = 0; edge < graph.edges.size(); ++edge) {
+    const auto& [maker, taker] = graph.edges[edge];
+    if (first.unknown[maker] || first.unknown[taker]) usual.hops[edge] = first.hops[edge];
   }
   return usual;
 }

@@ -14,6 +14,7 @@
 #include "schedules/versions/delays.hpp"
 #include "sim/timeline/memory_curves.hpp"
 #include "sim/timeline/memory_need.hpp"
+#include "sim/timeline/traced_facts.hpp"
 
 namespace plumb {
 
@@ -125,6 +126,7 @@ struct Timeline {
 
   /// Where the program could not keep the number of send buffers that was asked for.
   std::optional<SendBuffers> send_buffers;
+  std::optional<TracedFacts> traced;  ///< of a real run that was read from its traces
 
   std::vector<DeviceSummary> devices;
   /// Largest first, adding up to the makespan; empty in a summary and in a measured run.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,9 @@ std::size_t name_index(const JsonValue& value, const std::array<std::string_view
     value.fail(error.what());
   }
 }
+
+/// More than a hundred years; sums of two still fit.
+constexpr std::int64_t kMostTracedNs = 4'000'000'000'000'000'000;
 
 std::int64_t natural(const JsonValue& object, std::string_view key) { return object.at(key).integer(0); }
 
@@ -168,6 +172,39 @@ SendBuffers read_send_buffers(const JsonValue& object) {
           .receives_moved = natural(object, "receives_moved")};
 }
 
+template <class Number>
+std::vector<Number> read_numbers(const JsonValue& list, std::int64_t least) {
+  constexpr std::int64_t kMost = std::min<std::int64_t>(kMostTracedNs, std::numeric_limits<Number>::max());
+  std::vector<Number> numbers;
+  for (const JsonValue& value : list.elements()) numbers.push_back(static_cast<Number>(value.integer(least, kMost)));
+  return numbers;
+}
+
+/// Steps by number must be among those whose lengths are told, ranks among those of the devices.
+TracedFacts read_traced(const JsonValue& object) {
+  object.allow_only({"step_ns", "step", "disturbed_steps", "ranks", "missing_ranks", "clock_offsets_ns",
+                     "clock_residual_ns", "backend", "left_out"});
+  TracedFacts facts;
+  facts.step_ns = read_numbers<std::int64_t>(object.at("step_ns"), 0);
+  if (facts.step_ns.empty()) object.at("step_ns").fail("expected the length of at least one step");
+  facts.step = static_cast<std::int32_t>(object.at("step").integer(0, std::ssize(facts.step_ns) - 1));
+  facts.disturbed_steps = read_numbers<std::int32_t>(object.at("disturbed_steps"), 0);
+  for (const std::int32_t step : facts.disturbed_steps) {
+    if (step >= std::ssize(facts.step_ns)) object.at("disturbed_steps").fail("expected numbers of steps in step_ns");
+  }
+  facts.ranks = read_numbers<std::int32_t>(object.at("ranks"), 0);
+  facts.missing_ranks = read_numbers<std::int32_t>(object.at("missing_ranks"), 0);
+  for (const std::int32_t rank : facts.missing_ranks) {
+    if (std::ranges::find(facts.ranks, rank) == facts.ranks.end())
+      object.at("missing_ranks").fail("has " + std::to_string(rank) + ", expected some of ranks");
+  }
+  facts.clock_offsets_ns = read_numbers<std::int64_t>(object.at("clock_offsets_ns"), -kMostTracedNs);
+  facts.clock_residual_ns = natural(object, "clock_residual_ns");
+  facts.backend = object.at("backend").text();
+  for (const JsonValue& sentence : object.at("left_out").elements()) facts.left_out.emplace_back(sentence.text());
+  return facts;
+}
+
 void read_critical_path(const JsonValue& list, Timeline& timeline) {
   Ticks sum = 0;
   for (const JsonValue& object : list.elements()) {
@@ -267,6 +304,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "model_flops_utilization",
                    "send_buffers",
                    "search",
+                   "traced",
                    "devices",
                    "critical_path",
                    "delays",
@@ -276,6 +314,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
   Timeline timeline;
   read_figures(root, timeline);
   if (const auto buffers = root.find("send_buffers")) timeline.send_buffers = read_send_buffers(*buffers);
+  if (const auto traced = root.find("traced")) timeline.traced = read_traced(*traced);
   for (const JsonValue& device : root.at("devices").elements()) {
     timeline.devices.push_back(read_device(device, timeline.makespan));
   }

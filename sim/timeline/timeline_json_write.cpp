@@ -24,6 +24,7 @@ class Writer {
     text(timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured");
     write_figures();
     if (timeline_.send_buffers) write_send_buffers(*timeline_.send_buffers);
+    if (timeline_.traced) write_traced(*timeline_.traced);
     raw(",\n\"devices\":");
     list(timeline_.devices, [this](const DeviceSummary& device) { write_device(device); });
     if (!timeline_.critical_path.empty()) write_critical_path();
@@ -141,6 +142,30 @@ class Writer {
     raw("}");
   }
 
+  void write_traced(const TracedFacts& facts) {
+    raw(",\n\"traced\":{\"step_ns\":");
+    numbers(facts.step_ns);
+    field("step", facts.step);
+    key("disturbed_steps");
+    numbers(facts.disturbed_steps);
+    key("ranks");
+    numbers(facts.ranks);
+    key("missing_ranks");
+    numbers(facts.missing_ranks);
+    key("clock_offsets_ns");
+    numbers(facts.clock_offsets_ns);
+    field("clock_residual_ns", facts.clock_residual_ns);
+    key("backend");
+    text(facts.backend);
+    key("left_out");
+    raw("[");
+    for (std::size_t i = 0; i < facts.left_out.size(); ++i) {
+      if (i != 0) raw(",");
+      text(facts.left_out[i]);
+    }
+    raw("]}");
+  }
+
   void write_device(const DeviceSummary& device) {
     const std::int64_t busy_ns = ns(device.busy);
     const std::int64_t idle_ns = ns(timeline_.makespan) - busy_ns;
@@ -235,12 +260,18 @@ class Writer {
     text(tensor.name);
     field("bytes", tensor.bytes);
     key("microbatches");
+    numbers(tensor.microbatches);
+    raw("}");
+  }
+
+  template <class Number>
+  void numbers(const std::vector<Number>& values) {
     raw("[");
-    for (std::size_t i = 0; i < tensor.microbatches.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       if (i != 0) raw(",");
-      number(tensor.microbatches[i]);
+      number(values[i]);
     }
-    raw("]}");
+    raw("]");
   }
 
   void write_delays(const StageDelays& delays) {

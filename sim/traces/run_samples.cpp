@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/traces/arrivals.hpp"
 #include "sim/traces/crowd.hpp"
 
 namespace plumb {
@@ -53,7 +54,7 @@ struct PassSamples {
 class SampleReader {
  public:
   SampleReader(std::span<const RankRun> runs, const TracedProducers& producers)
-      : runs_(runs), producers_(producers), stages_(static_cast<std::size_t>(producers.stages())) {}
+      : runs_(runs), producers_(producers), arrivals_(runs), stages_(static_cast<std::size_t>(producers.stages())) {}
 
   void read(std::int32_t step) {
     step_ = step;
@@ -134,10 +135,14 @@ class SampleReader {
     if (work.action.stage != StageId{0} || op != Op::kI)
       inside_.by_op[op].push_back(work.operators_ns > 0 ? took - work.operators_ns : 0);
     const auto sent = message_start(rank, work);
-    const std::int64_t waited = work.start_ns - work.begin_ns;
-    const bool told = sent && *sent < work.start_ns && 2 * waited >= work.start_ns - *sent;
-    if (sent && *sent < work.start_ns) (told ? told_ : untold_).push_back({*sent, work.start_ns});
-    if (!told) {
+    const std::int64_t there = sent ? arrivals_.of(work) : work.start_ns;
+    // A kernel that receives tells how long its message took, whether somebody waited for it or not.
+    const bool seen = sent && arrivals_.is_told(work);
+    const bool told = sent && *sent < there && (seen || 2 * (there - work.begin_ns) >= there - *sent);
+    if (sent && *sent < there) (told ? told_ : untold_).push_back({*sent, there});
+    if (seen) {
+      host_.by_op[op].push_back(work.start_ns - std::clamp(there, begin, work.start_ns));
+    } else if (!told) {
       host_.by_op[op].push_back(work.start_ns - begin);
     }
   }
@@ -193,6 +198,7 @@ class SampleReader {
 
   std::span<const RankRun> runs_;
   const TracedProducers& producers_;
+  Arrivals arrivals_;
   std::int32_t step_ = 0;
   std::map<Value, const TracedAction*> sends_;
   std::map<Value, const TracedAction*> receives_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/lanes/metrics.hpp"
+#include "sim/traces/arrivals.hpp"
 
 namespace plumb {
 namespace {
@@ -18,7 +19,7 @@ std::size_t cause_index(IdleCause cause) { return static_cast<std::size_t>(cause
 class StepReader {
  public:
   StepReader(std::span<const RankRun> runs, const TracedProducers& producers, std::int32_t step)
-      : runs_(runs), producers_(producers), step_(step) {
+      : runs_(runs), producers_(producers), arrivals_(runs), step_(step) {
     std::tie(begin_, end_) = step_bounds(runs, step);
     find_sends();
     find_fastest();
@@ -58,7 +59,7 @@ class StepReader {
 
   void find_fastest() {
     each_message([&](const Lanes& lanes, const TracedAction& producer, const TracedAction& consumer) {
-      const std::int64_t took = std::max<std::int64_t>(0, consumer.start_ns - issued(producer));
+      const std::int64_t took = std::max<std::int64_t>(0, arrivals_.of(consumer) - issued(producer));
       const auto [entry, is_new] = fastest_.emplace(lanes, took);
       if (!is_new) entry->second = std::min(entry->second, took);
     });
@@ -103,14 +104,16 @@ class StepReader {
       until(producer.end_ns, IdleCause::kCompute);
       const std::int64_t sent = issued(producer);
       // Where the message can have been there before the lane turned to it, the lane's host is what it waited for.
-      if (sent + fastest > work.begin_ns) {
+      const std::int64_t soonest = arrivals_.is_told(work) ? arrivals_.of(work) : sent + fastest;
+      if (soonest > work.begin_ns) {
         until(sent, IdleCause::kOverhead);
-        until(sent + fastest, IdleCause::kTransferBandwidth);
-        until(work.start_ns, IdleCause::kTransferQueue);
+        until(std::min(sent + fastest, arrivals_.of(work)), IdleCause::kTransferBandwidth);
+        until(arrivals_.of(work), IdleCause::kTransferQueue);
       }
     }
     until(work.begin_ns, IdleCause::kOverhead);
-    until(work.start_ns, producers_.is_missing(work) ? IdleCause::kUnknown : IdleCause::kOverhead);
+    until(arrivals_.of(work), producers_.is_missing(work) ? IdleCause::kUnknown : IdleCause::kOverhead);
+    until(work.start_ns, IdleCause::kOverhead);
     return causes;
   }
 
@@ -163,23 +166,25 @@ class StepReader {
     timeline.devices.push_back(device);
   }
 
-  /// Messages that the rank sent: from the call to the moment when the receiver goes on.
+  /// Messages that the rank sent: from the call to the moment when the receiver has them, or goes on.
   void add_messages(std::size_t rank, Timeline& timeline) const {
     each_message([&](const Lanes& lanes, const TracedAction& producer, const TracedAction& consumer) {
       if (lanes.first != rank) return;
       Action action = producer.action;
       action.op = producer.action.op == Op::kF ? Op::kSendF : Op::kSendB;
-      const std::int64_t sent = std::min(issued(producer), consumer.start_ns);
+      const std::int64_t arrived = arrivals_.of(consumer);
+      const std::int64_t sent = std::min(issued(producer), arrived);
       timeline.spans.push_back({.action = action,
                                 .device = DeviceId{static_cast<std::int32_t>(rank)},
                                 .lane = Lane::kTransfer,
                                 .start = at(sent),
-                                .end = at(consumer.start_ns)});
+                                .end = at(arrived)});
     });
   }
 
   std::span<const RankRun> runs_;
   const TracedProducers& producers_;
+  Arrivals arrivals_;
   std::int32_t step_;
   std::int64_t begin_ = 0;
   std::int64_t end_ = 0;

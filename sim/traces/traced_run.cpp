@@ -45,6 +45,7 @@ void move_clocks(std::vector<RankRun>& runs, const std::vector<std::int64_t>& ad
         action.begin_ns += add_ns[rank];
         action.start_ns += add_ns[rank];
         action.end_ns += add_ns[rank];
+        if (action.arrived_ns) *action.arrived_ns += add_ns[rank];
       }
     }
   }
@@ -90,6 +91,26 @@ std::vector<RankRun> with_missing(std::vector<RankRun> given, const TracedPipeli
     }
   }
   return runs;
+}
+
+/// What the timelines of the steps say of the run that they are of.
+void note_facts(TracedRun& traced, const std::vector<ClockOffsets>& offsets, const TracedPipeline& pipeline) {
+  const std::vector<std::int32_t> calm = calm_steps(traced.step_ns);
+  TracedFacts facts{.step_ns = traced.step_ns,
+                    .ranks = traced.ranks,
+                    .missing_ranks = traced.missing_ranks,
+                    .backend = traced.backend,
+                    .left_out = traced.left_out};
+  for (std::int32_t k = 0; k < std::ssize(traced.steps); ++k) {
+    if (!std::ranges::binary_search(calm, k)) facts.disturbed_steps.push_back(k);
+  }
+  for (std::size_t k = 0; k < traced.steps.size(); ++k) {
+    facts.step = static_cast<std::int32_t>(k);
+    facts.clock_residual_ns = offsets[k].residual_ns;
+    facts.clock_offsets_ns.clear();
+    for (const auto at : pipeline.runs) facts.clock_offsets_ns.push_back(at ? offsets[k].add_ns[*at] : 0);
+    traced.steps[k].traced = facts;
+  }
 }
 
 void choose_step(TracedRun& traced, std::optional<std::int32_t> step, const std::string& file) {
@@ -188,6 +209,9 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
     timeline.machine = "traced, " + std::to_string(runs.size()) + " ranks" + (backend.empty() ? "" : ", " + backend);
   }
   traced.backend = backend;
+  for (const RankRun& run : runs)
+    traced.left_out.insert(traced.left_out.end(), run.left_out.begin(), run.left_out.end());
+  note_facts(traced, offsets, pipeline);
   if (!traced.missing_ranks.empty()) {
     traced.no_profile = "rank " + std::to_string(traced.missing_ranks.front()) +
                         " of the run has no trace, expected the traces of all ranks";

@@ -14,7 +14,7 @@ namespace plumb {
 
 /// A run that a profiler traced, rank by rank.
 struct TracedRun {
-  std::vector<Timeline> steps;                 ///< of every traced step
+  std::vector<Timeline> steps;                 ///< of every traced step; each says the rest itself, too (`traced`)
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
   std::int32_t step = 0;                       ///< the one that is shown
   std::vector<std::int32_t> ranks;             ///< of each device
@@ -22,6 +22,7 @@ struct TracedRun {
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each device, in the step shown
   std::int64_t clock_residual_ns = 0;          ///< by how much a message still arrives before it was sent
   std::string backend;                         ///< what the ranks talk by: "gloo", "nccl"; empty: not told
+  std::vector<std::string> left_out;           ///< sentences: what of the traces is in no step
   /// What the undisturbed steps cost; none where ranks are missing, or only busy times are known.
   std::optional<RunProfile> profile;
   std::string no_profile;  ///< why there is none

@@ -116,8 +116,15 @@ AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, c
   return schedule;
 }
 
+/// The run's profile, of the runtime that the user names: some leave the same traces.
+RunProfile profile_of(const TracedRun& run, const AdviceOptions& options) {
+  RunProfile profile = run.known_profile();
+  if (!options.runtime.empty()) profile.runtime = options.runtime;
+  return profile;
+}
+
 OwnRun own_run(const TracedRun& run, const AdviceOptions& options) {
-  const RunProfile& profile = run.known_profile();
+  const RunProfile profile = profile_of(run, options);
   return {schedule_of_run(run.timeline()), RunPredictor(profile, profile.runtime, options)};
 }
 
@@ -179,7 +186,7 @@ const AdvisedSchedule& Advice::named(const std::string& name) const {
 bool Advice::has_gain() const { return best() != nullptr && best()->saves > uncertainty; }
 
 Advice advise(const TracedRun& run, const AdviceOptions& options) {
-  const RunProfile& profile = run.known_profile();
+  const RunProfile profile = profile_of(run, options);
   const OwnRun own = own_run(run, options);
   const RuntimePreset& runtime = runtime_preset(profile.runtime, own.schedule);
   if (runtime.format.empty()) {
@@ -189,6 +196,7 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
   Advice advice;
   advice.runtime = runtime.runs_files_as.empty() ? runtime.name : runtime.runs_files_as;
   advice.format = runtime.format;
+  advice.given = options.given;
   advice.num_devices = own.schedule.num_devices;
   advice.num_microbatches = own.schedule.num_microbatches;
   judge_run(run, own.predictor.predict(own.schedule, 1), advice);
@@ -207,6 +215,7 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
     schedule.ties = schedule.fits && schedule.step_ns <= (1 + kSameStep) * advice.schedules.front().step_ns;
   }
   advice.assumptions = assumptions(profile, advice);
+  advice.assumptions.insert(advice.assumptions.end(), run.left_out.begin(), run.left_out.end());
   return advice;
 }
 
@@ -215,7 +224,7 @@ AdvisedTimelines advised_timelines(const TracedRun& run, const Advice& advice, c
   AdvisedTimelines timelines{.own = own.predictor.predict(own.schedule, 1, true), .fastest = {}};
   const AdvisedSchedule* best = advice.best();
   if (best == nullptr) return timelines;
-  const RunPredictor predictor(run.known_profile(), advice.runtime, options);
+  const RunPredictor predictor(profile_of(run, options), advice.runtime, options);
   timelines.fastest = predictor.predict(best->candidate.schedule, best->candidate.replicas, true);
   return timelines;
 }

@@ -32,6 +32,7 @@ inline constexpr double kSameStep = 0.02;
 struct Advice {
   std::string runtime;  ///< that runs the advised schedules, as in `--runtime`
   std::string format;   ///< of schedules that it takes, as in `--format`
+  std::string given;    ///< `AdviceOptions::given`
   std::int32_t num_devices = 0;
   std::int64_t num_microbatches = 0;
   double measured_ns = 0;   ///< median of the calm steps
@@ -60,7 +61,7 @@ struct Advice {
 /// when messages, the host, or what stays of an action when stages are cut take the 10th or 90th percentile of their
 /// times.
 ///
-/// Throws `Error` where the run's order is not one of whole updates.
+/// Throws `Error` where the run's order is not one of whole updates, and for a runtime that takes no schedules.
 Advice advise(const TracedRun& run, const AdviceOptions& options);
 
 /// Predictions with all actions, for a page.

@@ -54,6 +54,16 @@ std::string verdict_text(const Advice& advice) {
   return text + "  " + schedule_command(advice, *best) + '\n' + ties_text(advice);
 }
 
+/// What a file of one pipeline leaves to whoever launches the job.
+std::string replicas_comment(const Advice& advice, const Candidate& candidate) {
+  if (candidate.replicas == 1) return "";
+  const std::string n = std::to_string(candidate.replicas);
+  const std::string megatron =
+      advice.format == "megatron" ? ", and --global-batch-size is " + n + " times as large" : "";
+  return "  # holds one of " + n + " pipelines; launch " + n + " beside each other (data parallel size " + n + ")" +
+         megatron;
+}
+
 /// Whether pipelines of fewer ranks are among the rows.
 bool has_replicas(const Advice& advice) {
   return std::ranges::any_of(advice.schedules, [](const auto& one) { return one.candidate.replicas > 1; });
@@ -66,12 +76,14 @@ std::string gain_text(double share) { return (share < 0 ? "" : "+") + fixed_text
 std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule) {
   const Candidate& candidate = schedule.candidate;
   const std::string file = candidate.name + (advice.format == "megatron" ? ".megatron" : ".csv");
-  if (candidate.for_costs) return "plumbline advise FILES --schedule " + candidate.name + " --save " + file;
+  const std::string beside = replicas_comment(advice, candidate);
+  if (candidate.for_costs)
+    return "plumbline advise FILES" + advice.given + " --schedule " + candidate.name + " --save " + file + beside;
   std::string command = "plumbline schedule " + candidate.name + " -p " +
                         std::to_string(candidate.schedule.num_devices) + " -m " +
                         std::to_string(candidate.schedule.num_microbatches);
   if (candidate.chunks > 0) command += " -v " + std::to_string(candidate.chunks);
-  return command + " --format " + advice.format + " -o " + file;
+  return command + " --format " + advice.format + " -o " + file + beside;
 }
 
 std::string advice_text(const Advice& advice, std::size_t rows) {

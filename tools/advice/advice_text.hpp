@@ -17,7 +17,8 @@ std::string advice_to_json(const Advice& advice);
 std::string gain_text(double share);
 
 /// The command that writes a schedule to a file for the run's runtime: `plumbline schedule ...`, or `plumbline advise
-/// FILES ...` where the order was made for the costs of the run.
+/// FILES ...` where the order was made for the costs of the run. A comment behind it (from `#` on) says what to do with
+/// the file where several pipelines run beside each other, because it holds one of them.
 std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule);
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "models/network/network.hpp"
@@ -17,6 +18,8 @@ namespace plumb {
 struct AdviceOptions {
   std::optional<double> memory_limit = {};  ///< of a device: bytes with a network, else stashes of 1/p of the model
   std::optional<Network> network = {};      ///< whose memory is counted, cut into equal parts
+  std::string runtime = {};  ///< that ran the run, as in `--runtime`; empty: the one that its traces look like
+  std::string given = {};    ///< all these as words of a command line (" --memory-limit 4"), for printed commands
 };
 
 /// Predicts schedules with the costs of a traced run.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
@@ -25,6 +26,7 @@ struct AdviseArguments {
   std::vector<std::string> files;
   std::string memory_limit;
   std::string network;
+  std::string runtime;
   std::string schedule;
   std::string save;
   std::string html;
@@ -43,6 +45,9 @@ struct AdviseArguments {
         .text("memory-limit", memory_limit, "LIMIT",
               "most that a device may hold: stashes of 1/p of the model, or bytes (40GiB) with --network")
         .text("network", network, "NAME|FILE", "the model that was run, for memory in bytes; see `plumbline networks`")
+        .text("runtime", runtime, "SYSTEM",
+              "what ran the run: pytorch, pytorch-deferred, pytorch-single, torchtitan or megatron (default: what its "
+              "traces look like; those of torchtitan look like PyTorch's)")
         .flag("all", all, "show all schedules, and those that the runtime cannot run")
         .text("schedule", schedule, "NAME", "with --save: the schedule to write (default: the fastest)")
         .text("save", save, "FILE", "write the schedule for the runtime (- is standard output)")
@@ -55,6 +60,11 @@ struct AdviseArguments {
     if (!schedule.empty() && save.empty()) throw Error("--schedule: says what is saved, expected --save FILE with it");
     AdviceOptions options;
     if (!network.empty()) options.network = load_network(network);
+    options.runtime = runtime;
+    for (const auto& [name, value] :
+         {std::pair("memory-limit", &memory_limit), std::pair("network", &network), std::pair("runtime", &runtime)}) {
+      if (!value->empty()) options.given += " --" + std::string(name) + ' ' + *value;
+    }
     options.memory_limit = parse_memory_limit(memory_limit, options.network.has_value()).value;
     return options;
   }

@@ -8,6 +8,7 @@
 #include "tools/commands/command.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/tables/ranking_text.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -64,6 +65,9 @@ ExitStatus run_compare(const CommandLine& command_line) {
   std::optional<OutputFile> json;
   if (!arguments.html.empty()) html.emplace(arguments.html);
   if (!arguments.json.empty()) json.emplace(arguments.json);
+  if (const auto& traced = runs.others.runs.front().traced) {
+    for (const std::string& sentence : traced->left_out) note(sentence);
+  }
   const Comparison comparison = compare(runs.first, runs.others.runs, options);
   if (html) html->finish(comparison_page(runs, options));
   if (json) json->finish(comparison_to_json(comparison));

@@ -25,6 +25,7 @@ constexpr std::size_t kMostSpansDrawn = 20'000;
 struct TraceArguments {
   std::vector<std::string> files;
   std::optional<std::int64_t> step;
+  std::string output;
   std::string profile;
   std::string message_bytes;
   std::vector<std::string> messages;
@@ -41,6 +42,7 @@ struct TraceArguments {
         "of Megatron-LM; what `train --json` wrote, a file per run. `compare` lays them over a prediction.");
     parser.positionals(files, 1, "FILE")
         .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)")
+        .text("output,o", output, "FILE", "the measured timeline for `compare`: the same file that --json writes")
         .text("profile", profile, "FILE",
               "what actions, the host and messages cost in this run, for `simulate --profile` (- is standard output)")
         .text("message-bytes", message_bytes, "SIZE",
@@ -49,7 +51,11 @@ struct TraceArguments {
                "what messages of other sizes take, for --profile: the profile of another run on the same machine, or a "
                "ping-pong (CSV with the columns bytes and median_us); may be repeated");
     reports.add_to(parser);
-    return parse_command_line(parser, arguments);
+    if (!parse_command_line(parser, arguments)) return false;
+    if (output.empty()) return true;
+    if (!reports.json.empty()) throw Error("--output: writes the same file as --json, expected one of them");
+    reports.json = output;
+    return true;
   }
 };
 
@@ -64,6 +70,7 @@ std::string steps_text(const TracedRun& run) {
     if (disturbed) text += " (disturbed)";
   }
   text += '\n';
+  for (const std::string& sentence : run.left_out) text += sentence + '\n';
   for (const std::int32_t rank : run.missing_ranks) {
     text += "rank " + std::to_string(rank) +
             "           its trace is missing, so what it did is unknown; waits for it count as 'missing rank'\n";

@@ -1,5 +1,6 @@
 #include "tools/options/simulation_arguments.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -25,6 +26,12 @@ Schedule with_deferred_receives(const Schedule& schedule, std::string_view runti
   if (findings.empty()) return lowered;
   throw Error("--runtime " + std::string(runtime) + ": PyTorch would take messages of '" + schedule.name +
               "' for each other: " + to_string(findings.front()));
+}
+
+bool has_overlapped_pairs(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return action.overlaps_next != 0; });
+  });
 }
 
 }  // namespace
@@ -74,8 +81,13 @@ void SimulationArguments::take_runtime(const CostDocuments& documents) {
 
 void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
   const RuntimePreset& preset = runtime_preset(runtime, schedule);
+  if (preset.defers_receives) {
+    schedule = with_deferred_receives(schedule, preset.name);
+  } else if (preset.pairs_in_turn && has_overlapped_pairs(schedule)) {
+    // What the halves of a pair make is sent when both are done, not after each.
+    schedule = torch_lowered(schedule, {.collectives = false});
+  }
   run_as(preset, schedule, input.costs);
-  if (preset.defers_receives) schedule = with_deferred_receives(schedule, preset.name);
 }
 
 LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {

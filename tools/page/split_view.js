@@ -60,7 +60,7 @@ function splitTable(page, { names }, split, difference) {
 function splitActions(page, { names }, split, difference, show) {
   const rows = split.parts.flatMap((part) => part.largest.map((entry) => {
     const button = element("button", { type: "button", class: "plain link", click: () => show(entry.device, entry.action) }, entry.action);
-    const at = part.part === "order" ? "at " : ""; // moments, not lengths
+    const at = part.part === "order" || part.part === "missing" ? "at " : ""; // moments, not lengths
     return [[element("span", { class: "dim" }, `${page.errorParts[part.part]}: `), button, ` on device ${entry.device}`], at + timeText(entry.predicted_ns),
       at + timeText(entry.measured_ns), signedTimeText(entry.error_ns)];
   }));

@@ -44,7 +44,7 @@ std::string largest_actions(const ErrorSplit& split, const ComparedNames& names)
     for (const ErrorAction& action : part.largest) {
       any = true;
       const bool again = &action != &part.largest.front();
-      const std::string at = part.part == ErrorPart::kOrder ? "at " : "";
+      const std::string at = part.part >= ErrorPart::kOrder ? "at " : "";
       table.add_row({again ? "" : title_of(part), std::to_string(index(action.device)), to_string(action.action),
                      at + time_text(action.predicted_ns), at + time_text(action.measured_ns),
                      signed_time(action.error_ns)});

@@ -43,7 +43,7 @@ def plumbline(program, *words):
 
 def predicted_ns(program, run, profile):
     if run.order.exists():
-        words = ["simulate", run.order]
+        words = ["simulate", run.order, "--runtime", "pytorch"]  # also where the profile is of a class
     else:
         words = ["simulate", CLASSES[run.schedule], "-p", run.ranks, "-m", run.microbatches, "--runtime", "pytorch-single"]
     return json.loads(plumbline(program, *words, "--profile", profile, "--summary", "--json", "-"))["makespan_ns"]

@@ -68,8 +68,11 @@ void move_to_gpu(const RankTrace& trace, RankRun& run) {
   put_device_in_order(run);
   move_calls(kernels, run.others);
   move_calls(kernels, run.messages);
-  // A message is on its way from the moment when its kernel runs.
-  for (TracedAction& message : run.messages) message.end_ns = message.start_ns;
+  // A message is on its way from the moment when its kernel runs, and there when the kernel that receives ends.
+  for (TracedAction& message : run.messages) {
+    if (is_recv(message.action.op)) message.arrived_ns = message.end_ns;
+    message.end_ns = message.start_ns;
+  }
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -173,20 +174,35 @@ void note_operators(const RankTrace& trace, RankRun& run) {
   }
 }
 
-/// Numbers the occurrences of every action, and counts the steps.
-void number_steps(std::vector<TracedAction>& actions, RankRun& run) {
+/// Numbers the occurrences of every action.
+void number_occurrences(std::vector<TracedAction>& actions) {
   std::map<std::string, std::int32_t> seen;
   for (TracedAction& traced : actions) {
     std::string text;
     append_text(text, traced.action);
     traced.step = seen[text]++;
   }
-  for (const auto& [text, count] : seen) {
-    if (run.steps == 0) run.steps = count;
-    if (count == run.steps) continue;
-    throw Error(run.file + ": " + text + " occurs " + std::to_string(count) + " times, but other actions " +
-                std::to_string(run.steps) +
-                " times; expected whole steps: trace from one step's begin to another's end");
+}
+
+/// Notes in which range `ProfilerStep#n` of the host everything begins.
+void note_profiler_steps(const RankTrace& trace, RankRun& run) {
+  constexpr std::string_view kStep = "ProfilerStep#";
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> ranges;  // by begin: end, n
+  for (const TraceRange& range : trace.ranges) {
+    const std::string_view name = range.name;
+    if (range.kind != RangeKind::kAnnotation || !name.starts_with(kStep)) continue;
+    std::int64_t n = -1;
+    std::from_chars(name.data() + kStep.size(), name.data() + name.size(), n);
+    if (n >= 0) ranges[range.start_ns] = {range.end_ns, n};
+  }
+  if (ranges.empty()) return;
+  for (auto* list : {&run.work, &run.messages, &run.others}) {
+    for (TracedAction& one : *list) {
+      const auto after = ranges.upper_bound(one.begin_ns);
+      if (after == ranges.begin()) continue;
+      const auto& [end, n] = std::prev(after)->second;
+      if (one.begin_ns < end) one.profiler_step = n;
+    }
   }
 }
 
@@ -223,11 +239,10 @@ RankRun rank_run(const RankTrace& trace) {
   run.stages = stages_told(run);
   if (on_host) put_host_in_order(run);
   note_operators(trace, run);
+  if (on_host) note_profiler_steps(trace, run);
   if (on_host) move_to_gpu(trace, run);
   if (run.numbering == Numbering::kCounted) return run;
-  number_steps(run.work, run);
-  number_steps(run.messages, run);
-  number_steps(run.others, run);
+  for (auto* list : {&run.work, &run.messages, &run.others}) number_occurrences(*list);
   return run;
 }
 

@@ -25,8 +25,8 @@ bool names_pipeline(const RankTrace& trace);
 /// are that action's, without any host range. Where a trace has ranges as the GPU saw them but no kernels, those of the
 /// stream with the most of them are the work.
 ///
-/// Throws `Error` where the trace has no work, and where actions did not occur equally often: every step must do
-/// the same.
+/// Named actions are numbered by how often they occurred, and steps not counted yet (`keep_whole_steps`). Throws
+/// `Error` where the trace has no work.
 RankRun rank_run(const RankTrace& trace);
 
 /// Gives counted work (`Numbering::kCounted`) of all ranks its microbatches and steps: a step ends where the first rank

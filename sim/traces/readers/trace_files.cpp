@@ -12,6 +12,7 @@
 #include "sim/traces/readers/pp_dumps.hpp"
 #include "sim/traces/readers/process_ranks.hpp"
 #include "sim/traces/readers/runtime_ranges.hpp"
+#include "sim/traces/readers/whole_steps.hpp"
 
 namespace plumb {
 namespace {
@@ -78,6 +79,7 @@ std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
   if (!dumps.empty()) std::ranges::move(read_pp_dumps(dumps), std::back_inserter(runs));
   rank_processes(runs);
   check_ranks(runs);
+  keep_whole_steps(runs);
   number_microbatches(runs);
   return runs;
 }

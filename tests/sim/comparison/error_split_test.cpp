@@ -9,7 +9,9 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/ground/text_file.hpp"
+#include "sim/comparison/compare.hpp"
 #include "sim/traces/traced_run.hpp"
+#include "tests/sim/traces/trace_text.hpp"
 #include "tests/support/simulated.hpp"
 #include "tests/support/source_directory.hpp"
 
@@ -203,6 +205,37 @@ TEST_CASE("the error against a run of PyTorch is split without a rest, and host 
   CHECK(part_of(split, ErrorPart::kOrder).model_ns == 0);
   const PartOfError host = part_of(split, ErrorPart::kHost);
   CHECK(host.model_ns + host.noise_ns < -kMs);
+}
+
+TEST_CASE("with the trace of a rank missing what is known is compared and split, without a rest") {
+  const Timeline predicted =
+      testing::simulated({.name = "zb-h1", .p = 4, .m = 8, .cost = "F=10.3,I=10.3,W=10.3,comm=0.1"});
+  const Comparison whole = compare(predicted, read_traced_run(testing::real_run("zb-h1"), 0).timeline());
+  const std::int64_t of_a_rank = whole.kinds.front().predicted_count / 4;
+  for (const std::size_t missing : {0, 1, 3}) {
+    CAPTURE(missing);
+    std::vector<TraceFile> files = testing::real_run("zb-h1");
+    files.erase(files.begin() + static_cast<std::ptrdiff_t>(missing));
+    const Timeline measured = read_traced_run(std::move(files), 0).timeline();
+    const Comparison comparison = compare(predicted, measured);
+    CHECK(comparison.aligned);
+    CHECK(comparison.only_predicted == 0);
+    CHECK_FALSE(comparison.offenders.empty());
+    CHECK(comparison.kinds.front().predicted_count == 3 * of_a_rank);
+    CHECK(comparison.kinds.front().measured_count == 3 * of_a_rank);
+    CHECK(comparison.bubble_fraction.predicted != predicted.bubble_fraction);
+    REQUIRE(comparison.split.has_value());
+    const ErrorSplit& split = *comparison.split;
+    CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
+    CHECK(part_of(split, ErrorPart::kOrder).model_ns == 0);  // it has the name of the part with missing ranks
+    // The ranks that are known were slower than predicted, by about as much as with the fourth.
+    const PartOfError durations = part_of(split, ErrorPart::kDurations);
+    CHECK(durations.model_ns + durations.noise_ns < -kMs);
+    for (const PartOfError& part : split.parts) {
+      for (const ErrorAction& action : part.largest)
+        CHECK(action.device != DeviceId{static_cast<std::int32_t>(missing)});
+    }
+  }
 }
 
 TEST_SUITE_END();

@@ -140,6 +140,30 @@ TEST_CASE("what is written is read back equal, spans, memory, peak tensors and d
   }
 }
 
+TEST_CASE("what is known of a traced run beside the step that is shown is read back equal, and nonsense is refused") {
+  Timeline written = small_timeline(1);
+  written.traced = TracedFacts{.step_ns = {7, 9, 30},
+                               .step = 1,
+                               .disturbed_steps = {2},
+                               .ranks = {0, 4},
+                               .missing_ranks = {4},
+                               .clock_offsets_ns = {0, -1'500},
+                               .clock_residual_ns = 12,
+                               .backend = "gloo",
+                               .left_out = {"The traces \"begin\" late."}};
+  const std::string text = timeline_to_json(written);
+  const Timeline read = timeline_from_json(text, "t.json");
+  CHECK(read.traced == written.traced);
+  CHECK(timeline_to_json(read) == text);
+  CHECK_FALSE(timeline_from_json(timeline_to_json(small_timeline(1)), "t.json").traced.has_value());
+  CHECK(message_of(replaced(text, "\"step\":1", "\"step\":3")).find("traced.step") != std::string::npos);
+  CHECK(message_of(replaced(text, "\"disturbed_steps\":[2]", "\"disturbed_steps\":[3]")).find("disturbed_steps") !=
+        std::string::npos);
+  CHECK(message_of(replaced(text, "\"missing_ranks\":[4]", "\"missing_ranks\":[3]")).find("expected some of ranks") !=
+        std::string::npos);
+  CHECK(message_of(replaced(text, "[7,9,30]", "[]")).find("step_ns") != std::string::npos);
+}
+
 TEST_CASE("a summary leaves out spans and memory and nothing else") {
   const Timeline written = simulated_on("1f1b", nullptr);
   Timeline read = timeline_from_json(timeline_to_json(written, true), "t.json");

@@ -101,12 +101,13 @@ TEST_CASE("orders that are searched keep the memory limit, and can be saved by t
   const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
   const Advice free = advise(run, {});
   CHECK(free.named("zb-auto").stashes > 5);
-  const Advice tight = advise(run, {.memory_limit = 5});
+  const Advice tight = advise(run, {.memory_limit = 5, .given = " --memory-limit 5"});
   const AdvisedSchedule& searched = row(tight, "zb-auto");
   CHECK(searched.fits);
   CHECK(searched.stashes == 5);
   CHECK(searched.candidate.for_costs);
-  CHECK(schedule_command(tight, searched) == "plumbline advise FILES --schedule zb-auto --save zb-auto.csv");
+  CHECK(schedule_command(tight, searched) ==
+        "plumbline advise FILES --memory-limit 5 --schedule zb-auto --save zb-auto.csv");
   CHECK_FALSE(row(tight, "zb-h1").candidate.for_costs);
   CHECK(tight.named("zb-auto").step_ns == searched.step_ns);
   CHECK_THROWS_AS(tight.named("zb-aut"), Error);
@@ -176,4 +177,73 @@ TEST_CASE("the command prints the list, and the file that it saves is the schedu
   const auto none = testing::run_command("plumbline advise" + files + " --memory-limit 0.5", scratch.path());
   CHECK(none.status == 3);
   CHECK(none.out.find("No schedule fits in the memory limit.") != std::string::npos);
+}
+
+TEST_CASE("torchtitan leaves the traces of PyTorch: named, it is advised its own files and rules") {
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
+  const AdviceOptions options{.runtime = "torchtitan", .given = " --runtime torchtitan"};
+  const Advice advice = advise(run, options);
+  CHECK(advice.runtime == "torchtitan");
+  CHECK(advice.format == "torch-csv");
+  CHECK(row(advice, "zb-h1").is_run);
+  CHECK(row(advice, "zb-h1").step_ns == doctest::Approx(advice.measured_ns));
+  // With one stage per rank it waits for every send, which _PipelineScheduleRuntime does not.
+  CHECK(advice.predicted_ns > advice_of_zb_h1().predicted_ns);
+  CHECK(schedule_command(advice, row(advice, "zb-h1")) ==
+        "plumbline schedule zb-h1 -p 4 -m 8 --format torch-csv -o zb-h1.csv");
+  CHECK(schedule_command(advice, advice.named("zb-auto")) ==
+        "plumbline advise FILES --runtime torchtitan --schedule zb-auto --save zb-auto.csv");
+  CHECK_THROWS_WITH_AS(advise(run, {.runtime = "torchtitian"}), doctest::Contains("did you mean 'torchtitan'"), Error);
+  CHECK_THROWS_WITH_AS(advise(run, {.runtime = "deepspeed"}),
+                       doctest::Contains("no schedule can be given to the runtime 'deepspeed'"), Error);
+}
+
+TEST_CASE("a run of Megatron-LM is advised what its flags can say, from a real dump of Primus") {
+  const testing::ScratchDirectory scratch;
+  const std::string folder = testing::in_source("tests/sim/traces/data/primus-pp8");
+  const auto result = testing::run_command("plumbline advise " + folder + "/*.json --json advice.json", scratch.path());
+  CHECK(result.err == "");
+  REQUIRE(result.status == 0);
+  const auto document = nlohmann::json::parse(testing::file_text(scratch.path() / "advice.json"));
+  CHECK(document.at("runtime") == "megatron");
+  CHECK(document.at("devices") == 8);
+  CHECK(document.at("microbatches") == 16);
+  bool has_interleaved = false;
+  for (const auto& each : document.at("schedules")) {
+    CAPTURE(each.dump());
+    const std::string name = each.at("schedule");
+    CHECK((name == "1f1b" || name == "interleaved"));
+    CHECK(each.at("this_run") == (name == "1f1b"));
+    has_interleaved = has_interleaved || name == "interleaved";
+    REQUIRE(testing::run_command(each.at("command"), scratch.path()).status == 0);
+    const std::string flags = testing::file_text(scratch.path() / (name + ".megatron"));
+    CHECK(flags.find("--pipeline-model-parallel-size 8\n") != std::string::npos);
+    CHECK((flags.find("--num-virtual-stages-per-pipeline-rank") != std::string::npos) == (name == "interleaved"));
+  }
+  CHECK(has_interleaved);
+}
+
+TEST_CASE("the printed command of a layout with replicas says that its file holds one of them") {
+  const testing::ScratchDirectory scratch;
+  const AdviceOptions options{.network = load_network("gpt2-small")};
+  const auto check = [&](const Advice& advice, const std::string& end) {
+    std::size_t replicated = 0;
+    for (const AdvisedSchedule& each : advice.schedules) {
+      const std::string command = schedule_command(advice, each);
+      CAPTURE(command);
+      CHECK((command.find(" # ") != std::string::npos) == (each.candidate.replicas > 1));
+      if (each.candidate.replicas == 1 || each.candidate.for_costs) continue;
+      ++replicated;
+      CHECK(command.find("# holds one of 2 pipelines; launch 2 beside each other (data parallel size 2)" + end) !=
+            std::string::npos);
+      if (replicated == 1) CHECK(testing::run_command(command, scratch.path()).status == 0);
+    }
+    CHECK(replicated > 0);
+  };
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
+  check(advise(run, options), "");
+  AdviceOptions megatron = options;
+  megatron.runtime = "megatron";
+  check(advise(read_traced_run(testing::real_run("class-1f1b")), megatron),
+        ", and --global-batch-size is 2 times as large");
 }

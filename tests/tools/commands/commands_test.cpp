@@ -289,6 +289,37 @@ TEST_CASE("the page of a comparison names every run by its own files, and the ta
   CHECK(has(noisy.err, "noisy: noise "));
 }
 
+TEST_CASE("a run that trace wrote to a file is compared as the traces are: the median of its steps, ranks, clocks") {
+  const ScratchDirectory scratch;
+  REQUIRE(run_command("plumbline simulate zb-h1 -p 4 -m 8 --cost F=10.3,I=10.3,W=10.3,comm=0.1 --json a.json",
+                      scratch.path())
+              .status == 0);
+  const std::string traces = in_source("tests/sim/traces/data/zb-h1") + "/rank*.json.gz";
+  const CommandResult traced = run_command("plumbline trace " + traces + " --summary -o run.json", scratch.path());
+  CHECK(traced.status == 0);
+  CHECK(has(traced.out, "traced steps     305.5 ms (shown), 307.7 ms"));
+  const std::string run = file_text(scratch.path() / "run.json");
+  CHECK(has(run, "\"traced\":{\"step_ns\":[30"));
+  REQUIRE(run_command("plumbline trace " + traces + " --json same.json", scratch.path()).status == 0);
+  REQUIRE(run_command("plumbline trace " + traces + " --output run.json", scratch.path()).status == 0);
+  CHECK(file_text(scratch.path() / "run.json") == file_text(scratch.path() / "same.json"));
+  const auto json = [&](const std::string& measured) {
+    const CommandResult result = run_command("plumbline compare a.json " + measured + " --json -", scratch.path());
+    CHECK(result.status == 0);
+    return nlohmann::json::parse(result.out);
+  };
+  const auto from_file = json("run.json");
+  const auto from_traces = json(traces);
+  for (const char* key : {"runs", "spread", "step_time_ns", "makespan_ns", "bubble_fraction", "kinds", "idle_causes"}) {
+    CAPTURE(key);
+    CHECK(from_file.at(key) == from_traces.at(key));
+  }
+  CHECK(from_file.at("runs") == 2);
+  const CommandResult both = run_command("plumbline trace " + traces + " -o a2.json --json b2.json", scratch.path());
+  CHECK(both.status == 2);
+  CHECK(has(both.err, "--output: writes the same file as --json, expected one of them"));
+}
+
 TEST_CASE("training writes a measured timeline that compare lays over the prediction, byte for byte in memory") {
   const ScratchDirectory scratch;
   const std::string size = " 1f1b -p 2 -m 4 --updates 2 ";

@@ -5,11 +5,14 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/text_file.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/runnability/deadlock.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tools/options/simulation_arguments.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -111,6 +114,33 @@ TEST_CASE("PyTorch has no I on the first stage, and runs the halves of a pair in
     CHECK(input.costs.times[0].i == (pytorch ? 0 : unit));
     CHECK(input.costs.times[0].w == (pytorch ? 2 * unit : unit));
     CHECK(input.costs.times[1].i == unit);
+  }
+}
+
+TEST_CASE("PyTorch sends what the halves of a pair make when both are done: the order that PyTorch itself dumped") {
+  for (const std::string file : {"DualPipeV-p2-m8.csv", "DualPipeV-p4-m8.csv", "DualPipeV-p8-m16.csv"}) {
+    CAPTURE(file);
+    Schedule dumped =
+        schedule_from_torch_csv(read_text_file(testing::in_source("tests/sim/traces/data/groups/" + file)), file);
+    Schedule schedule =
+        generate("torch-dualpipev", {.num_devices = dumped.num_devices, .num_microbatches = dumped.num_microbatches});
+    CostInput input = unit_costs(schedule);
+    SimulationArguments arguments;
+    arguments.runtime = "pytorch";
+    arguments.adapt(schedule, input);
+    REQUIRE(schedule.devices.size() == dumped.devices.size());
+    for (std::size_t d = 0; d < schedule.devices.size(); ++d) {
+      CAPTURE(d);
+      const auto without_others = [](std::vector<Action> actions) {
+        for (Action& action : actions) action.overlaps_next = 0;
+        std::erase_if(actions, [](const Action& action) {
+          return action.op == Op::kUnshard || action.op == Op::kReshard || action.op == Op::kReduceGrad ||
+                 action.op == Op::kU;
+        });
+        return actions;
+      };
+      CHECK((without_others(schedule.devices[d].actions) == without_others(dumped.devices[d].actions)));
+    }
   }
 }
 

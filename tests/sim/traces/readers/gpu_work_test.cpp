@@ -128,6 +128,34 @@ TEST_CASE("on a GPU work is from the first to the last kernel that its range lau
   CHECK(second.busy + second.idle == run.timeline().makespan);
 }
 
+TEST_CASE("a message is there when the kernel that receives it ends: what the work waits for then is the host") {
+  const TracedRun run =
+      read_traced_run({testing::trace_of(0, 2, first_rank()), testing::trace_of(1, 2, second_rank())});
+  const auto idle = [](const DeviceSummary& device, IdleCause cause) {
+    return device.idle_causes[static_cast<std::size_t>(cause)];
+  };
+  // Rank 0 is idle from 100 to 300: stage 1 computes until 270, its kernel that sends begins at 272, the one that
+  // receives ends at 290.
+  const DeviceSummary& first = run.timeline().devices[0];
+  CHECK(idle(first, IdleCause::kCompute) == 170'000);
+  CHECK(idle(first, IdleCause::kTransferBandwidth) == 18'000);
+  CHECK(idle(first, IdleCause::kTransferQueue) == 0);
+  CHECK(idle(first, IdleCause::kOverhead) == 2'000 + 10'000);
+  std::vector<std::pair<Ticks, Ticks>> messages;  // from the first receive, at 10
+  for (const Span& span : run.timeline().spans) {
+    if (span.lane == Lane::kTransfer) messages.emplace_back(span.start, span.end);
+  }
+  CHECK(messages == Times{{95'000, 130'000}, {262'000, 280'000}});
+  // So the profile knows what messages took (35 and 18 us), and the host before 1F0 and 0B0 (10 us each).
+  const RunProfile& profile = run.known_profile();
+  REQUIRE(profile.messages.size() == 1);
+  CHECK(profile.messages[0].message.count == 2);
+  CHECK(profile.messages[0].message.p10_ns == 18'000);
+  CHECK(profile.messages[0].message.p90_ns == 35'000);
+  CHECK(profile.host.f.p10_ns <= 10'000);
+  CHECK(profile.host.b.p90_ns == 10'000);
+}
+
 TEST_CASE("kernels that a captured graph annotates are work without any range of the host") {
   const char* forward = R"(, "graph node id": 11, "name": "PP:0F0")";
   const char* backward = R"(, "graph node id": 12, "name": "0B0")";
